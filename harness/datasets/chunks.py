@@ -18,8 +18,7 @@ from harness.datasets.bounds import bound, refuse_beyond
 from harness.datasets.compression import existing_file, in_a_sentence, streamed
 from harness.datasets.labels import learn_classes, refuse_missing
 from harness.datasets.readers import array_of, base_of, based, format_of, index_range, read_libsvm, refuse_too_wide
-from harness.datasets.tables import DENSE_FROM
-from harness.datasets.validation import first_non_finite
+from harness.datasets.tables import DENSE_FROM, refuse_non_finite
 from harness.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -84,12 +83,7 @@ class ChunkedFile:
                 if self.kind == "libsvm":
                     x = based(x, self._base, self.d, self.path)
                     x = x.toarray() if self._dense else x
-                bad = first_non_finite(x)
-                if bad is not None:
-                    raise DataError(
-                        f"'{self.path}': row {first + bad[0] + 1}, column {bad[1] + 1} holds {x[bad]}; expected a finite "
-                        "number (counted from 1, the label not counted). Fill in or drop such rows."
-                    )
+                refuse_non_finite(x, self.path, first)
                 first += len(labels)
                 yield x, self.classes.signs(labels, self.path)
 

@@ -78,6 +78,28 @@ class Table:
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
+def refuse_non_finite(x: Any, path: Path | str, first: int = 0, columns: Sequence[str] = ()) -> None:
+    """Raise if (n, d) points hold NaN or infinity.
+
+    Parameters
+    ----------
+    first : rows of the file that are above these
+    columns : the names of the features; none: they are numbered
+
+    Raises
+    ------
+    DataError : with the first offending row and column, both counted from 1.
+    """
+    bad = first_non_finite(x)
+    if bad is not None:
+        row, column = bad
+        name = f"'{columns[column]}' (column {column + 1})" if columns else str(column + 1)
+        raise DataError(
+            f"'{path}': row {first + row + 1}, column {name} holds {x[row, column]}; expected a finite number "
+            "(rows and columns counted from 1, a header and the label not counted). Fill in or drop such rows."
+        )
+
+
 def checked(table: Table, path: Path, columns: Sequence[str] = ()) -> Table:
     """Return the table after refusing 0 rows, 0 features, NaN, infinity and missing labels.
 
@@ -97,14 +119,7 @@ def checked(table: Table, path: Path, columns: Sequence[str] = ()) -> Table:
                 f"'{path}': {n} rows of points and labels of shape {labels.shape}; expected ({n},), one label for each "
                 "row. Write the file again with points and labels of equal length."
             )
-        bad = first_non_finite(x)
-        if bad is not None:
-            row, column = bad
-            name = f"'{columns[column]}' (column {column + 1})" if columns else str(column + 1)
-            raise DataError(
-                f"'{path}': row {row + 1}, column {name} holds {x[row, column]}; expected a finite number "
-                f"(rows and columns counted from 1, a header and the label not counted). Fill in or drop such rows."
-            )
+        refuse_non_finite(x, path, columns=columns)
         if labels.dtype.kind == "f":
             refuse_missing(~np.isfinite(labels), labels, path)
     return table
