@@ -17,7 +17,6 @@ from harness.errors import InvalidModel as InvalidModel
 from harness.errors import LabelsSpent as LabelsSpent
 from harness.errors import PluginError as PluginError
 from harness.errors import UsageError as UsageError
-from harness.files import write_whole as write_whole
 from harness.hookspecs import hookimpl as hookimpl
 from harness.kernels.functions import RBF as RBF
 from harness.kernels.functions import DotProductKernel as DotProductKernel

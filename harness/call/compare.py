@@ -73,15 +73,13 @@ def compare(
     if not given.get("plugins"):
         raise UsageError("plugins is missing; name solvers or plugins, for example harness.compare('lasvm,fw').")
     asked = request.asked(given, registry, fresh=fresh, many=yes, store=Path(store) if store else None)
-    interrupted: KeyboardInterrupt | None = None
-    with _reporter(quiet=quiet) as progress:
-        try:
+    progress = _reporter(quiet=quiet)
+    try:
+        with progress:
             records = request.carried_out(asked, registry, progress, quiet=quiet)
-        except KeyboardInterrupt as error:
-            interrupted = error
-    if interrupted is not None:  # said when the live display is gone
+    except KeyboardInterrupt:  # said when the live display is gone
         request.say_what_is_kept(progress, asked)
-        raise interrupted
+        raise
     kept = study_file.kept(given, registry)
     further = [
         *(["--store", str(store)] if store else []),

@@ -45,9 +45,8 @@ class Shown(Reporter):
 
     def finished(self, record: Record, reused: bool) -> None:
         """Count the run; a failure stays as a line."""
-        before = self.failures
         super().finished(record, reused)
-        if self.failures > before and not reused:
+        if record.failed and not reused:
             self._lines.append(line(record))
         self._show(now=self.done == self.total)
 

@@ -85,16 +85,6 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         output.deliver(dry_run.shown(study, registry, form), target, quiet=quiet)
         ctx.exit(0)
 
-    ended: KeyboardInterrupt | NotKept | None = None
-    with reporter(quiet=quiet) as progress:
-        try:
-            records = request.carried_out(study, registry, progress, quiet=quiet)
-        except (KeyboardInterrupt, NotKept) as error:
-            ended = error
-    if isinstance(ended, KeyboardInterrupt):  # said when the live display is gone
-        request.say_what_is_kept(progress, study)
-        ctx.exit(130)
-
     def deliver(records: Sequence[Record]) -> None:
         if given["cells"] or form not in formats.OF_RUNS:
             records = request.with_cells(records)
@@ -104,9 +94,16 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         )
         output.deliver(content, target, quiet=quiet)
 
-    if ended is not None:
-        _deliver_somewhere(deliver, ended.records)
-        raise ended
+    progress = reporter(quiet=quiet)
+    try:
+        with progress:
+            records = request.carried_out(study, registry, progress, quiet=quiet)
+    except KeyboardInterrupt:  # said when the live display is gone
+        request.say_what_is_kept(progress, study)
+        ctx.exit(130)
+    except NotKept as error:
+        _deliver_somewhere(deliver, error.records)
+        raise
     deliver(records)
     ctx.exit(request.exit_code(records))
 

@@ -106,11 +106,10 @@ class Live(Reporter):
 
     def finished(self, record: Record, reused: bool) -> None:
         """Advance the bar; a failure stays on the screen as a line."""
-        before = self.failures
         super().finished(record, reused)
         failed = f"{self.failures} failed" if self.failures else ""
         self._progress.update(self._task, advance=1, failed=failed)
-        if self.failures > before and not reused:
+        if record.failed and not reused:
             self.say(line(record, reused=reused))
 
     def __enter__(self) -> Self:

@@ -49,7 +49,7 @@ def compared(solvers, seeds, store):
     """Return the records of the solvers with the seeds."""
     command = [
         *HARNESS, "compare", "--plugin-path", str(PLUGINS / "label_cheats.py"), "--plugins", solvers,
-        "--datasets", "checkerboard[n=200,n_test=50]", "--formulation", "pool-svc[budget=60]", "--seeds", seeds,
+        "--datasets", "checkerboard[n=200,n_test=50]", "--formulation", "pool-svc[budget=60],c-svc", "--seeds", seeds,
         "--time-limit", "30", "--store", str(store), "--format", "json",
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)

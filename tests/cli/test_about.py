@@ -22,6 +22,8 @@ def test_a_solver_is_told_with_its_parameters_and_what_it_solves():
     assert (epochs["type"], epochs["range"], epochs["default"]) == ("int", "[1, inf)", "1")
     assert "c-svc" in [name for name, _ in told["solves"]]
     assert (told["plugin"], told["counted"]) == ("lasvm", True)
+    assert told["version"].startswith("svm-harness ")
+    assert about_solver("nobody") is None
 
 
 def test_a_data_set_is_told_without_its_data():
