@@ -66,9 +66,18 @@ def test_a_message_may_not_have_any_size():
         read_all(packed(Fitted({}, bytes(1 << 26)), SECRET), largest=1000)
 
 
-def test_a_model_of_points_that_are_not_there_is_refused():
-    model = Model(0.0, np.array([0, 7]), np.ones(2))
-    with pytest.raises(BrokenStream, match="not among the 5"):
+@pytest.mark.parametrize(
+    ("support", "coefs", "refused"),
+    [
+        ([0, 7], 2, "not among the 5"),
+        ([0, 5], 2, "not among the 5"),
+        ([0, -1], 2, "not among the 5"),
+        ([0, 4], 1, "names no points"),
+    ],
+)
+def test_a_model_of_points_that_are_not_there_or_of_another_number_is_refused(support, coefs, refused):
+    model = Model(0.0, np.array(support), np.ones(coefs))
+    with pytest.raises(BrokenStream, match=refused):
         model.coefficients(5)
 
 
@@ -85,7 +94,9 @@ def test_a_part_of_another_kind_than_it_must_be_is_no_message(said):
         read_all(packed(said, SECRET))
 
 
-@pytest.mark.parametrize("model", [Model(None), Model(float("inf")), Model(0.0, [1], "x"), Warm(1.0), 7])
+@pytest.mark.parametrize(
+    "model", [Model(None), Model(float("inf")), Model(float("nan")), Model(0.0, [1], "x"), Warm(1.0), 7]
+)
 def test_what_is_no_model_is_refused_where_it_is_opened(model):
     with pytest.raises(BrokenStream):
         Model.unpacked(msgspec.msgpack.encode(model))

@@ -185,6 +185,9 @@ def test_a_path_is_one_run_of_the_plan_and_its_cold_twin_another(study):
 def test_a_path_that_cannot_be_gone_through_is_skipped_with_its_reason(study, options, reason):
     request, registry = study("smo-block", **options)
     assert all(reason in spec.skip_reason for spec in planned(request, registry))
+    (record,) = compare(request, registry)
+    assert record.status is Status.SKIPPED
+    assert list(read_results(request.store).key) == [record["key"]]
 
 
 @pytest.mark.parametrize(
