@@ -317,23 +317,26 @@ def plan(state: State, rule: int, cap: float) -> bool:
     ----------
     cap : upper bound of a weight; at least 1 if there is none
     """
-    counts, wanted, count = state.counts, state.wanted, state.counts[WANTED]
-    state.keep[:] = 1.0
-    state.coefs[:] = 0.0
-    state.ends[:] = FREE
+    keep, coefs, ends, gram, counts = state.keep, state.coefs, state.ends, state.gram, state.counts
+    wanted, count, size = state.wanted, counts[WANTED], state.size
+    keep[:] = 1.0
+    coefs[:] = 0.0
+    ends[:] = FREE
     at, have = state.scratch[:MOST], state.scratch[MOST : 2 * MOST]  # scores and weights of the wanted points
     for r in range(count):
         at[r] = state.scores[wanted[r]]
         place = state.position[wanted[r]]
         have[r] = state.weight[place] if place >= 0 else 0.0
     if rule in (FW, GILBERT):
-        kind = _vertex(state, at[:count], have)
+        kind = _vertex(counts[KIND] == DECREASE, state.figures[NORM], at[:count], have, gram, size, keep, coefs, ends)
     elif rule == NEAREST and len(state.closed) == 0:
-        kind = _both(state, at, have)
+        to = hull_of(state.begin, wanted[0])
+        off = hull_of(state.begin, wanted[1]) if count > 1 else -1
+        kind = _both(to, off, at, have, gram, state.on, state.mean, state.own, size, keep, coefs, ends)
     elif rule == NEAREST and count == 4:
-        kind = _two_pairs(state, at, have, cap)
+        kind = _two_pairs(at, have, gram, cap, coefs, ends)
     else:
-        kind = _pairs(state, at[:count], have, cap)
+        kind = _pairs(at[:count], have, gram, cap, coefs, ends)
     counts[KIND] = kind
     return bool(kind != _NONE)
 
@@ -350,11 +353,19 @@ def _room(size: int, weight: float) -> float:
     return np.inf if size == 1 else weight / (1.0 - weight)
 
 
-@inlined
-def _vertex(state: State, at: Vector, have: Vector) -> int:
+@inner
+def _vertex(
+    leave: bool,
+    norm: float,
+    at: Vector,
+    have: Vector,
+    gram: Vector,
+    size: Index,
+    keep: Vector,
+    coefs: Vector,
+    ends: Index,
+) -> int:
     """Exact line search along d = z - w or b = w - y, lines 15-26 of Algorithm 1: one point of each hull."""
-    gram, size, norm = state.gram, state.size, state.figures[NORM]
-    leave = state.counts[KIND] == DECREASE
     score = vertex_norm = 0.0
     room = np.inf if leave else 1.0
     for r in range(len(at)):
@@ -370,11 +381,11 @@ def _vertex(state: State, at: Vector, have: Vector) -> int:
     step = room if full else step
     if not 0.0 < step < np.inf:
         return _NONE
-    state.keep[:] = 1.0 + step if leave else 1.0 - step
+    keep[:] = 1.0 + step if leave else 1.0 - step
     for r in range(len(at)):
-        state.coefs[r] = -step if leave else step
+        coefs[r] = -step if leave else step
         if leave and full and _room(size[r], have[r]) == room:
-            state.ends[r] = OUT
+            ends[r] = OUT
     return (DROP if full else DECREASE) if leave else ADD
 
 
@@ -395,10 +406,9 @@ def _set_pair(r: int, step: float, have: Vector, cap: float, coefs: Vector, ends
     return bool(ends[r] != FREE or ends[r + 1] != FREE)
 
 
-@inlined
-def _pairs(state: State, at: Vector, have: Vector, cap: float) -> int:
+@inner
+def _pairs(at: Vector, have: Vector, gram: Vector, cap: float, coefs: Vector, ends: Index) -> int:
     """Exact line search along the sum of the pairs' directions: one amount of weight for all of them."""
-    gram = state.gram
     slope = length = 0.0
     room = np.inf
     for r in range(0, len(at), 2):
@@ -411,15 +421,14 @@ def _pairs(state: State, at: Vector, have: Vector, cap: float) -> int:
         return _NONE
     kind = PAIR
     for r in range(0, len(at), 2):
-        if _set_pair(r, step, have, cap, state.coefs, state.ends):
+        if _set_pair(r, step, have, cap, coefs, ends):
             kind = SWAP
     return kind
 
 
-@inlined
-def _two_pairs(state: State, at: Vector, have: Vector, cap: float) -> int:
+@inner
+def _two_pairs(at: Vector, have: Vector, gram: Vector, cap: float, coefs: Vector, ends: Index) -> int:
     """The best point of the rectangle that the moves of both hulls span."""
-    gram = state.gram
     aa = gram[0, 0] - 2.0 * gram[0, 1] + gram[1, 1]
     bb = gram[2, 2] - 2.0 * gram[2, 3] + gram[3, 3]
     ab = gram[0, 2] - gram[0, 3] - gram[1, 2] + gram[1, 3]
@@ -427,23 +436,33 @@ def _two_pairs(state: State, at: Vector, have: Vector, cap: float) -> int:
     a, b = best_in_rectangle(at[1] - at[0], at[3] - at[2], aa, bb, ab, room, other_room)
     if not 0.0 < a + b < np.inf:
         return _NONE
-    bound = a > 0.0 and _set_pair(0, a, have, cap, state.coefs, state.ends)
-    other_bound = b > 0.0 and _set_pair(2, b, have, cap, state.coefs, state.ends)
+    bound = a > 0.0 and _set_pair(0, a, have, cap, coefs, ends)
+    other_bound = b > 0.0 and _set_pair(2, b, have, cap, coefs, ends)
     if a > 0.0 and b > 0.0:
         return BOTH
     return SWAP if bound or other_bound else PAIR
 
 
-@inlined
-def _both(state: State, at: Vector, have: Vector) -> int:
-    """Keerthi et al.: Gilbert's segment toward x in hull g and MDM's move away from y in hull h, if there is one.
+@inner
+def _both(
+    g: int,
+    h: int,
+    at: Vector,
+    have: Vector,
+    gram: Vector,
+    on: Vector,
+    mean: Vector,
+    own: Vector,
+    size: Index,
+    keep: Vector,
+    coefs: Vector,
+    ends: Index,
+) -> int:
+    """Keerthi et al.: Gilbert's segment toward x in hull g and MDM's move away from y in hull h, if h >= 0.
 
     In one hull they span the triangle of u, x and u + weight_y (x - y); in two, hull h's point moves away from y on
     its own segment.
     """
-    gram, on, mean, own, keep, coefs = state.gram, state.on, state.mean, state.own, state.keep, state.coefs
-    g = hull_of(state.begin, state.wanted[0])
-    h = hull_of(state.begin, state.wanted[1]) if state.counts[WANTED] > 1 else -1
     p = mean[g] - at[0]
     aa = gram[0, 0] - 2.0 * on[0, g] + own[g]
     if h < 0:
@@ -460,7 +479,7 @@ def _both(state: State, at: Vector, have: Vector) -> int:
         keep[g], coefs[0], coefs[1] = 1.0 - a, a + b, -b
         last = SWAP if full else PAIR
     else:
-        room = _room(state.size[h], have[1])
+        room = _room(size[h], have[1])
         bb = gram[1, 1] - 2.0 * on[1, h] + own[h]
         # <u_g, u_h> = mean_0 - own_0
         ab = on[0, h] - gram[0, 1] - (mean[0] - own[0]) + on[1, g]
@@ -470,7 +489,7 @@ def _both(state: State, at: Vector, have: Vector) -> int:
         keep[h], coefs[1] = 1.0 + b, -b
         last = DROP if full else DECREASE
     if full:
-        state.ends[1] = OUT
+        ends[1] = OUT
     if not 0.0 < a + b < np.inf:
         return _NONE
     return ADD if b == 0.0 else last if a == 0.0 else BOTH

@@ -280,6 +280,15 @@ def test_with_the_full_search_its_rounds_are_those_of_the_slow_twin(name, monkey
     assert all(support <= core for core, _, support in found)
 
 
+def test_it_stops_at_half_the_gap_and_no_sooner():
+    problem = PROBLEMS["overlapping clouds"]()
+    found = [each.info["epsilon_plus"] for each in CoreVectorMachine(gap=1e-4, sample=0).iterates(problem, rng0())]
+    for plus in found[3:-1:3]:  # a target that this round is short of by a third
+        *_, last = CoreVectorMachine(gap=1.5 * plus, sample=0).iterates(problem, rng0())
+        assert last.done
+        assert last.info["epsilon_plus"] <= 0.75 * plus
+
+
 def test_a_sample_needs_few_full_searches():
     x, y = clouds(0, 2000, 2000, 2, 6.0)
     sampled, full = (l2(x, y, Linear(), cache_mb=1e-9) for _ in range(2))

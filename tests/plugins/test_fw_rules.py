@@ -185,3 +185,9 @@ def test_rows_are_placed_and_searched_as_numpy_does(n, seed):
     np.testing.assert_array_equal(out, -signs * rows[0][order])
     part = rows[1][:512]
     assert least(part, np.empty(768)) == part.min()
+
+
+@pytest.mark.parametrize("size", [5, 512])
+def test_the_least_score_is_found_at_every_place(size):
+    for place, part in enumerate(-np.eye(size)):
+        assert least(part, np.empty(768)) == -1.0, place
