@@ -10,7 +10,7 @@ to the rounding of kernel values, if the first chunk holds the seeds, five examp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,6 @@ from harness_lasvm.solver import LASVM
 if TYPE_CHECKING:
     from harness.arrays import Array
     from harness_lasvm.expansion import Expansion
-
-    Chunk = tuple[Any, Any]
 
 _CACHE_MB = 256.0
 
@@ -137,29 +135,6 @@ class LASVMStream:
         online.learn(examples)
         self._classes |= {float(label) for label in np.unique(labels)}
         self.seen += len(labels)
-
-    def feed_from(self, chunks: Iterable[Chunk]) -> None:
-        """Visit the chunks (x, y) of an iterator or a reader, one in memory at a time.
-
-        Raises
-        ------
-        DataError : what :meth:`feed` refuses; no chunk at all; one class only after the last one.
-        """
-        seen = self.seen
-        if not isinstance(chunks, Iterable):
-            raise DataError(f"chunks is {chunks!r}; expected an iterable of pairs (x, y), a reader for one.")
-        for chunk in chunks:
-            if not isinstance(chunk, tuple | list) or len(chunk) != 2:
-                raise DataError(
-                    f"the chunk after {self.seen} examples is a {type(chunk).__name__}; expected a pair (x, y): points of "
-                    "shape (m, d) and m labels."
-                )
-            self.feed(*chunk)
-        if self.seen == seen:
-            raise DataError(
-                "there was no chunk to feed; expected an iterable of pairs (x, y), and one that is not used up."
-            )
-        self._check_classes()
 
     def finish(self) -> None:
         """Run the finishing step: REPROCESS until delta <= tau. More chunks may follow.

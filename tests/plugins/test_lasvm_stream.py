@@ -158,18 +158,19 @@ def test_sparse_chunks_are_dense_ones():
 def test_memory_does_not_grow_with_the_stream():
     rng = np.random.default_rng(0)
 
-    def chunk():
-        x = rng.normal(size=(500, 3))
-        return x, np.where(x[:, 0] + 0.3 * rng.normal(size=500) > 0.0, 1.0, -1.0)
+    def feed(chunks):
+        for _ in range(chunks):
+            x = rng.normal(size=(500, 3))
+            stream.feed(x, np.where(x[:, 0] + 0.3 * rng.normal(size=500) > 0.0, 1.0, -1.0))
 
     stream = LASVMStream(KERNEL, 0.05, options=LASVM(cache_mb=4.0))
-    stream.feed_from(chunk() for _ in range(40))
+    feed(40)
     tracemalloc.start()
-    stream.feed_from(chunk() for _ in range(20))
+    feed(20)
     first = tracemalloc.get_traced_memory()[1]
     tracemalloc.reset_peak()
     members = stream.members
-    stream.feed_from(chunk() for _ in range(100))
+    feed(100)
     later = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert later <= 1.3 * first * stream.members / members
@@ -230,14 +231,12 @@ def test_what_a_stream_cannot_be_is_refused(given, sentence):
 def test_what_it_was_not_fed_it_does_not_know():
     x, y = noisy(50)
     stream = LASVMStream(KERNEL, 1.0)
-    for chunks, sentence in ((None, "expected an iterable"), ([1], "expected a pair"), ([], "no chunk to feed")):
-        with pytest.raises(DataError, match=sentence):
-            stream.feed_from(chunks)
     for ask in (stream.model, stream.finish, lambda: stream.delta):
         with pytest.raises(DataError, match="nothing was fed"):
             ask()
+    stream.feed(x, np.ones(50))
     with pytest.raises(DataError, match=r"all 50 examples fed so far have the label \+1"):
-        stream.feed_from([(x, np.ones(50))])
+        stream.finish()
     stream.feed(x, y)
     stream.finish()
     with pytest.raises(DataError, match="3 features each; expected 4"):
