@@ -15,8 +15,9 @@ import numpy as np
 from harness.kernels.engine import Engine
 from harness.kernels.functions import Power
 from harness.kernels.oracle import KernelOracle
+from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
-from harness.run.record import Limits, StoppedBy
+from harness.run.record import Limits
 from harness.solver import Iterate
 
 if TYPE_CHECKING:
@@ -123,19 +124,21 @@ class _Copying:
 
 
 def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
-    """Drive a solver on a case, for at most ``seconds``; what it raises passes through.
-
-    A drive that comes to the limit is made once more: it may have compiled for the first time.
-    """
-    for _ in range(2):
-        problem, copying = case.problem(), _Copying(solver)
-        with recorded_work() as work:
-            proxy: Any = copying
-            outcome = drive(proxy, problem, np.random.default_rng(seed), Limits(seconds=seconds))
-        if outcome.stopped_by is not StoppedBy.TIME:
-            break
+    """Drive a solver on a case, for at most ``seconds`` beside compilation; what it raises passes through."""
+    problem, copying = case.problem(), _Copying(solver)
+    with recorded_work() as work:
+        proxy: Any = copying
+        outcome = drive(proxy, problem, np.random.default_rng(seed), Limits(seconds=seconds), clock=_compiler().clock)
     counter = dataclasses.replace(problem.kernel.counter)
     return Run(case, problem, outcome, tuple(copying.snapshots), tuple(copying.labels), counter, work.values)
+
+
+@functools.cache
+def _compiler() -> CompilationWatch:
+    """Return what knows the seconds that this process has spent compiling."""
+    watch = CompilationWatch()
+    watch.install()
+    return watch
 
 
 def bought_of(problem: Any) -> Any:

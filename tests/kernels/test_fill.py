@@ -106,7 +106,7 @@ def test_the_threads_end_with_the_oracle() -> None:
     oracle = oracle_of("rbf", n=5000, threads=3)
     oracle.fill([1], np.empty((1, 5000)))
     workers = set(threading.enumerate()) - before
-    assert len(workers) == 2
+    assert workers  # an idle thread takes the second piece: how many there are depends on the moment
     del oracle
     for worker in workers:
         worker.join(timeout=10)
