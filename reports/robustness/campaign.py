@@ -80,6 +80,7 @@ class Place:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.given, self.store = self.folder / "given", self.folder / "given" / "store.sqlite"
         self.token = f"{self.folder.name}-{os.getpid()}"
+        self.strangers = {each.pid for each in psutil.Process().children(recursive=True)}
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)  # what the commands leave becomes a child of this process
 
     def start(self, *arguments: str | bytes, name: str = "command") -> subprocess.Popen[bytes]:
@@ -125,11 +126,11 @@ class Place:
     def processes(self) -> dict[int, str]:
         """Return the living processes of the trial, by their environment and as adopted children, and what each is."""
         with contextlib.suppress(ChildProcessError):
-            known = {each.pid for each in self.started}
+            known = {each.pid for each in self.started} | self.strangers
             for child in psutil.Process().children():
                 if child.pid not in known:
                     os.waitpid(child.pid, os.WNOHANG)
-        adopted = {each.pid for each in psutil.Process().children(recursive=True)}
+        adopted = {each.pid for each in psutil.Process().children(recursive=True)} - self.strangers
         found = {}
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
@@ -151,6 +152,7 @@ class Place:
         self.end_all()
         for process in self.started:
             process.wait()
+        ctypes.CDLL(None).prctl(_SUBREAPER, 0, 0, 0, 0)
         if not keep:
             shutil.rmtree(self.folder, ignore_errors=True)
 
