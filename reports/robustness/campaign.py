@@ -130,7 +130,7 @@ class Place:
             for child in psutil.Process().children():
                 if child.pid not in known:
                     os.waitpid(child.pid, os.WNOHANG)
-        adopted = {each.pid for each in psutil.Process().children(recursive=True)} - self.strangers
+        adopted = {each.pid for each in psutil.Process().children(recursive=True)} - _with_descendants(self.strangers)
         found = {}
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
@@ -155,6 +155,15 @@ class Place:
         ctypes.CDLL(None).prctl(_SUBREAPER, 0, 0, 0, 0)
         if not keep:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _with_descendants(pids: set[int]) -> set[int]:
+    """Return these processes and all below them."""
+    found = set(pids)
+    for pid in pids:
+        with contextlib.suppress(psutil.Error):
+            found |= {each.pid for each in psutil.Process(pid).children(recursive=True)}
+    return found
 
 
 # -- the promises ----------------------------------------------------------------------------------------------
