@@ -61,6 +61,8 @@ class Program(LazyGroup):
                 f"{' '.join(['interrupted', *map(str, error.__cause__.args if error.__cause__ else ())])}.",
                 EXIT_INTERRUPTED,
             )
+        except KeyboardInterrupt:  # once more, while the first was being told
+            code = _say("interrupted.", EXIT_INTERRUPTED)
         except OSError as error:
             _debug()
             code = _say(
