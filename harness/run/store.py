@@ -5,9 +5,8 @@ changed: a newer measurement of the same run is a newer row. One that cannot be 
 The view ``results`` shows one column a figure, so ``pandas.read_sql_query("select * from results", connection)`` reads
 everything at once.
 
-Reading changes nothing, neither the file nor what lies beside it: SQLite is told so by the way it opens the file. With a
-log beside it (a writer has the store open, or was killed) the log is read by the readers' own locks, which hold up nobody
-and are held up by nobody. Without one the file is taken as it is, and opened anew once a writer has changed it.
+Reading changes no row, holds up nobody and is held up by nobody: SQLite keeps a log beside the file. Of a writer that was
+killed it moves the log into the file, as it always does. Where nothing may be written, it reads without.
 
 Stores of several machines become one by a merge: the same measurement twice (the same key and the same content) is one
 row. Where a run was measured in several of them with different content all of it is kept, and the newest stands for the
@@ -20,10 +19,8 @@ import contextlib
 import itertools
 import json
 import os
-import shutil
 import sqlite3
 import stat
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,7 +43,6 @@ _SHAPES = {
     1: ["id INTEGER", "key TEXT", "status TEXT", "measured_at TEXT", "record TEXT"],
     2: ["id INTEGER", "key TEXT", "status TEXT", "measured_at TEXT", "record TEXT", "checksum INTEGER"],
 }
-_TRIES = 20  # writers that come or go while the file is opened
 _ROWS_AT_ONCE = 200  # in memory: a row with a long trace has a megabyte
 _BUSY_SECONDS = 5.0  # readers wait for the moment in which the last writer takes the log away
 
@@ -73,10 +69,6 @@ class StoreReader:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.damaged: dict[int, str] = {}
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
-        self._as_opened: tuple[tuple[int, ...], tuple[int, ...]] | None = (
-            None  # where no lock keeps writers from changing what is read
-        )
         try:
             _refuse_no_file(self.path)
             self._connection = self._connected()
@@ -89,43 +81,26 @@ class StoreReader:
             raise cannot_be_opened(self.path, error) from None
 
     def _connected(self) -> sqlite3.Connection:
-        for _ in range(_TRIES):
-            try:
-                return self._connected_once()
-            except sqlite3.OperationalError as error:  # perhaps the log came or went in between
-                last = error
-                sleep(0.02)
-        raise last
-
-    def _connected_once(self) -> sqlite3.Connection:
+        """Open the file: with its log, without making one, or, where there is none and none can be made, as it is."""
         file = os.path.realpath(self.path)
-        before, log = self._stamps()
-        self._as_opened = None
-        if log and stamp(f"{file}-shm"):
-            how = "mode=ro&readonly_shm=1"
-        elif log and log[2]:  # a log without its index, which only a writer may make
-            file, how = self._copied(file), "mode=rw"
-        else:
-            how, self._as_opened = "mode=ro&immutable=1", (before, log)
-        connection = sqlite3.connect(
-            f"file:{quote(os.fsencode(file))}?{how}", uri=True, timeout=_BUSY_SECONDS, isolation_level=None
-        )
-        try:
-            connection.text_factory = lambda data: data.decode(errors="replace")
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _copied(self, file: str) -> str:
-        """Return a copy of a store that no process has open: else the index of its log would be there."""
-        if self._copy is None:
-            self._copy = tempfile.TemporaryDirectory(prefix="harness-store-")
-        copy = f"{self._copy.name}/store.sqlite"
-        for end in ("", "-wal"):
-            shutil.copyfile(f"{file}{end}", f"{copy}{end}")
-        return copy
+        log = Path(f"{file}-wal")
+        taken_as_it_is = [] if log.exists() and log.stat().st_size else ["ro&immutable=1"]
+        for mode in ("rw", "ro", *taken_as_it_is):
+            connection = sqlite3.connect(
+                f"file:{quote(os.fsencode(file))}?mode={mode}", uri=True, timeout=_BUSY_SECONDS, isolation_level=None
+            )
+            try:
+                connection.text_factory = lambda data: data.decode(errors="replace")
+                connection.execute("PRAGMA query_only=1")
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                return connection
+            except sqlite3.OperationalError as error:
+                connection.close()
+                refused = error
+            except BaseException:
+                connection.close()
+                raise
+        raise refused
 
     def of(self, key: str) -> Iterator[Record]:
         """Yield the records of a run that can be read, newest first."""
@@ -171,36 +146,18 @@ class StoreReader:
                     )
 
     def _fetched(self, query: str, values: tuple[str | int, ...] = ()) -> list[Any]:
-        """Return rows; read again where a writer changed the file meanwhile, and none of a part that is damaged."""
-        while True:
-            try:
-                rows = self._connection.execute(query, values).fetchall()
-            except DAMAGE as error:
-                rows = []
-                if not self._changed():
-                    self.damaged[0] = (
-                        f"{self.path} is damaged ({error}), and rows are left out; sqlite3's .recover saves more."
-                    )
-            if not self._changed():
-                return rows
-            self._reopen()
-
-    def _reopen(self) -> None:
-        self._connection.close()
-        self._connection = self._connected()
+        """Return rows, none of a part that is damaged."""
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except DAMAGE as error:
+            self.damaged[0] = f"{self.path} is damaged ({error}), and rows are left out; sqlite3's .recover saves more."
+            return []
 
     def _checked_rows(self, found: Iterable[Any]) -> Iterator[Row]:
         for number, *content, check in found:
             record = self._checked(number, content, check)
             if record is not None:
                 yield Row(number, tuple(content), check, record)
-
-    def _changed(self) -> bool:
-        return self._as_opened is not None and self._as_opened != self._stamps()
-
-    def _stamps(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        file = os.path.realpath(self.path)
-        return stamp(file), stamp(f"{file}-wal")
 
     def _checked(self, number: int, content: list[Any], check: int | None) -> Record | None:
         """Return a row's record; None, and a sentence in ``damaged``, if it is not what was written."""
@@ -222,9 +179,6 @@ class StoreReader:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
-        if self._copy is not None:
-            self._copy.cleanup()
-            self._copy = None
 
     def __enter__(self) -> Self:
         return self
@@ -236,18 +190,6 @@ class StoreReader:
 def checksum(*content: str) -> int:
     """Return the checksum of a row's texts."""
     return zlib.crc32("\n".join(content).encode(errors="replace"))
-
-
-def stamp(file: str | Path) -> tuple[int, ...]:
-    """Return what tells one file from another, and from itself after a change; empty if there is none.
-
-    Not by opening it: closing a file again would take this process's locks from it, those of open stores.
-    """
-    try:
-        found = Path(file).stat()
-    except FileNotFoundError:
-        return ()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def schema_of(connection: sqlite3.Connection, path: Path) -> int:
@@ -322,7 +264,6 @@ class Store(StoreReader):
         self.path, self.damaged = Path(path), {}
         if self.path.exists():
             StoreReader(path).close()  # refuses what is no store, and changes nothing of it
-        self._as_opened = self._copy = None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(self.path, timeout=_WRITER_SECONDS, isolation_level=None)
@@ -412,9 +353,19 @@ class Store(StoreReader):
         except (OSError, *DAMAGE) as error:
             raise NotKept(f"the result store {self.path} cannot be written ({error})") from None
 
-    def _stamped(self) -> list[tuple[int, ...]]:
-        """Return which file is the store's, and which its log's: that stays the same while anybody has the store open."""
-        return [each[:2] for each in self._stamps()]
+    def _stamped(self) -> list[tuple[int, int] | None]:
+        """Return which file is the store's, and which its log's: that stays the same while anybody has the store open.
+
+        Not by opening one: closing it again would take this process's locks from it.
+        """
+        found: list[tuple[int, int] | None] = []
+        for end in ("", "-wal"):
+            try:
+                facts = Path(f"{os.path.realpath(self.path)}{end}").stat()
+                found.append((facts.st_dev, facts.st_ino))
+            except FileNotFoundError:
+                found.append(None)
+        return found
 
     def _refuse_another_file(self) -> None:
         if self._stamped() != self._files:
