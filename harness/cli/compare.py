@@ -82,7 +82,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     study = request.asked(said, registry, fresh=given["fresh"], many=given["yes"], store=store)
     _tell_and_save(given, files, said, words, registry)
     if given["dry_run"]:
-        output.deliver(dry_run.shown(study, registry, form), target, quiet=quiet)
+        output.deliver(dry_run.shown(study, registry), target, quiet=quiet)
         ctx.exit(0)
 
     def deliver(records: Sequence[Record]) -> None:
