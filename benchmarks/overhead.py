@@ -27,7 +27,6 @@ from harness import (
     Iterate,
     KernelOracle,
     Limits,
-    PoolSVC,
     Problem,
     Record,
     Solver,
@@ -36,6 +35,7 @@ from harness import (
     hookimpl,
     parameter,
 )
+from harness.problems import PoolSVC
 
 
 @dataclass(frozen=True)

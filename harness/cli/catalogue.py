@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from dataclasses import MISSING, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +12,12 @@ from harness.cli import commands
 from harness.cli.describe import KINDS
 from harness.errors import UsageError
 from harness.parameters import did_you_mean
-from harness.registry import shared_registry
 from harness.report import figures
 from harness.run.record import Status
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from harness.problems.problem import Problem
     from harness.registry import Registry
-    from harness.solver import Solver
 
 _YEAR = re.compile(r"\b(?:19[5-9]|20[0-3])\d\b")
 _MARKUP = re.compile(r"(?::[\w:]+:)?`{1,2}([^`]+)`{1,2}")  # ``code``, `name`, :mod:`module`
@@ -133,48 +128,6 @@ def find(registry: Registry, name: str) -> list[Entry]:
 # -- as JSON data -----------------------------------------------------------------------------------------
 
 
-def about_solver(name: str) -> dict[str, Any] | None:
-    """Return what is known of the installed solver called ``name``, None if there is none.
-
-    ``plugin``, ``version``; ``text``, its docstring; ``papers``, what its own text, its module's or its plugin's names as
-    its source; ``solves``, pairs of a formulation and its meaning; ``counted``, whether its kernel evaluations are;
-    ``exact``, whether it converges to the optimum; ``parameters`` as `parameters_told` has them.
-    """
-    registry = shared_registry()
-    owner = registry.owner("solver", name)
-    if not owner:
-        return None
-    cls = registry.solvers[owner][name]
-    return {
-        **_plugin(registry, owner),
-        "text": docstring(cls),
-        "papers": _papers(cls, registry.plugins[owner].module),
-        "solves": [[problem.name, summary(problem)] for problem in registry.solved_by(cls)],
-        "counted": bool(cls.observable),  # may be a property: by its parameters
-        "exact": bool(cls.exact),
-        "parameters": parameters_told(cls),
-    }
-
-
-def about_dataset(name: str) -> dict[str, Any] | None:
-    """Return what is known of the data set called ``name``, None if there is none; the data are not read.
-
-    ``plugin``, ``version``; ``text``, its docstring; ``description`` in a sentence; ``files`` that it reads;
-    ``parameters`` as `parameters_told` has them.
-    """
-    registry = shared_registry()
-    cls = registry.datasets.get(name)
-    if cls is None:
-        return None
-    return {
-        **_plugin(registry, registry.owner("data set", name)),
-        "text": docstring(cls),
-        "description": cls.description,
-        "files": list(getattr(cls, "files", ())),
-        "parameters": parameters_told(cls),
-    }
-
-
 def parameters_told(cls: type) -> list[dict[str, str]]:
     """Return the parameters of a class in words: ``name``, ``type``, ``range``, ``default`` as a user types it, ``meaning``."""
     return [
@@ -192,16 +145,3 @@ def parameters_told(cls: type) -> list[dict[str, str]]:
 def _as_typed(value: Any) -> str:
     """Return a default as a user would type it: ``none``, ``true``."""
     return str(value).lower() if value is None or isinstance(value, bool) else figures.setting(value)
-
-
-def _papers(cls: type[Solver], plugin: ModuleType) -> list[str]:
-    """Return the paragraphs that begin with 'Source:', else those with a year; without what differs from the paper."""
-    near, far = (docstring(subject).split("\n\n") for subject in (sys.modules[cls.__module__], plugin))
-    own = [*docstring(cls).split("\n\n"), *near]
-    stated = [text.removeprefix("Source: ") for text in own if text.startswith("Source: ")]
-    dated = stated or [text for text in own if _YEAR.search(text)] or [text for text in far if _YEAR.search(text)]
-    return [" ".join(cut.split()) for text in dated if (cut := text.partition("Differs in")[0]) and text[0] != "*"]
-
-
-def _plugin(registry: Registry, name: str) -> dict[str, Any]:
-    return {"plugin": name, "version": registry.plugins[name].release}

@@ -2,6 +2,7 @@
 
 from harness.problems.csvc import CSVC as CSVC
 from harness.problems.csvc import CSVCNoBias as CSVCNoBias
+from harness.problems.giving_up import GivingUp as GivingUp
 from harness.problems.hulls import L2SVC as L2SVC
 from harness.problems.hulls import HardMargin as HardMargin
 from harness.problems.hulls import ReducedHull as ReducedHull

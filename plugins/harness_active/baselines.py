@@ -22,20 +22,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
-from harness import (
-    CSVC,
-    Iterate,
-    Oracle,
-    PluginError,
-    PoolSVC,
-    Problem,
-    Solver,
-    UsageError,
-    get_solver,
-    is_observable,
-    oracle_refusal,
-    parameter,
-)
+from harness import CSVC, Iterate, PluginError, Problem, Solver, UsageError, get_solver, parameter
+from harness.oracle import Oracle, is_observable, oracle_refusal
+from harness.problems import PoolSVC
 
 if TYPE_CHECKING:
     import numpy.typing as npt

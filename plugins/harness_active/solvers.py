@@ -17,20 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from harness import (
-    CSVC,
-    Iterate,
-    Learner,
-    Oracle,
-    PluginError,
-    PoolSVC,
-    Problem,
-    Solver,
-    UsageError,
-    is_observable,
-    oracle_refusal,
-    parameter,
-)
+from harness import CSVC, Iterate, Learner, PluginError, Problem, Solver, UsageError, parameter
+from harness.oracle import Oracle, is_observable, oracle_refusal
+from harness.problems import PoolSVC
 
 if TYPE_CHECKING:
     from harness.arrays import Index, Vector

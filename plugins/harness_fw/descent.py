@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from harness import HardMargin, PolytopeDistance
+from harness.problems import HardMargin, PolytopeDistance
 from harness_fw import hot, rules
 from harness_fw.bounds import delta_bound
 from harness_fw.hulls import extreme, farthest_on_face, nearest_on_hull

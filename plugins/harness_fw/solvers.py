@@ -13,18 +13,8 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
-from harness import (
-    DEFAULT_RELATIVE_GAP,
-    L2SVC,
-    HardMargin,
-    Iterate,
-    PolytopeDistance,
-    ReducedHull,
-    Solver,
-    UsageError,
-    get_solver,
-    parameter,
-)
+from harness import DEFAULT_RELATIVE_GAP, Iterate, Solver, UsageError, get_solver, parameter
+from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
 from harness_fw.bounds import paper_bounds
 
 if TYPE_CHECKING:

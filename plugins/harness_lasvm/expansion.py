@@ -19,8 +19,9 @@ from harness_lasvm.compiled.scans import scan
 from harness_lasvm.compiled.state import BORN, EXAMPLE, NEED_ROW, NOW, ROW, SLOT, STACKS, Candidates, Members
 
 if TYPE_CHECKING:
-    from harness import CSVC, CSVCNoBias, KernelOracle, PoolSVC
+    from harness import CSVC, CSVCNoBias, KernelOracle
     from harness.arrays import Array
+    from harness.problems import PoolSVC
 
 
 _LEAST_WIDTH = 1024  # slots a stored row has at first: close together, rows share pages of memory

@@ -14,8 +14,9 @@ from harness_lasvm.online import Online
 from harness_lasvm.solver import iterate_of
 
 if TYPE_CHECKING:
-    from harness import CSVC, Iterate, KernelOracle, PoolSVC
+    from harness import CSVC, Iterate, KernelOracle
     from harness.arrays import Array, Vector
+    from harness.problems import PoolSVC
     from harness_lasvm.compiled.state import Candidates
     from harness_lasvm.solver import LASVM
 

@@ -42,7 +42,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from harness import CSVCNoBias, Iterate, Problem, RampSVC, Solver, parameter
+from harness import CSVCNoBias, Iterate, Problem, Solver, parameter
+from harness.problems import RampSVC
 
 if TYPE_CHECKING:
     from harness_lasvm.compiled.nobias import Ledger

@@ -41,19 +41,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from harness import (
-    CSVC,
-    Iterate,
-    Oracle,
-    PoolSVC,
-    Problem,
-    Solver,
-    UsageError,
-    get_solver,
-    is_observable,
-    oracle_refusal,
-    parameter,
-)
+from harness import CSVC, Iterate, Problem, Solver, UsageError, get_solver, parameter
+from harness.oracle import Oracle, is_observable, oracle_refusal
+from harness.problems import PoolSVC
 
 if TYPE_CHECKING:
     from harness import Learner

@@ -9,20 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from harness import (
-    CSVC,
-    RBF,
-    EpsSVR,
-    Iterate,
-    Linear,
-    NuSVC,
-    OneClass,
-    Poly,
-    Precomputed,
-    ReducedHull,
-    UsageError,
-    parameter,
-)
+from harness import CSVC, RBF, Iterate, Linear, Poly, Precomputed, UsageError, parameter
+from harness.problems import EpsSVR, NuSVC, OneClass, ReducedHull
 from harness_peers.peer import Peer, at_bounds, class_cost, with_int32_indices
 
 if TYPE_CHECKING:

@@ -14,20 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from harness import (
-    CSVC,
-    DEFAULT_RELATIVE_GAP,
-    RBF,
-    EpsSVR,
-    Iterate,
-    Linear,
-    OneClass,
-    Poly,
-    Precomputed,
-    Solver,
-    UsageError,
-    parameter,
-)
+from harness import CSVC, DEFAULT_RELATIVE_GAP, RBF, Iterate, Linear, Poly, Precomputed, Solver, UsageError, parameter
+from harness.problems import EpsSVR, OneClass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import Iterate, PolytopeDistance
+from harness import Iterate
+from harness.problems import PolytopeDistance
 from harness_rgd.nodes import space_of
 from harness_rgd.sides import Sides
 from harness_rgd.tree import Tree

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from harness import OutlierMargin, PolytopeDistance
+from harness.problems import OutlierMargin, PolytopeDistance
 
 if TYPE_CHECKING:
     from harness import Problem

@@ -35,7 +35,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from harness import HardMargin, Iterate, OutlierMargin, PolytopeDistance, Problem, Solver, parameter
+from harness import Iterate, Problem, Solver, parameter
+from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
 from harness_rgd.sides import against_origin
 
 if TYPE_CHECKING:

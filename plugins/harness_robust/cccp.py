@@ -17,18 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from harness import (
-    Certificate,
-    Iterate,
-    Oracle,
-    PluginError,
-    Problem,
-    RampSVC,
-    Solver,
-    is_observable,
-    oracle_refusal,
-    parameter,
-)
+from harness import Certificate, Iterate, PluginError, Problem, Solver, parameter
+from harness.oracle import Oracle, is_observable, oracle_refusal
+from harness.problems import RampSVC
 
 if TYPE_CHECKING:
     from harness.arrays import Mask, Vector

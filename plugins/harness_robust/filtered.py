@@ -23,20 +23,16 @@ from harness import (
     CSVC,
     DEFAULT_RELATIVE_GAP,
     CSVCNoBias,
-    HardMargin,
     Iterate,
-    Oracle,
-    OutlierMargin,
     PluginError,
-    PolytopeDistance,
     Problem,
     Solver,
     UsageError,
-    is_observable,
-    oracle_refusal,
     parameter,
     rounded_down,
 )
+from harness.oracle import Oracle, is_observable, oracle_refusal
+from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness import GivingUp, Iterate, OutlierMargin, Problem, Solver, parameter
+from harness import Iterate, Problem, Solver, parameter
+from harness.problems import GivingUp, OutlierMargin
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from harness import Iterate, Problem, RampSVC, Solver, parameter
+from harness import Iterate, Problem, Solver, parameter
+from harness.problems import RampSVC
 from harness_robust.parametric import Follower, Stalled
 
 if TYPE_CHECKING:

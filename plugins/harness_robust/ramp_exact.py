@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
-from harness import Iterate, Problem, RampSVC, Solver, parameter
+from harness import Iterate, Problem, Solver, parameter
+from harness.problems import RampSVC
 
 if TYPE_CHECKING:
     from harness.arrays import Matrix, Vector

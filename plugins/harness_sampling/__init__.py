@@ -6,7 +6,8 @@ vectors and adds violators (rounds.py). :func:`smallest_separating_k` chooses th
 
 from __future__ import annotations
 
-from harness import OracleFailure, Solver, hookimpl
+from harness import Solver, hookimpl
+from harness.oracle import OracleFailure
 from harness_sampling.hulls import smallest_separating_k
 from harness_sampling.solvers import OptMargin, OptSoftMargin, RandSVM, RandSVM1, support_bound
 

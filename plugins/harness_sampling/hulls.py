@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 
-from harness import HardMargin, ReducedHull, Solver, UsageError
+from harness import Solver, UsageError
+from harness.problems import HardMargin, ReducedHull
 from harness_sampling.oracle import CertifiedOracle
 
 _GAP = 1e-3  # relative gap of a subproblem: whether w is zero does not hang on it

@@ -10,18 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness import (
-    Certificate,
-    HardMargin,
-    Iterate,
-    Oracle,
-    OracleFailure,
-    PluginError,
-    Problem,
-    ReducedHull,
-    Solver,
-    oracle_refusal,
-)
+from harness import Certificate, Iterate, PluginError, Problem, Solver
+from harness.oracle import Oracle, OracleFailure, oracle_refusal
+from harness.problems import HardMargin, ReducedHull
 
 if TYPE_CHECKING:
     from harness.arrays import Vector

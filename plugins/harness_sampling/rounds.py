@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from harness import HardMargin, Iterate, OracleFailure, Problem
+from harness import Iterate, Problem
+from harness.oracle import OracleFailure
+from harness.problems import HardMargin
 from harness_sampling.hulls import with_doubled_k
 from harness_sampling.multiset import Multiset
 from harness_sampling.oracle import Answer, CertifiedOracle

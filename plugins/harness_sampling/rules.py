@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness import CSVC, EpsSVR, HardMargin, Linear, Poly, Problem
+from harness import CSVC, Linear, Poly, Problem
+from harness.problems import EpsSVR, HardMargin
 
 if TYPE_CHECKING:
     from harness.arrays import Index, Mask, Vector

@@ -9,19 +9,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from harness import (
-    CSVC,
-    DEFAULT_RELATIVE_GAP,
-    EpsSVR,
-    HardMargin,
-    Iterate,
-    ReducedHull,
-    Solver,
-    TubeSVR,
-    UsageError,
-    is_observable,
-    parameter,
-)
+from harness import CSVC, DEFAULT_RELATIVE_GAP, Iterate, Solver, UsageError, parameter
+from harness.oracle import is_observable
+from harness.problems import EpsSVR, HardMargin, ReducedHull, TubeSVR
 from harness_sampling.oracle import refusal
 from harness_sampling.rounds import SupportRounds, WeightedRounds
 from harness_sampling.scoring import mapped_features

@@ -22,14 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from harness import (
-    CSVC,
-    DEFAULT_RELATIVE_GAP,
-    Iterate,
-    PolytopeDistance,
-    Solver,
-    parameter,
-)
+from harness import CSVC, DEFAULT_RELATIVE_GAP, Iterate, Solver, parameter
+from harness.problems import PolytopeDistance
 from harness_smo.block_level import CONVERGED, MOVED, STALLED, WHOLE, Settings
 from harness_smo.block_state import BlockState, blur, blurred, clear, refine, sharpen
 from harness_smo.smo import GAP, TAU, Goal, why_stopped

@@ -17,16 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from harness import (
-    CSVC,
-    DEFAULT_RELATIVE_GAP,
-    L2SVC,
-    HardMargin,
-    Iterate,
-    PolytopeDistance,
-    Solver,
-    parameter,
-)
+from harness import CSVC, DEFAULT_RELATIVE_GAP, Iterate, Solver, parameter
+from harness.problems import L2SVC, HardMargin, PolytopeDistance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

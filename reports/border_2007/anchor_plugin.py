@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from harness import Dataset, DataSource, Iterate, PoolSVC, Problem, Solver, content_sha256, hookimpl, parameter
+from harness import Dataset, DataSource, Iterate, Problem, Solver, content_sha256, hookimpl, parameter
 from harness.datasets.catalogue import (
     Banana,
     GermanNumer,
@@ -26,6 +26,7 @@ from harness.datasets.catalogue import (
     verified,
 )
 from harness.datasets.splitting import rbf, rescaled
+from harness.problems import PoolSVC
 from harness.registry import load_registry
 
 POOL = 0.6  # of the points; the others are for testing

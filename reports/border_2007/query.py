@@ -26,7 +26,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported
 import numpy as np
 from harness_lasvm.learner import LASVMLearner
 
-from harness import RBF, KernelOracle, PoolSVC, get_solver
+from harness import RBF, KernelOracle, get_solver
+from harness.problems import PoolSVC
 from harness.registry import load_registry
 
 PAPER = {"mnist": (0.02, 1000.0)}  # gamma and C where the source's own are others

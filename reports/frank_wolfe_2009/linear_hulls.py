@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from harness import L2SVC, Iterate, Problem, Solver, UsageError, get_solver, hookimpl, parameter
+from harness import Iterate, Problem, Solver, UsageError, get_solver, hookimpl, parameter
+from harness.problems import L2SVC
 
 _ENOUGH = 0.01  # seconds that a measurement takes at least
 _FIRST = 8  # iterations before the first measurement

@@ -19,22 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from harness import (
-    CSVC,
-    L2SVC,
-    CSVCNoBias,
-    HardMargin,
-    Iterate,
-    OutlierMargin,
-    Problem,
-    RampSVC,
-    Solver,
-    UsageError,
-    get_solver,
-    hookimpl,
-    parameter,
-)
+from harness import CSVC, CSVCNoBias, Iterate, Problem, Solver, UsageError, get_solver, hookimpl, parameter
 from harness.kernels.oracle import uncounted
+from harness.problems import L2SVC, HardMargin, OutlierMargin, RampSVC
 
 
 class _Recording(np.random.Generator):

@@ -28,8 +28,9 @@ from harness_rgd import RGDTree
 from harness_rgd.forest import Forest
 
 from benchmarks.anonymous_memory import Memory
-from harness import KernelOracle, Linear, OutlierMargin
+from harness import KernelOracle, Linear
 from harness.machine import git_commit, now
+from harness.problems import OutlierMargin
 from reports.kit.grids import Options
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, met, number, table

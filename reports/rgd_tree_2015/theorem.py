@@ -17,7 +17,8 @@ import numpy as np
 from harness_rgd import RGDTree
 from harness_rgd.forest import Forest
 
-from harness import HardMargin, KernelOracle, Linear, OutlierMargin, PolytopeDistance, Problem, get_solver
+from harness import KernelOracle, Linear, Problem, get_solver
+from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
 
 OUTLIERS, DELTA, MU, N, D = 0.1, 0.5, 0.1, 100, 3
 

@@ -5,7 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from harness import CSVC, L2SVC, HardMargin, KernelOracle, Limits, Linear, ReducedHull, drive, get_solver
+from harness import CSVC, KernelOracle, Limits, Linear, drive, get_solver
+from harness.problems import L2SVC, HardMargin, ReducedHull
 from tests.problems.exact_certificates import falsehoods, scores_and_square
 
 SECONDS = 3.0  # fw does not end by itself on the time stamps

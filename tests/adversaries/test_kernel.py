@@ -8,26 +8,9 @@ import numpy as np
 import pytest
 
 import harness
-from harness import (
-    CSVC,
-    L2SVC,
-    RBF,
-    HardMargin,
-    Iterate,
-    KernelOracle,
-    Linear,
-    OneClass,
-    Poly,
-    PolytopeDistance,
-    Precomputed,
-    RampSVC,
-    ReducedHull,
-    Solver,
-    TracePlan,
-    TubeSVR,
-    drive,
-)
+from harness import CSVC, RBF, Iterate, KernelOracle, Linear, Poly, Precomputed, Solver, TracePlan, drive
 from harness.kernels.counter import Counter
+from harness.problems import L2SVC, HardMargin, OneClass, PolytopeDistance, RampSVC, ReducedHull, TubeSVR
 from harness.registry import load_registry
 from harness.run.driver import compare
 from harness.run.plan import Study

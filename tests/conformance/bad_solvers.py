@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import L2SVC, HardMargin, Iterate, Problem, Solver, parameter
+from harness import Iterate, Problem, Solver, parameter
+from harness.problems import L2SVC, HardMargin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

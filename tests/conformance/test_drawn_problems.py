@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import Limits, NuSVC, OneClass, drive, get_solver
+from harness import Limits, drive, get_solver
+from harness.problems import NuSVC, OneClass
 from harness.registry import shared_registry
 from harness.testing import Case
 from harness.testing.strategies import cases

@@ -7,21 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import (
-    CSVC,
-    L2SVC,
-    CSVCNoBias,
-    EpsSVR,
-    HardMargin,
-    Limits,
-    NuSVC,
-    OneClass,
-    PolytopeDistance,
-    PoolSVC,
-    ReducedHull,
-    TubeSVR,
-    drive,
-)
+from harness import CSVC, CSVCNoBias, Limits, drive
+from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, PoolSVC, ReducedHull, TubeSVR
 from harness.testing import Case, SolverConformance, run_checks, zoo
 from harness.testing.exact import oracle_bounds
 from harness.testing.running import recorded_work

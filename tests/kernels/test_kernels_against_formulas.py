@@ -8,7 +8,8 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import RBF, DotProductKernel, Exponential, KernelOracle, Linear, Poly, Power, Precomputed
+from harness import RBF, KernelOracle, Linear, Poly, Precomputed
+from harness.kernels.functions import DotProductKernel, Exponential, Power
 from harness.registry import load_registry
 
 KERNELS = {

@@ -6,14 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness import (
-    RBF,
-    Iterate,
-    KernelOracle,
-    PoolSVC,
-    Problem,
-    TracePlan,
-)
+from harness import RBF, Iterate, KernelOracle, Problem, TracePlan
+from harness.problems import PoolSVC
 from tests.measure.test_drive import Clock, N, run, ticking
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from harness import L2SVC, RBF, KernelOracle, Limits, TracePlan, drive, get_solver
+from harness import RBF, KernelOracle, Limits, TracePlan, drive, get_solver
+from harness.problems import L2SVC
 from harness.registry import load_registry
 
 EPSILON = 1e-3

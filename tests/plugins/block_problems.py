@@ -3,19 +3,8 @@
 import numpy as np
 from harness_smo import SMOBlock
 
-from harness import (
-    CSVC,
-    L2SVC,
-    RBF,
-    CSVCNoBias,
-    EpsSVR,
-    HardMargin,
-    Linear,
-    OneClass,
-    Poly,
-    Precomputed,
-    ReducedHull,
-)
+from harness import CSVC, RBF, CSVCNoBias, Linear, Poly, Precomputed
+from harness.problems import L2SVC, EpsSVR, HardMargin, OneClass, ReducedHull
 from tests.plugins.points import overlapping
 from tests.plugins.smo_problems import build, curve
 

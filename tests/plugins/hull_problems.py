@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness import L2SVC, RBF, HardMargin, KernelOracle, Linear, Poly, get_solver
+from harness import RBF, KernelOracle, Linear, Poly, get_solver
 from harness.kernels.oracle import uncounted
+from harness.problems import L2SVC, HardMargin
 
 
 def rng0():

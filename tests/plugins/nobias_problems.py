@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from harness_lasvm.nobias import LASVMG, LASVMI, LASVMNC, FullSVM
 
-from harness import RBF, KernelOracle, RampSVC
+from harness import RBF, KernelOracle
+from harness.problems import RampSVC
 
 ALL = (LASVMG, LASVMNC, LASVMI, FullSVM)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness import RBF, KernelOracle, RampSVC
+from harness import RBF, KernelOracle
 from harness.kernels.oracle import uncounted
+from harness.problems import RampSVC
 
 
 def flipped(n=40, d=2, share=0.15, seed=0, apart=1.5):

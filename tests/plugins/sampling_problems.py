@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness import CSVC, RBF, EpsSVR, KernelOracle, Linear, Poly, ReducedHull, TubeSVR, get_solver
+from harness import CSVC, RBF, KernelOracle, Linear, Poly, get_solver
 from harness.kernels.oracle import uncounted
+from harness.problems import EpsSVR, ReducedHull, TubeSVR
 from tests.plugins.hull_problems import PROBLEMS, clouds, hard
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from harness_qp import QP
 
-from harness import CSVC, RBF, CSVCNoBias, EpsSVR, KernelOracle, OneClass, ReducedHull
+from harness import CSVC, RBF, CSVCNoBias, KernelOracle
+from harness.problems import EpsSVR, OneClass, ReducedHull
 from tests.plugins.points import overlapping
 
 

@@ -16,10 +16,7 @@ from harness import (
     Iterate,
     KernelOracle,
     Limits,
-    Oracle,
-    OracleFailure,
     PluginError,
-    PoolSVC,
     Solver,
     Status,
     StoppedBy,
@@ -27,6 +24,8 @@ from harness import (
     drive,
     get_solver,
 )
+from harness.oracle import Oracle, OracleFailure
+from harness.problems import PoolSVC
 
 EXACT = "smo-block[tau=1e-6,dtype=float64]"
 METHODS = {

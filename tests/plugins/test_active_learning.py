@@ -8,8 +8,10 @@ from harness_active.solvers import ActiveFullSearch, ActiveSmallPool, Pool, Rand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, KernelOracle, Limits, Oracle, OracleFailure, PoolSVC, UsageError, drive, get_solver
+from harness import RBF, KernelOracle, Limits, UsageError, drive, get_solver
 from harness.kernels.oracle import uncounted
+from harness.oracle import Oracle, OracleFailure
+from harness.problems import PoolSVC
 
 STRATEGIES = [ActiveSmallPool(), ActiveFullSearch(), ActiveFullSearch(keep_scores=True), RandomSampling()]
 STRATEGIES += [RetrainActive(), RetrainActive(candidates=7)]

@@ -12,16 +12,9 @@ from harness_fw.core_set import CoreSet, taken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import (
-    RBF,
-    KernelOracle,
-    Limits,
-    Linear,
-    ReducedHull,
-    UsageError,
-    drive,
-)
+from harness import RBF, KernelOracle, Limits, Linear, UsageError, drive
 from harness.kernels.oracle import uncounted
+from harness.problems import ReducedHull
 from tests.plugins.hull_problems import (
     PROBLEMS,
     by_class,

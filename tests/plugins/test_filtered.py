@@ -15,19 +15,9 @@ from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
 from sklearn.svm import SVC
 
-from harness import (
-    CSVC,
-    RBF,
-    CSVCNoBias,
-    HardMargin,
-    KernelOracle,
-    Linear,
-    OutlierMargin,
-    PolytopeDistance,
-    UsageError,
-    get_solver,
-)
+from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, UsageError, get_solver
 from harness.datasets.planted import GaussianOutliers, OneClassOutliers
+from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
 
 ALONE = {
     "isolation-forest": lambda x, seed: IsolationForest(random_state=seed).fit_predict(x) < 0,

@@ -8,17 +8,9 @@ from harness_fw import FrankWolfe, Gilbert, core_set_bound, delta_bound, delta_o
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness import (
-    RBF,
-    HardMargin,
-    KernelOracle,
-    Limits,
-    Linear,
-    Precomputed,
-    drive,
-    get_solver,
-)
+from harness import RBF, KernelOracle, Limits, Linear, Precomputed, drive, get_solver
 from harness.kernels.oracle import uncounted
+from harness.problems import HardMargin
 from tests.plugins.hull_problems import PROBLEMS, clouds, exact_margin, hard, l2, matrix_of, rng0
 from tests.plugins.naive_fw import naive_frank_wolfe
 

@@ -9,17 +9,9 @@ from harness_fw import MDM, FrankWolfe, Gilbert, NearestPoint, PairwiseFrankWolf
 from harness_fw import rules as names
 from harness_fw.descent import LinearDescent, RowDescent, keeps_w
 
-from harness import (
-    L2SVC,
-    RBF,
-    HardMargin,
-    KernelOracle,
-    Linear,
-    PolytopeDistance,
-    ReducedHull,
-    drive,
-)
+from harness import RBF, KernelOracle, Linear, drive
 from harness.kernels.oracle import uncounted
+from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
 from tests.plugins.hull_problems import clouds, rng0
 
 SOLVERS = [FrankWolfe, Gilbert, PairwiseFrankWolfe, MDM, NearestPoint]

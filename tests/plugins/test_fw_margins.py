@@ -17,7 +17,8 @@ from harness_fw import (
     PairwiseFrankWolfe,
 )
 
-from harness import L2SVC, RBF, HardMargin, KernelOracle, Linear, PolytopeDistance, Precomputed, ReducedHull, drive
+from harness import RBF, KernelOracle, Linear, Precomputed, drive
+from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
 from tests.plugins.hull_problems import PROBLEMS, clouds, exact_margin, hard, l2, matrix_of, rng0
 from tests.plugins.points import cancer, digits
 

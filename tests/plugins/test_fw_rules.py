@@ -14,7 +14,8 @@ from harness_fw.rules import best_in_rectangle, best_in_triangle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import HardMargin, KernelOracle, PolytopeDistance, Precomputed, ReducedHull
+from harness import KernelOracle, Precomputed
+from harness.problems import HardMargin, PolytopeDistance, ReducedHull
 from tests.plugins.hull_problems import clouds, hard, l2, matrix_of, rng0
 from tests.plugins.naive_pairs import STEPS, hulls_of, naive_start
 

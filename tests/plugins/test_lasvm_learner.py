@@ -7,8 +7,10 @@ import pytest
 import scipy.sparse
 from harness_lasvm import LASVM
 
-from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, Oracle, PoolSVC, Precomputed, UsageError
+from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, Precomputed, UsageError
 from harness.kernels.oracle import uncounted
+from harness.oracle import Oracle
+from harness.problems import PoolSVC
 from tests.plugins.lasvm_problems import assert_feasible, iterates, noisy, precomputed, stated
 from tests.plugins.naive_lasvm import NaiveLASVM
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from harness import KernelOracle, Linear, OutlierMargin, get_solver
+from harness import KernelOracle, Linear, get_solver
+from harness.problems import OutlierMargin
 from tests.problems.widest import drawn, widest
 
 

@@ -11,17 +11,8 @@ import scipy.sparse
 from harness_peers import LibSVM, LibSVMOfficial, LibSVR, SklearnEx, ThunderSVM
 from harness_qp import QP
 
-from harness import (
-    CSVC,
-    RBF,
-    EpsSVR,
-    KernelOracle,
-    Linear,
-    OneClass,
-    Poly,
-    ReducedHull,
-    UsageError,
-)
+from harness import CSVC, RBF, KernelOracle, Linear, Poly, UsageError
+from harness.problems import EpsSVR, OneClass, ReducedHull
 from tests.plugins.points import cancer, digits, overlapping
 
 INSTALLED = [cls for cls in (LibSVM, LibSVR, SklearnEx, LibSVMOfficial, ThunderSVM)

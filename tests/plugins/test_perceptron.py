@@ -8,7 +8,8 @@ from harness_perceptron import AveragedPerceptron, BudgetPerceptron, KernelPerce
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, InvalidModel, KernelOracle, Linear, MistakeDriven, Precomputed, UsageError
+from harness import RBF, InvalidModel, KernelOracle, Linear, Precomputed, UsageError
+from harness.problems import MistakeDriven
 from tests.plugins.naive_perceptron import averaged_perceptron, budget_perceptron, kernel_perceptron
 from tests.plugins.points import overlapping
 

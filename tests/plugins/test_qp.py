@@ -8,21 +8,8 @@ from harness_qp.qp import BoxQP, _low_rank_factor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import (
-    CSVC,
-    L2SVC,
-    RBF,
-    CSVCNoBias,
-    EpsSVR,
-    HardMargin,
-    KernelOracle,
-    Linear,
-    OneClass,
-    Poly,
-    PolytopeDistance,
-    Precomputed,
-    ReducedHull,
-)  # fmt: skip
+from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, Poly, Precomputed
+from harness.problems import L2SVC, EpsSVR, HardMargin, OneClass, PolytopeDistance, ReducedHull
 from tests.plugins.points import cancer, digits, overlapping
 
 FORMULATIONS = [

@@ -8,8 +8,9 @@ from harness_robust.cccp import RampCCCP
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import Oracle, UsageError, get_solver
+from harness import UsageError, get_solver
 from harness.kernels.oracle import uncounted
+from harness.oracle import Oracle
 from tests.plugins.robust_problems import flipped, iterates, last_of, matrix_of, objective_of, stated
 
 

@@ -10,7 +10,8 @@ from harness_rgd.sides import Sides
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, HardMargin, KernelOracle, Linear, OutlierMargin, PolytopeDistance, Precomputed
+from harness import RBF, KernelOracle, Linear, Precomputed
+from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
 from reports.rgd_tree_2015 import theorem
 from tests.plugins.naive_rgd import NaiveTree
 

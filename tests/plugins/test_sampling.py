@@ -9,7 +9,8 @@ import pytest
 from harness_sampling import OptMargin, OptSoftMargin, RandSVM
 from harness_sampling.rounds import WeightedRounds
 
-from harness import RBF, HardMargin, KernelOracle, Linear, Poly, UsageError
+from harness import RBF, KernelOracle, Linear, Poly, UsageError
+from harness.problems import HardMargin
 from tests.plugins.hull_problems import clouds, hard
 from tests.plugins.points import overlapping
 from tests.plugins.sampling_problems import HARD, SOFT, TUBES, exact, finished, reduced, svc, svr, wave

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness import KernelOracle, Linear, ReducedHull, UsageError, get_solver
+from harness import KernelOracle, Linear, UsageError, get_solver
+from harness.problems import ReducedHull
 from tests.plugins.hull_problems import clouds, hard
 from tests.plugins.sampling_problems import TUBES, exact, finished, reduced
 

@@ -10,7 +10,8 @@ import pytest
 from harness_sampling import OptMargin, OptSoftMargin, OracleFailure, RandSVM, RandSVM1
 from harness_sampling import oracle as module
 
-from harness import CSVC, EpsSVR, HardMargin, Iterate, Linear, ReducedHull, Solver, UsageError, get_solver
+from harness import CSVC, Iterate, Linear, Solver, UsageError, get_solver
+from harness.problems import EpsSVR, HardMargin, ReducedHull
 from harness.registry import load_registry
 from tests.plugins.hull_problems import clouds, hard
 from tests.plugins.points import overlapping

@@ -5,7 +5,8 @@ import pytest
 from harness_smo import SMO, SMOBlock, hot
 from harness_smo.smo import _State
 
-from harness import CSVC, L2SVC, CSVCNoBias, HardMargin, InvalidModel, Limits, ReducedHull, UsageError, drive
+from harness import CSVC, CSVCNoBias, InvalidModel, Limits, UsageError, drive
+from harness.problems import L2SVC, HardMargin, ReducedHull
 from tests.plugins.naive_smo import naive_smo
 from tests.plugins.points import overlapping
 from tests.plugins.smo_problems import EACH, build, certified, optimum, stated

@@ -9,8 +9,9 @@ from harness_qp import QP
 from harness_smo import SMOBlock
 from harness_smo.block_state import BlockState, Narrowed
 
-from harness import CSVC, RBF, CSVCNoBias, EpsSVR, KernelOracle, Precomputed
+from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Precomputed
 from harness.kernels.oracle import uncounted
+from harness.problems import EpsSVR
 from tests.plugins.block_problems import FORMULATIONS, drawn, stated
 from tests.plugins.points import overlapping
 from tests.plugins.smo_problems import build, certified

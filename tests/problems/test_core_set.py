@@ -7,20 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import (
-    CSVC,
-    L2SVC,
-    RBF,
-    HardMargin,
-    KernelOracle,
-    PolytopeDistance,
-    ReducedHull,
-    UsageError,
-    drive,
-    get_solver,
-)
+from harness import CSVC, RBF, KernelOracle, UsageError, drive, get_solver
 from harness.measure import core_set
 from harness.measure.core_set import core_set_certificate
+from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
 from tests.plugins.naive_core_set import exact_weights
 from tests.plugins.points import overlapping
 

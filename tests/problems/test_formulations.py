@@ -9,25 +9,18 @@ from scipy.optimize import linprog
 
 from harness import (
     CSVC,
-    L2SVC,
     RBF,
     CSVCNoBias,
-    EpsSVR,
-    HardMargin,
     InvalidModel,
     KernelOracle,
     Linear,
-    NuSVC,
-    OneClass,
-    PolytopeDistance,
     Precomputed,
-    ReducedHull,
-    TubeSVR,
     UsageError,
     drive,
     get_solver,
 )
 from harness.kernels.oracle import uncounted
+from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull, TubeSVR
 from harness.problems.cases import Case, overlapping, separable
 from harness.registry import load_registry
 from tests.problems.exact import box_dual, least_distance

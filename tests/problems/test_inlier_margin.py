@@ -7,9 +7,10 @@ import textwrap
 import numpy as np
 import pytest
 
-from harness import CSVC, HardMargin, KernelOracle, Linear, OutlierMargin, PolytopeDistance, get_solver
+from harness import CSVC, KernelOracle, Linear, get_solver
 from harness.cli.main import main
 from harness.measure.inlier_margin import inlier_margin
+from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
 
 PLANTED = np.array([False, False, False, True, False, False])
 LINE = np.array([[2.0, 0.0], [3.0, 1.0], [4.0, 0.0], [-9.0, 0.0], [-1.0, 0.0], [-5.0, 2.0]])
@@ -69,7 +70,8 @@ def test_a_formulation_that_gives_up_nothing_has_none():
 SOURCE = """
     from dataclasses import dataclass
     import numpy as np
-    from harness import Dataset, DataSource, Solver, OutlierMargin, content_sha256, hookimpl
+    from harness import Dataset, DataSource, Solver, content_sha256, hookimpl
+    from harness.problems import OutlierMargin
 
     @dataclass(frozen=True)
     class Line(DataSource):

@@ -6,8 +6,9 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, HardMargin, KernelOracle, Linear, OutlierMargin, Poly, PolytopeDistance, UsageError, get_solver
+from harness import RBF, KernelOracle, Linear, Poly, UsageError, get_solver
 from harness.kernels.nearest import groups, nearest
+from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
 from harness.problems.coordinates import Coordinates
 from harness.problems.upper_margin import Relaxation, peeled
 from tests.problems import widest

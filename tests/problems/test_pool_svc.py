@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import CSVC, RBF, InvalidModel, KernelOracle, LabelsSpent, PoolSVC, UsageError
+from harness import CSVC, RBF, InvalidModel, KernelOracle, LabelsSpent, UsageError
+from harness.problems import PoolSVC
 
 N = 24
 RNG = np.random.default_rng(3)

@@ -6,8 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from harness import CSVC, RBF, Certificate, HardMargin, KernelOracle, Linear, OneClass, PolytopeDistance, RampSVC
+from harness import CSVC, RBF, Certificate, KernelOracle, Linear
 from harness.kernels.functions import Kernel
+from harness.problems import HardMargin, OneClass, PolytopeDistance, RampSVC
 from harness.problems.rounding import Bounded
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, InvalidModel, KernelOracle, Linear, Precomputed, ReducedHull, TubeSVR, get_solver
+from harness import RBF, InvalidModel, KernelOracle, Linear, Precomputed, get_solver
+from harness.problems import ReducedHull, TubeSVR
 
 
 def plane(seed, n, noise=0.3):

@@ -5,7 +5,8 @@ from itertools import combinations
 import numpy as np
 from scipy.optimize import nnls
 
-from harness import RBF, KernelOracle, Linear, OutlierMargin
+from harness import RBF, KernelOracle, Linear
+from harness.problems import OutlierMargin
 
 
 def drawn(rng):

@@ -6,7 +6,8 @@ from harness.entries import Broken, Chosen
 
 GOOD = """
     from dataclasses import dataclass
-    from harness import CSVC, HardMargin, Iterate, Solver, hookimpl, parameter
+    from harness import CSVC, Iterate, Solver, hookimpl, parameter
+    from harness.problems import HardMargin
     import numpy as np
 
     @dataclass(frozen=True)

@@ -7,17 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from harness import (
-    CSVC,
-    L2SVC,
-    RBF,
-    CSVCNoBias,
-    Iterate,
-    KernelOracle,
-    Solver,
-    UsageError,
-    get_solver,
-)
+from harness import CSVC, RBF, CSVCNoBias, Iterate, KernelOracle, Solver, UsageError, get_solver
+from harness.problems import L2SVC
 
 
 def problem() -> CSVC:

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from harness import RBF, KernelOracle, PoolSVC
+from harness import RBF, KernelOracle
+from harness.problems import PoolSVC
 from reports.border_2007 import anchor, anchor_plugin
 
 # -- the draws ---------------------------------------------------------------------------------------------

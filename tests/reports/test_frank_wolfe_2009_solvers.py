@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from harness import L2SVC, RBF, HardMargin, KernelOracle, Linear, get_solver
+from harness import RBF, KernelOracle, Linear, get_solver
+from harness.problems import L2SVC, HardMargin
 from reports.kit import solvers, sources
 from tests.plugins.points import overlapping
 

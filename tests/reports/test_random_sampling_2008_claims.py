@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from harness import KernelOracle, Linear, ReducedHull, TubeSVR, get_solver
+from harness import KernelOracle, Linear, get_solver
+from harness.problems import ReducedHull, TubeSVR
 from reports.random_sampling_2008.plan import Clouds
 from reports.random_sampling_2008.plugin import Corners, LargestBasis, TubeClouds
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness import KernelOracle, Linear, RampSVC
+from harness import KernelOracle, Linear
+from harness.problems import RampSVC
 from harness.registry import load_registry
 from reports.kit import command, page, signed_ranks, solvers, sources
 from reports.kit.grids import Options

@@ -5,9 +5,10 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from harness import CSVC, L2SVC, RBF, Dataset, EpsSVR, Grid, KernelOracle, SolutionPath
+from harness import CSVC, RBF, Dataset, Grid, KernelOracle, SolutionPath
 from harness.errors import HarnessError
 from harness.measure.path_drive import drive_path
+from harness.problems import L2SVC, EpsSVR
 from harness.registry import get_solver, load_registry
 from harness.run.certifier import PathJudge
 from harness.run.messages import Model, OwnPoints, Point, Solved

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import RBF, KernelOracle, ReducedHull
+from harness import RBF, KernelOracle
 from harness.datasets.generators import Checkerboard
+from harness.problems import ReducedHull
 from harness.run import allowed
 from harness.run.child import _few_points
 from harness.run.messages import Compiling, Fitting, Run, Stopped, Warm

@@ -6,9 +6,10 @@ import subprocess
 import numpy as np
 import pytest
 
-from harness import RBF, KernelOracle, PoolSVC, TracePlan, drive
+from harness import RBF, KernelOracle, TracePlan, drive
 from harness.datasets.generators import Checkerboard
 from harness.measure.metrics import accuracy
+from harness.problems import PoolSVC
 from tests.run.conftest import HARNESS, PLUGINS
 from tests.run.plugins.buys import BuysAtRandom
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from harness import CSVC, Iterate, PoolSVC, Problem, Solver, hookimpl, parameter
+from harness import CSVC, Iterate, Problem, Solver, hookimpl, parameter
+from harness.problems import PoolSVC
 from harness.registry import shared_registry
 from harness.run.messages import Buy, Sold
 

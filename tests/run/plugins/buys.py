@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness import Iterate, PoolSVC, Problem, Solver, get_solver, hookimpl, parameter
+from harness import Iterate, Problem, Solver, get_solver, hookimpl, parameter
+from harness.problems import PoolSVC
 
 
 @dataclass(frozen=True)
