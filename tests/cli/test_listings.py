@@ -13,6 +13,15 @@ def test_list_fits_a_hundred_columns(invoke, kind):
     assert "\x1b" not in result.stdout
 
 
+def test_a_plugin_that_cannot_be_loaded_is_named_beside_every_list_but_its_own(invoke, tmp_path):
+    broken = tmp_path / "broken.py"
+    broken.write_text("raise ValueError('no')\n")
+    told = {kind: invoke("list", kind, "--plugin-path", str(broken)) for kind in ("solvers", "plugins")}
+    assert "broken" in told["solvers"].stderr
+    assert told["plugins"].stderr == ""
+    assert "broken" in told["plugins"].stdout
+
+
 def test_describe_solver(invoke, slow):
     text = invoke("describe", "quick", "--plugin-path", slow).stdout
     assert text.startswith("solver quick (plugin slow_plugin)")

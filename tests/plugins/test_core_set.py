@@ -317,3 +317,10 @@ def test_kernel_values_of_a_sampled_run_are_counted_to_the_last():
         spent, members, searches = problem.kernel.counter.evaluations, core, found.info["searches"]
     assert found.done
     assert searches < found.step
+
+
+def test_an_accuracy_of_1e_10_is_reached():
+    problem = l2(*clouds(2, 60, 60, 2, 1.0), chi=1e4)
+    outcome = drive(FullyCorrective(epsilon=1e-10), problem, rng0())
+    assert outcome.claimed_done
+    assert problem.certify(outcome.dual_coef, outcome.intercept).epsilon <= 2e-10
