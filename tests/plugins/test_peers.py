@@ -115,6 +115,13 @@ def test_costs_of_single_points_are_refused(peer):
 
 
 @EVERY
+def test_the_conversion_is_told_beside_the_time(peer):
+    info = peer().solve(build(CSVC, *overlapping(14, n=80))).info
+    assert 0.0 <= info["conversion_cpu_seconds"] < 1.0
+    assert 0.0 < info["conversion_seconds"] < 1.0
+
+
+@EVERY
 def test_a_library_that_does_not_load_is_a_sentence(peer, monkeypatch):
     def fails(name):
         raise OSError("libgomp.so.1: cannot open shared object file\nand more")
