@@ -59,6 +59,22 @@ def test_rows_that_catch_up_hold_what_each_would_find_for_itself(seed, blocks, d
 
 
 @settings(deadline=None, max_examples=30)
+@given(st.integers(0, 999), st.integers(1, 12), st.integers(-1, 20))
+def test_the_stale_slots_are_those_that_entered_since_and_are_not_known(seed, blocks, since):
+    found, _ = partway(seed, blocks)
+    x, clock, top = found.members, int(found.now["clock"]), int(found.now["top"])
+    members, since = x.slots["member"], min(since, clock)
+    known = members[:top].astype(np.int64)
+    known[::2] = -1
+    entered = range(top) if since < 0 else x.log[since:clock]
+    expected = [s for s in entered if s >= 0 and members[s] >= 0 and known[s] != members[s]]
+    places, points = np.empty((2, clock + top), np.int64)
+    count = rows.stale(x, since, known, places, points)
+    assert places[:count].tolist() == expected
+    assert points[:count].tolist() == members[expected].tolist()
+
+
+@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 999), st.integers(1, 12), st.booleans())
 def test_the_partner_is_the_one_that_gains_most(seed, blocks, rising):
     found, K = partway(seed, blocks)
