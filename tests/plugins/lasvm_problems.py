@@ -6,7 +6,6 @@ import numpy as np
 import scipy.sparse
 from harness_lasvm import LASVM, expansion
 from harness_lasvm.compiled import state, steps
-from hypothesis import strategies as st
 
 from harness import CSVC, RBF, KernelOracle, Precomputed
 from harness.kernels.oracle import uncounted
@@ -70,22 +69,6 @@ def edge(name, x, y):
 
 EDGES = ["two points", "two equal points", "one positive", "one class", "constant features", "duplicates"]
 EDGES += ["contradictions", "float32", "sparse"]
-
-
-def random_problem(seed, n, distinct, C):
-    rng = np.random.default_rng(seed)
-    points = rng.normal(size=(distinct, 2))[rng.integers(0, distinct, n)]
-    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
-    return points, y, C
-
-
-problems = st.builds(
-    random_problem,
-    st.integers(0, 10_000),
-    st.integers(2, 60),
-    st.integers(1, 60),
-    st.sampled_from([0.01, 1.0, 100.0]),
-)
 
 
 def partway(seed, blocks, C=5.0, **parameters):

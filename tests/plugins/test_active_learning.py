@@ -8,7 +8,7 @@ from harness_active.solvers import ActiveFullSearch, ActiveSmallPool, Pool, Rand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, KernelOracle, Limits, UsageError, drive, get_solver
+from harness import RBF, KernelOracle, UsageError, get_solver
 from harness.kernels.oracle import uncounted
 from harness.oracle import Oracle, OracleFailure
 from harness.problems import PoolSVC
@@ -158,15 +158,6 @@ def test_scores_that_are_kept_are_those_that_are_computed_anew(C, strategy, batc
 # -- what must not matter ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", STRATEGIES, ids=named)
-def test_the_same_seed_buys_the_same_labels(solver):
-    x, y = imbalanced(200)
-    one, same, other = (bought(solver, x, y, seed=seed, budget=90) for seed in (1, 1, 2))
-    assert one[0] == same[0] != other[0]
-    np.testing.assert_array_equal(one[1].dual_coef, same[1].dual_coef)
-    assert {**one[1].info, "oracle_seconds": 0} == {**same[1].info, "oracle_seconds": 0}
-
-
 # -- parameters --------------------------------------------------------------------------------------
 
 
@@ -275,16 +266,6 @@ def test_a_rule_ends_the_run_where_a_run_without_it_notes_that_it_held(solver, r
     # what is left is on the right side of it
     last = ended[-1][1]
     assert np.mean(np.sign(whole.kernel.expand(last.dual_coef) + last.intercept) == y) > 0.9
-
-
-def test_the_host_may_stop_after_any_query():
-    x, y = imbalanced(200)
-    for yields in (1, 2, 7):
-        problem = pool_of(x, y)
-        outcome = drive(ActiveSmallPool(), problem, np.random.default_rng(0), Limits(iterations=yields))
-        assert problem.labels_used == 19 + yields
-        assert outcome.info["queries"] == yields - 1
-        problem.checked(outcome.dual_coef, outcome.intercept)
 
 
 # -- edges -------------------------------------------------------------------------------------------

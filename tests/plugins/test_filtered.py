@@ -140,10 +140,6 @@ def stood_in(monkeypatch):
 @pytest.mark.parametrize("kernel", [Linear(), RBF(gamma=0.2)], ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("share", [None, 0.1])
 def test_confident_learning_hands_cleanlab_probabilities_that_the_point_took_no_part_in(stood_in, kernel, share):
-    assert_finds_wrong_labels(kernel, share)
-
-
-def assert_finds_wrong_labels(kernel, share):
     rng = np.random.default_rng(2)
     truth = np.where(np.arange(200) % 2, 1.0, -1.0)
     x, wrong = rng.normal(size=(200, 3)) + 2.0 * truth[:, None], np.arange(200) < 20

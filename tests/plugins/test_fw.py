@@ -94,8 +94,8 @@ def test_an_accuracy_beyond_rounding_ends(refresh):
     assert outcome.info["epsilon"] < 1e-10
 
 
-@pytest.mark.parametrize("stride", [7])
-def test_a_stride_bounds_the_iterations_between_two_yields(stride):
+def test_a_stride_bounds_the_iterations_between_two_yields():
+    stride = 7
     problem = l2(*clouds(0, 40, 60, 3, 1.0))
     found = [(each.step, each.dual_coef.copy()) for each in FrankWolfe(stride=stride).iterates(problem, rng0())]
     steps = [step for step, _ in found]

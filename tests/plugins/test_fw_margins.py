@@ -143,29 +143,16 @@ def test_an_iteration_costs_two_rows_at_most_while_memory_holds_the_support_s(so
 
 @pytest.mark.parametrize("solver_class", [FrankWolfe, *PAIRS])
 def test_a_row_that_a_step_reads_was_computed_for_it_or_is_a_hit(solver_class):
-    read, hits = [], []
+    read, hits, found = [], [], []
     for cache_mb in (1e-9, 0.01, 256.0):
         problem = l2(*clouds(0, 60, 90, 3, 1.0))
         outcome = drive(solver_class(epsilon=1e-3, cache_mb=cache_mb, refresh=10**9), problem, rng0())
         hits.append(problem.kernel.counter.cache_hits)
         read.append((outcome.iterations, hits[-1] + outcome.info["rows"]))
+        found.append(outcome.dual_coef)
     assert read[0] == read[1] == read[2]
     assert hits[0] < hits[1] < hits[2]
-
-
-@pytest.mark.parametrize("solver_class", PAIRS)
-def test_a_small_memory_changes_the_counts_and_not_the_iterates(solver_class):
-    x, y = clouds(0, 60, 90, 3, 1.0)
-    matrix = matrix_of(l2(x, y))
-    found = []
-    for cache_mb in (1e-9, 256.0):
-        problem = HardMargin.build(KernelOracle(Precomputed(), matrix), y)
-        outcome = drive(solver_class(cache_mb=cache_mb, max_iterations=60), problem, rng0())
-        found.append((outcome, problem.kernel.counter.evaluations))
-    (small, more), (large, fewer) = found
-    assert more > fewer
-    assert small.iterations == large.iterations
-    np.testing.assert_allclose(small.dual_coef, large.dual_coef, atol=1e-12)
+    np.testing.assert_allclose(found, [found[0]] * 3, atol=1e-10)
 
 
 @pytest.mark.parametrize("solver_class", [FrankWolfe, NearestPoint])

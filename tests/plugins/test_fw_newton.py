@@ -63,6 +63,7 @@ def test_every_round_makes_the_objective_smaller_and_leaves_products_that_are_th
     values = [slow_objective(rounds.w, rounds.bias, x, y, 1e3)]
     for _ in range(6):
         rounds.look()
+        assert rounds.objective == pytest.approx(slow_objective(rounds.w, rounds.bias, x, y, 1e3))
         rounds.correct()
         np.testing.assert_allclose(rounds.products, x @ rounds.w, atol=1e-9)
         values.append(slow_objective(rounds.w, rounds.bias, x, y, 1e3))

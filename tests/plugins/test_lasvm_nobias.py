@@ -49,8 +49,6 @@ def test_the_iterates_say_what_they_are(cls):
     assert outcome.status == "ok"
     assert outcome.claimed_done
     found = iterates(solver, problem)
-    assert [i.done for i in found] == [False] * (len(found) - 1) + [True]
-    assert [i.step for i in found] == sorted(i.step for i in found)
     assert {i.info["epoch"] for i in found} == {1, 2}
     assert all(i.working_set == i.info["members"] >= i.info["support"] for i in found)
     assert all(i.intercept == 0.0 for i in found)

@@ -136,24 +136,6 @@ def test_a_library_that_does_not_load_is_a_sentence(peer, monkeypatch):
 
 
 @pytest.mark.parametrize("peer", optional(SklearnEx))
-def test_what_sklearnex_is_refused_it_does_wrongly_still(peer):
-    """Where one of these fails the library was mended: then the refusal in its ``skip`` can go."""
-    import sklearnex.svm
-
-    x, y = np.array([[0.0, 1.0], [0.0, -1.0], [0.0, 3.0]]), np.array([1.0, -1.0, 1.0])
-    problem = build(CSVC, x, y, Linear(), C=10.0)
-    assert "three points" in peer().skip(problem)
-    gaps = []
-    for order in ([0, 1, 2], [0, 2, 1], [1, 2, 0]):
-        model = sklearnex.svm.SVC(kernel="linear", C=10.0, tol=1e-6).fit(x[order], y[order])
-        coef = np.zeros(3)
-        coef[model.support_] = model.dual_coef_.ravel()
-        gaps.append(build(CSVC, x[order], y[order], Linear(), C=10.0).certify(coef, model.intercept_[0]).relative_gap)
-    assert max(gaps) > 0.1
-    assert not np.size(sklearnex.svm.SVR(epsilon=5.0).fit(x, y).intercept_)
-
-
-@pytest.mark.parametrize("peer", optional(SklearnEx))
 def test_sklearnex_runs_with_the_threads_of_the_run(peer, monkeypatch):
     import daal4py
 

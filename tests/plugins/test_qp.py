@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse
 from harness_qp import QP
 from harness_qp.qp import BoxQP, _low_rank_factor
 from hypothesis import given, settings
@@ -98,14 +97,6 @@ def test_intercepts_by_hand():
     assert reduced.intercept == pytest.approx(-3.8 * 3.5)
     one_class = QP().solve(build(CSVC, x, np.ones(4)))
     assert (np.abs(one_class.dual_coef).max(), one_class.intercept) == (0.0, 1.0)
-
-
-@pytest.mark.parametrize("storage", ["csr", "float32", "precomputed"])
-def test_storage_does_not_change_the_optimum(storage):
-    x, y = overlapping(6, n=50)
-    data = {"csr": scipy.sparse.csr_array(x), "float32": x.astype(np.float32), "precomputed": RBF(0.5).block(x, x)}
-    problem = build(CSVC, data[storage], y, Precomputed() if storage == "precomputed" else None)
-    assert solved(problem)[1].dual == pytest.approx(solved(build(CSVC, x, y))[1].dual, rel=1e-5)
 
 
 @settings(max_examples=20, deadline=None)

@@ -4,12 +4,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import scipy.sparse
 from harness_qp import QP
 from harness_smo import SMOBlock
 from harness_smo.block_state import BlockState, Narrowed
 
-from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Precomputed
+from harness import CSVC, RBF, CSVCNoBias, KernelOracle
 from harness.kernels.oracle import uncounted
 from harness.problems import EpsSVR
 from tests.plugins.block_problems import FORMULATIONS, drawn, stated
@@ -224,23 +223,6 @@ def test_any_feasible_point_is_a_start(formulation, values, seed):
     warm = certified(problem, SMOBlock(tau=1e-6).solve(problem, start=start))
     assert warm.dual == pytest.approx(cold.dual, rel=1e-6, abs=1e-9)
     assert start.tobytes() == before.tobytes()
-
-
-@pytest.mark.parametrize("storage", ["csr", "float32", "precomputed", "mapped"])
-def test_storage_does_not_change_the_optimum(storage, tmp_path):
-    x, y = overlapping(6, 700, d=4)
-    x = np.where(np.abs(x) < 0.3, 0.0, x).astype(np.float32).astype(np.float64)
-    found = certified(build(x, y, C=10.0), SMOBlock(tau=1e-6).solve(build(x, y, C=10.0)))
-    np.save(tmp_path / "x.npy", x)
-    data = {
-        "csr": scipy.sparse.csr_array(x),
-        "float32": x.astype(np.float32),
-        "precomputed": RBF(0.5).block(x, x),
-        "mapped": np.load(tmp_path / "x.npy", mmap_mode="r"),
-    }[storage]
-    problem = build(data, y, Precomputed() if storage == "precomputed" else RBF(0.5), C=10.0)
-    again = certified(problem, SMOBlock(tau=1e-6, cache_mb=0.05, working_set=64).solve(problem))
-    assert again.dual == pytest.approx(found.dual, rel=1e-7)
 
 
 @EACH
