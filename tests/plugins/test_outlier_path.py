@@ -1,8 +1,10 @@
 """outlier-path: every point of the path meets the conditions of a conditional optimum, and its end is stationary."""
 
+import copy
+
 import numpy as np
 import pytest
-from harness_robust.parametric import Follower
+from harness_robust.parametric import FREE, HIGH, Follower
 from harness_robust.path import OutlierPath
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -128,6 +130,12 @@ def test_the_follower_has_the_box_problems_solution_wherever_the_box_goes(seed, 
             np.testing.assert_allclose(now.high, start + tau * (target - start), atol=1e-12)
             np.testing.assert_allclose(now.z, Q @ naive_box(Q, now.high), atol=1e-7)
             np.testing.assert_allclose(now.z, Q @ now.a, atol=1e-10)
+            apart = copy.copy(now)
+            apart._move_apart()
+            beyond = np.where(apart.at == HIGH, apart.knot - apart.z, apart.z - apart.knot)[
+                (apart.at != FREE) & ~apart.shut
+            ]
+            assert (beyond > 0.0).all()
         assert (now.high == target).all()
         np.testing.assert_allclose(now.a, naive_box(Q, target), atol=1e-6)
 

@@ -49,6 +49,7 @@ def test_the_smallest_k_is_that_of_the_composed_examples_written_out(seed, oracl
     written = [k for k in range(1, 7) if composed_separate(x, y, k, k)]
     assert written == list(range(written[0], 7))
     assert smallest_separating_k(hard(x, y), oracle) == (written[0], written[0])
+    assert smallest_separating_k(hard(x, -y), oracle) == (written[0], written[0])
     same = np.concatenate([x, x])
     assert smallest_separating_k(hard(same, np.repeat([1.0, -1.0], 13)), oracle) is None
     with pytest.raises(UsageError, match="share=0"):
