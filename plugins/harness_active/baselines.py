@@ -76,13 +76,9 @@ class Baseline(Solver, ABC):
     def warm_ups(self) -> tuple[Solver, ...]:
         """Return this solver, and the oracle's own variants."""
         try:
-            return (*self.rehearsals(), *get_solver(self.oracle).warm_ups())
+            return (self, *get_solver(self.oracle).warm_ups())
         except UsageError:  # skip() says it
             return (self,)
-
-    def rehearsals(self) -> tuple[Solver, ...]:
-        """Return what of this solver is to be run on a few points, so that all it imports and compiles is there."""
-        return (self,)
 
     def skip(self, problem: Problem) -> str | None:
         """Refuse a class without points, and an oracle that is not there or does not give coefficients of c-svc."""
@@ -256,9 +252,9 @@ class Smote(Baseline):
     ratio: float = parameter(1.0, "negatives per positive, the synthetic ones among them; 1: as many of each", gt=0)
     neighbours: int = parameter(5, "nearest positives that a synthetic point may lie towards", ge=1)
 
-    def rehearsals(self) -> tuple[Solver, ...]:
-        """Return it with twice as many positives as negatives: a few points of each class would need no synthetic ones."""
-        return (self.replaced(ratio=0.5),)
+    def warm_ups(self) -> tuple[Solver, ...]:
+        """Add it with twice as many positives as negatives: a few points of each class would need no synthetic ones."""
+        return (*super().warm_ups(), self.replaced(ratio=0.5))
 
     def refuses(self, problem: Problem, sides: Sides) -> str | None:
         if problem.kernel.kernel.name == "precomputed":

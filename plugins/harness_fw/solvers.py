@@ -13,7 +13,8 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
-from harness import DEFAULT_RELATIVE_GAP, Iterate, Solver, UsageError, get_solver, parameter
+from harness import DEFAULT_RELATIVE_GAP, Iterate, Solver, parameter
+from harness.oracle import oracle_refusal
 from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
 from harness_fw.bounds import paper_bounds
 
@@ -231,13 +232,11 @@ class FullyCorrective(HullSolver):
         refused = super().skip(problem)
         if refused is not None or self.oracle is None:
             return refused
-        try:
-            oracle = get_solver(self.oracle)
-        except UsageError as error:
-            return f"fw-fully-corrective: oracle='{self.oracle}': {error}"
-        if oracle.takes(type(problem)):
-            return None  # what else it refuses, as too many points, is a matter of the core set
-        return f"fw-fully-corrective: the oracle '{self.oracle}' does not solve {problem.name}; name one that does."
+
+        def judged(oracle: Solver) -> str | None:  # what else it refuses, as too many points, depends on the core set
+            return None if oracle.takes(type(problem)) else f"does not solve {problem.name}; name one that does."
+
+        return oracle_refusal(self.name, self.oracle, judged)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield after every round; deterministic.

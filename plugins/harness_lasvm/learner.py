@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import Learner, UsageError
+from harness_lasvm.candidate_set import CandidateSet
 from harness_lasvm.compiled.members import add_scores
-from harness_lasvm.expansion import Expansion
 from harness_lasvm.online import Online
 from harness_lasvm.solver import iterate_of
 
@@ -38,7 +38,7 @@ class LASVMLearner(Learner):
     def __init__(self, problem: CSVC | PoolSVC, options: LASVM, rng: np.random.Generator) -> None:
         self._problem, self._options = problem, options
         cache_mb = problem.kernel.cache_mb if options.cache_mb is None else options.cache_mb
-        self._expansion = Expansion(problem, cache_mb=cache_mb, block=options.block, dtype=options.dtype)
+        self._expansion = CandidateSet(problem, cache_mb=cache_mb, block=options.block, dtype=options.dtype)
         self._online = Online(self._expansion, options, rng)
         self._scored: tuple[Array, Array] | None = None  # examples, and their values against the slots of now
         self._kept: KeptScores | None = None
@@ -188,7 +188,7 @@ class KeptScores:
         self._coef[changed] = coef[changed]
         return np.asarray(self._scores[examples])
 
-    def candidates(self, expansion: Expansion, examples: Array) -> Candidates | None:
+    def candidates(self, expansion: CandidateSet, examples: Array) -> Candidates | None:
         """Return ``examples``, none of them members, with the kernel values of their rows; None if memory is too small."""
         rows = self._rows
         if len(examples) > rows.capacity:

@@ -46,8 +46,8 @@ from harness import CSVCNoBias, Iterate, Problem, Solver, parameter
 from harness.problems import RampSVC
 
 if TYPE_CHECKING:
+    from harness_lasvm.candidate_set import CandidateSet
     from harness_lasvm.compiled.nobias import Ledger
-    from harness_lasvm.expansion import Expansion
 
 _SEEDS = 5  # of each class
 _PAUSE = 1000  # REPROCESS operations between two yields
@@ -84,12 +84,12 @@ class _NoBias(Solver):
         return self.replaced(finishing=True, tau=min(self.tau, gap))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        from harness_lasvm.candidate_set import CandidateSet
         from harness_lasvm.compiled.nobias import clean
-        from harness_lasvm.expansion import Expansion
 
         hinge = problem.hinge if isinstance(problem, RampSVC) else cast("CSVCNoBias", problem)
         cache_mb = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
-        expansion = Expansion(hinge, cache_mb=cache_mb, block=self.block, dtype=self.dtype)
+        expansion = CandidateSet(hinge, cache_mb=cache_mb, block=self.block, dtype=self.dtype)
         ledger = self._ledger(problem, hinge.C)
         for epoch in range(1, self.epochs + 1):
             order = rng.permutation(problem.n)
@@ -123,7 +123,7 @@ class _NoBias(Solver):
             max_inactive=max_inactive,
         )
 
-    def _epoch(self, expansion: Expansion, ledger: Ledger, order: Any) -> Iterator[int]:
+    def _epoch(self, expansion: CandidateSet, ledger: Ledger, order: Any) -> Iterator[int]:
         """Run the online iterations over ``order``; pause after all that were fetched together, and within after many REPROCESS.
 
         Yields how many examples of the epoch are done with.
@@ -147,7 +147,7 @@ class _NoBias(Solver):
             visited += int(expansion.now["at"])
             yield visited
 
-    def _finish(self, expansion: Expansion, ledger: Ledger) -> Iterator[None]:
+    def _finish(self, expansion: CandidateSet, ledger: Ledger) -> Iterator[None]:
         """REPROCESS until no member violates; pause every so many."""
         from harness_lasvm.compiled.nobias import finish
         from harness_lasvm.compiled.state import DONE, NEED_ROW
@@ -160,7 +160,7 @@ class _NoBias(Solver):
             yield
 
     def _iterate(
-        self, expansion: Expansion, ledger: Ledger, epoch: int, visited: int, *, done: bool = False
+        self, expansion: CandidateSet, ledger: Ledger, epoch: int, visited: int, *, done: bool = False
     ) -> Iterate:
         sums = ledger.sums[0]
         info = {
@@ -248,7 +248,7 @@ class LASVMI(_Cleaned):
     rule: ClassVar[Literal["hinge", "ramp", "ignore"]] = "ignore"
 
 
-def _admit(expansion: Expansion, examples: Any) -> None:
+def _admit(expansion: CandidateSet, examples: Any) -> None:
     """Let ``examples`` into S with alpha = 0 and beta = 0; right while f = 0."""
     expansion.admit(examples, np.zeros(len(examples)), expansion.targets[examples])
 

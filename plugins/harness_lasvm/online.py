@@ -14,8 +14,8 @@ from harness_lasvm.compiled.steps import online
 
 if TYPE_CHECKING:
     from harness.arrays import Array
+    from harness_lasvm.candidate_set import CandidateSet
     from harness_lasvm.compiled.state import Candidates
-    from harness_lasvm.expansion import Expansion
     from harness_lasvm.solver import LASVM
 
 _SEEDS = 5  # of each class
@@ -33,10 +33,10 @@ class Online:
     """Seeds and online iterations on ``expansion``.
 
     visited : examples given to PROCESS so far
-    stopped_by : what ended the iterations early, 'max_support' or 'margin'; empty if nothing did
+    stopped_by : 'max_support' if that ended the iterations early, else empty
     """
 
-    def __init__(self, expansion: Expansion, options: LASVM, rng: np.random.Generator) -> None:
+    def __init__(self, expansion: CandidateSet, options: LASVM, rng: np.random.Generator) -> None:
         self.expansion, self.options, self.rng = expansion, options, rng
         self.visited = 0
         self.stopped_by = ""
@@ -89,7 +89,6 @@ class Online:
         while not self.stopped_by:
             work = search.next_example()
             if work is None:
-                self.stopped_by = "margin" if search.margin_is_exhausted else ""
                 return
             yield from self._run(work)
             self.visited += 1
@@ -143,18 +142,13 @@ class Online:
 
 
 class Search:
-    """Choices from a pool of examples, each chosen once at most.
+    """Choices from a pool of examples, each chosen once at most."""
 
-    margin_is_exhausted : True once ``stop_at_margin`` held: the best of a sample lay outside the margin
-    """
-
-    def __init__(self, expansion: Expansion, pool: Array, options: LASVM, rng: np.random.Generator) -> None:
+    def __init__(self, expansion: CandidateSet, pool: Array, options: LASVM, rng: np.random.Generator) -> None:
         self.expansion, self.rng = expansion, rng
         self.by_gradient = options.selection == "gradient"
         self.adaptive = options.selection == "autoactive"
-        self.stops = options.stop_at_margin
         self.size = options.candidates or CANDIDATES[options.selection]
-        self.margin_is_exhausted = False
         # members need no PROCESS
         self.pool: Array = pool[expansion.members.examples["slot"][pool] < 0]
         self.resting: list[Array] = []
@@ -166,7 +160,7 @@ class Search:
         self.row = np.zeros(expansion.n, dtype=expansion.kernel.dtype)  # K(chosen, .) at the members
 
     def next_example(self) -> Candidates | None:
-        """Choose an example; return it with its kernel values, None if the pool or the margin is exhausted."""
+        """Choose an example; return it with its kernel values, None if the pool is exhausted."""
         if len(self.drawn) - self.used < self.size:
             self._draw()
         if self.used == len(self.drawn):
@@ -175,12 +169,8 @@ class Search:
         expansion.write()
         members = expansion.examples()
         entered = members[self.place[members] < 0]
-        edge = 1.0 + 0.5 * expansion.delta if math.isfinite(expansion.delta) else 1.0
-        rows, measure, late = self._sample(entered, edge)
+        rows, measure, late = self._sample(entered)
         best = int(np.argmin(measure))
-        if self.stops and measure[best] >= edge:
-            self.margin_is_exhausted = True
-            return None
         self.resting.append(np.delete(self.drawn[rows], best))
         self.used = rows.stop
         chosen = rows.start + best
@@ -223,7 +213,7 @@ class Search:
         self.place[columns] = np.arange(len(columns))
         self.drawn, self.used, self.columns, self.values = np.concatenate([left, fresh]), 0, columns, values
 
-    def _sample(self, entered: Array, edge: float) -> tuple[slice, Array, Array]:
+    def _sample(self, entered: Array) -> tuple[slice, Array, Array]:
         """Look at the next candidates.
 
         Returns
@@ -233,6 +223,8 @@ class Search:
         stop = min(self.used + self.size, len(self.drawn))
         measures: list[Array] = []
         entering: list[Array] = []
+        delta = self.expansion.delta
+        edge = 1.0 + 0.5 * delta if math.isfinite(delta) else 1.0
         inside = 0
         at = self.used
         while at < stop and inside < _ENOUGH:

@@ -48,7 +48,7 @@ from harness.problems import PoolSVC
 if TYPE_CHECKING:
     from harness import Learner
     from harness.arrays import Vector
-    from harness_lasvm.expansion import Expansion
+    from harness_lasvm.candidate_set import CandidateSet
 
 _PAUSE = 1000  # REPROCESS operations between two yields of the finishing step, and between two attempts to shrink
 _ROWS_TOGETHER = 64  # are computed anew at a time in the finishing step, where no row is new
@@ -71,7 +71,7 @@ class LASVM(Solver):
     rows of members that memory did not hold) and finisher_steps, which are no steps of LASVM. The last iterate of phase
     'online' is the model before the finishing step; it and all later ones say what the online iterations ended
     with: online_support, online_members, online_delta, online_steps, online_kernel_evaluations, and stopped_by:
-    '' after the last epoch, 'max_support' or 'margin'.
+    '' after the last epoch, or 'max_support'.
     """
 
     name: ClassVar[str] = "lasvm"
@@ -100,20 +100,14 @@ class LASVM(Solver):
         None, "examples sampled to select one, at most so many for autoactive; none: 50, for autoactive 100", ge=1
     )
     max_support: int | None = parameter(None, "end the online iterations at so many support vectors; none: no", ge=1)
-    stop_at_margin: bool = parameter(
-        False,
-        "end the online iterations when the selected example is outside the margin: |f|, or y f, >= 1 + delta / 2",
-    )
     block: int = parameter(256, "most candidates whose kernel rows are computed together", ge=1)
     dtype: Literal["float32", "float64"] = parameter("float32", "of the kernel rows; gradients are float64")
 
     def __post_init__(self) -> None:
         Solver.__post_init__(self)
-        given = {"candidates": self.candidates, "stop_at_margin": self.stop_at_margin or None}
-        idle = [f"{name}={value}" for name, value in given.items() if value is not None]
-        if self.selection == "random" and idle:
+        if self.selection == "random" and self.candidates is not None:
             raise UsageError(
-                f"solver 'lasvm': {idle[0]} has no meaning with selection=random, where no sample is compared; "
+                f"solver 'lasvm': candidates={self.candidates} has no meaning with selection=random, where no sample is compared; "
                 "leave it out or choose selection=gradient, active or autoactive."
             )
 
@@ -141,14 +135,14 @@ class LASVM(Solver):
         return (self, *named(self.finisher, self.tau).warm_ups())
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        from harness_lasvm.expansion import Expansion
+        from harness_lasvm.candidate_set import CandidateSet
         from harness_lasvm.online import Online
 
         csvc = cast("CSVC", problem)
         counter = problem.kernel.counter
         evaluations = counter.evaluations
         cache_mb = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
-        expansion = Expansion(csvc, cache_mb=cache_mb, block=self.block, dtype=self.dtype)
+        expansion = CandidateSet(csvc, cache_mb=cache_mb, block=self.block, dtype=self.dtype)
         online = Online(expansion, self, rng)
         for epoch in range(1, self.epochs + 1):
             order = rng.permutation(problem.n)
@@ -184,7 +178,7 @@ class LASVM(Solver):
         yield iterate_of(expansion, done=True, **closing)
 
     def _hand_over(
-        self, problem: Problem, expansion: Expansion, closing: dict[str, Any]
+        self, problem: Problem, expansion: CandidateSet, closing: dict[str, Any]
     ) -> Generator[Iterate, None, Iterate | None]:
         """Let the finisher work on S; return its last model, None if a pair of S violates by more than tau still."""
         assert self.finisher is not None
@@ -230,7 +224,7 @@ class LASVM(Solver):
             )
         return LASVMLearner(cast("CSVC | PoolSVC", problem), self, rng)
 
-    def finish(self, expansion: Expansion) -> Iterator[None]:
+    def finish(self, expansion: CandidateSet) -> Iterator[None]:
         """Run the finishing step on ``expansion``; pause every so many REPROCESS."""
         from harness_lasvm.compiled.state import DONE, NEED_ROW
         from harness_lasvm.compiled.steps import finish
@@ -252,7 +246,7 @@ class LASVM(Solver):
             yield
 
 
-def iterate_of(expansion: Expansion, *, done: bool = False, **info: Any) -> Iterate:
+def iterate_of(expansion: CandidateSet, *, done: bool = False, **info: Any) -> Iterate:
     """Return the model of now and what there is to say about it, with ``info``."""
     members = expansion.all_members
     claims = {"delta": expansion.delta, "members": members, "rows_recomputed": expansion.rows_recomputed, **info}

@@ -22,7 +22,7 @@ from harness_lasvm.solver import LASVM
 
 if TYPE_CHECKING:
     from harness.arrays import Array
-    from harness_lasvm.expansion import Expansion
+    from harness_lasvm.candidate_set import CandidateSet
 
 _CACHE_MB = 256.0
 
@@ -165,7 +165,7 @@ class LASVMStream:
 
     @property
     def visited(self) -> int:
-        """Examples given to PROCESS: all that were seen, but with selection and ``stop_at_margin``."""
+        """Examples given to PROCESS."""
         return 0 if self._online is None else int(self._online.visited)
 
     @property
@@ -195,10 +195,10 @@ class LASVMStream:
 
     # -- inside --------------------------------------------------------------------------------------
 
-    def _expansion(self) -> Expansion:
+    def _expansion(self) -> CandidateSet:
         if self._online is None:
             raise DataError("nothing was fed to the stream yet; call feed(x, y) first.")
-        expansion: Expansion = self._online.expansion
+        expansion: CandidateSet = self._online.expansion
         return expansion
 
     def _coef(self) -> Array:
@@ -206,13 +206,13 @@ class LASVMStream:
 
     def _enter(self, points: Any, labels: Array) -> Array:
         """State the problem over S and the chunk, S first; return the chunk's places in it."""
-        from harness_lasvm.expansion import Expansion
+        from harness_lasvm.candidate_set import CandidateSet
         from harness_lasvm.online import Online
 
         if self._problem is None:
             self._problem = self._stated(points, labels)
             options = self.options
-            expansion = Expansion(self._problem, cache_mb=self._cache_mb, block=options.block, dtype=options.dtype)
+            expansion = CandidateSet(self._problem, cache_mb=self._cache_mb, block=options.block, dtype=options.dtype)
             self._online = Online(expansion, options, self._rng)
             return np.arange(len(labels))
         before = self._expansion()

@@ -1,10 +1,10 @@
-"""Problems for the tests of LASVM: what is drawn and what is awkward, and an expansion in the middle of its work."""
+"""Problems for the tests of LASVM: what is drawn and what is awkward, and an candidate_set in the middle of its work."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse
-from harness_lasvm import LASVM, expansion
+from harness_lasvm import LASVM, candidate_set
 from harness_lasvm.compiled import state, steps
 
 from harness import CSVC, RBF, KernelOracle, Precomputed
@@ -72,11 +72,11 @@ EDGES += ["contradictions", "float32", "sparse"]
 
 
 def partway(seed, blocks, C=5.0, **parameters):
-    """An expansion in the middle of its first epoch, and its full kernel matrix."""
+    """An candidate_set in the middle of its first epoch, and its full kernel matrix."""
     x, y = noisy(300, noise=1.5, seed=seed)
     problem, values = precomputed(stated(x, y, C=C))
     given_ = {"cache_mb": 100.0, "block": 64, "dtype": "float64", **parameters}
-    found = expansion.Expansion(problem, **given_)
+    found = candidate_set.CandidateSet(problem, **given_)
     rng = np.random.default_rng(seed)
     order = np.concatenate([rng.permutation(300), rng.permutation(300)])
     seeds = np.concatenate([order[:300][y[order[:300]] == label][:5] for label in (1.0, -1.0)])

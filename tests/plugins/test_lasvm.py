@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness_lasvm import LASVM, expansion, solver
+from harness_lasvm import LASVM, candidate_set, solver
 
 from harness import RBF, Linear, Poly
 from tests.plugins.lasvm_problems import assert_feasible, iterates, noisy, precomputed, stated
@@ -70,7 +70,7 @@ def test_finishing_ends_where_the_twin_ends(case, shrinking):
 
 
 def test_the_block_changes_the_cost_only(monkeypatch):
-    monkeypatch.setattr(expansion, "_HOLES", 10**6)  # packing changes the order of sums, and that decides ties
+    monkeypatch.setattr(candidate_set, "_HOLES", 10**6)  # packing changes the order of sums, and that decides ties
     problem, _ = precomputed(stated(*noisy(400), C=5.0))
     common = {"dtype": "float64", "epochs": 2, "shrinking": False}
     plain = iterates(problem, block=1, **common)[-1]
@@ -104,8 +104,8 @@ def test_shrinking_to_and_fro(monkeypatch, cache_mb):
     monkeypatch.setattr(solver, "_PAUSE", 20)
     monkeypatch.setattr(solver, "_WORTHWHILE", 0.001)
     calls = []
-    unshrink = expansion.Expansion.unshrink
-    monkeypatch.setattr(expansion.Expansion, "unshrink", lambda *given: (calls.append(1), unshrink(*given)))
+    unshrink = candidate_set.CandidateSet.unshrink
+    monkeypatch.setattr(candidate_set.CandidateSet, "unshrink", lambda *given: (calls.append(1), unshrink(*given)))
     problem = stated(*noisy(600, noise=1.5), C=50.0)
     last = iterates(problem, epochs=4, tau=1e-4, dtype="float64", cache_mb=cache_mb, finisher=None)[-1]
     assert len(calls) > 1

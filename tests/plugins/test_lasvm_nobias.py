@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness_lasvm import expansion, nobias
+from harness_lasvm import candidate_set, nobias
 from harness_lasvm.nobias import LASVMG, LASVMI, LASVMNC, FullSVM
 
 from harness import RBF, Linear, drive
@@ -28,7 +28,7 @@ def test_a_ramp_far_to_the_left_is_the_hinge():
 def test_beta_ends_with_the_membership():
     problem = stated(LASVMNC, *noisy(600, flipped=0.2), C=10.0)
     solver, order = LASVMNC(clean_every=50, max_inactive=0), np.random.default_rng(0).permutation(problem.n)
-    members = expansion.Expansion(problem.hinge, cache_mb=16.0, block=64, dtype="float64")
+    members = candidate_set.CandidateSet(problem.hinge, cache_mb=16.0, block=64, dtype="float64")
     ledger = solver._ledger(problem, problem.C)
     nobias._admit(members, nobias._firsts(problem.targets, order))
     for _ in solver._epoch(members, ledger, order):

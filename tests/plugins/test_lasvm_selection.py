@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness_lasvm import LASVM
 from harness_lasvm import online as online_
-from harness_lasvm.expansion import Expansion
+from harness_lasvm.candidate_set import CandidateSet
 from harness_lasvm.online import Online, Search
 
 from harness import UsageError
@@ -38,7 +38,7 @@ def test_every_choice_is_the_best_of_its_sample(monkeypatch, criterion, candidat
     y = problem.targets
     options = LASVM(selection=criterion, candidates=candidates, dtype="float64")
     rng = np.random.default_rng(3)
-    expansion = Expansion(problem, cache_mb=10.0, block=256, dtype="float64")
+    expansion = CandidateSet(problem, cache_mb=10.0, block=256, dtype="float64")
     online = Online(expansion, options, rng)
     online.seed(rng.permutation(problem.n))
     search = Search(expansion, np.arange(problem.n), options, rng)
@@ -109,34 +109,6 @@ def test_max_support_stops_at_the_first_example_that_reaches_it(parameters, limi
     assert last.info["visited"] == first.info["visited"] <= place
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_an_exhausted_margin_stops(monkeypatch, criterion):
-    x, y = noisy(1500, noise=0.0, seed=2)
-    x[:, 0] += 0.3 * y
-    problem, K = precomputed(stated(x, y, C=100.0))
-    looked = []
-    sample = Search._sample
-
-    def listening(self, entered, edge):
-        rows, measure, late = sample(self, entered, edge)
-        looked.append((self.drawn[rows].copy(), edge))
-        return rows, measure, late
-
-    monkeypatch.setattr(Search, "_sample", listening)
-    options = {"selection": criterion, "stop_at_margin": True, "dtype": "float64"}
-    last = iterates(problem, finishing=False, **options)[-1]
-    assert last.info["stopped_by"] == "margin"
-    assert last.info["visited"] == len(looked) - 1 < 700
-    samples, edge_ = looked[-1]
-    f = K[samples] @ last.dual_coef + last.intercept
-    sizes = problem.targets[samples] * f if criterion == "gradient" else np.abs(f)
-    assert edge_ == pytest.approx(1.0 + last.info["delta"] / 2.0)
-    assert sizes.min() >= edge_ - 1e-9
-    # what is left is on the right side: the whole set is fitted
-    finished = iterates(problem, **options)[-1]
-    assert np.mean(problem.targets * (K @ finished.dual_coef + finished.intercept) > 0.5) > 0.98
-
-
 # -- before and after the finishing step -------------------------------------------------------------
 
 
@@ -162,7 +134,6 @@ def test_costs_of_the_classes_bound_the_coefficients(criterion):
     [
         ({"selection": "active", "candidates": 0}, "candidates=0 is not valid"),
         ({"candidates": 50}, "candidates=50 has no meaning with selection=random"),
-        ({"stop_at_margin": True}, "stop_at_margin=True has no meaning with selection=random"),
         ({"selection": "greedy"}, "selection='greedy' is not valid"),
         ({"max_support": 0}, "max_support=0 is not valid"),
     ],

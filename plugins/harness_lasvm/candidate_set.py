@@ -58,7 +58,7 @@ class Aside:
     then: Array
 
 
-class Expansion:
+class CandidateSet:
     """S, alpha and g of one run; the compiled loops work on its arrays.
 
     Parameters
@@ -199,7 +199,7 @@ class Expansion:
             self._compute_rows(slot, together)
 
     def fetch(self, upcoming: Array, *, foresee: bool = True) -> Candidates:
-        """Compute the kernel values of the next candidates of ``upcoming``; see :mod:`harness_lasvm.expansion`."""
+        """Compute the kernel values of the next candidates of ``upcoming``; see :mod:`harness_lasvm.candidate_set`."""
         return self._foresight.fetch(self, upcoming, foresee=foresee)
 
     def offered(self, examples: Array, places: Array, values: Array, among: Array) -> Candidates:
@@ -404,14 +404,14 @@ class Expansion:
 
     # -- S over other examples ----------------------------------------------------------------------
 
-    def moved(self, problem: CSVC, *, cache_mb: float) -> Expansion:
+    def moved(self, problem: CSVC, *, cache_mb: float) -> CandidateSet:
         """Return S with the kernel rows that it holds, over other examples; this expansion must not be used any more.
 
         Parameters
         ----------
         problem : its first examples are the members in the order of :meth:`live`, the others are new
         """
-        after = Expansion(problem, cache_mb=cache_mb, block=self.block, dtype=self.kernel.dtype.name)
+        after = CandidateSet(problem, cache_mb=cache_mb, block=self.block, dtype=self.kernel.dtype.name)
         after.rows_recomputed = self.rows_recomputed
         before, fresh = self.members, after.members
         grown = {
@@ -486,7 +486,7 @@ class Foresight:
         # fresh pages cost as much as the values
         self._mixed, self._between = np.empty((2, 0), dtype=kernel.dtype)
 
-    def fetch(self, expansion: Expansion, upcoming: Array, *, foresee: bool = True) -> Candidates:
+    def fetch(self, expansion: CandidateSet, upcoming: Array, *, foresee: bool = True) -> Candidates:
         """Compute the kernel values of the next candidates of ``upcoming``, one at least."""
         examples = np.array(upcoming[: self._ahead(expansion, foresee)], dtype=np.int64)
         expansion.make_room(len(examples))
@@ -510,7 +510,7 @@ class Foresight:
         self._mix(entering)
         return expansion.offered(examples, places, values, self._among)
 
-    def _ahead(self, expansion: Expansion, foresee: bool) -> int:
+    def _ahead(self, expansion: CandidateSet, foresee: bool) -> int:
         """Return how many candidates to fetch."""
         size = _AMONG * expansion.size
         if foresee:
