@@ -113,7 +113,12 @@ class Filtered(Solver):
         shares = [self.share if self.share is not None else _given_up(problem, name) for name, _ in sides]
         dropped = flagged(self.detector, problem, [rows for _, rows in sides], shares, rng)
         seconds = time.perf_counter() - began
-        self._refuse_empty(sides, dropped)
+        for name, rows in sides:
+            if dropped[rows].all():
+                raise UsageError(
+                    f"filtered: {self.detector} calls all {len(rows)} {name} outliers; expected a point of each class to be "
+                    "left. Give share, the part of each class that is dropped."
+                )
         told = {
             "detector": self.detector,
             "detector_seconds": seconds,
@@ -124,14 +129,6 @@ class Filtered(Solver):
 
     def _oracle_for(self, left: type[Problem]) -> str:
         return self.oracle or (_FOR_OTHERS if issubclass(left, CSVC) else _FOR_HULLS)
-
-    def _refuse_empty(self, sides: list[tuple[str, Rows]], dropped: Flags) -> None:
-        for name, rows in sides:
-            if dropped[rows].all():
-                raise UsageError(
-                    f"filtered: {self.detector} calls all {len(rows)} {name} outliers; expected a point of each class to be "
-                    "left. Give share, the part of each class that is dropped."
-                )
 
     def _solved(
         self, problem: Problem, kept: Rows, told: dict[str, Any], rng: np.random.Generator

@@ -135,7 +135,7 @@ def test_a_failing_oracle_ends_the_run_with_its_round_and_name(fault, good, run,
     solver = solver.replaced(oracle=f"faulty[fault={fault},good={good}]")
     seen = []
     with pytest.raises(OracleFailure) as raised:
-        seen.extend(iterate_copies(solver, problem, seen))
+        seen.extend(solver.iterates(problem, np.random.default_rng(0)))
     said = str(raised.value)
     assert said.startswith(f"{run}, round {good + 1}: the oracle 'faulty[fault={fault},good={good}]' ")
     assert SAID[fault] in said
@@ -144,12 +144,6 @@ def test_a_failing_oracle_ends_the_run_with_its_round_and_name(fault, good, run,
     assert last.info["stopped"] == f"oracle failed: {said}"
     assert not last.done
     problem.checked(last.dual_coef, last.intercept)  # the model before the failure
-
-
-def iterate_copies(solver, problem, seen):
-    for found in solver.iterates(problem, np.random.default_rng(0)):
-        seen.append(found)
-    return []
 
 
 def test_an_oracle_short_of_the_gap_is_asked_again(monkeypatch):
