@@ -11,7 +11,7 @@ from scipy import stats
 
 from reports.border_2007.parts import AL, METHODS, UNDER, ratio_of
 from reports.kit.markdown import number
-from reports.kit.results import Results
+from reports.kit.results import Printed, Results
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Spread:
 
 def told(spread: Spread | None, published: float | None = None, form: str = ".2f") -> str:
     """Return a mean with its deviation, and the published number in parentheses."""
+    if isinstance(published, Printed):
+        published.note(None if spread is None else spread.mean)
     if spread is None:
         return ""
     around = "" if spread.deviation is None else f" ± {number(spread.deviation, form)}"

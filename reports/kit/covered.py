@@ -1,18 +1,16 @@
-"""What a study has of its paper: each table and figure, reproduced or not, and how far the numbers agree."""
+"""What a study has of its paper: each table and figure, whole, in part or missing, counted by the cells that are printed."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
 from reports.kit.markdown import NOT_MEASURED
+from reports.kit.results import Cell, Published
 
 NEAR = 0.1  # relative difference of a number from the published one
-_CELL = re.compile(r"^\**(-?[\d,]*\.?\d+(?:e[-+]?\d+)?)\**(?: ± \S+)? \((-?[\d,]*\.?\d+(?:e[-+]?\d+)?)\)")
-_TIMES = re.compile(r"second|time\b|CPU|\bs\b", re.IGNORECASE)
-_MET, _MISSED = re.compile(r"\(met\)"), re.compile(r"\(?\*\*missed\*\*\)?")
+WHOLE, IN_PART, MISSING, NO_RESULT = "whole", "in part", "missing", "no result"
 
 
 @dataclass(frozen=True)
@@ -21,9 +19,9 @@ class Covered:
 
     figure, what : as the paper calls it, and what it shows
     part : of the study, whose runs are behind it
-    sections : of the study's page that have it; without any it is not reproduced
-    reason : why it is not, or not as printed
-    partly : some of it could not be had
+    sections : of the study's page that have it; without any it is no result that could be measured
+    reason : why it is none, or what else is to be said
+    smaller : what of it was measured smaller than the paper has it: points, runs, sets; empty: nothing
     """
 
     figure: str
@@ -31,48 +29,36 @@ class Covered:
     part: str = ""
     sections: tuple[str, ...] = ()
     reason: str = ""
-    partly: bool = False
+    smaller: str = ""
 
-    def state(self, texts: Mapping[str, str]) -> str:
-        """Return whether it is reproduced, from the texts of the page's sections."""
+    @property
+    def printed_as(self) -> str:
+        """Return what published.csv calls it."""
+        return "".join(letter for letter in self.figure.lower() if letter.isalnum())
+
+    def beside(self, published: Published) -> dict[Cell, tuple[float | None, float]]:
+        """Return (ours, theirs) of each cell that the paper prints, times left out; ours is None where we have none."""
+        return {cell: (published.shown.get(cell), value) for cell, value in published.cells(self.printed_as).items()}
+
+    def state(self, texts: Mapping[str, str], published: Published) -> str:
+        """Return how much of it is there; ``texts``: of the page's sections, which were made with ``published``."""
         if not self.sections:
-            return "no"
+            return NO_RESULT
         empty = [name for name in self.sections if NOT_MEASURED in texts[name]]
-        return "not measured yet" if len(empty) == len(self.sections) else "in part" if empty or self.partly else "yes"
+        if len(empty) == len(self.sections):
+            return MISSING
+        lacking = any(ours is None for ours, _ in self.beside(published).values())
+        return IN_PART if empty or lacking or self.smaller else WHOLE
 
-    def agreement(self, texts: Mapping[str, str]) -> str:
-        """Return how far our numbers agree with those printed beside them, and what was asked for and met."""
-        told = "\n".join(texts[name] for name in self.sections)
-        pairs = beside(told)
-        found = []
-        if pairs:
-            off = [abs(ours - theirs) / abs(theirs) for ours, theirs in pairs if theirs]
-            near = sum(each <= NEAR for each in off)
-            found.append(
-                f"{near} of {len(off)} numbers within {100 * NEAR:.0f} %, the median {100 * median(off):.1f} % off"
-            )
-        met, missed = len(_MET.findall(told)), len(_MISSED.findall(told))
-        if met + missed:
-            found.append(f"{met} of {met + missed} that are asked for are met")
-        return "; ".join(found)
-
-
-def beside(text: str) -> list[tuple[float, float]]:
-    """Return our numbers and the published ones in parentheses of the tables of a text; times are of other machines, and left out."""
-    found = []
-    head: list[str] = []
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+    def agreement(self, published: Published) -> str:
+        """Return how many of the printed cells have ours beside them, and how far these agree."""
+        cells = self.beside(published).values()
         if not cells:
-            head = []
-        elif not head:
-            head = cells
-        else:
-            for title, cell in zip(head, cells, strict=False):
-                if (pair := _CELL.match(cell)) and not _TIMES.search(title):
-                    found.append((_number(pair[1]), _number(pair[2])))
-    return found
-
-
-def _number(text: str) -> float:
-    return float(text.replace(",", ""))
+            return ""
+        off = [abs(ours - theirs) / abs(theirs) for ours, theirs in cells if ours is not None and theirs]
+        there = sum(ours is not None for ours, _ in cells)
+        text = f"{there} of {len(cells)} printed numbers have ours beside them"
+        if not off:
+            return text
+        near = sum(each <= NEAR for each in off)
+        return f"{text}; {near} of {len(off)} within {100 * NEAR:.0f} %, the median {100 * median(off):.1f} % off"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from harness.errors import UsageError
 from harness.run.record import Status
 from reports.kit.journal import Row
-from reports.kit.results import Results, place
+from reports.kit.results import Printed, Results, place
 
 NOT_MEASURED = "Not measured yet."
 
@@ -31,6 +31,8 @@ def number(value: float | None, form: str = "") -> str:
 
 def beside(ours: float | None, theirs: float | None, form: str = "") -> str:
     """Return our number with the published one in parentheses."""
+    if isinstance(theirs, Printed):
+        theirs.note(ours)
     return number(ours, form) + ("" if theirs is None else f" ({number(theirs, form)})")
 
 

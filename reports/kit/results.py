@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,12 +17,19 @@ from reports.kit.running import IDENTITY
 
 __all__ = ["Published", "Results", "change", "comparable", "inside", "ratio"]
 
+Cell = tuple[str, str, str, str]
+"""Figure, set, solver, quantity."""
+
 
 @dataclass(frozen=True)
 class Published:
-    """The numbers of a paper, from a CSV with the columns figure, set, solver, quantity, value and source."""
+    """The numbers of a paper, from a CSV with the columns figure, set, solver, quantity, value and source.
 
-    values: dict[tuple[str, str, str, str], float]
+    shown : cell -> our number, of the cells that a table has shown beside ours
+    """
+
+    values: dict[Cell, float]
+    shown: dict[Cell, float | None] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Published:
@@ -33,7 +40,30 @@ class Published:
 
     def get(self, figure: str, name: str, solver: str, quantity: str) -> float | None:
         """Return a number, None where the paper has none."""
-        return self.values.get((figure, name, solver, quantity))
+        cell = (figure, name, solver, quantity)
+        value = self.values.get(cell)
+        return None if value is None else Printed(value, cell, self)
+
+    def cells(self, figure: str) -> dict[Cell, float]:
+        """Return the numbers of a figure but times, which are of other machines."""
+        return {cell: value for cell, value in self.values.items() if cell[0] == figure and "seconds" not in cell[3]}
+
+
+class Printed(float):
+    """A published number that knows its cell: :func:`reports.kit.markdown.beside` notes what is shown beside it."""
+
+    cell: Cell | None
+    source: Published | None
+
+    def __new__(cls, value: float, cell: Cell | None = None, source: Published | None = None) -> Printed:
+        found = super().__new__(cls, value)  # statistics makes averages of the kind of the numbers: of no cell
+        found.cell, found.source = cell, source
+        return found
+
+    def note(self, ours: float | None) -> None:
+        """Note our number for the cell: the first one that is shown counts; others are of other settings."""
+        if self.source is not None and self.cell is not None and self.source.shown.get(self.cell) is None:
+            self.source.shown[self.cell] = ours
 
 
 class Results:

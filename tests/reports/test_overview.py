@@ -1,11 +1,14 @@
 """The table of every figure and table of the papers: what it names is there, what it says of agreement is computed."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from harness.cli.reproduce import ROOT
-from reports.kit.markdown import SECTION_MARK
+from reports.kit.covered import Covered
+from reports.kit.markdown import NOT_MEASURED, SECTION_MARK, beside
+from reports.kit.results import Published
 from reports.kit.study import study_named, study_names
 
 COVERED = [(name, each) for name in study_names() for each in study_named(name).covers]
@@ -42,3 +45,24 @@ def test_links_lead_to_headings():
 def test_every_page_is_linked():
     pages = {path.parent.name for path in (ROOT / "reports").glob("*/README.md")}
     assert pages == set(re.findall(r"\(([a-z_0-9]+)/README\.md\)", README))
+
+
+def test_cells_are_counted_from_numbers_and_not_from_pages():
+    """A published number without ours beside it makes a table one in part; one that is 30 % off agrees not."""
+    values = {("figure8", "a", "lasvm", quantity): 10.0 for quantity in ("error", "support_vectors", "seconds")}
+    each = Covered("Figure 8", "", part="p", sections=("s",))
+
+    def of(**ours):
+        published = Published(values)
+        for quantity, value in ours.items():
+            beside(value, published.get("figure8", "a", "lasvm", quantity))
+        return each.state({"s": "| a |"}, published), each.agreement(published)
+
+    assert of(error=13.0, support_vectors=10.0) == (
+        "whole",
+        "2 of 2 printed numbers have ours beside them; 1 of 2 within 10 %, the median 15.0 % off",
+    )
+    assert of(error=None, support_vectors=10.0)[0] == of(support_vectors=10.0)[0] == "in part"
+    assert of(error=None, support_vectors=10.0)[1].startswith("1 of 2")
+    assert replace(each, smaller="one run").state({"s": "| a |"}, Published({})) == "in part"
+    assert each.state({"s": NOT_MEASURED}, Published(values)) == "missing"
