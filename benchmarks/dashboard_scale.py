@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.run.record import Status
+from harness import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.run.record import Status
+from harness import Status
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted(

@@ -31,7 +31,7 @@ class Faulty(Exception):
 def statuses() -> Any:
     """Return the commit's statuses by name; in one that has no such class a status is a word, its name in small letters."""
     try:
-        from harness.run.record import Status
+        from harness import Status
     except Exception:  # an older commit, or one whose package cannot be imported
         return SimpleNamespace(**{name: name.lower() for name in ("OK", "ERROR", "SKIPPED")})
     return Status
@@ -106,7 +106,7 @@ class Bench:
 
     def source(self, dataset: str) -> tuple[Any, Any]:
         """Return a data set's source and its data."""
-        from harness.errors import UsageError
+        from harness import UsageError
 
         if dataset not in self._sources:
             try:
@@ -121,7 +121,7 @@ class Bench:
 
     def _spec(self, solver: dict[str, Any], dataset: dict[str, Any]) -> Any:
         try:
-            from harness.errors import UsageError
+            from harness import UsageError
             from harness.parameters import values_of
             from harness.run.plan import plan
 
@@ -137,7 +137,7 @@ class Bench:
         try:
             limits: dict[str, Any] = {"time_limit": TIME_LIMIT, "memory_limit": int(GRID["memory_bytes"])}
             if "limits" in Study.__dataclass_fields__:
-                from harness.run.record import Limits
+                from harness import Limits
 
                 limits = {"limits": Limits.from_columns(limits)}
             study = Study(

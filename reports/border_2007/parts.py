@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import mean
 from typing import Any
 
-from harness.run.record import Status
+from harness import Status
 from reports.border_2007.plan import LARGE, Plan
 from reports.kit import study
 from reports.kit.grids import Grid, Options, PaperSet

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness_fw import core_set_bound, iteration_bound
 
-from harness.run.record import Status
+from harness import Status
 from reports.kit.journal import Row
 from reports.kit.results import Results
 

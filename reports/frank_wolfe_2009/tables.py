@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from harness.run.record import Status
+from harness import Status
 from reports.frank_wolfe_2009.core_sets import ratios, simplices, sizes
 from reports.frank_wolfe_2009.figures import (
     LINEAR,

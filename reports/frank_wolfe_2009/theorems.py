@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.run.record import Status
+from harness import Status
 from reports.frank_wolfe_2009.core_sets import ACCURACIES
 from reports.frank_wolfe_2009.figures import at, geometry, measured_sets
 from reports.frank_wolfe_2009.plan import LARGE_SOLVERS, LEMMA, large_of, lemma_of

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from harness.run.record import Status
+from harness import Status
 from reports.kit.journal import Row
 from reports.kit.results import comparable
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
+from harness import HarnessError, UsageError
 from harness.cli.reproduce import PARAMETERS
-from harness.errors import HarnessError, UsageError
 from harness.report.output import say
 from reports.kit import listing, page
 from reports.kit.course import course, earlier, runs_of

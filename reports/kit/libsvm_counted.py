@@ -24,9 +24,8 @@ from typing import Any
 
 from harness_peers.libsvm import LibSVMOfficial
 
-from harness import Iterate, Problem, Solver, hookimpl
+from harness import Iterate, Problem, Solver, UsageError, hookimpl
 from harness.datasets.cache import cache_root
-from harness.errors import UsageError
 
 VERSION = "3.37.0"
 COUNT = "kernel_evaluations_libsvm"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from harness.errors import UsageError
-from harness.run.record import Status
+from harness import Status, UsageError
 from reports.kit.journal import Row
 from reports.kit.results import Printed, Results, place
 

@@ -11,7 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError
+from harness import UsageError
 from reports.kit.journal import read_rows
 from reports.kit.listing import stand_ins
 from reports.kit.markdown import NOT_MEASURED, SECTION_MARK, filled

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from harness.run.record import Status
+from harness import Status
 from reports.kit.journal import Row
 from reports.kit.libsvm_counted import COUNT
 from reports.kit.measured import Quotient, change, mean, median, quotient, ratio, stdev

@@ -8,14 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from harness import HarnessError, Limits, Record, Status, default_store
 from harness.entries import Chosen
-from harness.errors import HarnessError, NotKept
+from harness.errors import NotKept
 from harness.registry import Registry, load_registry
 from harness.run.driver import compare
 from harness.run.plan import Study
 from harness.run.pool import Pool, numba_cache_folder
-from harness.run.record import Limits, Record, Status
-from harness.run.store import default_store
 from reports.kit.course import Course, Quiet
 from reports.kit.grids import Grid
 from reports.kit.journal import Journal, Row

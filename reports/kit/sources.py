@@ -22,10 +22,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from harness import Dataset, DataSource, content_sha256, hookimpl, parameter
+from harness import DataError, Dataset, DataSource, content_sha256, hookimpl, parameter
 from harness.datasets.dataset import flipped, is_csr
 from harness.datasets.splitting import random_split, rescaled
-from harness.errors import DataError
 from harness.measure.metrics import accuracy
 from harness.registry import load_registry
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError
+from harness import UsageError
 from reports.kit.covered import Covered
 from reports.kit.grids import Options, Part
 from reports.kit.journal import Journal, Row

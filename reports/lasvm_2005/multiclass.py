@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from harness import Status
 from harness.machine import now
 from harness.registry import load_registry
-from harness.run.record import Status
 from reports.kit.grids import Options
 from reports.kit.journal import Row
 from reports.kit.running import SCORES

@@ -13,7 +13,7 @@ from math import exp, log, sqrt
 from statistics import mean
 from typing import Any
 
-from harness.run.record import Status
+from harness import Status
 from reports.kit.grids import Grid, Options, PaperSet
 from reports.kit.journal import Row
 from reports.kit.markdown import beside, number, table

@@ -22,17 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from harness import CSVC, RBF, Dataset, Grid, SolutionPath
+from harness import CSVC, RBF, Cell, Dataset, Grid, Limits, Problem, SolutionPath, drive, get_solver
 from harness.measure.compilation import CompilationWatch
-from harness.measure.drive import drive
 from harness.measure.path_drive import CellOutcome, drive_path
-from harness.path import Cell
-from harness.problems.problem import Problem
-from harness.registry import get_solver, load_registry
+from harness.registry import load_registry
 from harness.run.certifier import PathJudge
 from harness.run.messages import Model, Point, Solved
 from harness.run.plan import RunSpec
-from harness.run.record import Limits
 
 SETS = ("svmguide1", "german.numer", "australian", "banana", "satimage")
 COSTS = [2.0**k for k in range(-5, 16, 2)]

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from harness.errors import UsageError
-from harness.run.record import Status
+from harness import Status, UsageError
 from reports.kit.journal import Journal, Row, header
 from reports.peers.cells import HOLE, relatives
 from reports.peers.map_results import LEAST_SECONDS, Verdict

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.run.record import Status
+from harness import Status
 from reports.kit.averages import geometric_mean
 from reports.kit.measured import quotient
 from reports.peers.cells import COMPARED, COSTS, FACTORS, Cell, extremes, neighbours, short

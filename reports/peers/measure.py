@@ -7,12 +7,12 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from harness import Limits
 from harness.entries import Chosen
 from harness.parameters import values_of
 from harness.registry import load_registry
 from harness.run.plan import RunSpec, Study, data_key, plan
 from harness.run.pool import Pool, numba_cache_folder
-from harness.run.record import Limits
 from reports.kit.journal import Journal, Row
 from reports.peers.suite import PLUGINS
 

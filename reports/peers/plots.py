@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 
-from harness.run.record import Status
+from harness import Status
 from reports.kit.averages import geometric_mean, slope
 from reports.kit.pictures import save
 from reports.peers.results import Results

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from harness.run.record import Status, StoppedBy
+from harness import Status, StoppedBy
 from reports.kit.measured import NOT_IN_TURNS, median, quotient
 from reports.kit.results import located
 from reports.peers.suite import FLOAT32, HERE, PEERS, SCALING, SETS, certifies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.run.record import Status
+from harness import Status
 from reports.kit.journal import Row
 from reports.peers.measure import Bench
 from reports.peers.suite import DEFAULT_TOL, FLOAT32, GAP_TARGET, DataSet, Peer, certifies, next_rung, stalled

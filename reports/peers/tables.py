@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.run.record import Status
+from harness import Status
 from reports.kit.averages import geometric_mean, slope
 from reports.kit.measured import NOT_IN_TURNS
 from reports.peers.results import Cell, Results, published_counts

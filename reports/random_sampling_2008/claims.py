@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from harness.run.record import Status
+from harness import Status
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, met, number, table
 from reports.kit.measured import mean, quotient, ratio, stdev

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.run.record import Status
+from harness import Status
 from reports.kit.clocks import cpu_time, quotient
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, beside, machine, met, missing, number, table

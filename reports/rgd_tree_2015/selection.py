@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import mean, stdev
 
-from harness.run.record import Status
+from harness import Status
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, met, number, table
 from reports.kit.results import Printed, Results, inside

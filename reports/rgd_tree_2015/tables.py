@@ -7,7 +7,7 @@ import itertools
 from dataclasses import dataclass
 from statistics import mean, median, stdev
 
-from harness.run.record import Status
+from harness import Status
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, machine, met, missing, number, table
 from reports.kit.results import Results, inside

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from harness.run.record import Status
+from harness import Status
 
 ROOT = Path(__file__).resolve().parents[2]
 HARNESS = [sys.executable, "-m", "harness"]

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from harness import DataError, UsageError
 from harness.datasets import FileSource, validate
-from harness.errors import DataError, UsageError
 from harness.registry import load_registry
 from harness.selection import parse, quoted
 from reports.robustness.campaign import spoilt, valid_files

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import HarnessError
+from harness import HarnessError, Record, checked
 from harness.plain import clean
-from harness.run.record import COLUMNS, Record, checked
+from harness.run.record import COLUMNS
 from harness.run.store import Store, read_results
 
 WRONG = {

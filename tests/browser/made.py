@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.browser import Browser
 from benchmarks.dashboard_scale import MACHINE, VERSIONS, fill
-from harness.run.record import Status
+from harness import Status
 
 SHAPES = {
     "made-300": (300, 5), "made-600": (600, 10), "made-1000": (1000, 20), "made-3000": (3000, 50),

@@ -2,8 +2,8 @@
 
 import pytest
 
+from harness import UsageError
 from harness.call.best import best_of
-from harness.errors import UsageError
 from tests.report.fabricated import record
 
 

@@ -13,8 +13,7 @@ import scipy.sparse
 from numpy.random import default_rng
 
 import harness
-from harness import CSVC, RBF, DataError, Iterate, Linear, Solver, UsageError, parameter
-from harness.registry import get_solver
+from harness import CSVC, RBF, DataError, Iterate, Linear, Solver, UsageError, get_solver, parameter
 from tests.kernels.test_points import KINDS, as_kind
 
 pytestmark = pytest.mark.usefixtures("warm_sessions", "own_store")

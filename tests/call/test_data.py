@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from harness import DataError
 from harness.datasets import FileSource
-from harness.errors import DataError
 
 X = scipy.sparse.csr_array(np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0], [0.0, 4.0, 0.0], [5.0, 0.0, 0.0]]))
 Y = np.array([1.0, -1.0, 1.0, -1.0])

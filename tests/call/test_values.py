@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness import UsageError
 from harness.call import values
-from harness.errors import UsageError
 
 
 @pytest.mark.parametrize(

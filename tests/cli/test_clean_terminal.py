@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness import Record
 from harness.plain import plain, plain_line
 from harness.report import progress
-from harness.run.record import Record
 from harness.run.store import Store
 from tests.cli.conftest import COMMAND
 from tests.cli.test_bad_imports import alone

@@ -12,9 +12,10 @@ import time
 
 import pytest
 
+from harness import Record, Status, StoppedBy
 from harness.call import request
 from harness.registry import load_registry
-from harness.run.record import FAILED, Record, Status, StoppedBy
+from harness.run.record import FAILED
 from tests.cli.conftest import COMMAND
 
 pytestmark = pytest.mark.usefixtures("warm_sessions")

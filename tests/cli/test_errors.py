@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.errors import DataError, PluginError
+from harness import DataError, PluginError
 from tests.cli.conftest import SLOW
 
 COMPARE = ("compare", "--plugin-path", SLOW, "--plugins", "quick")

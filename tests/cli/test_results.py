@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness import UsageError, checked
 from harness.cli.where import condition
-from harness.errors import UsageError
-from harness.run.record import TYPES, checked
+from harness.run.record import TYPES
 from harness.run.store import SCHEMA_VERSION, Store, read_results
 from tests.cli.conftest import COMMAND
 from tests.report.fabricated import failed, record

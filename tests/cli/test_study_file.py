@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness import UsageError
 from harness.call import request, study_file
 from harness.call.settings import SETTINGS
 from harness.cli import compare
-from harness.errors import UsageError
 from harness.plain import plain
 from harness.registry import load_registry
 from harness.run.plan import Study

@@ -9,8 +9,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from harness import Record
 from harness.cli.main import cli
-from harness.run.record import Record
 from harness.run.store import Store
 
 MACHINE = {"processor": "Made Up 9000", "cores": 4, "memory_bytes": 2**34, "system": "Linux", "id": "abcdef0123456789"}

@@ -20,7 +20,7 @@ from harness_dashboard.history import FIT, RECORD
 from harness_dashboard.measuring import Grid, Measured
 from harness_dashboard.records import Cell
 
-from harness.errors import UsageError
+from harness import UsageError
 from tests.dashboard.history import ROOT
 from tests.dashboard.stored import command, git, repository
 

@@ -25,7 +25,7 @@ from harness_dashboard.check import TIME
 from harness_dashboard.history import FIELDS
 from harness_dashboard.records import read_file
 
-from harness.errors import UsageError
+from harness import UsageError
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]  # the first test measures the history
 

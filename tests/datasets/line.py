@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.datasets import Dataset, DataSource
-from harness.parameters import parameter
+from harness import Dataset, DataSource, parameter
 
 
 @dataclass(frozen=True)

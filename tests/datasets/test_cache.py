@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from harness.datasets import cache, content_sha256
+from harness import DataError, content_sha256
+from harness.datasets import cache
 from harness.datasets.catalogue import Adult, Banana, raw_root
-from harness.errors import DataError
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.datasets import DataSource, FileSource, builtin_sources, measured_sha256, validate
+from harness import DataError, DataSource, UsageError, parameter
+from harness.datasets import FileSource, builtin_sources, measured_sha256, validate
 from harness.datasets.bounds import reading_within
 from harness.datasets.dataset import flipped, kept, nearest_count, with_imbalance, with_noise
 from harness.datasets.embedded import BreastCancer, Diabetes, Digits
 from harness.datasets.generators import Checkerboard, Friedman, Twonorm
 from harness.datasets.planted import GaussianOutliers
-from harness.errors import DataError, UsageError
-from harness.parameters import parameter, parameters_of
+from harness.parameters import parameters_of
 from harness.registry import load_registry
 from tests.datasets.line import Line
 from tests.datasets.test_files import dense

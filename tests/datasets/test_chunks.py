@@ -10,8 +10,7 @@ import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.datasets.chunks import ChunkedFile
-from harness.errors import DataError, UsageError
+from harness import ChunkedFile, DataError, UsageError
 from tests.datasets.test_files import PACK, dense, libsvm_bytes
 
 

@@ -10,12 +10,12 @@ import pytest
 import scipy.optimize
 from threadpoolctl import threadpool_limits
 
+from harness import DataError, UsageError
 from harness.datasets import builtin_sources, planted, validate
 from harness.datasets.bounds import reading_within
 from harness.datasets.embedded import BreastCancer, Diabetes, Digits
 from harness.datasets.generators import BananaLike, Checkerboard, Friedman, Ringnorm, Twonorm, WaveformBreiman
 from harness.datasets.planted import GaussianOutliers, OneClassOutliers
-from harness.errors import DataError, UsageError
 
 GENERATORS = {Twonorm: 20, Ringnorm: 20, Checkerboard: 2, WaveformBreiman: 21, BananaLike: 2, Friedman: 10}
 

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from harness import DataError, UsageError
 from harness.datasets import FileSource, cache, validate
-from harness.errors import DataError, UsageError
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 KINDS = ["libsvm", "csv", "tsv", "npz", "npy", "parquet", "arff"]

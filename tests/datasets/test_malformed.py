@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness import DataError
 from harness.datasets import FileSource, validate
 from harness.datasets.bounds import available_memory, bound, reading_within
-from harness.errors import DataError
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 CSV = "x,label\n" + "".join(f"{i},{i % 2}\n" for i in range(20))

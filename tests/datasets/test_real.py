@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from harness import DataError
 from harness.datasets import builtin_sources, measured_sha256, validate
 from harness.datasets.catalogue import REAL, smoothed
-from harness.errors import DataError
 from harness.registry import load_registry
 
 SOURCES = {cls.name: cls for cls in builtin_sources()}

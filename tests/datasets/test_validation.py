@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from harness.datasets import Dataset, validate
+from harness import DataError, Dataset
+from harness.datasets import validate
 from harness.datasets.validation import first_non_finite
-from harness.errors import DataError
 
 X, Y = np.arange(8.0).reshape(4, 2), np.array([-1.0, 1.0, -1.0, 1.0])
 GOOD = Dataset("toy", X, Y, X[:0], Y[:0], "0" * 64)

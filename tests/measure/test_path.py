@@ -8,12 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import CSVC, RBF, Grid, Iterate, Linear, PluginError, Precomputed, SolutionPath, Solver
-from harness.measure.drive import drive
+from harness import (
+    CSVC,
+    RBF,
+    Grid,
+    Iterate,
+    Limits,
+    Linear,
+    PluginError,
+    Precomputed,
+    SolutionPath,
+    Solver,
+    Status,
+    StoppedBy,
+    drive,
+    get_solver,
+)
 from harness.measure.path_drive import CellOutcome, drive_path
 from harness.path import fold_of
-from harness.registry import get_solver
-from harness.run.record import Limits, Status, StoppedBy
 
 COSTS, WIDTHS = {"C": (0.5, 2.0, 8.0)}, {"gamma": (0.1, 1.0)}
 

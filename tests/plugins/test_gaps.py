@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from harness import DEFAULT_RELATIVE_GAP, RBF, KernelOracle, Linear, Poly
-from harness.measure.drive import drive
+from harness import DEFAULT_RELATIVE_GAP, RBF, KernelOracle, Limits, Linear, Poly, drive
 from harness.registry import load_registry
-from harness.run.record import Limits
 
 pytestmark = pytest.mark.slow  # each test starts processes of its own, or drives every solver
 

@@ -6,19 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from harness import RBF, KernelOracle, Linear, Poly, Precomputed, get_solver
-from harness.problems import (
-    CSVC,
-    L2SVC,
-    CSVCNoBias,
-    EpsSVR,
-    HardMargin,
-    NuSVC,
-    OneClass,
-    PolytopeDistance,
-    ReducedHull,
-    TubeSVR,
-)
+from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, Poly, Precomputed, get_solver
+from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull, TubeSVR
 from tests.problems.exact_certificates import falsehoods, has_margin, objectives
 
 HULLS = (HardMargin, L2SVC, ReducedHull, PolytopeDistance)

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, InvalidModel, Iterate, KernelOracle, get_solver
+from harness import RBF, InvalidModel, Iterate, KernelOracle, TracePlan, get_solver
 from harness.kernels.counter import Counter
 from harness.kernels.oracle import uncounted
-from harness.measure.trace import TracePlan, trace_point
+from harness.measure.trace import trace_point
 from harness.problems import RampSVC, ramp
 
 

@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from harness import CSVC, RBF, Certificate, KernelOracle, Linear
-from harness.kernels.functions import Kernel
+from harness import CSVC, RBF, Certificate, Kernel, KernelOracle, Linear
 from harness.problems import HardMargin, OneClass, PolytopeDistance, RampSVC
 from harness.problems.rounding import Bounded
 

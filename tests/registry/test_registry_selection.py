@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness import UsageError
-from harness.registry import get_solver, load_registry
+from harness import UsageError, get_solver
+from harness.registry import load_registry
 from tests.registry.good_plugin import GOOD, labels
 
 

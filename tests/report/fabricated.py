@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.run.record import Record
+from harness import Record
 
 
 def record(solver: str = "smo", dataset: str = "digits", **changes: Any) -> Record:

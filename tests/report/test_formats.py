@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from harness.errors import PluginError, UsageError
+from harness import PluginError, UsageError
 from harness.report import formats
 from tests.report.fabricated import failed, hull, record
 

@@ -5,9 +5,9 @@ from math import comb
 import numpy as np
 import pytest
 
+from harness import Record
 from harness.report import formats, table
 from harness.report.noise import ONE_RUN, apart, interval
-from harness.run.record import Record
 from tests.report.fabricated import record
 
 

@@ -1,7 +1,7 @@
 """The table of paths, of fabricated records."""
 
+from harness import Record
 from harness.report import formats, table
-from harness.run.record import Record
 from tests.report.fabricated import record
 
 GRID = {"costs": {"C": [1.0, 8.0]}, "widths": {"gamma": [0.5, 2.0, 8.0]}, "folds": 5}

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from harness import Status
 from harness.report import formats, table
 from harness.report.rows import newest
 from harness.run import store
-from harness.run.record import Status
 from tests.report.fabricated import failed, hull, record
 
 GOLDEN = """\

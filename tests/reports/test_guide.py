@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Grid
-from harness.registry import get_solver
+from harness import Grid, get_solver
 from reports.peers import guide
 
 ROOT = Path(__file__).resolve().parents[2]

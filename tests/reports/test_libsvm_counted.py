@@ -9,9 +9,8 @@ import platformdirs
 import pytest
 from harness_peers import LibSVM
 
-from harness import CSVC, RBF, KernelOracle
+from harness import CSVC, RBF, KernelOracle, UsageError
 from harness.datasets.generators import Checkerboard
-from harness.errors import UsageError
 from reports.kit import libsvm_counted
 from reports.kit.libsvm_counted import COUNT, LibSVMCounted
 from tests.plugins.naive_smo import naive_smo

@@ -2,8 +2,7 @@
 
 import pytest
 
-from harness.errors import UsageError
-from harness.registry import get_solver
+from harness import UsageError, get_solver
 from reports.kit.journal import Journal, read_rows
 from reports.peers.measure import Bench
 from reports.peers.rounds import Budget, Rounds

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
+from harness import Record, Status, StoreReader, UsageError, checked
 from harness.report import files
-from harness.run.record import TYPES, Record, Status, checked
-from harness.run.store import TARGET, Store, StoreReader, merge
+from harness.run.record import TYPES
+from harness.run.store import TARGET, Store, merge
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NUMBERS = st.floats() | st.integers(-(10**18), 10**18)

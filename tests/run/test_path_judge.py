@@ -5,15 +5,13 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from harness import CSVC, RBF, Dataset, Grid, KernelOracle, SolutionPath
-from harness.errors import HarnessError
+from harness import CSVC, RBF, Dataset, Grid, HarnessError, KernelOracle, Limits, SolutionPath, Status, get_solver
 from harness.measure.path_drive import drive_path
 from harness.problems import L2SVC, EpsSVR
-from harness.registry import get_solver, load_registry
+from harness.registry import load_registry
 from harness.run.certifier import PathJudge
 from harness.run.messages import Model, OwnPoints, Point, Solved
 from harness.run.plan import RunSpec
-from harness.run.record import Limits, Status
 
 GRID = Grid({"C": (0.5, 4.0)}, {"gamma": (0.2, 1.0)}, 3)
 

@@ -5,12 +5,11 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from harness.errors import UsageError
+from harness import Limits, Record, Status, StoppedBy, UsageError
 from harness.registry import load_registry
 from harness.run.driver import compare
 from harness.run.plan import RunSpec, Study, data_key, plan
 from harness.run.pool import choice
-from harness.run.record import Limits, Record, Status, StoppedBy
 from harness.run.store import read_results
 from tests.run.conftest import PLUGINS
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import RBF, KernelOracle
+from harness import RBF, KernelOracle, Limits, StoppedBy
 from harness.datasets.generators import Checkerboard
 from harness.problems import ReducedHull
 from harness.run import allowed
@@ -18,7 +18,6 @@ from harness.run.child import _few_points
 from harness.run.messages import Compiling, Fitting, Run, Stopped, Warm
 from harness.run.plan import RunSpec
 from harness.run.pool import Late, Process
-from harness.run.record import Limits, StoppedBy
 from harness.run.watch import Child, Observed, verdict
 from tests.run.conftest import HARNESS, PLUGINS
 

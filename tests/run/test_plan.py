@@ -6,8 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from harness.datasets import Dataset, content_sha256
-from harness.errors import UsageError
+from harness import Dataset, UsageError, content_sha256
 from harness.parameters import values_of
 from harness.registry import load_registry
 from harness.run.messages import Run, packed

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
-from harness.run.store import Store, StoreReader, read_results
+from harness import StoreReader, UsageError
+from harness.run.store import Store, read_results
 from tests.run.test_reuse import OLD
 from tests.run.test_store import record
 

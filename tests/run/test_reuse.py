@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from harness import Limits, Record
 from harness.registry import load_registry
 from harness.run.driver import compare
 from harness.run.plan import Study
 from harness.run.pool import judge
-from harness.run.record import Limits, Record
 from harness.run.store import read_results
 from tests.adversaries.plugins import PLUGINS as ADVERSARIES
 from tests.run.conftest import HARNESS, PLUGINS

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness import Limits
 from harness.run.messages import Fitted, Point, Sold, packed
 from harness.run.plan import RunSpec
-from harness.run.record import Limits
 from harness.run.seller import AT_ONCE, WAKING_SECONDS, Buyer, Seller
 from harness.run.watch import Child, Observed, verdict
 

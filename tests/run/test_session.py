@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from harness.registry import get_solver, load_registry
+from harness import Limits, get_solver
+from harness.registry import load_registry
 from harness.run.driver import compare
 from harness.run.plan import Study
-from harness.run.record import COLUMNS, Limits
+from harness.run.record import COLUMNS
 from tests.run.conftest import PLUGINS
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_sessions")]

@@ -12,8 +12,8 @@ import time
 import pandas as pd
 import pytest
 
-from harness.errors import UsageError
-from harness.run.record import COLUMNS, Record
+from harness import Record, UsageError
+from harness.run.record import COLUMNS
 from harness.run.store import SCHEMA_VERSION, Store, read_results
 
 

@@ -8,13 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from harness import Dataset, Limits
+from harness import Dataset, Limits, Record, StoppedBy
 from harness.datasets import measured_sha256
 from harness.run.child import DataChanged, Workbench
 from harness.run.messages import Ended, Fitted, Point, Solved
 from harness.run.plan import RunSpec
 from harness.run.pool import Pool
-from harness.run.record import Record, StoppedBy
 from harness.run.store import Store, checksum
 from harness.run.watch import Observed, verdict
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from harness import RBF, CSVCNoBias, Grid, SolutionPath, registry
+from harness import RBF, CSVCNoBias, Grid, Limits, SolutionPath, registry
 from harness.cli.main import cli
 from harness.measure.path_drive import drive_path
-from harness.run.record import Limits
 from harness.testing import SolverConformance
 from tests.strangers.ascent import MatrixAscent
 
