@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from reports.frank_wolfe_2009.core_sets import lost
-from reports.frank_wolfe_2009.figures import Level, course, finished, geometry, levels, measured_sets
+from reports.frank_wolfe_2009.figures import MODERATE, Level, course, finished, geometry, levels, measured_sets
 from reports.frank_wolfe_2009.plan import CORE_SETS, SOLVERS
 from reports.kit.pictures import grid, save
 from reports.kit.results import Results
@@ -141,15 +141,24 @@ def bounds(results: Results, path: Path) -> bool:
         epsilon = np.logspace(-1.0, -4.0, 31)
         lower = np.array([found.lower_bound(each) for each in epsilon])
         axes.fill_between(1.0 / epsilon, *lower.T, color="#BBBBBB", alpha=0.6, label="sigma / (2 epsilon) + 2")
-        upper = [found.upper_bound(each) for each in epsilon]
-        axes.plot(1.0 / epsilon, upper, "--", color="#222222", linewidth=1.0, label="Theorem 3.3")
         n = next(row for row in results.runs if row["set"] == name)["n_train"]
+        beyond = found.upper_bound(MODERATE) / n  # a line of it would leave no room for the core sets
+        axes.text(
+            0.97,
+            0.96,
+            f"Theorem 3.3 at 1e-3: {beyond:,.0f} n",
+            transform=axes.transAxes,
+            ha="right",
+            va="top",
+            fontsize=8,
+        )
         axes.axhline(n, color="#222222", linewidth=0.8, linestyle=":", label="all points")
         if name == "simplices":
             data = Simplices()
             least = [least_core_set(data.m, data.height, each) for each in epsilon]
             axes.plot(1.0 / epsilon, least, color="#8B0000", linewidth=2.0, label="least core set")
-        axes.set_xlim(8.0, 1.25e4)
+        sizes = [level["core_set"] for solver in CORE_SETS for level in _line(results, name, solver)]
+        axes.set(xlim=(8.0, 1.25e4), ylim=(0.6 * min(sizes), 3.0 * n))  # what bounds say beyond all points is nothing
 
     names = [name for name in measured_sets(results) if any(_line(results, name, solver) for solver in CORE_SETS)]
     return _panels(names, draw, "core set, points", path)

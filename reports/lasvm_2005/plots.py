@@ -233,7 +233,8 @@ def _curves(results: Results, curves: Curves, across: str, axes: Any, *, line: s
             drawn = drawn or len(known) > 1  # one run is no curve
             colour = CRITERION_COLOURS[criterion]
             label = criterion.upper() + said
-            axes.plot(*zip(*known, strict=True), f"o{line}", color=colour, markersize=4, label=label)
+            joined = "" if across == "cpu" else line  # times are too noisy for a line from one size to the next
+            axes.plot(*zip(*known, strict=True), f"o{joined}", color=colour, markersize=4, label=label)
     level = results.mean(name, LIBSVM, "error")
     if level is not None:
         axes.axhline(level, color=COLOURS[LIBSVM], linestyle="--" if line == "-" else ":", label=f"LIBSVM{said}")

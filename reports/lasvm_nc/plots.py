@@ -20,22 +20,21 @@ COLOURS = dict(zip(SOLVERS, ("#444444", "#0072B2", "#D55E00", "#009E73"), strict
 
 def _panels(results: Results, draw: Callable[[Any, str], bool], path: Path) -> bool:
     """Draw a panel for each set that has something; return whether any had. The legend stands below the panels."""
-    names = measured_sets(results)
+    names = [name for name in measured_sets(results) if draw(mpl.figure.Figure().add_subplot(), name)]
     if not names:
         return False
     figure, panels = grid(len(names), height=3.0, legend=0.5)
-    drawn, labelled = [], {}
+    labelled: dict[str, Any] = {}
     for axes, name in zip(panels.flat, names, strict=False):
-        drawn.append(draw(axes, name))
+        draw(axes, name)
         axes.set_title(name)
         axes.grid(alpha=0.25)
         handles, labels = axes.get_legend_handles_labels()
         labelled |= dict(zip(labels, handles, strict=True))
-        axes.set_visible(drawn[-1])
     if labelled:
         columns = 4 if len(names) > 1 else 2
         figure.legend(labelled.values(), labelled, loc="outside lower center", ncols=columns, frameon=False)
-    return save(figure, path, drawn=any(drawn))
+    return save(figure, path)
 
 
 def _few_labels(axes: Any) -> None:
@@ -99,9 +98,8 @@ def figure2(results: Results, path: Path) -> bool:
                 x, y = [*x, x[-1]], [*y, finished]
             if len(curve) > 1:
                 axes.plot(x, y, ".-", color=colour, label=label)
-        axes.set(xlabel=f"examples of {name}", ylabel=title)
+        axes.set(xlabel=f"examples of {name}", ylabel=title, xscale="log")
         axes.grid(alpha=0.25)
-        _few_labels(axes)
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return save(figure, path, drawn=any(drawn))

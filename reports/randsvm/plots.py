@@ -18,7 +18,7 @@ SHADES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#444444", "#E69F00", "#56
 
 
 def seconds(results: Results, path: Path) -> bool:
-    """Draw the CPU time of every solver on the sets of Table 1; a run that was stopped has an open bar, of the time it had."""
+    """Draw the CPU time of every solver on the sets of Table 1; a run that was stopped has an open bar if its time is known."""
     names = [each.name for each in plan_of(results).table1 if each.name in results.sets]
     if not names:
         return False
@@ -28,15 +28,20 @@ def seconds(results: Results, path: Path) -> bool:
         for at, name in enumerate(names):
             row = run_of(results, name, solver)
             time = None if row is None else cpu_time(row)
+            where = at + 0.27 * (place - 1)
+            if time is None and row is not None:  # how long it had, nobody kept
+                level = axes.get_xaxis_transform()
+                axes.text(where, 0.02, "stopped", color=colour, transform=level, rotation=90, ha="center", fontsize=7)
             if time is None:
                 continue
             drawn.append(time)
             ended = not time.at_least
             axes.bar(
-                at + 0.27 * (place - 1), time.seconds, 0.25, color=colour if ended else "none", edgecolor=colour,
+                where, time.seconds, 0.25, color=colour if ended else "none", edgecolor=colour,
                 hatch=None if ended else "//", label=solver if ended else None,
             )  # fmt: skip
-    axes.bar([0], [0], color="none", edgecolor="#444444", hatch="//", label="stopped, the time it had")
+    if any(time.at_least for time in drawn):
+        axes.bar([0], [0], color="none", edgecolor="#444444", hatch="//", label="stopped, the time it had")
     axes.set(yscale="log", ylabel=axis(drawn), xticks=range(len(names)))
     axes.set_xticklabels(names, rotation=20, ha="right")
     handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))

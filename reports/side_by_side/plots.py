@@ -16,10 +16,14 @@ COLOURS = dict(
     )
 )
 MARKS = "os^Dv"
+_FAR = 2.0  # times the least error
 
 
 def errors(results: Results, path: Path) -> bool:
-    """Draw the test error of every solver over its CPU time, a panel a set; runs that did not end are left out."""
+    """Draw the test error of every solver over its CPU time, a panel a set, with the standard deviation of several runs.
+
+    Runs that did not end are left out. What errs far more than the others stands at the upper edge, with its error.
+    """
     names = sets_of(results)
     if not names:
         return False
@@ -27,6 +31,8 @@ def errors(results: Results, path: Path) -> bool:
     handles = {}
     for axes, name in zip(panels.flat, names, strict=False):
         of_line: dict[str, int] = {}
+        known = [results.mean(name, results.plan.solver(each, name), "error") for each in results.plan.entries]
+        top = _FAR * min((error for error in known if error is not None), default=1.0)
         for each in results.plan.entries:
             solver = results.plan.solver(each, name)
             cpu, error = results.median(name, solver, "cpu"), results.mean(name, solver, "error")
@@ -34,7 +40,19 @@ def errors(results: Results, path: Path) -> bool:
             of_line[each.line] += 1
             if cpu is None or error is None or results.stopped(name, solver):
                 continue
-            (handles[each.solver],) = axes.plot(cpu, error, mark, color=COLOURS[each.line], markersize=6, alpha=0.9)
+            colour = COLOURS[each.line]
+            if error > top:
+                axes.annotate(f"{error:.2f} %", (cpu, 1.0), (0, -12), fontsize=7, color=colour, ha="center",
+                              xycoords=axes.get_xaxis_transform(), textcoords="offset points")  # fmt: skip
+                (handles[each.solver],) = axes.plot(
+                    cpu, 1.0, mark, color=colour, markersize=6, transform=axes.get_xaxis_transform(), clip_on=False
+                )
+                continue
+            sd = results.spread(name, solver, "error")
+            found = axes.errorbar(
+                cpu, error, sd, fmt=mark, color=colour, markersize=6, alpha=0.9, elinewidth=0.8, capsize=2
+            )
+            handles[each.solver] = found.lines[0]
         axes.set(xscale="log", xlabel="CPU seconds", ylabel="test error, %")
         axes.xaxis.set_minor_formatter("")  # in one decade or two they would overlap
         axes.set_title(name, fontsize=9)
