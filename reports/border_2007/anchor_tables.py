@@ -49,7 +49,7 @@ def _spread(values: list[float]) -> str:
 
 
 def aubc(areas: Areas, published: Published) -> str:
-    """Our areas beside the published ones; within a standard deviation of the published trials is what is asked for."""
+    """Our areas beside the published ones; our mark: within a standard deviation of the published trials."""
     rows = []
     for name, each in ANCHORS.items():
         for kind, solvers in (("uncertainty", UNCERTAIN), ("uniform", UNIFORM)):

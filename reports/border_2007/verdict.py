@@ -42,7 +42,7 @@ def g_means(results: Results) -> Iterator[str]:
         named = "".join(f"; {name} is {by:.2f} points behind" for name, by in far.items())
         yield (
             f"* g-means at the early stop within {POINT:g} point of batch, or above, on {len(behind) - len(far)} of "
-            f"{len(behind)} sets (asked for: all but {BUT}) {met(len(far) <= BUT)}{named}."
+            f"{len(behind)} sets (our mark: all but {BUT}) {met(len(far) <= BUT)}{named}."
         )
 
 
@@ -58,7 +58,7 @@ def labels(results: Results) -> Iterator[str]:
         )
         yield (
             f"* Labels bought: {min(found.values()):.1f} to {max(found.values()):.1f} % of the training points "
-            f"(asked for: {below:g} to {above:g} %) {met(not more and not fewer)}{outside}."
+            f"(our mark: {below:g} to {above:g} %) {met(not more and not fewer)}{outside}."
         )
 
 
@@ -73,7 +73,7 @@ def supports(results: Results) -> Iterator[str]:
         high = [f"{name} {share:.2f}" for name, share in found.items() if share > WELL_BELOW]
         yield (
             f"* SV- / SV+ over the imbalance of the data: {min(found.values()):.2f} to {max(found.values()):.2f} "
-            f"(asked for: well below; here at most {WELL_BELOW:g}) {met(not high)}{'; ' if high else ''}{', '.join(high)}."
+            f"(our mark: at most {WELL_BELOW:g}) {met(not high)}{'; ' if high else ''}{', '.join(high)}."
         )
 
 
@@ -86,7 +86,7 @@ def small_pool(results: Results) -> Iterator[str]:
         if times is not None and pair[0] is not None and pair[1] is not None:
             apart = pair[0].mean - pair[1].mean
             yield (
-                f"* {each}: the small pool {times:.1f} times as fast as the full search (asked for: {SMALL_POOL:g} to 10) "
+                f"* {each}: the small pool {times:.1f} times as fast as the full search (our mark: {SMALL_POOL:g} at least) "
                 f"{met(times >= SMALL_POOL)}, PRBEP {apart:+.2f} points (at most {EQUAL:g} apart) {met(abs(apart) <= EQUAL)}."
             )
 
@@ -101,13 +101,13 @@ def smote(results: Results) -> Iterator[str]:
     if found:
         slow = [f"{name} {times:.1f}" for name, times in found.items() if times < TWICE]
         yield (
-            f"* AL over SMOTE: {min(found.values()):.1f} to {max(found.values()):.1f} times as fast (asked for: "
+            f"* AL over SMOTE: {min(found.values()):.1f} to {max(found.values()):.1f} times as fast (our mark: "
             f"{TWICE:g} everywhere) {met(not slow)}{'; less: ' if slow else ''}{', '.join(slow)}."
         )
         for name in FAST:
             if name in found:
                 yield (
-                    f"* AL over SMOTE on {name}: {found[name]:.1f} times as fast (asked for: {TENFOLD:g}) "
+                    f"* AL over SMOTE on {name}: {found[name]:.1f} times as fast (our mark: {TENFOLD:g}) "
                     f"{met(found[name] >= TENFOLD)}."
                 )
 
@@ -121,7 +121,7 @@ def prbep(results: Results) -> Iterator[str]:
     place = 1 + sum(each < average["al"] for each in average.values())
     yield (
         f"* AL's rank in PRBEP is {average['al']:.2f} on average over {len(names)} sets, place {place} of {len(average)} "
-        f"(asked for: first or second) {met(place <= 2)}."
+        f"(our mark: first or second) {met(place <= 2)}."
     )
     p = signed_ranks(*([breakeven(results, name)[method] for name in names] for method in ("al", "us")))
     ahead = sum(breakeven(results, name)["al"] - breakeven(results, name)["us"] for name in names) > 0.0
@@ -135,5 +135,5 @@ CLAIMS: tuple[Callable[[Results], Iterator[str]], ...] = (g_means, labels, suppo
 
 
 def lines(results: Results) -> str:
-    """Return a line for each thing that is asked for."""
+    """Return a line for each of our marks."""
     return "\n".join(line for claim in CLAIMS for line in claim(results)) or NOT_MEASURED

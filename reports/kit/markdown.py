@@ -41,7 +41,7 @@ def millions(value: float | None) -> float | None:
 
 
 def met(holds: bool) -> str:
-    """Return whether what is asked for holds, as a mark behind a number."""
+    """Return whether a mark that we set is met, as a mark behind a number."""
     return "(met)" if holds else "(**missed**)"
 
 

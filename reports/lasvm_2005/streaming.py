@@ -31,7 +31,7 @@ from reports.kit.results import Results
 from reports.lasvm_2005.plan import Stream
 
 DRAWN = 50_000  # points drawn at a time while the file is written
-PEAK_MB = 1000.0  # of memory, at most: what the issue of the stream asks for
+PEAK_MB = 1000.0  # of memory, at most: our mark
 
 
 def points(n: int, noise: float, seed: int) -> Iterator[tuple[Any, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reports.kit.averages import geometric_mean
 from reports.kit.journal import Row
+from reports.kit.judged import difference, pairs
 from reports.kit.markdown import NOT_MEASURED, machine, millions, missing, number, table
 from reports.kit.results import Results
 from reports.side_by_side.plan import EXACT
@@ -89,7 +90,7 @@ def summary(results: Results) -> str:
 
 
 def seen(results: Results) -> str:
-    """Say who is the fastest and who the most accurate on each set, of the solvers whose every run ended."""
+    """Say who is the fastest on each set, and whose errors are not told apart from the least; of solvers whose every run ended."""
     lines = []
     for name in sets_of(results):
         solvers = [results.plan.solver(each, name) for each in results.plan.entries]
@@ -103,10 +104,18 @@ def seen(results: Results) -> str:
         if not known:
             continue
         fast, good = min(known, key=lambda each: known[each][0]), min(known, key=lambda each: known[each][1])
-        lines.append(
-            f"* {name}: the fastest is `{fast}`, {known[fast][0]:.3g} CPU s with {known[fast][1]:.2f} % of errors; the most "
-            f"accurate `{good}`, {known[good][1]:.2f} % after {known[good][0]:.3g} CPU s."
-        )
+        text = f"* {name}: the fastest is `{fast}`, {known[fast][0]:.3g} CPU s with {known[fast][1]:.2f} % of errors; "
+        worse = {each: difference(name, pairs(results, name, each, good), "error") for each in known if each != good}
+        sure = [solver for solver, found in worse.items() if found is not None and found.low > 0.0]
+        if any(found is not None and found.runs > 1 for found in worse.values()):
+            level = [f"`{solver}`" for solver in worse if solver not in sure]
+            text += f"the least error is that of `{good}`, {known[good][1]:.2f} % after {known[good][0]:.3g} CPU s"
+            text += f"; not told apart from it: {', '.join(level)}." if level else ", beyond the noise."
+        else:
+            text += (
+                f"one run each: errors from {known[good][1]:.2f} to {max(error for _, error in known.values()):.2f} %."
+            )
+        lines.append(text)
     return "\n".join(lines) or NOT_MEASURED
 
 

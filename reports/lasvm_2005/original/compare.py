@@ -51,7 +51,7 @@ NAMED, DRAWN, BESIDE = (
 TIMES = 3.0  # as fast as the program, at least; on the sets of more than 20,000 points
 TIMES_LARGE = 8.0
 LARGE = 20_000
-ASKED = 10_000  # training points from which on it is asked for
+ASKED = 10_000  # training points from which on our mark holds
 
 
 class Run(NamedTuple):
