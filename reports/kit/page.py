@@ -1,171 +1,196 @@
-"""The page of a study: tables between the markers, and pictures, from the rows of a folder."""
+"""The pages of studies: tables and pictures from results, prose from a template; Markdown is the last step."""
 
 from __future__ import annotations
 
-import importlib
-import re
-import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from itertools import takewhile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jinja2
+import pandas as pd
+
 from harness import UsageError
-from reports.kit.journal import read_rows
-from reports.kit.listing import stand_ins
-from reports.kit.markdown import NOT_MEASURED, SECTION_MARK, filled
-from reports.kit.results import Published, Results
-from reports.kit.study import ROOT, Study, study_named
+from reports.kit.estimates import listed
+from reports.kit.results import Results
+from reports.kit.study import ROOT, Claim, Study, study_named, study_names
 
-_PICTURE = re.compile(r"!\[[^\]]*\]\(([^)]+)\.png\)")
+_ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(ROOT),
+    undefined=jinja2.StrictUndefined,
+    keep_trailing_newline=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    autoescape=False,
+)
+NOT_MEASURED = "Not measured yet."
 
 
-@dataclass(frozen=True)
-class Page:
-    """A page of reports and all that may stand on it.
+def number(value: Any, form: str = "") -> str:
+    """Return a number as text, empty where there is none; without ``form`` to three digits, from 1,000 on to the unit."""
+    if isinstance(value, str):
+        return value
+    if value is None or pd.isna(value):
+        return ""
+    return f"{value:{form or (',.0f' if abs(value) >= 999.5 else '.3g')}}"
 
-    sections, numbers : what the code gives for the markers, and for the numbers of the prose
-    sources : name -> text whose numbers may stand in the prose beside those of the sections
-    remake : makes the sections and pictures for whoever watches, of the rows, or as if no two of them might be compared
+
+def markdown(table: pd.DataFrame, forms: Mapping[str, str] | None = None) -> str:
+    """Return a frame as a table of Markdown, its index first if it has a name; a sentence where it is empty.
+
+    forms : column -> format of its numbers, where it is not that of :func:`number`
     """
+    if table.empty:
+        return NOT_MEASURED
+    if any(table.index.names):
+        table = table.reset_index()
+    chosen = {**table.attrs.get("forms", {}), **(forms or {})}
+    texts = {name: [number(value, chosen.get(str(name), "")) for value in table[name]] for name in table.columns}
+    aligned = ["right" if pd.api.types.is_numeric_dtype(table[name]) else "left" for name in table.columns]
+    return str(pd.DataFrame(texts).to_markdown(index=False, tablefmt="pipe", colalign=aligned, disable_numparse=True))
 
-    folder: Path
-    sections: Callable[[], dict[str, str]]
-    numbers: Callable[[], Mapping[str, str]] = dict
-    sources: Callable[[], Mapping[str, str]] = dict
-    remake: Callable[[bool], None] = lambda apart: None
 
+def beside(
+    runs: pd.DataFrame,
+    published: pd.DataFrame,
+    index: Sequence[str],
+    quantities: Mapping[str, tuple[str, str, float, str]],
+) -> pd.DataFrame:
+    """Return our numbers, each with the published one in parentheses, a row for each value of ``index`` and their runs.
 
-def page_of(study: Study) -> Page:
-    """Return the page of a study in the repository."""
-    from reports.kit.check import numbers_in
-
-    def sources() -> dict[str, str]:
-        published = "\n".join(path.read_text() for path in sorted(study.folder.glob("published*.csv")))
-        return {"published": published, "plan": numbers_in(study.plan)}
-
-    def remake(apart: bool) -> None:
-        results = results_of(study, apart=apart)
-        study.sections(results)
-        with tempfile.TemporaryDirectory() as folder:
-            for name, draw in study.pictures.items():
-                draw(results, Path(folder) / f"{name}.png")
-
-    return Page(
-        study.folder,
-        lambda: study.sections(results_of(study)),
-        lambda: study.numbers(results_of(study)),
-        sources,
-        remake,
+    published : the rows of a figure, its quantities as it calls them
+    quantities : as published.csv calls one -> (title, our column, factor, format); times are medians, the others means
+    """
+    grouped = runs.groupby(list(index), sort=False)
+    printed_ = (
+        published.pivot_table(index=list(index), columns="quantity", values="value")
+        if len(published)
+        else pd.DataFrame()
     )
+    found: dict[str, list[str]] = {title: [] for title, *_ in quantities.values()}
+    keys = []
+    for key, own in grouped:
+        keys.append(key)
+        for name, (title, column, factor, form) in quantities.items():
+            values = own[column].dropna() if column in own else pd.Series(dtype=float)
+            ours = (
+                factor * (values.median() if column in ("cpu", "seconds") else values.mean()) if len(values) else None
+            )
+            theirs = printed_[name].get(key if len(index) > 1 else key[0]) if name in printed_ else None
+            text = number(ours, form)
+            found[title].append(
+                text if theirs is None or pd.isna(theirs) else f"{text} ({number(theirs, form)})".strip()
+            )
+    names = pd.MultiIndex.from_tuples(keys, names=index) if keys else None
+    return pd.DataFrame({**found, "runs": [len(own) for _, own in grouped]}, index=names)
 
 
-PAGES = ("", *sorted(path.parent.name for path in ROOT.glob("*/README.md")))
-"""The folders of all pages; the first one is reports itself."""
+def told(claim: Claim) -> str:
+    """Return a claim with its verdict, its criterion and its estimates, as entries of a list."""
+    lines = [f"* **{claim.text}** {claim.verdict.capitalize()}.", f"  * Criterion ({claim.whose}): {claim.criterion}."]
+    return "\n".join([*lines, *(f"  * {line}" for line in listed(claim.estimates))])
 
 
-def page_named(name: str) -> Page:
-    """Return the page of a folder of reports.
+def provenance(results: Results) -> pd.DataFrame:
+    """Where the runs come from: machine, commit, command, days, load, their number."""
+    every = results.every
+    if every.empty:
+        return pd.DataFrame()
+    every = every.assign(
+        commit=every["commit"].str[:7] + every["commit"].str.extract(r"(\+)$")[0].fillna(""), day=every["date"].str[:10]
+    )
+    grouped = every.groupby(["machine", "commit", "command"], sort=False)
+    found = grouped.agg(
+        day=("day", "min"), last=("day", "max"), load=("load", "median"), runs=("run", "size")
+    ).reset_index()
+    return found.rename(columns={"day": "from", "last": "to", "load": "load (median)"})
+
+
+def stopped(study: Study, results: Results) -> pd.DataFrame:
+    """Runs that did not do what was asked, and what could not be measured."""
+    found = results.stopped(study.expected)
+    grouped = found.groupby(["figure", "set", "solver", "status"], sort=False)
+    return grouped.agg(runs=("run", "size"), reason=("reason", "first")).reset_index()
+
+
+def covered(results: Results) -> pd.DataFrame:
+    """Printed numbers of each figure and table that have ours beside them, times left out."""
+    found = results.coverage()
+    if found.empty:
+        return pd.DataFrame()
+    counts = pd.crosstab(found["figure"], found["state"])
+    counts = counts.reindex(columns=["by protocol", "smaller", "missing"], fill_value=0)
+    off = (found["ours"] - found["value"]).abs() / found["value"].abs()
+    counts["median difference, %"] = (100 * off).groupby(found["figure"]).median()
+    counts["what is smaller"] = found.groupby("figure")["protocol"].agg(
+        lambda own: "; ".join(sorted({p for p in own.dropna() if p})[:3])
+    )
+    return counts
+
+
+def write(study: Study, folder: Path | None = None) -> Path:
+    """Write README.md, TABLES.md and the pictures of a study from the results of a folder; return the page's path.
 
     Raises
     ------
-    UsageError : there is none, or neither a study nor a ``page.py`` with ``PAGE`` makes it.
+    UsageError : the folder holds no results.
     """
-    folder = ROOT / name
-    if name == "":  # reports/README.md itself
-        return importlib.import_module("reports.kit.overview").PAGE
-    if (folder / "study.py").exists() and name != "kit":
-        return page_of(study_named(name.replace("_", "-")))
-    if not (folder / "page.py").exists():
-        raise UsageError(f"no code makes a page of reports/{name}: it has neither a study.py nor a page.py.")
-    found = importlib.import_module(f"reports.{name}.page").PAGE
-    assert isinstance(found, Page)
-    return found
-
-
-def results_of(study: Study, out: Path | None = None, plan: Any = None, *, apart: bool = False) -> Results:
-    """Return the rows of a folder, the study's own by default, with the published numbers.
-
-    apart : as if each solver had been measured on each set at a commit of its own
-    """
-    published = study.folder / "published.csv"
-    known = Published.read(published) if published.exists() else Published({})
-    rows = read_rows((study.folder if out is None else out) / "results.jsonl")
-    if apart:
-        rows = [{**row, "git_commit": f"{row['set']} {row['solver']}"} if "status" in row else row for row in rows]
-    return Results(rows, known, study.plan if plan is None else plan)
-
-
-def make(study: Study, out: Path, plan: Any = None, *, quick: bool = False) -> Path:
-    """Write README.md and the pictures of what OUT/results.jsonl holds; return the page.
-
-    In the study's own folder the prose between the markers stays. Elsewhere it is left out: it tells of other runs.
-
-    Raises
-    ------
-    UsageError : nothing was measured, or the study's page has no place for a section.
-    """
-    plan = study.plan if plan is None else plan
-    results = results_of(study, out, plan)
-    if not (results.runs or results.derived):
-        raise UsageError(
-            f"{out / 'results.jsonl'} holds no measurement; measure first: harness reproduce {study.name} --full."
-        )
-    own = study.folder / "README.md"
-    text = filled(own.read_text(), study.sections(results), study.numbers(results))
-    drawn = {name for name, draw in study.pictures.items() if draw(results, out / f"{name}.png")}
-    for name in set(study.pictures) - drawn:
-        (out / f"{name}.png").unlink(missing_ok=True)  # nothing of it was measured
-    page = out / "README.md"
-    page.write_text(text if page.resolve() == own else bare(text, drawn, _note(study, plan, quick=quick)))
+    folder = folder or study.folder
+    results = study.results(folder)
+    if results.table.empty:
+        raise UsageError(f"{folder} holds no results; leave --page out to measure them, or name a folder with --out.")
+    drawn = [name for name, draw in study.pictures.items() if _saved(draw, results, folder / f"{name}.png")]
+    tables = {name: make(results) for name, make in study.tables.items()}
+    claims = list(study.claims(results))
+    known: dict[str, Any] = {
+        "study": study, "claims": claims, "told": told, "numbers": dict(study.numbers(results)), "drawn": drawn,
+        "tables": {name: markdown(table) for name, table in tables.items()},
+        "titles": {name: (make.__doc__ or name).strip().partition("\n")[0].rstrip(".") for name, make in study.tables.items()},
+        "provenance": markdown(provenance(results)), "stopped": stopped(study, results), "markdown": markdown,
+        "covered": covered(results), "runs": len(results.every),
+    }  # fmt: skip
+    known["picture"] = lambda name, text: f"![{text}]({name}.png)" if name in drawn else f"*{text}: {NOT_MEASURED}*"
+    page = folder / "README.md"
+    for target, template in ((folder / "TABLES.md", "kit/tables.md.j2"), (page, f"{study.folder.name}/page.md.j2")):
+        target.write_text(_ENVIRONMENT.get_template(template).render(known), encoding="utf-8")
     return page
 
 
-def _note(study: Study, plan: Any, *, quick: bool) -> str:
-    """Return what a reader of a page outside of the repository has to know."""
-    lines = []
-    if quick:
-        lines.append(
-            "A quick run: few repetitions of small problems that need no download. Its figures are no test of the paper's claims; "
-            "published numbers, where they stand beside, are of the paper's own sets."
-        )
-        lines += [f"* `{selection}` stands for {name}" for name, selection in sorted(stand_ins(plan).items())]
-    told = (study.folder / "README.md").relative_to(ROOT.parent)
-    lines += [
-        "",
-        f"What the columns mean, and what the repository's own runs say: {told}. Empty parts were not measured here.",
-    ]
-    return "\n".join(lines)
+def _saved(draw: Callable[[Results], Any], results: Results, path: Path) -> bool:
+    figure = draw(results)
+    if figure is None:
+        path.unlink(missing_ok=True)
+        return False
+    import matplotlib.pyplot as plt
+
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+    plt.close(figure)
+    return True
 
 
-def bare(text: str, drawn: set[str], note: str) -> str:
-    """Return a page with its headings, tables and pictures alone, without what has nothing measured in it.
-
-    drawn : names of the pictures that there are
-    """
-    kept: list[tuple[int, str]] = []  # the level of a heading, 0 of a text
-    at = 0
-    for section in SECTION_MARK.finditer(text):
-        kept += _between(text[at : section.start()], drawn)
-        if section[2].strip() not in ("", NOT_MEASURED):
-            kept.append((0, section[0]))
-        at = section.end()
-    kept += _between(text[at:], drawn)
-    lines: list[str] = []
-    for place, (level, line) in enumerate(kept):
-        below = takewhile(lambda each, level=level: each[0] == 0 or each[0] > level, kept[place + 1 :])
-        if level <= 1 or any(other == 0 for other, _ in below):
-            lines += [line, *([note] if level == 1 else [])]
-    return "\n\n".join(lines) + "\n"
+def overview() -> list[Path]:
+    """Write reports/README.md and WHAT_WE_LEARNED.md from the results of all studies; return their paths."""
+    studies = [study_named(name) for name in study_names()]
+    found = {study.name: study.results() for study in studies}
+    claims = {study.name: list(study.claims(found[study.name])) for study in studies}
+    counts = {name: _states(covered(results)) for name, results in found.items()}
+    known = {
+        "studies": studies, "claims": claims, "told": told, "counts": counts, "runs": {n: len(r.every) for n, r in found.items()},
+        "numbers": {study.name: dict(study.numbers(found[study.name])) for study in studies},
+        "verdicts": pd.Series([c.verdict for own in claims.values() for c in own]).value_counts().to_dict(),
+    }  # fmt: skip
+    paths = [ROOT / "README.md", ROOT / "WHAT_WE_LEARNED.md"]
+    for path in paths:
+        template = "kit/" + ("overview" if path.name == "README.md" else "learned") + ".md.j2"
+        path.write_text(_ENVIRONMENT.get_template(template).render(known), encoding="utf-8")
+    return paths
 
 
-def _between(text: str, drawn: set[str]) -> list[tuple[int, str]]:
-    """Return the headings and the pictures of a text."""
-    found = []
-    for line in re.sub(r"```.*?```", "", text, flags=re.DOTALL).splitlines():
-        if line.startswith("#"):
-            found.append((len(line) - len(line.lstrip("#")), line))
-        elif (picture := _PICTURE.fullmatch(line.strip())) and picture[1] in drawn:
-            found.append((0, line))
-    return found
+def _states(counts: pd.DataFrame) -> dict[str, int]:
+    """Return how many figures with printed numbers are whole, in part and missing, and how many numbers there are."""
+    if counts.empty:
+        return {"whole": 0, "in part": 0, "missing": 0, "numbers": 0, "ours": 0, "by protocol": 0}
+    every = counts[["by protocol", "smaller", "missing"]].sum(axis=1)
+    whole, none = counts["by protocol"] == every, counts["missing"] == every
+    numbers = {"numbers": int(every.sum()), "ours": int(every.sum() - counts["missing"].sum())}
+    states = {"whole": int(whole.sum()), "in part": int((~whole & ~none).sum()), "missing": int(none.sum())}
+    return {**states, **numbers, "by protocol": int(counts["by protocol"].sum())}

@@ -1,34 +1,120 @@
-"""What the pictures of all reports share: drawn without a screen, in panels, at one resolution."""
+"""Pictures of matplotlib: a panel a set, a line a solver."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
+import pandas as pd
+
+mpl.use("agg")
+
 import matplotlib.pyplot as plt
 
-mpl.use("Agg")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444", "#A65628", "#999933", "#882255")
 
 
-def grid(count: int, height: float, legend: float) -> tuple[Any, Any]:
-    """Return a figure and its panels, (rows, columns): ``count`` are seen, three in a row at most.
-
-    height, legend : of a row, and of what stands below them, in inches
-    """
-    columns = max(1, min(3, count))
-    rows = max(1, -(-count // columns))
+def grid(count: int, width: float = 3.2, height: float = 2.6, columns: int = 4) -> tuple[Any, list[Any]]:
+    """Return a figure with so many panels, and these."""
+    across = min(columns, count)
+    down = -(-count // across)
     figure, panels = plt.subplots(
-        rows, columns, figsize=(3.7 * columns, height * rows + legend), layout="constrained", squeeze=False
+        down, across, figsize=(width * across, height * down + 0.6), layout="constrained", squeeze=False
     )
-    for axes in panels.flat[count:]:
-        axes.set_visible(False)
-    return figure, panels
+    flat = list(panels.flat)
+    for axes in flat[count:]:
+        axes.remove()
+    return figure, flat[:count]
 
 
-def save(figure: Any, path: Path, *, drawn: bool = True) -> bool:
-    """Write the file if anything was ``drawn``, forget the figure, which pyplot would keep, and return ``drawn``."""
-    if drawn:
-        figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return drawn
+def lines(
+    points: pd.DataFrame,
+    x: str,
+    y: str,
+    *,
+    panel: str = "set",
+    line: str = "solver",
+    colours: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    style: str = "-",
+    columns: int = 4,
+    **axes_options: Any,
+) -> Any:
+    """Return a figure of ``y`` over ``x``: a panel for each value of ``panel``, the mean of each ``line`` with its range.
+
+    None where no panel has a line of two points.
+    """  # fmt: skip
+    points = points.dropna(subset=[x, y])
+    enough = points.groupby([panel, line])[x].transform("nunique") > 1
+    names = list(dict.fromkeys(points.loc[enough, panel]))
+    if not names:
+        return None
+    known = colours or dict(zip(dict.fromkeys(points[line]), COLOURS, strict=False))
+    figure, panels = grid(len(names), columns=columns)
+    handles: dict[str, Any] = {}
+    for axes, name in zip(panels, names, strict=True):
+        for solver, own in points[points[panel] == name].groupby(line, sort=False):
+            if solver not in known:
+                continue
+            at = own.groupby(x)[y]
+            middle, least, most = at.mean(), at.min(), at.max()
+            (handles[str(solver)],) = axes.plot(middle.index, middle, style, color=known[str(solver)], linewidth=1.3)
+            if (most > least).any():
+                axes.fill_between(middle.index, least, most, color=known[str(solver)], alpha=0.15, linewidth=0)
+        axes.set(title=name, **axes_options)
+        axes.grid(alpha=0.25)
+    legend(figure, handles, labels)
+    return figure
+
+
+def legend(figure: Any, handles: Mapping[str, Any], labels: Mapping[str, str] | None = None, columns: int = 4) -> None:
+    """Put one legend below a figure."""
+    names = [(labels or {}).get(name, name) for name in handles]
+    figure.legend(handles.values(), names, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
+
+
+def bars(
+    values: pd.DataFrame,
+    title: str,
+    *,
+    low: pd.DataFrame | None = None,
+    high: pd.DataFrame | None = None,
+    log: bool = False,
+    colours: Sequence[str] = COLOURS,
+    size: tuple[float, float] = (8.0, 3.4),
+    mark: Callable[[Any], None] = lambda axes: None,
+) -> Any:
+    """Return a figure of grouped bars: a group for each row of ``values``, a bar for each column, with intervals if given.
+
+    None where there is no value; a column without one has no bar and no entry in the legend.
+    """  # fmt: skip
+    values = values.dropna(how="all").dropna(how="all", axis="columns")
+    if values.empty:
+        return None
+    figure, axes = plt.subplots(figsize=size, layout="constrained")
+    width = 0.8 / len(values.columns)
+    for place, name in enumerate(values.columns):
+        x = [row + (place - (len(values.columns) - 1) / 2) * width for row in range(len(values))]
+        spread = None
+        if low is not None and high is not None:
+            spread = [
+                (values[name] - low[name].reindex(values.index)).clip(lower=0),
+                (high[name].reindex(values.index) - values[name]).clip(lower=0),
+            ]
+        axes.bar(
+            x,
+            values[name],
+            width,
+            yerr=spread,
+            color=colours[place % len(colours)],
+            label=str(name),
+            error_kw={"elinewidth": 0.8},
+        )
+    axes.set_xticks(range(len(values)), [str(name) for name in values.index], rotation=20, ha="right", fontsize=8)
+    axes.set_ylabel(title)
+    if log:
+        axes.set_yscale("log")
+    mark(axes)
+    axes.legend(fontsize=8, frameon=False)
+    return figure

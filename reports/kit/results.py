@@ -1,184 +1,96 @@
-"""What the rows of a study say: the newest run of each kind, means and medians over repetitions, published numbers."""
+"""What a study measured: its runs as a frame, the courses of its traces, and the numbers of the paper beside them."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from harness import Status
-from reports.kit.journal import Row
-from reports.kit.libsvm_counted import COUNT
-from reports.kit.measured import Quotient, change, mean, median, quotient, ratio, stdev
-from reports.kit.measured import located as numbers_at
-from reports.kit.running import IDENTITY
+import pandas as pd
 
-__all__ = ["Published", "Results", "change", "comparable", "inside", "ratio"]
+from reports.kit import rows
 
-Cell = tuple[str, str, str, str]
-"""Figure, set, solver, quantity."""
+OK = "ok"
+_PRINTED = ("figure", "set", "solver", "quantity", "value", "quote")
 
 
 @dataclass(frozen=True)
-class Published:
-    """The numbers of a paper, from a CSV with the columns figure, set, solver, quantity, value and source.
+class Results:
+    """The tidy table of a study and what its paper prints.
 
-    shown : cell -> our number, of the cells that a table has shown beside ours
+    table : see `reports.kit.rows`
+    published : figure, set, solver, quantity, value, quote (the line of the paper that prints it)
     """
 
-    values: dict[Cell, float]
-    shown: dict[Cell, float | None] = field(default_factory=dict)
+    table: pd.DataFrame
+    published: pd.DataFrame
 
     @classmethod
-    def read(cls, path: Path) -> Published:
-        """Read the file; lines that start with # are remarks."""
-        with path.open() as file:
-            rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-        return cls({(r["figure"], r["set"], r["solver"], r["quantity"]): float(r["value"]) for r in rows})
+    def read(cls, path: Path, published: Path) -> Results:
+        """Return what two files say; either may be missing."""
+        return cls(rows.read(path), printed(published))
 
-    def get(self, figure: str, name: str, solver: str, quantity: str) -> float | None:
-        """Return a number, None where the paper has none."""
-        cell = (figure, name, solver, quantity)
-        value = self.values.get(cell)
-        return None if value is None else Printed(value, cell, self)
+    @cached_property
+    def every(self) -> pd.DataFrame:
+        """All runs, however they ended: a row each, its quantities at its end as columns."""
+        of_run = self.table.drop_duplicates("run").set_index("run")[[name for name in rows.OF_RUN if name != "run"]]
+        ends = self.table[(self.table["point"] == rows.END) & (self.table["quantity"] != "")]
+        wide = ends.pivot_table(index="run", columns="quantity", values="value", aggfunc="first")
+        return of_run.join(wide).reset_index()
 
-    def cells(self, figure: str) -> dict[Cell, float]:
-        """Return the numbers of a figure but times, which are of other machines."""
-        return {cell: value for cell, value in self.values.items() if cell[0] == figure and "seconds" not in cell[3]}
+    def runs(self, figure: str | Sequence[str] = (), **fixed: Any) -> pd.DataFrame:
+        """Return the runs that did what was asked, a row each, its quantities as columns; a missing one is NaN.
 
+        figure : one, or several; empty: of all
+        fixed : columns with the values they must have, or lists of values
+        """
+        return self.finished(self.every[self.every["status"] == OK], figure, **fixed)
 
-class Printed(float):
-    """A published number that knows its cell: :func:`reports.kit.markdown.beside` notes what is shown beside it."""
-
-    cell: Cell | None
-    source: Published | None
-
-    def __new__(cls, value: float, cell: Cell | None = None, source: Published | None = None) -> Printed:
-        found = super().__new__(cls, value)  # statistics makes averages of the kind of the numbers: of no cell
-        found.cell, found.source = cell, source
+    def finished(self, found: pd.DataFrame, figure: str | Sequence[str] = (), **fixed: Any) -> pd.DataFrame:
+        """Return the rows of ``found`` of these figures, sets, solvers ..."""
+        for name, wanted in {"figure": figure or None, **fixed}.items():
+            if wanted is not None:
+                found = found[found[name].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
         return found
 
-    def note(self, ours: float | None) -> None:
-        """Note our number for the cell: the first one that is shown counts; others are of other settings."""
-        if self.source is not None and self.cell is not None and self.source.shown.get(self.cell) is None:
-            self.source.shown[self.cell] = ours
+    def course(self, quantities: Sequence[str], figure: str | Sequence[str] = (), **fixed: Any) -> pd.DataFrame:
+        """Return the points of the runs' traces, or the entries of their lists: what a run is, point, and the quantities."""
+        found = self.finished(self.table[(self.table["point"] > rows.END)], figure, **fixed)
+        found = found[found["quantity"].isin(quantities)]
+        wide = found.pivot_table(
+            index=["run", "point"], columns="quantity", values="value", aggfunc="first"
+        ).reset_index()
+        wide = wide.reindex(columns=["run", "point", *quantities])
+        return wide.merge(
+            self.every[["run", "figure", "set", "solver", "seed", "dataset", "formulation", "status"]], on="run"
+        )
 
+    def stopped(self, expected: Sequence[str] = ()) -> pd.DataFrame:
+        """Return the runs that did not do what was asked, those that ended as they were meant to left out."""
+        return self.every[~self.every["status"].isin([OK, *expected])]
 
-class Results:
-    """The rows of a journal, looked at by set and solver, with the published numbers.
+    def coverage(self, renamed: Mapping[str, str] | None = None) -> pd.DataFrame:
+        """Return every number that the paper prints, with ours beside it: ours, state and what is smaller.
 
-    Each run has the ``machine`` of the header before it, see :func:`comparable`.
-
-    plan : of the study, for what reads the rows
-    """
-
-    def __init__(self, rows: Iterable[Row], published: Published, plan: Any = None) -> None:
-        everything = located(rows)
-        self.published, self.plan = published, plan
-        self.headers = [row for row in everything if row.get("part") == "header"]
-        self.missing = [row for row in everything if "missing" in row]
-        self.derived = [row for row in everything if "derived" in row]
-        runs = [row for row in everything if "status" in row]
-        newest: dict[tuple[Any, ...], Row] = {}
-        for row in runs:
-            key = tuple(row[name] for name in IDENTITY)
-            newest.pop(key, None)  # the later row replaces the earlier one, and is the later one in the order too
-            newest[key] = row
-        self.runs = [row for row in newest.values() if row["status"] != Status.SKIPPED]
-        self.skipped = [row for row in newest.values() if row["status"] == Status.SKIPPED]
-        self._of: dict[tuple[str, str], list[Row]] = {}
-        for row in self.runs:
-            self._of.setdefault((row["set"], row["solver"]), []).append(row)
-
-    @property
-    def sets(self) -> list[str]:
-        """The sets with runs, in the order they were measured."""
-        return list(dict.fromkeys(row["set"] for row in self.runs))
-
-    def of(self, name: str, solver: str, **fixed: Any) -> list[Row]:
-        """Return the finished runs of a solver on a set, one for each repetition.
-
-        fixed : columns with the values they must have; ``cache_mb=None``: those of the cache measured last
+        state : ``by protocol``, ``smaller`` or ``missing``; times are left out, as they are of other machines
+        renamed : quantity as published.csv calls it -> as the table does
         """
-        found = self._of.get((name, solver), [])
-        if "cache_mb" not in fixed and found:
-            fixed = {**fixed, "cache_mb": found[-1]["cache_mb"]}
-        found = [row for row in found if all(row[column] == value for column, value in fixed.items())]
-        return [row for row in found if row["status"] == Status.OK]
-
-    def stopped(self, name: str, solver: str) -> list[Row]:
-        """Return the runs that did not finish: stopped at the limit, or failed."""
-        return [row for row in self._of.get((name, solver), []) if row["status"] != Status.OK]
-
-    def values(self, name: str, solver: str, quantity: str, **fixed: Any) -> list[float]:
-        """Return a quantity of each finished run that has it; ``metrics.prbep`` and ``info.delta`` look inside."""
-        return [
-            value * 1.0 for row in self.of(name, solver, **fixed) if (value := inside(row, quantity)) is not None
-        ]  # fmt: skip
-
-    def mean(self, name: str, solver: str, quantity: str, **fixed: Any) -> float | None:
-        """Return the mean over repetitions, None where nothing was measured."""
-        values = self.values(name, solver, quantity, **fixed)
-        return mean(values) if values else None
-
-    def median(self, name: str, solver: str, quantity: str, **fixed: Any) -> float | None:
-        """Return the median over repetitions, None where nothing was measured."""
-        values = self.values(name, solver, quantity, **fixed)
-        return median(values) if values else None
-
-    def quotient(
-        self, name: str, above: str, below: str, quantity: str, over: Literal["mean", "median"] = "mean", **fixed: Any
-    ) -> Quotient:
-        """Return how many times as much of a quantity one solver has as another on a set, if they were measured in turns.
-
-        over : what makes one number of those of the repetitions; of times the median is meant
-        """
-        average = self.mean if over == "mean" else self.median
-        return quotient(*(average(name, solver, quantity, **fixed) for solver in (above, below)))
-
-    def spread(self, name: str, solver: str, quantity: str) -> float | None:
-        """Return the standard deviation over repetitions, None for fewer than two."""
-        values = self.values(name, solver, quantity)
-        return stdev(values) if len(values) > 1 else None
+        found = self.published[~self.published["quantity"].isin(["seconds", "cpu"])].copy()
+        found["ours_as"] = found["quantity"].replace(dict(renamed or {}))
+        ends = self.table[(self.table["point"] == rows.END) & (self.table["status"] == OK)]
+        ours = ends.groupby(["set", "solver", "quantity"]).agg(ours=("value", "mean"), protocol=("protocol", "first"))
+        found = found.merge(ours, left_on=["set", "solver", "ours_as"], right_index=True, how="left")
+        found["state"] = "by protocol"
+        found.loc[found["protocol"].fillna("") != "", "state"] = "smaller"
+        found.loc[found["ours"].isna(), "state"] = "missing"
+        return found
 
 
-def place(machine: Row) -> str:
-    """Return the name of a machine, of a header row."""
-    return f"{machine['processor']}, {machine.get('cores')} cores, {machine['memory_bytes'] / 2**30:.0f} GB"
-
-
-def located(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows, each run with its ``machine``, that of the last header before it, its numbers with where it was measured.
-
-    A run whose commit nobody kept, and what several runs gave together, has that of the header, or else is compared only with what
-    the same command measured.
-    """
-    found: list[Row] = []
-    here, command = None, None
-    for row in rows:
-        if row.get("part") == "header":
-            here = place(row["machine"])
-            command = row.get("git_commit") or row.get("measured_at")
-        if "status" in row or "derived" in row:
-            where = (here or row.get("machine"), row.get("git_commit") or command)
-            row = {**numbers_at(row, where), "machine": where[0], "measured_by": where[1]}
-        found.append(row)
-    return found
-
-
-def comparable(*rows: Row) -> bool:
-    """Return whether the times and counts of these runs may be divided: one machine, one commit, in turns."""
-    return len({(row.get("machine"), row.get("git_commit")) for row in rows}) <= 1
-
-
-def inside(row: Row, quantity: str) -> Any:
-    """Return ``row``'s quantity; ``metrics.prbep`` looks into the dict ``metrics``.
-
-    Kernel evaluations that the harness could not count are those that the solver counted itself, if it did.
-    """
-    if quantity == "kernel_evaluations" and row.get(quantity) is None:
-        quantity = f"info.{COUNT}"
-    outer, _, inner = quantity.partition(".")
-    return (row.get(outer) or {}).get(inner) if inner else row.get(outer)
+def printed(path: Path) -> pd.DataFrame:
+    """Return the numbers of a paper; lines that start with # are remarks."""
+    if not path.exists():
+        return pd.DataFrame(columns=list(_PRINTED))
+    found = pd.read_csv(path, comment="#", dtype={"value": float}).fillna({"quote": ""})
+    return found.astype(dict.fromkeys(("figure", "set", "solver", "quantity"), str))

@@ -1,4 +1,8 @@
-"""A study of a paper as one value: what it asks for, what its page says of the answers, and where both lie."""
+"""A study: a plan of runs, and what its page says of their table.
+
+A folder of reports holds ``study.py`` with ``STUDY``, ``published.csv`` (what the paper prints), ``page.md.j2`` (its prose), and
+what these give: ``results.parquet`` (see `reports.kit.rows`), ``README.md``, ``TABLES.md`` and the pictures.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +12,48 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from harness import UsageError
-from reports.kit.covered import Covered
-from reports.kit.grids import Options, Part
-from reports.kit.journal import Journal, Row
+from reports.kit.estimates import Estimate, verdict
 from reports.kit.results import Results
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGINS = tuple(str(ROOT / "kit" / f"{name}.py") for name in ("solvers", "libsvm_counted", "sources", "drawn"))
 """Solvers, data sources and metrics that only studies use."""
 
-Finish = Callable[[list[Row], Options], Iterable[Row]]
-"""Takes a part's rows, each with its record, and yields what they give together, or what it measures itself."""
-Sections = Callable[[Results], dict[str, str]]
-"""Returns the text between each pair of markers of the page."""
-Numbers = Callable[[Results], Mapping[str, str]]
-"""Returns the numbers of the prose by their keys: ``<!-- n key -->4.07<!-- /n -->``."""
-Picture = Callable[[Results, Path], bool]
-"""Draws to a path and returns whether there was anything to draw."""
+Block = Mapping[str, Any]
+"""Runs of a plan: what `harness.compare` takes, by its names, and beside it
+
+figure : of the paper
+set : what tables call the data
+protocol : what is smaller than in the paper; empty: nothing
+runs : draws or seeds that the paper has; where we have fewer, ``protocol`` says so by itself
+traced : keep the traces
+"""
+Row = Mapping[str, Any]
+"""Of what a study measures itself: figure, set, solver, seed, quantity, value, and where there are several a point."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper, and the estimates that judge it.
+
+    text : the claim, with the place in the paper
+    criterion : what an estimate is held against
+    estimates : each judged, see `reports.kit.estimates`
+    whose : criterion this is, ``the paper's`` or ``ours``
+    """
+
+    text: str
+    criterion: str
+    estimates: Sequence[Estimate]
+    whose: str = "ours"
+
+    @property
+    def verdict(self) -> str:
+        """Holds, does not hold, depends or not tested."""
+        return verdict(self.estimates)
 
 
 @dataclass(frozen=True)
@@ -34,54 +62,48 @@ class Study:
 
     name : as ``harness reproduce`` takes it; the folder is called the same with underscores
     title : the paper, in a line
-    plan : what is measured: data sets, repetitions, ladders; a frozen value, which ``parts`` and ``sections`` read
-    parts : plan -> name of a part -> its grids, the options of the command line given
-    sets : plan -> names of the data sets that can be asked for
-    pictures : name of a file, without .png -> what draws it
-    finish : part -> what its runs give together (the multiclass error of ten classifiers)
-    complete : adds to the journal what is known when all runs are in it
-    quick : a small plan on data that need no download, minutes of work
-    numbers : those that the prose of the page has
-    expected : whether a run ended as it was meant to, though it was not done: after one round, where one was asked for
-    own_plugins : files of solvers and data sources that this study alone has, in its folder
+    plan : whether it is the quick one -> its blocks
+    own : part -> what the study measures itself: whether it is quick -> rows
+    tables : name -> results -> a table of the appendix, its index first; its docstring is its title
+    pictures : name -> results -> a figure of matplotlib, None where there is nothing to draw
+    claims : results -> the claims, judged
+    numbers : results -> what the prose of the page says in numbers, by name
+    expected : statuses of runs that ended as they were meant to, beside ``ok``
+    plugins : files of solvers and data sources of this study alone, in its folder
     """
 
     name: str
     title: str
-    plan: Any
-    parts: Callable[[Any], Mapping[str, Part]]
-    sections: Sections
-    pictures: Mapping[str, Picture]
-    sets: Callable[[Any], Sequence[str]] = lambda plan: ()
-    finish: Mapping[str, Finish] = field(default_factory=dict)
-    complete: Callable[[Journal], None] = lambda journal: None
-    quick: Any = None
-    numbers: Numbers = lambda results: {}
-    expected: Callable[[Row], bool] = lambda row: False
-    own_plugins: tuple[str, ...] = ()
+    plan: Callable[[bool], Sequence[Block]] = lambda quick: ()
+    own: Mapping[str, Callable[[bool], Iterable[Row]]] = field(default_factory=dict)
+    tables: Mapping[str, Callable[[Results], pd.DataFrame]] = field(default_factory=dict)
+    pictures: Mapping[str, Callable[[Results], Any]] = field(default_factory=dict)
+    claims: Callable[[Results], Sequence[Claim]] = lambda results: ()
+    numbers: Callable[[Results], Mapping[str, Any]] = lambda results: {}
+    expected: Sequence[str] = ()
+    plugins: Sequence[str] = ()
 
     @property
     def folder(self) -> Path:
-        """The folder of the study: its page, its published numbers and its results."""
+        """The folder of the study."""
         return ROOT / self.name.replace("-", "_")
 
     @property
-    def covers(self) -> tuple[Covered, ...]:
-        """Every table, figure and theorem of the paper: ``covers.py`` of the folder, if the study is of a paper."""
-        if not (self.folder / "covers.py").exists():
-            return ()
-        found = importlib.import_module(f"reports.{self.folder.name}.covers").COVERS
-        assert isinstance(found, tuple)
-        return found
-
-    @property
-    def plugins(self) -> tuple[str, ...]:
+    def plugin_paths(self) -> list[str]:
         """The files of solvers, data sources and metrics that its runs need beside the installed ones."""
-        return (*PLUGINS, *(str(self.folder / name) for name in self.own_plugins))
+        return [*PLUGINS, *(str(self.folder / name) for name in self.plugins)]
+
+    def parts(self, *, quick: bool) -> list[str]:
+        """Return the parts that can be asked for: the figures of the plan, and what the study measures itself."""
+        return list(dict.fromkeys([*(str(block["figure"]) for block in self.plan(quick)), *self.own]))
+
+    def results(self, folder: Path | None = None) -> Results:
+        """Return what was measured: in ``folder``, or in the study's own."""
+        return Results.read((folder or self.folder) / "results.parquet", self.folder / "published.csv")
 
 
 def study_names() -> tuple[str, ...]:
-    """Return the names of all studies of papers, sorted."""
+    """Return the names of all studies, sorted."""
     return tuple(
         sorted(path.parent.name.replace("_", "-") for path in ROOT.glob("*/study.py") if path.parent.name != "kit")
     )

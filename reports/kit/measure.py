@@ -1,0 +1,206 @@
+"""Carry out a plan by `harness.compare`, block by block; the table is on disk after each, and each run in the store before."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import harness
+from harness.errors import NotKept
+from harness.machine import git_commit, machine, now
+from harness.registry import load_registry
+from reports.kit import rows
+from reports.kit.study import Block, Study
+
+_OF_PLAN = ("figure", "plugins", "traced")
+_OF_SET = ("set", "datasets", "protocol", "runs")
+MISSING = "missing"
+"""Status of what could not be measured: a data set or a solver that is not there."""
+
+
+class Measuring:
+    """Measures parts of a study into a folder.
+
+    amiss : runs so far that failed, or that could not be measured
+    """
+
+    def __init__(
+        self, study: Study, folder: Path, *, quick: bool = False, store: Path | None = None, fresh: bool = False,
+        keep: bool = False, quiet: bool = False,
+    ) -> None:  # fmt: skip
+        """Go on from what the folder holds; ``keep`` : measure nothing again that it has, whatever code measured it."""
+        self.study, self.path, self.quick, self.quiet = study, folder / "results.parquet", quick, quiet
+        self.store = store or harness.default_store().with_name("papers.sqlite")
+        self.fresh, self.keep, self.amiss = fresh, keep, 0
+        self.results = study.results(folder)
+        self._registry = load_registry(study.plugin_paths)
+        self._here = {"commit": git_commit() or "", "machine": _place(machine())}
+
+    def part(self, name: str, sets: Sequence[str] | None = None, limit: float | None = None) -> None:
+        """Measure a part: the blocks of a figure, or what the study measures itself; ``limit`` : seconds in a solver."""
+        blocks = [block for block in self.study.plan(self.quick) if block["figure"] == name]
+        together: dict[str, list[Block]] = {}
+        for block in blocks:
+            if sets is None or block["set"] in sets:
+                alike = {each: value for each, value in block.items() if each not in _OF_SET}
+                together.setdefault(json.dumps(alike, sort_keys=True, default=str), []).append(block)
+        for place, group in enumerate(together.values()):
+            told = ", ".join(dict.fromkeys(str(block["set"]) for block in group))
+            self._say(f"{self.study.name} {name}: {place + 1} of {len(together)}: {told}")
+            self._carry_out(group, {} if limit is None else {"time_limit": limit})
+        if name in self.study.own:
+            self._say(f"{self.study.name} {name}")
+            self._own(name)
+
+    def _say(self, text: str) -> None:
+        if not self.quiet:
+            print(text, flush=True)
+
+    def _carry_out(self, group: Sequence[Block], further: Mapping[str, Any]) -> None:
+        """Carry out blocks that differ in their data alone, as one comparison; what is not there is left out, and said."""
+        options = {name: value for name, value in group[0].items() if name not in (*_OF_SET, *_OF_PLAN)} | further
+        plugins = list(group[0]["plugins"])
+        datasets = [each for block in group for each in block["datasets"]]
+        if self.keep:
+            plugins, datasets = self._lacking(group, plugins)
+        if not (plugins and datasets):
+            return
+        try:
+            records = self._compared(plugins, datasets, options)
+        except NotKept as error:
+            self._add(group, plugins, error.records)
+            raise
+        except harness.HarnessError as error:
+            if len(datasets) > 1:  # the others may be there
+                for block in group:
+                    for each in block["datasets"]:
+                        if each in datasets:
+                            self._carry_out([{**block, "datasets": [each]}], further)
+            elif len(plugins) > 1:
+                for each in plugins:
+                    self._carry_out([{**group[0], "plugins": [each], "datasets": datasets}], further)
+            else:
+                self._missing(group[0], plugins[0], datasets[0], str(error))
+            return
+        self._add(group, plugins, records)
+
+    def _compared(
+        self, plugins: list[str], datasets: list[str], options: dict[str, Any]
+    ) -> Sequence[Mapping[str, Any]]:
+        result = harness.compare(
+            ",".join(plugins), datasets, plugin_path=self.study.plugin_paths, store=self.store, fresh=self.fresh,
+            quiet=self.quiet, **options,
+        )  # fmt: skip
+        meant = [*self.study.expected, "ok"]
+        self.amiss += sum(record["status"] not in meant for record in result.records)
+        return result.records
+
+    def _add(self, group: Sequence[Block], plugins: Sequence[str], records: Sequence[Mapping[str, Any]]) -> None:
+        solvers = self._solvers(plugins)
+        tables = []
+        for block in group:
+            labels = self._datasets(block["datasets"])
+            own = [record for record in records if record["dataset"] in labels and record["status"] != "skipped"]
+            tables.append(self._table(block, own, solvers, labels))
+        self._keep(*tables)
+
+    def _solvers(self, plugins: Sequence[str]) -> list[tuple[str, Any]]:
+        return [(text, item) for text in plugins for item in self._registry.select_solvers(text)]
+
+    def _datasets(self, datasets: Sequence[str]) -> dict[str, str]:
+        return {source.label: text for text in datasets for source in self._registry.select_datasets(text)}
+
+    def _lacking(self, group: Sequence[Block], plugins: list[str]) -> tuple[list[str], list[str]]:
+        """Return the solvers and data sets of which a run is not there yet."""
+        every = self.results.every
+        own = every[(every["figure"] == group[0]["figure"]) & (every["status"] != MISSING)]
+        have = set(zip(own["set"], own["solver"], own["dataset"], own["seed"], strict=True))
+        wanted = [
+            (plugin, dataset)
+            for block in group
+            for plugin in plugins
+            for dataset in block["datasets"]
+            if any((block["set"], plugin, dataset, seed) not in have for seed in block.get("seeds", [0]))
+        ]
+        return list(dict.fromkeys(plugin for plugin, _ in wanted)), list(
+            dict.fromkeys(dataset for _, dataset in wanted)
+        )
+
+    def _table(
+        self,
+        block: Block,
+        found: Sequence[Mapping[str, Any]],
+        solvers: Sequence[tuple[str, Any]],
+        labels: Mapping[str, str],
+    ) -> pd.DataFrame:
+        have = len({(record["dataset"], record["seed"]) for record in found})
+        smaller = f"{have} of {block['runs']} runs" if have < block.get("runs", 0) else ""
+        protocol = "; ".join(text for text in (block.get("protocol", ""), smaller) if text)
+
+        def of_record(record: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, int, float]]]:
+            kept = record if block.get("traced") else {**record, "trace": None}
+            problem, kernel = record["problem_parameters"] or {}, record["kernel_parameters"] or {}
+            return {
+                **self._of_run(block["figure"]), "set": block["set"], "solver": _meant(record, solvers), "protocol": protocol,
+                "seed": record["seed"], "dataset": labels[record["dataset"]],
+                "formulation": record["formulation"], "C": problem.get("C"), "gamma": kernel.get("gamma"), "kernel": record["kernel"],
+                "cache_mb": record["cache_mb"], "status": str(record["status"]), "reason": rows.said(record),
+                "session": f"{record['study'][:8]} {(record['git_commit'] or '')[:7]}", "commit": record["git_commit"],
+                "load": record["load_average"], "date": record["measured_at"],
+            }, list(rows.quantities(kept))  # fmt: skip
+
+        return rows.tidy(map(of_record, found))
+
+    def _of_run(self, figure: str) -> dict[str, Any]:
+        how = "--quick" if self.quick else "--full"
+        command = shlex.join(["harness", "reproduce", self.study.name, how, "--part", figure])
+        return {"paper": self.study.name, "figure": figure, "command": command, **self._here}
+
+    def _missing(self, block: Block, solver: str, dataset: str, reason: str) -> None:
+        self.amiss += 1
+        self._say(f"{block['set']}, {solver}: not measured: {reason}")
+        what = {"set": block["set"], "solver": solver, "dataset": dataset, "status": MISSING, "reason": reason}
+        self._keep(rows.tidy([({**self._of_run(block["figure"]), **what, "date": now()["measured_at"]}, ())]))
+
+    def _own(self, name: str) -> None:
+        session = now()["measured_at"]
+        runs: dict[tuple[Any, ...], list[tuple[str, int, float]]] = {}
+        of_run: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for row in self.study.own[name](self.quick):
+            key = tuple(row.get(each, "") for each in rows.IDENTITY if each != "figure")
+            runs.setdefault(key, []).append((row["quantity"], row.get("point", rows.END), row["value"]))
+            own = {each: value for each, value in row.items() if each in rows.OF_RUN}
+            here = {"status": "ok", "session": session, "date": session, "load": os.getloadavg()[0]}
+            of_run.setdefault(key, {**self._of_run(name), **here, **own})
+        self._keep(rows.tidy((of_run[key], found) for key, found in runs.items()))
+
+    def _keep(self, *tables: pd.DataFrame) -> None:
+        whole = rows.joined([self.results.table, *tables], self.results.published)
+        rows.write(whole, self.path)
+        self.results = type(self.results)(whole, self.results.published)
+
+
+def _meant(record: Mapping[str, Any], solvers: Sequence[tuple[str, Any]]) -> str:
+    """Return the selection a record belongs to; ``lasvm-nc[s=0]`` differs from ``lasvm-nc`` in the problem alone."""
+    values = {**(record["problem_parameters"] or {}), **(record["kernel_parameters"] or {})}
+
+    def fits(item: Any) -> Iterator[bool]:
+        yield (
+            getattr(item, "solver", None) is not None and getattr(item.solver, "label", item.solver) == record["label"]
+        )
+        yield from (values.get(name) == value for name, value in getattr(item, "problem_values", {}).items())
+
+    fitting = [(text, item) for text, item in solvers if all(fits(item))]
+    if not fitting:
+        return str(record["label"])
+    return max(fitting, key=lambda each: len(getattr(each[1], "problem_values", {})))[0]
+
+
+def _place(found: Mapping[str, Any]) -> str:
+    return f"{found['processor']}, {found['cores']} cores, {found['memory_bytes'] / 2**30:.0f} GB"

@@ -1,0 +1,164 @@
+"""The tidy table of a study: a row for each quantity of each run, with what it was measured for, where, when and by which code.
+
+=============  ==============================================================================================
+paper          the study
+figure         of the paper, whose block of the plan asked for the run
+set, solver    as the plan calls them
+seed           of the solver
+quantity       ``cpu`` and ``seconds`` (inside the solver, without the conversion of the data to a library's own format),
+               ``error`` (of the test points), counts, certified figures, ``metrics.prbep``, ``info.visited`` ...
+point          -1: at the end of the run; 0, 1, ...: a point of its trace, or an entry of a list
+value, unit    a number, and what it is counted in: s, %, MB; empty: a count, or a number without a unit
+published      what the paper prints for the figure, set, solver and quantity; empty: nothing
+protocol       empty: as the paper has it; else what is smaller, or ours
+run            number of the run in this table
+dataset        the selection, with the draw of the data; formulation, C, gamma, kernel, cache_mb: the problem and the memory
+status         how the run ended (`harness.Status`); reason: a sentence where it is not ``ok``, or what the solver said
+session        runs of one session were measured in turns: only their times are divided
+commit         with ``+`` where files were changed
+command        what measures it again
+load           the machine's load average when the run ended
+machine, date  where and when
+=============  ==============================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+END = -1
+OF_RUN = (
+    "paper", "figure", "set", "solver", "seed", "protocol", "run", "dataset", "formulation", "C", "gamma", "kernel", "cache_mb",
+    "status", "reason", "session", "commit", "command", "load", "machine", "date",
+)  # fmt: skip
+COLUMNS = (*OF_RUN[:5], "quantity", "point", "value", "unit", "published", *OF_RUN[5:])
+IDENTITY = ["figure", "set", "solver", "seed", "dataset", "formulation", "C", "gamma", "kernel", "cache_mb"]
+"""What tells one run of a study from another; the newest of each counts."""
+_NUMBERS = ("value", "published", "C", "gamma", "cache_mb", "load")
+_WHOLE = ("seed", "point", "run")
+
+QUANTITIES = (
+    "iterations", "support_vectors", "positive_support_vectors", "core_set_size", "working_set_size", "kernel_evaluations",
+    "oracle_calls", "primal", "dual", "relative_gap", "kkt_violation", "margin_lower", "margin_upper", "epsilon",
+    "killed_cpu_seconds", "labels_used", "validation_error", "compile_seconds", "n_train", "n_features", "n_test",
+)  # fmt: skip
+"""Fields of a record that a table has under their own names."""
+_OF_POINT = (
+    "seconds", "iteration", "kernel_evaluations", "support_vectors", "positive_support_vectors", "relative_gap", "labels_used",
+)  # fmt: skip
+_LONGEST = 100  # entries of a list
+_UNITS = {
+    "cpu": "s",
+    "seconds": "s",
+    "killed_cpu_seconds": "s",
+    "compile_seconds": "s",
+    "error": "%",
+    "peak_memory": "MB",
+}
+
+
+def unit_of(quantity: str) -> str:
+    """Return what a quantity is counted in."""
+    inner = quantity.rpartition(".")[2]
+    return _UNITS.get(inner, "s" if inner.endswith(("seconds", "cpu")) else "")
+
+
+def quantities(record: Mapping[str, Any]) -> Iterator[tuple[str, int, float]]:
+    """Yield (quantity, point, value) of a record of the harness."""
+    info = dict(record.get("info") or {})
+    wall, cpu = info.pop("conversion_seconds", 0.0), info.pop("conversion_cpu_seconds", 0.0)
+    yield from _numbers("seconds", record.get("fit_seconds"), less=wall)
+    yield from _numbers("cpu", record.get("cpu_seconds"), less=cpu)
+    yield from _numbers("error", _error(record))
+    yield from _numbers("peak_memory", record.get("peak_rss_bytes"), scale=2.0**-20)
+    for name in QUANTITIES:
+        yield from _numbers(name, record.get(name))
+    for name, given in (("metrics", record.get("metrics")), ("aubc", record.get("aubc")), ("info", info)):
+        for inner, value in (given or {}).items():
+            yield from _numbers(f"{name}.{inner}", value)
+    for place, point in enumerate(record.get("trace") or ()):
+        found = {name: point.get(name) for name in _OF_POINT} | {"error": _error(point)}
+        for kind in ("metrics", "info"):
+            found |= {f"{kind}.{name}": value for name, value in (point.get(kind) or {}).items()}
+        for name, value in found.items():
+            yield from ((name, place, number) for _, at, number in _numbers(name, value) if at == END)
+
+
+def _error(given: Mapping[str, Any]) -> float | None:
+    accuracy = given.get("test_accuracy")
+    return None if accuracy is None else 100.0 * (1.0 - accuracy)
+
+
+def _numbers(name: str, value: Any, scale: float = 1.0, less: float = 0.0) -> Iterator[tuple[str, int, float]]:
+    """Yield a number, or those of a list, or of a list of mappings by their keys; nothing of anything else."""
+    if isinstance(value, int | float | np.number) and math.isfinite(value):
+        yield name, END, scale * float(value) - less
+    elif isinstance(value, list) and len(value) <= _LONGEST:
+        for place, each in enumerate(value):
+            inner = each.items() if isinstance(each, Mapping) else [("", each)]
+            for key, number in inner:
+                label = f"{name}.{key}" if key else name
+                yield from ((label, place, found) for _, at, found in _numbers(label, number) if at == END)
+
+
+def said(record: Mapping[str, Any]) -> str:
+    """Return the reason of a record, or else what the solver said in words."""
+    words = [f"{name}: {value}" for name, value in (record.get("info") or {}).items() if isinstance(value, str)]
+    return str(record.get("reason") or "; ".join(words))
+
+
+def tidy(runs: Iterable[tuple[Mapping[str, Any], Iterable[tuple[str, int, float]]]]) -> pd.DataFrame:
+    """Return the table of runs, each what is known of it as a whole and its quantities; a run without any has one empty row."""
+    rows = []
+    for run, (of_run, found) in enumerate(runs):
+        for quantity, point, value in list(found) or [("", END, math.nan)]:
+            rows.append({**of_run, "run": run, "quantity": quantity, "point": point, "value": value})
+    return _typed(pd.DataFrame(rows, columns=list(COLUMNS)))
+
+
+def _typed(table: pd.DataFrame) -> pd.DataFrame:
+    table["unit"] = table["quantity"].map({name: unit_of(name) for name in table["quantity"].unique()})
+    for name in COLUMNS:
+        if name in _NUMBERS:
+            table[name] = table[name].astype("float64")
+        elif name in _WHOLE:
+            table[name] = table[name].fillna(0).astype("int32")
+        else:
+            table[name] = table[name].fillna("").astype("str")
+    return table
+
+
+def joined(tables: Sequence[pd.DataFrame], published: pd.DataFrame) -> pd.DataFrame:
+    """Return tables as one, the newest of each run alone, numbered anew, with the published numbers beside the ends of runs."""
+    found = pd.concat([table.assign(part=place) for place, table in enumerate(tables)], ignore_index=True)
+    ends = found.drop_duplicates(["part", "run"])
+    kept = ends.sort_values("date", kind="stable").drop_duplicates(IDENTITY, keep="last").sort_index()
+    found = found.merge(kept[["part", "run"]].assign(number=range(len(kept))), on=["part", "run"])
+    found["run"] = found["number"]
+    key = ["figure", "set", "solver", "quantity"]
+    printed = published.drop_duplicates(key).set_index(key)["value"] if len(published) else pd.Series(dtype=float)
+    at_end = found["point"] == END
+    found["published"] = np.where(
+        at_end, pd.MultiIndex.from_frame(found[key]).map(printed) if len(printed) else math.nan, math.nan
+    )
+    return _typed(found.sort_values(["run", "point"], kind="stable", ignore_index=True)[list(COLUMNS)].copy())
+
+
+def read(path: Path) -> pd.DataFrame:
+    """Return the table in a file; an empty one if there is none."""
+    return _typed(pd.read_parquet(path)) if path.exists() else tidy([])
+
+
+def write(table: pd.DataFrame, path: Path) -> None:
+    """Write the table whole: a reader finds the old file or the new one, whatever is killed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(".tmp")
+    texts = {name: "category" for name in COLUMNS if name not in _NUMBERS and name not in _WHOLE}
+    table.astype(texts).to_parquet(beside, index=False, compression="zstd")
+    beside.replace(path)
