@@ -45,6 +45,8 @@ class Measuring:
     def part(self, name: str, sets: Sequence[str] | None = None, limit: float | None = None) -> None:
         """Measure a part: the blocks of a figure, or what the study measures itself; ``limit`` : seconds in a solver."""
         blocks = [block for block in self.study.plan(self.quick) if block["figure"] == name]
+        if name in self.study.later:
+            blocks += self.study.later[name](self.quick, self.results)
         together: dict[str, list[Block]] = {}
         for block in blocks:
             if sets is None or block["set"] in sets:
@@ -106,7 +108,7 @@ class Measuring:
         tables = []
         for block in group:
             labels = self._datasets(block["datasets"])
-            own = [record for record in records if record["dataset"] in labels and record["status"] != "skipped"]
+            own = [_chosen(each) for each in records if each["dataset"] in labels and each["status"] != "skipped"]
             tables.append(self._table(block, own, solvers, labels))
         self._keep(*tables)
 
@@ -184,6 +186,20 @@ class Measuring:
         whole = rows.joined([self.results.table, *tables], self.results.published)
         rows.write(whole, self.path)
         self.results = type(self.results)(whole, self.results.published)
+
+
+def _chosen(record: Any) -> Mapping[str, Any]:
+    """Return a record; of a path the run with the chosen values on all training points, with what the choice took in its info."""
+    last = record.cells[-1] if record.cells else {}
+    if not last or (last["path"] or {}).get("cell", 0) is not None:
+        return dict(record)
+    taken = {
+        "choice_seconds": record["fit_seconds"],
+        "choice_cpu": record["cpu_seconds"],
+        "cv_error": record["path"]["cv_error"],
+    }
+    worse = {} if record["status"] == "ok" else {"status": record["status"], "reason": record["reason"]}
+    return {**last, **worse, "info": {**(last["info"] or {}), **taken}}
 
 
 def _meant(record: Mapping[str, Any], solvers: Sequence[tuple[str, Any]]) -> str:

@@ -1,6 +1,7 @@
 """A plugin for the studies of papers alone: draws of data that only they use, and scores as a metric.
 
 ``adult-split``  both parts of adult together, divided anew
+``division``     a set divided anew for training and testing
 ``digits-in-order``  the embedded digits, the same test images whichever digit is asked for
 ``mnist-noise``  MNIST with some of the training labels flipped
 ``mushrooms-like``  one-hot attributes of mushrooms that a line divides, made up
@@ -200,6 +201,36 @@ class NoisySplit(DataSource):
 
 
 @dataclass(frozen=True)
+class Division(DataSource):
+    """All rows of a set, divided anew: n for training, or two thirds where it has fewer, and at most ``n_test`` for testing.
+
+    Dense features are standardised by the training part unless ``scale`` says otherwise, sparse ones stay as they are.
+    """
+
+    name = "division"
+    description = "All rows of a set divided at random for training and testing, standardised; +1 is as in that set."
+    of: str = parameter("wdbc", "the set, as ``harness compare`` takes it")
+    n: int = parameter(1000, "training points, at most two thirds of all rows", ge=2)
+    n_test: int = parameter(3000, "test points, at most", ge=1)
+    scale: bool = parameter(True, "standardise dense features")
+    seed: int = parameter(0, "seed of the division", ge=0)
+
+    def load(self) -> Dataset:
+        import scipy.sparse
+
+        whole = _loaded(self.of)
+        sparse = is_csr(whole.x_train)
+        stacked = scipy.sparse.vstack if sparse else np.vstack
+        x, y = stacked([whole.x_train, whole.x_test]), np.concatenate([whole.y_train, whole.y_test])
+        x = scipy.sparse.csr_array(x) if sparse else x
+        train, test = random_split(len(y), min(self.n, 2 * len(y) // 3), self.seed)
+        test = test[: self.n_test]
+        x_train, x_test = (x[train], x[test]) if sparse or not self.scale else rescaled(x[train], x[test], "standard")
+        parts = (x_train, y[train], x_test, y[test])
+        return Dataset(self.label, *parts, content_sha256(*parts), defaults=whole.defaults)
+
+
+@dataclass(frozen=True)
 class WithConstant(DataSource):
     """A set of dense points with a column of ones behind the others.
 
@@ -298,7 +329,18 @@ def listed(targets: Any, scores: Any) -> list[float]:  # noqa: ARG001  a metric 
 @hookimpl
 def harness_datasets() -> list[type[DataSource]]:
     """Return the data sources of the studies."""
-    return [AdultSplit, DigitsInOrder, MnistNoise, MushroomsLike, NoisySplit, Rescaled, Simplices, Subset, WithConstant]
+    return [
+        AdultSplit,
+        DigitsInOrder,
+        Division,
+        MnistNoise,
+        MushroomsLike,
+        NoisySplit,
+        Rescaled,
+        Simplices,
+        Subset,
+        WithConstant,
+    ]
 
 
 @hookimpl

@@ -19,7 +19,9 @@ from reports.kit.estimates import Estimate, verdict
 from reports.kit.results import Results
 
 ROOT = Path(__file__).resolve().parents[1]
-PLUGINS = tuple(str(ROOT / "kit" / f"{name}.py") for name in ("solvers", "libsvm_counted", "sources", "drawn"))
+PLUGINS = tuple(
+    str(ROOT / "kit" / f"{name}.py") for name in ("solvers", "baselines", "libsvm_counted", "sources", "drawn")
+)
 """Solvers, data sources and metrics that only studies use."""
 
 Block = Mapping[str, Any]
@@ -63,6 +65,7 @@ class Study:
     name : as ``harness reproduce`` takes it; the folder is called the same with underscores
     title : the paper, in a line
     plan : whether it is the quick one -> its blocks
+    later : part -> blocks that go on from what other parts found: whether it is quick, results -> blocks
     own : part -> what the study measures itself: whether it is quick -> rows
     tables : name -> results -> a table of the appendix, its index first; its docstring is its title
     pictures : name -> results -> a figure of matplotlib, None where there is nothing to draw
@@ -75,6 +78,7 @@ class Study:
     name: str
     title: str
     plan: Callable[[bool], Sequence[Block]] = lambda quick: ()
+    later: Mapping[str, Callable[[bool, Results], Sequence[Block]]] = field(default_factory=dict)
     own: Mapping[str, Callable[[bool], Iterable[Row]]] = field(default_factory=dict)
     tables: Mapping[str, Callable[[Results], pd.DataFrame]] = field(default_factory=dict)
     pictures: Mapping[str, Callable[[Results], Any]] = field(default_factory=dict)
@@ -94,8 +98,8 @@ class Study:
         return [*PLUGINS, *(str(self.folder / name) for name in self.plugins)]
 
     def parts(self, *, quick: bool) -> list[str]:
-        """Return the parts that can be asked for: the figures of the plan, and what the study measures itself."""
-        return list(dict.fromkeys([*(str(block["figure"]) for block in self.plan(quick)), *self.own]))
+        """Return the parts that can be asked for: the figures of the plan, what goes on from them, and what the study measures itself."""
+        return list(dict.fromkeys([*(str(block["figure"]) for block in self.plan(quick)), *self.later, *self.own]))
 
     def results(self, folder: Path | None = None) -> Results:
         """Return what was measured: in ``folder``, or in the study's own."""

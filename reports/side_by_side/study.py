@@ -1,0 +1,383 @@
+"""The five lines of work, and what practitioners use, on many sets: parameters chosen by validation, then fresh divisions.
+
+Part ``choice``: on a division of its own each solver goes through a grid of its parameters with three folds of the training part.
+Part ``divisions``: with the values that it chose each solver runs on further divisions, all solvers in turns on each.
+Part ``growth``: time, memory and error over the number of points, up to a million.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from reports.kit.estimates import differences, exact, known, ratios
+from reports.kit.pictures import COLOURS, grid, legend, plt
+from reports.kit.results import Results
+from reports.kit.study import Block, Claim, Study
+
+EXACT, RANDSVM = "smo-block", "randsvm-1[oracle=smo-block]"
+LINE = {
+    EXACT: "today", "libsvm": "today", "sklearnex": "today", "lasvm": "LASVM 2005", "lasvm[epochs=2]": "LASVM 2005",
+    "lasvm-nc": "LASVM-NC 2011", "fw": "Frank-Wolfe 2009", "fw-fully-corrective": "Frank-Wolfe 2009",
+    "randsvm[oracle=smo-block]": "random sampling 2008", RANDSVM: "RandSVM 2007", "rgd-tree": "RGD-tree 2015",
+    "nystroem": "approximate", "liblinear": "linear", "sgd": "linear",
+}  # fmt: skip
+"""Solver -> the line of work that it stands for."""
+FORMULATION = {"lasvm-nc": "ramp-svc", "fw": "l2-svc", "fw-fully-corrective": "l2-svc", "rgd-tree": "outlier-margin"}
+LINEAR = ("liblinear", "sgd")
+COSTS, WIDTHS, OUTLIERS = [0.1, 1.0, 10.0, 100.0], (0.25, 1.0, 4.0), [0.05, 0.1, 0.2]
+NEAR = 0.5  # points of error within which a solver counts as accurate as the best
+
+SETS = {
+    "wdbc": ("wdbc", 1 / 30), "australian": ("australian", 1 / 14), "german": ("german.numer", 1 / 24), "svmguide1": ("svmguide1", 1 / 4),
+    "spambase": ("spambase", 1 / 57), "musk2": ("musk2", 1 / 165), "letter-a": ("letter", 1 / 16), "satimage": ("satimage", 1 / 36),
+    "abalone": ("abalone", 1 / 10), "banana": ("banana", 1 / 2), "waveform": ("waveform", 1 / 21),
+    "twonorm-raetsch": ("twonorm-raetsch", 1 / 20), "adult": ("adult", 0.05), "usps-0": ("usps", 2 / 256), "mnist-8": ("mnist[n=10000]", 0.02),
+    "reuters": ("reuters", 1.0), "covtype": ("covtype[n=20000,n_test=20000]", 1 / 54), "digits-8": ("digits", 0.05),
+    "ringnorm": ("ringnorm[n=3000,seed=7]", 1 / 20), "checkerboard": ("checkerboard[n=3000,seed=7]", 4.0),
+    "banana-like": ("banana-like[n=3000,spread=0.9,seed=7]", 1 / 2), "waveform-breiman": ("waveform-breiman[n=3000,seed=7]", 1 / 21),
+    "twonorm": ("twonorm[n=3000,seed=7]", 1 / 20),
+}  # fmt: skip
+"""Set -> the selection that is divided, and the middle of the grid of gamma."""
+_AS_THEY_ARE = ("usps-0", "mnist-8", "digits-8", "checkerboard")
+QUICK = ("digits-8", "waveform-breiman")
+QUICK_SOLVERS = (EXACT, "libsvm", "lasvm", "fw-fully-corrective", RANDSVM, "nystroem", "liblinear")
+DIVISIONS = 10
+
+
+def division(name: str, seed: int, n: int) -> str:
+    """Return a division of a set; its seed 0 is the one on which parameters are chosen."""
+    scale = ",scale=no" if name in _AS_THEY_ARE else ""
+    return f"division[of={SETS[name][0]},n={n}{scale},seed={seed}]"
+
+
+def _sizes(quick: bool) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+    return (QUICK, QUICK_SOLVERS, 300) if quick else (tuple(SETS), tuple(LINE), 1000)
+
+
+def plan(quick: bool) -> list[Block]:
+    """Return the choice of each solver's parameters, and the growth over the number of points."""
+    names, solvers, n = _sizes(quick)
+    found: list[Block] = []
+    for name in names:
+        middle = SETS[name][1]
+        gammas = [middle * width for width in (WIDTHS[1:] if quick else WIDTHS)]
+        for formulation in dict.fromkeys(FORMULATION.get(solver, "c-svc") for solver in solvers):
+            kernels = [
+                solver for solver in solvers if FORMULATION.get(solver, "c-svc") == formulation and solver not in LINEAR
+            ]
+            costs = {"outliers": OUTLIERS} if formulation == "outlier-margin" else {"C": COSTS[1:3] if quick else COSTS}
+            own = {"figure": "choice", "set": name, "datasets": [division(name, 0, n)], "folds": 3, "time_limit": 60.0}
+            found.append({**own, "plugins": kernels, "formulation": formulation, "path": {**costs, "gamma": gammas}})
+            if formulation == "c-svc":
+                chosen = [solver for solver in LINEAR if solver in solvers]
+                found.append({**own, "plugins": chosen, "formulation": "c-svc", "kernel": "linear", "path": costs})
+    return [*found, *growth(quick)]
+
+
+def growth(quick: bool) -> list[Block]:
+    """Return the solvers on more and more points of two drawn sets, 100 s each at most."""
+    sizes = (1000, 3000) if quick else (1000, 10_000, 100_000, 1_000_000)
+    many = {
+        "checkerboard": "checkerboard[n={n},n_test=10000,seed=3]",
+        "twonorm": "twonorm[n={n},n_test=10000,noise=0.05,seed=3]",
+    }
+    solvers = [EXACT, "libsvm", "sklearnex", "lasvm", "fw-fully-corrective", RANDSVM, "nystroem"]
+    found: list[Block] = []
+    for name, text in list(many.items())[: 1 if quick else 2]:
+        own = {
+            "figure": "growth",
+            "set": name,
+            "datasets": [text.format(n=n) for n in sizes],
+            "time_limit": 10.0 if quick else 100.0,
+        }
+        for formulation in ("c-svc", "l2-svc"):
+            chosen = [
+                each
+                for each in solvers
+                if FORMULATION.get(each, "c-svc") == formulation and not (quick and each == "sklearnex")
+            ]
+            found.append({**own, "plugins": chosen, "formulation": formulation})
+        if name == "twonorm":
+            found.append({**own, "plugins": list(LINEAR), "formulation": "c-svc", "kernel": "linear", "C": 1.0})
+    return found
+
+
+def divisions(quick: bool, results: Results) -> list[Block]:
+    """Return the further divisions, each solver with the values that it chose on its own one."""
+    _, _, n = _sizes(quick)
+    found: list[Block] = []
+    chosen = results.runs("choice")
+    for name, own in chosen.groupby("set", sort=False):
+        seeds = range(1, (2 if quick else DIVISIONS) + 1)
+        shared = {
+            "figure": "divisions", "set": name, "datasets": [division(str(name), seed, n) for seed in seeds], "time_limit": 20.0,
+            "runs": DIVISIONS,
+        }  # fmt: skip
+        texts = {row["solver"]: _with(row) for row in own.to_dict("records")}
+        machines = [text for solver, text in texts.items() if solver not in LINEAR]
+        formulations = ",".join(dict.fromkeys(own.loc[~own["solver"].isin(LINEAR), "formulation"]))
+        found.append({**shared, "plugins": machines, "formulation": formulations})
+        linear = [text for solver, text in texts.items() if solver in LINEAR]
+        found.append({**shared, "plugins": linear, "formulation": "c-svc", "kernel": "linear"})
+    return found
+
+
+def _with(row: dict[str, Any]) -> str:
+    """Return a solver with the values it chose, each in its brackets."""
+    names = {"C": row["C"], "gamma": row["gamma"], "outliers": row.get("choice.outliers")}
+    given = ",".join(
+        f"{name}={value:.12g}" for name, value in names.items() if value is not None and np.isfinite(value)
+    )
+    solver = row["solver"]
+    return f"{solver[:-1]},{given}]" if solver.endswith("]") else f"{solver}[{given}]"
+
+
+def fits(results: Results, every: bool = False) -> pd.DataFrame:
+    """Return the runs on the divisions, ``solver`` without its chosen values; every: those that failed too."""
+    found = results.finished(results.every, "divisions") if every else results.runs("divisions")
+    plain = found["solver"].str.replace(r"(?<=[\[,])(C|gamma|outliers)=[^,\]]*,?", "", regex=True)
+    return found.assign(solver=plain.str.replace(",]", "]").str.replace("[]", ""))
+
+
+def errors(results: Results) -> pd.DataFrame:
+    """Test error in percent: the mean over the divisions, and its standard deviation"""
+    found = fits(results).groupby(["set", "solver"])["error"].agg(["mean", "std"])
+    text = found["mean"].map("{:.2f}".format) + found["std"].map(lambda each: f" ± {each:.2f}" if each == each else "")
+    return text.unstack().reindex(index=_present(results), columns=_solvers(results)).T.fillna("")
+
+
+def seconds(results: Results) -> pd.DataFrame:
+    """CPU seconds of a fit with the chosen values: the median over the divisions"""
+    found = fits(results).groupby(["set", "solver"])["cpu"].median().unstack()
+    return found.reindex(index=_present(results), columns=_solvers(results)).T
+
+
+def choosing(results: Results) -> pd.DataFrame:
+    """CPU seconds of the choice: a grid of parameters with three folds, and the fit on all training points"""
+    runs = results.runs("choice")
+    if "info.choice_cpu" not in runs:
+        return pd.DataFrame()
+    return runs.pivot_table(index="solver", columns="set", values="info.choice_cpu").reindex(_solvers(results))
+
+
+def _present(results: Results) -> list[str]:
+    return [name for name in SETS if name in set(fits(results)["set"])]
+
+
+def _solvers(results: Results) -> list[str]:
+    return [solver for solver in LINE if solver in set(fits(results)["solver"])]
+
+
+def costs(results: Results) -> pd.DataFrame:
+    """Return set, seed, solver, cost: CPU seconds where the error is within 0.5 points of the set's best, else infinite.
+
+    The best is the least mean error of a set; a solver's own mean error decides, its median time counts.
+    """
+    own = (
+        fits(results)
+        .groupby(["set", "solver"])
+        .agg(error=("error", "mean"), cpu=("cpu", "median"), runs=("run", "size"))
+    )
+    asked = fits(results, every=True).groupby(["set", "solver"])["run"].size()
+    best = own["error"].groupby("set").transform("min")
+    good = (own["error"] <= best + NEAR) & (own["runs"] == asked.reindex(own.index))
+    cost = own["cpu"].where(good, np.inf)
+    return cost.unstack().reindex(index=_present(results), columns=_solvers(results)).fillna(np.inf)
+
+
+def summary(results: Results) -> pd.DataFrame:
+    """Every solver over all sets: accurate and fast where, how much slower than the fastest accurate one, its mean rank by error"""
+    cost = costs(results)
+    if cost.empty:
+        return pd.DataFrame()
+    least = cost.min(axis=1)
+    times = cost.div(least, axis=0).replace(np.inf, np.nan)
+    rank, low, high = ranks(results)
+    vectors = fits(results).groupby("solver")["support_vectors"].mean()
+    found = pd.DataFrame({
+        "line of work": pd.Series(LINE), f"within {NEAR} points of the best, sets": np.isfinite(cost).sum(),
+        "the fastest of these, sets": cost.eq(least, axis=0).where(np.isfinite(cost), False).sum(),
+        "times the fastest, geometric mean": np.exp(np.log(times).mean()), "mean rank by error": rank,
+        "95 %": low.map("{:.1f}".format) + " to " + high.map("{:.1f}".format), "SV (cost of a prediction)": vectors,
+    }).reindex(_solvers(results)).rename_axis("solver")  # fmt: skip
+    return found
+
+
+def ranks(results: Results) -> tuple[pd.Series, pd.Series, pd.Series]:
+    """Return each solver's mean rank by mean error over the sets, with bounds of 95 % by 2,000 draws of the sets.
+
+    A solver without a result on a set has the last rank there.
+    """
+    mean = fits(results).groupby(["set", "solver"])["error"].mean().unstack().reindex(columns=_solvers(results))
+    rank = mean.fillna(np.inf).rank(axis=1)
+    rng = np.random.default_rng(0)
+    drawn = [rank.iloc[rng.integers(len(rank), size=len(rank))].mean() for _ in range(2000)]
+    low, high = pd.DataFrame(drawn).quantile(0.025), pd.DataFrame(drawn).quantile(0.975)
+    return rank.mean(), low, high
+
+
+def critical_difference(solvers: int, sets: int) -> float:
+    """Return how far two mean ranks must be apart to differ at 5 % (Nemenyi; Demsar 2006, section 3.2.2)."""
+    return float(
+        stats.studentized_range.ppf(0.95, solvers, np.inf) / np.sqrt(2) * np.sqrt(solvers * (solvers + 1) / (6 * sets))
+    )
+
+
+def grown(results: Results) -> pd.DataFrame:
+    """Time, memory and error over the number of points; what was stopped after 100 s says so"""
+    found = results.finished(results.every, "growth")
+    found = found[found["status"] != "missing"]
+    n = found["dataset"].str.extract(r"\[n=(\d+)")[0].astype(int)
+    text = found["cpu"].map("{:.3g} s".format).where(found["status"] == "ok", found["status"])
+    text += (
+        ", "
+        + found["peak_memory"].map("{:,.0f} MB".format)
+        + found["error"].map(lambda e: f", {e:.2f} %" if e == e else "")
+    )
+    return pd.DataFrame({"set": found["set"], "solver": found["solver"], "n": n.map("{:,}".format), "text": text}).pivot_table(
+        index=["set", "solver"], columns="n", values="text", aggfunc="first", sort=False
+    ).fillna("")  # fmt: skip
+
+
+def profile(results: Results) -> Any:
+    """Draw the performance profile: the share of sets that a solver does within some times the fastest accurate one."""
+    cost = costs(results)
+    if cost.empty:
+        return None
+    times = cost.div(cost.min(axis=1), axis=0)
+    figure, axes = plt.subplots(figsize=(8.4, 4.4), layout="constrained")
+    tau = np.geomspace(1.0, 1000.0, 400)
+    handles = {}
+    for place, solver in enumerate(times.columns):
+        share = [(times[solver] <= each).mean() for each in tau]
+        style = ("-", "--")[place // len(COLOURS)]
+        (handles[solver],) = axes.step(
+            tau, share, style, where="post", color=COLOURS[place % len(COLOURS)], linewidth=1.4
+        )
+    axes.set(xscale="log", ylim=(0, 1), xlabel="times the CPU seconds of the fastest accurate solver",
+             ylabel=f"share of {len(times)} sets")  # fmt: skip
+    axes.grid(alpha=0.25)
+    legend(figure, handles)
+    return figure
+
+
+def ranked(results: Results) -> Any:
+    """Draw the mean ranks by error with their intervals, and the critical difference."""
+    if fits(results).empty:
+        return None
+    rank, low, high = (each.sort_values() if place == 0 else each for place, each in enumerate(ranks(results)))
+    low, high = low[rank.index], high[rank.index]
+    figure, axes = plt.subplots(figsize=(8.4, 0.5 + 0.28 * len(rank)), layout="constrained")
+    axes.errorbar(
+        rank, range(len(rank)), xerr=[rank - low, high - rank], fmt="o", color=COLOURS[0], elinewidth=1.2, capsize=3
+    )
+    distance = critical_difference(len(rank), len(_present(results)))
+    axes.axvspan(
+        rank.iloc[0],
+        rank.iloc[0] + distance,
+        color="#999999",
+        alpha=0.2,
+        linewidth=0,
+        label="critical difference from the first",
+    )
+    axes.set_yticks(range(len(rank)), [f"{solver} ({LINE[solver]})" for solver in rank.index], fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlabel("mean rank by test error, and 95 % over draws of the sets")
+    axes.legend(fontsize=8, frameon=False, loc="lower right")
+    return figure
+
+
+def scaled(results: Results) -> Any:
+    """Draw time and memory over n."""
+    found = results.runs("growth")
+    if found.empty:
+        return None
+    names = list(dict.fromkeys(found["set"]))
+    figure, panels = grid(2 * len(names), width=4.2, height=3.0, columns=2)
+    handles: dict[str, Any] = {}
+    for place, (name, quantity) in enumerate((name, quantity) for name in names for quantity in ("cpu", "peak_memory")):
+        axes = panels[place]
+        for line, solver in enumerate(dict.fromkeys(found["solver"])):
+            own = found[(found["set"] == name) & (found["solver"] == solver)].sort_values("n_train")
+            if len(own):
+                (handles[solver],) = axes.plot(own["n_train"], own[quantity], ".-", color=COLOURS[line % len(COLOURS)])
+        axes.set(
+            xscale="log",
+            yscale="log",
+            title=name,
+            xlabel="points",
+            ylabel="CPU s" if quantity == "cpu" else "peak memory, MB",
+        )
+        axes.grid(alpha=0.25)
+    legend(figure, handles)
+    return figure
+
+
+def claims(results: Results) -> list[Claim]:
+    """Return RandSVM's claim, beside its oracle alone, and one on each line of work."""
+    runs = fits(results)
+    if runs.empty:
+        return []
+    level = runs[runs["solver"] == EXACT].groupby("set")["error"].mean()
+    sooner = known(ratios(runs, RANDSVM, EXACT, "cpu"), lambda each: each.at_most(1.0), "time")
+    off = known(
+        differences(runs, RANDSVM, EXACT, "error"), lambda each: each.as_accurate(level[each.name]), "points of error"
+    )
+    found = [
+        Claim(
+            "RandSVM over an exact solver is faster than the solver alone, to nearly its accuracy (Kumar et al. 2007, Table 1).",
+            "CPU time over that of smo-block alone at most 1; no more errors beyond the noise, and at most 5 % more of its own",
+            [*sooner, *off],
+        )
+    ]
+    cost = costs(results)
+    exact_cost = cost[EXACT]
+    for line in dict.fromkeys(
+        LINE[solver] for solver in cost.columns if LINE[solver] not in ("today", "approximate", "linear")
+    ):
+        own = cost[[solver for solver in cost.columns if LINE[solver] == line]].min(axis=1)
+        times = (own / exact_cost).replace(np.inf, np.nan)
+        wins = int((times < 1.0 / 1.5).sum())
+        where = ", ".join(times.index[times < 1.0 / 1.5][:6])
+        said = exact(
+            f"sets of {len(times)} where a solver of it is accurate and more than 1.5 times as fast{f' ({where})' if where else ''}",
+            wins,
+            ".0f",
+        )
+        found.append(Claim(
+            f"{line}: as accurate as the best and faster than the exact solver of today.", "on at least half of the sets",
+            [said.judged(holds=2 * wins >= len(times), fails=2 * wins < len(times))],
+        ))  # fmt: skip
+    return found
+
+
+def numbers(results: Results) -> dict[str, Any]:
+    """Return what the page's prose says in numbers."""
+    cost, present = costs(results), _present(results)
+    distance = critical_difference(len(_solvers(results)), len(present)) if present else float("nan")
+    fastest = (
+        cost.replace(np.inf, np.nan).dropna(how="all").idxmin(axis=1).value_counts()
+        if len(cost)
+        else pd.Series(dtype=int)
+    )
+    return {
+        "sets": len(present), "solvers": len(_solvers(results)), "critical": distance,
+        "fastest": "; ".join(f"`{solver}` on {count}" for solver, count in fastest.items()),
+        "divisions": int(fits(results).groupby(["set", "solver"]).size().median()) if present else 0,
+    }  # fmt: skip
+
+
+STUDY = Study(
+    name="side-by-side",
+    title="The five lines of work, and what people use today, on the same data and one clock",
+    plan=plan,
+    later={"divisions": divisions},
+    tables={"summary": summary, "errors": errors, "seconds": seconds, "choosing": choosing, "grown": grown},
+    pictures={"profile": profile, "ranked": ranked, "scaled": scaled},
+    claims=claims,
+    numbers=numbers,
+)
