@@ -98,7 +98,7 @@ class Study:
         return [*PLUGINS, *(str(self.folder / name) for name in self.plugins)]
 
     def parts(self, *, quick: bool) -> list[str]:
-        """Return the parts that can be asked for: the figures of the plan, what goes on from them, and what the study measures itself."""
+        """Return the parts that can be asked for: figures of the plan, what goes on from them, what the study measures itself."""
         return list(dict.fromkeys([*(str(block["figure"]) for block in self.plan(quick)), *self.later, *self.own]))
 
     def results(self, folder: Path | None = None) -> Results:
