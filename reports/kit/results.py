@@ -92,5 +92,5 @@ def printed(path: Path) -> pd.DataFrame:
     """Return the numbers of a paper; lines that start with # are remarks."""
     if not path.exists():
         return pd.DataFrame(columns=list(_PRINTED))
-    found = pd.read_csv(path, comment="#", dtype={"value": float}).fillna({"quote": ""})
+    found = pd.read_csv(path, comment="#", dtype={"value": float}, keep_default_na=False)
     return found.astype(dict.fromkeys(("figure", "set", "solver", "quantity"), str))

@@ -130,13 +130,15 @@ def _typed(table: pd.DataFrame) -> pd.DataFrame:
         elif name in _WHOLE:
             table[name] = table[name].fillna(0).astype("int32")
         else:
-            table[name] = table[name].fillna("").astype("str")
+            table[name] = table[name].astype(object).where(table[name].notna(), "").astype("str")
     return table
 
 
 def joined(tables: Sequence[pd.DataFrame], published: pd.DataFrame) -> pd.DataFrame:
     """Return tables as one, the newest of each run alone, numbered anew, with the published numbers beside the ends of runs."""
-    found = pd.concat([table.assign(part=place) for place, table in enumerate(tables)], ignore_index=True)
+    if not any(map(len, tables)):
+        return tidy([])
+    found = pd.concat([table.assign(part=place) for place, table in enumerate(tables) if len(table)], ignore_index=True)
     ends = found.drop_duplicates(["part", "run"])
     kept = ends.sort_values("date", kind="stable").drop_duplicates(IDENTITY, keep="last").sort_index()
     found = found.merge(kept[["part", "run"]].assign(number=range(len(kept))), on=["part", "run"])

@@ -1,0 +1,220 @@
+"""The kit of the studies: the tidy table, estimates from pairs, and measuring through `harness.compare`."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import harness
+from harness.cli.main import cli
+from reports.kit import estimates, rows
+from reports.kit.measure import Measuring
+from reports.kit.page import beside, markdown
+from reports.kit.results import Results
+from reports.kit.study import Study
+
+RUN = {
+    "paper": "p",
+    "figure": "table1",
+    "set": "s",
+    "solver": "a",
+    "seed": 0,
+    "dataset": "d",
+    "status": "ok",
+    "session": "x",
+    "date": "2",
+}
+NOTHING = pd.DataFrame(columns=["figure", "set", "solver", "quantity", "value", "quote"])
+
+
+def table_of(*runs: tuple[dict, dict]) -> pd.DataFrame:
+    """Return the tidy table of runs: what each is, and its quantities at its end."""
+    return rows.tidy(
+        ({**RUN, **of_run}, [(name, rows.END, value) for name, value in found.items()]) for of_run, found in runs
+    )
+
+
+def results_of(*runs: tuple[dict, dict], published: pd.DataFrame = NOTHING) -> Results:
+    return Results(rows.joined([table_of(*runs)], published), published)
+
+
+def test_a_record_becomes_rows_with_units() -> None:
+    record = {
+        "fit_seconds": 2.0, "cpu_seconds": 1.5, "test_accuracy": 0.9, "kernel_evaluations": 7, "peak_rss_bytes": 2**21,
+        "info": {"conversion_seconds": 0.5, "delta": 3, "word": "no number", "levels": [{"epsilon": 0.1}, {"epsilon": 0.01}]},
+        "metrics": {"prbep": 0.5, "scores": list(range(500))},
+        "trace": [{"seconds": 1.0, "test_accuracy": 0.5, "info": {"delta": 1}}],
+    }  # fmt: skip
+    found = {(name, point): value for name, point, value in rows.quantities(record)}
+    assert found["seconds", -1] == 1.5  # without the conversion of the data
+    assert found["error", -1] == pytest.approx(10.0)
+    assert found["error", 0] == 50.0
+    assert found["info.levels.epsilon", 1] == 0.01
+    assert found["info.delta", 0] == 1
+    assert found["peak_memory", -1] == 2.0
+    assert not any(name.startswith(("info.word", "metrics.scores", "info.conversion")) for name, _ in found)
+    assert [rows.unit_of(name) for name in ("cpu", "error", "info.last_cpu", "kernel_evaluations")] == [
+        "s",
+        "%",
+        "s",
+        "",
+    ]
+
+
+def test_the_newest_run_counts_and_a_printed_number_stands_beside_it(tmp_path: Path) -> None:
+    printed = pd.DataFrame([("table1", "s", "a", "error", 8.0, "a 8.0")], columns=list(NOTHING.columns))
+    old, new = table_of(({}, {"error": 9.0})), table_of(({"date": "3"}, {"error": 7.5}), ({"seed": 1}, {"error": 6.0}))
+    for order in ([old, new], [new, old]):
+        whole = rows.joined(order, printed)
+        assert sorted(whole["value"]) == [6.0, 7.5]
+        assert set(whole["published"]) == {8.0}
+        assert sorted(whole["run"]) == [0, 1]
+    rows.write(whole, tmp_path / "results.parquet")
+    pd.testing.assert_frame_equal(rows.read(tmp_path / "results.parquet"), whole)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["results.parquet"]
+    coverage = Results(whole, printed).coverage()
+    assert list(coverage["state"]) == ["by protocol"]
+    assert list(Results(rows.tidy([]), printed).coverage()["state"]) == ["missing"]
+
+
+def test_pairs_are_of_one_set_one_draw_and_of_one_session_where_it_is_time() -> None:
+    """Pairs over the wrong draws would have a larger spread: each draw adds its own hundred to both solvers."""
+    draws = [({"dataset": f"d{k}", "solver": solver}, {"error": 100.0 * k + (solver == "b"), "cpu": 2.0 + (solver == "b")})
+             for k in range(5) for solver in "ab"]  # fmt: skip
+    runs = results_of(*draws).runs()
+    (found,) = estimates.differences(runs, "b", "a", "error")
+    assert (found.value, found.low, found.high, found.runs) == (1.0, 1.0, 1.0, 5)
+    (times,) = estimates.ratios(runs, "b", "a", "cpu")
+    assert times.value == pytest.approx(1.5)
+    assert estimates.ratios(runs.assign(session=runs["solver"]), "b", "a", "cpu") == []
+    assert len(estimates.differences(runs.assign(session=runs["solver"]), "b", "a", "error")) == 1
+    once = runs[(runs["solver"] == "b") | (runs["dataset"] == "d0")].assign(dataset="d0", seed=range(6))
+    (alone,) = estimates.differences(once, "b", "a", "error")  # a single run of one that uses no chance
+    assert alone.runs == 5
+
+
+@given(st.lists(st.floats(-50, 50), min_size=2, max_size=20))
+def test_the_interval_of_a_mean_is_that_of_scipy(values: list[float]) -> None:
+    found = estimates.mean_of("x", values)
+    assert found is not None
+    spread = stats.sem(values)
+    low, high = (
+        stats.t.interval(0.95, len(values) - 1, np.mean(values), spread) if spread > 0 else (found.value, found.value)
+    )
+    assert found.low == pytest.approx(low, abs=1e-9)
+    assert found.high == pytest.approx(high, abs=1e-9)
+
+
+def test_a_verdict_needs_every_aspect_and_half_of_the_sets() -> None:
+    def some(*held: bool | None, aspect: str = "") -> list[estimates.Estimate]:
+        return [estimates.Estimate("x", 1.0, 0.5, 1.5, 3, held=each, aspect=aspect) for each in held]
+
+    assert estimates.verdict(some(True, True, None)) == "holds"
+    assert estimates.verdict(some(True, None, None)) == "not tested"
+    assert estimates.verdict(some(True, False)) == "depends"
+    assert estimates.verdict(some(False, None)) == "does not hold"
+    assert estimates.verdict([*some(True, aspect="time"), *some(False, aspect="error")]) == "does not hold"
+    one = estimates.mean_of("x", [1.0])
+    assert one is not None
+    assert math.isnan(one.low)
+    assert one.at_most(2.0).held is None
+    share = estimates.share("x", 0, 20)
+    assert share is not None
+    assert share.at_most(0.2).held
+
+
+def test_tables_show_ours_beside_the_printed_number() -> None:
+    printed = pd.DataFrame([("table1", "s", "a", "accuracy", 91.0, "")], columns=list(NOTHING.columns))
+    runs = results_of(({}, {"error": 8.0}), ({"seed": 1}, {"error": 10.0}), published=printed).runs()
+    runs["accuracy"] = 100 - runs["error"]
+    shown = beside(runs, printed, ["set", "solver"], {"accuracy": ("accuracy %", "accuracy", 1.0, ".1f")})
+    assert shown.loc[("s", "a"), "accuracy %"] == "91.0 (91.0)"
+    assert markdown(shown).splitlines()[2] == "| s     | a        | 91.0 (91.0)  |      2 |"
+    assert markdown(shown.iloc[:0]) == "Not measured yet."
+
+
+TINY = {
+    "figure": "table1",
+    "set": "rings",
+    "plugins": ["smo-block", "lasvm"],
+    "datasets": ["ringnorm[n=60,n_test=40]"],
+    "C": 1.0,
+    "runs": 3,
+}
+
+
+def tiny(quick: bool) -> list[dict]:
+    absent = {**TINY, "set": "absent", "plugins": ["smo-block"], "datasets": ["twonorm-raetsch", "nowhere"]}
+    chosen = {**TINY, "figure": "choice", "plugins": ["smo-block"], "folds": 2, "path": {"C": [0.1, 1.0]}}
+    return [TINY, absent, {key: value for key, value in chosen.items() if key != "C"}]
+
+
+def after(quick: bool, results: Results) -> list[dict]:
+    best = results.runs("choice")["C"].iloc[0]
+    return [{**TINY, "figure": "after", "plugins": [f"smo-block[C={best:g}]"]}]
+
+
+OWN = {"own": lambda quick: [{"set": "rings", "solver": "hand", "quantity": "seconds", "value": 0.5}]}
+STUDY = Study(name="first-comparison", title="tiny", plan=tiny, later={"after": after}, own=OWN)
+
+
+@pytest.mark.slow
+def test_a_plan_is_measured_goes_on_and_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_DATA", str(tmp_path))  # no raw data
+
+    def measure(keep: bool = False) -> Measuring:
+        found = Measuring(STUDY, tmp_path, store=tmp_path / "runs.sqlite", keep=keep, quiet=True)
+        for part in STUDY.parts(quick=True):
+            found.part(part)
+        return found
+
+    assert STUDY.parts(quick=True) == ["table1", "choice", "after", "own"]
+    first = measure()
+    every = first.results.every
+    assert first.amiss == 2
+    assert list(every.loc[every["status"] == "missing", "dataset"]) == ["twonorm-raetsch", "nowhere"]
+    assert set(every.loc[every["figure"] == "table1", "protocol"]) == {"1 of 3 runs", ""}
+    chosen = first.results.runs("choice").iloc[0]
+    assert chosen["C"] in (0.1, 1.0)
+    assert chosen["info.choice_seconds"] > chosen["seconds"]
+    assert list(first.results.runs("after")["solver"]) == [f"smo-block[C={chosen['C']:g}]"]
+    told = first.results.runs()[["commit", "command", "machine", "date"]]
+    assert (told != "").all(axis=None)
+    assert told["command"].str.startswith("harness reproduce first-comparison --full --part").all()
+    again = measure()  # from the store
+    ours = ["figure", "solver", "date", "error"]
+    pd.testing.assert_frame_equal(
+        again.results.runs(["table1", "after"])[ours], first.results.runs(["table1", "after"])[ours]
+    )
+    (tmp_path / "runs.sqlite").unlink()
+    assert measure(keep=True).results.runs("table1")["date"].tolist() == first.results.runs("table1")["date"].tolist()
+
+
+def test_the_command_lists_studies_and_refuses_what_is_not_there(tmp_path: Path) -> None:
+    run = CliRunner().invoke
+    assert "first-comparison" in run(cli, ["reproduce"]).output
+    assert "anytime" in run(cli, ["reproduce", "first-comparison"]).output
+    for words, said in {
+        "nothing --quick": "no study 'nothing'",
+        "first-comparison --quick --part figure9": "has no figure9; it has anytime",
+        "first-comparison --quick --sets moon": "has no moon",
+        "first-comparison --quick --into-reports": "leave out --quick",
+        f"first-comparison --page --out {tmp_path}": "holds no results",
+        "--quick": "name a study",
+    }.items():
+        outcome = run(cli, ["reproduce", *words.split()])
+        assert outcome.exit_code == 2, words
+        assert said in outcome.output
+
+
+def test_published_numbers_of_all_sorts_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "published.csv"
+    path.write_text("# a remark\nfigure,set,solver,quantity,value,quote\ntable1,s,a,error,8.8,\n")
+    assert Results.read(tmp_path / "none", path).published["value"].tolist() == [8.8]
+    assert harness.__version__
