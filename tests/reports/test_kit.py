@@ -41,7 +41,7 @@ def table_of(*runs: tuple[dict, dict]) -> pd.DataFrame:
 
 
 def results_of(*runs: tuple[dict, dict], published: pd.DataFrame = NOTHING) -> Results:
-    return Results(rows.joined([table_of(*runs)], published), published)
+    return Results(rows.joined([table_of(*runs)], Results(rows.tidy([]), published).expressed), published)
 
 
 def test_a_record_becomes_rows_with_units() -> None:
@@ -71,7 +71,7 @@ def test_the_newest_run_counts_and_a_printed_number_stands_beside_it(tmp_path: P
     printed = pd.DataFrame([("table1", "s", "a", "error", 8.0, "a 8.0")], columns=list(NOTHING.columns))
     old, new = table_of(({}, {"error": 9.0})), table_of(({"date": "3"}, {"error": 7.5}), ({"seed": 1}, {"error": 6.0}))
     for order in ([old, new], [new, old]):
-        whole = rows.joined(order, printed)
+        whole = rows.joined(order, Results(rows.tidy([]), printed).expressed)
         assert sorted(whole["value"]) == [6.0, 7.5]
         assert set(whole["published"]) == {8.0}
         assert sorted(whole["run"]) == [0, 1]
