@@ -142,15 +142,11 @@ class Measuring:
         solvers: Sequence[tuple[str, Any]],
         labels: Mapping[str, str],
     ) -> pd.DataFrame:
-        have = len({(record["dataset"], record["seed"]) for record in found})
-        smaller = f"{have} of {block['runs']} runs" if have < block.get("runs", 0) else ""
-        protocol = "; ".join(text for text in (block.get("protocol", ""), smaller) if text)
-
         def of_record(record: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, int, float]]]:
             kept = record if block.get("traced") else {**record, "trace": None}
             problem, kernel = record["problem_parameters"] or {}, record["kernel_parameters"] or {}
             return {
-                **self._of_run(block["figure"]), "set": block["set"], "solver": _meant(record, solvers), "protocol": protocol,
+                **self._of_run(block["figure"]), "set": block["set"], "solver": _meant(record, solvers),
                 "seed": record["seed"], "dataset": labels[record["dataset"]],
                 "formulation": record["formulation"], "C": problem.get("C"), "gamma": kernel.get("gamma"), "kernel": record["kernel"],
                 "cache_mb": record["cache_mb"], "status": str(record["status"]), "reason": rows.said(record),
@@ -185,8 +181,25 @@ class Measuring:
 
     def _keep(self, *tables: pd.DataFrame) -> None:
         whole = rows.joined([self.results.table, *tables], self.results.expressed)
+        if not self.quick:
+            whole = _with_protocol(whole, self.study.plan(False))
         rows.write(whole, self.path)
         self.results = replace(self.results, table=whole)
+
+
+def _with_protocol(table: pd.DataFrame, plan: Sequence[Block]) -> pd.DataFrame:
+    """Return the table with what is smaller than in the paper: what the plan says, and fewer runs than the paper has."""
+    ends = table[table["status"] == "ok"].drop_duplicates("run")
+    have = ends.groupby(["figure", "set", "solver"]).size().to_dict()
+    said: dict[tuple[str, str, str], str] = {}
+    for block in plan:
+        for solver in block["plugins"]:
+            key = (block["figure"], block["set"], solver)
+            few = have.get(key, 0) < block.get("runs", 0)
+            texts = [block.get("protocol", ""), f"{have.get(key, 0)} of {block['runs']} runs" if few else ""]
+            said[key] = "; ".join(text for text in texts if text)
+    keys = zip(table["figure"], table["set"], table["solver"], strict=True)
+    return table.assign(protocol=[said.get(key, kept) for key, kept in zip(keys, table["protocol"], strict=True)])
 
 
 def _chosen(record: Any) -> Mapping[str, Any]:
