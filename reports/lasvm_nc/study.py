@@ -279,7 +279,8 @@ STUDY = Study(
     claims=claims,
     printed={
         "accuracy": ("error", -1.0, 100.0), "prbep": ("metrics.prbep", 100.0, 0.0), "auc": ("metrics.roc-auc", 1.0, 0.0),
-        "g_means": ("metrics.g-means", 100.0, 0.0), "kernel_values_M": ("kernel_evaluations", 1e-6, 0.0), "seconds": ("cpu", 1.0, 0.0),
+        "g_means": ("metrics.g-means", 100.0, 0.0), "kernel_values_M": ("kernel_evaluations", 1e-6, 0.0),
+        "seconds": ("cpu", 1.0, 0.0),
         **{name: (f"info.{name}", 1.0, 0.0) for name in RAMP if name != "support_vectors"},
     },
 )  # fmt: skip

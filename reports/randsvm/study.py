@@ -1,0 +1,206 @@
+"""RandSVM: the sets of Tables 1 and 2, each beside the oracle alone and LIBSVM; ringnorm over a grid; and where sampling pays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from reports.kit.estimates import ONE_RUN, Estimate, differences, known, ratios
+from reports.kit.page import beside
+from reports.kit.pictures import COLOURS, bars, lines
+from reports.kit.results import Results
+from reports.kit.study import Block, Claim, Study
+
+SMO, BLOCK = "randsvm-1[oracle=smo]", "randsvm-1[oracle=smo-block]"
+ORACLE = {SMO: "smo", BLOCK: "smo-block"}
+LIBSVM, LIBSVR = "libsvm", "libsvm-svr"
+LIMIT, PATIENCE = 600.0, 600.0  # seconds for ours, and for LIBSVM
+TABLE1 = {
+    "twonorm-1e5": "twonorm[n=100000]", "twonorm-1e6": "twonorm[n=1000000]", "ringnorm-1e5": "ringnorm[n=100000]",
+    "ringnorm-1e6": "ringnorm[n=1000000]", "checkerboard-1e5": "checkerboard[n=100000]",
+    "checkerboard-1e6": "checkerboard[n=1000000]", "mnist-8": "mnist", "covtype": "covtype[scale=standard]",
+}  # fmt: skip
+TABLE2 = {
+    "friedman-1e4": "friedman[n=10000]", "friedman-1e5": "friedman[n=100000]", "covtype-signs": "covtype[regression=yes]",
+    "mnist-digits": "mnist[regression=yes]", "abalone-rings": "abalone[regression=yes]",
+}  # fmt: skip
+QUICK = {
+    "table1": {"checkerboard-1e5": "checkerboard[n=5000]"},
+    "table2": {"friedman-1e4": "friedman[n=1000,n_test=2000]"},
+}
+MEANS, COSTS, GAMMAS = (0.0, 1.0), (0.01, 0.1, 1.0, 10.0, 100.0), (1e-4, 1e-3, 1e-2, 0.05, 0.1, 1.0, 10.0)
+NEAR = 0.5  # points of test error
+GROWTH = (100_000, 1_000_000, 10_000_000)
+
+
+def ours(name: str) -> list[str]:
+    """Return RandSVM-1 over both oracles, with the paper's delta of k for the set."""
+    return [f"{each[:-1]},delta=0.9]" for each in ORACLE] if name == "mnist-digits" else list(ORACLE)
+
+
+def plan(quick: bool) -> list[Block]:
+    """Return the runs of both tables, of ringnorm's grid, and of more and more points."""
+    found: list[Block] = []
+    for figure, sets, library, how in (
+        ("table1", TABLE1, LIBSVM, {"formulation": "c-svc"}),
+        ("table2", TABLE2, LIBSVR, {"formulation": "eps-svr", "metrics": "same-sign"}),
+    ):
+        for name, selection in (QUICK[figure] if quick else sets).items():
+            own = {"figure": figure, "set": name, "datasets": [selection], "time_limit": LIMIT, "traced": True, **how}
+            found.append({**own, "plugins": [*ours(name), *ORACLE.values()]})
+            found.append({**own, "plugins": [library], "time_limit": PATIENCE})
+    for C in () if quick else COSTS:
+        for gamma in GAMMAS:
+            means = [f"ringnorm[n=1000,n_test=10000,mean={mean:g}]" for mean in MEANS]
+            found.append(
+                {
+                    "figure": "ringnorm",
+                    "set": "ringnorm-search",
+                    "plugins": [LIBSVM],
+                    "datasets": means,
+                    "C": C,
+                    "gamma": gamma,
+                }
+            )
+    sizes = [f"checkerboard[n={n},n_test=10000]" for n in (GROWTH[:0] if quick else GROWTH)]
+    growth = {
+        "figure": "growth",
+        "set": "checkerboard",
+        "plugins": [BLOCK, "smo-block"],
+        "datasets": sizes,
+        "time_limit": LIMIT,
+    }
+    return [*found, *([growth] if sizes else [])]
+
+
+def _of(results: Results, figure: str) -> pd.DataFrame:
+    """Return the runs of a table, those that were stopped too, with ``cpu`` empty, and what the columns show."""
+    runs = results.finished(results.every, figure)
+    runs = runs[runs["status"] != "missing"].copy()
+    for name in ("metrics.mse", "metrics.pearson", "metrics.same-sign", "info.k", "info.rounds", "error"):
+        if name not in runs:
+            runs[name] = float("nan")
+    end = runs["reason"].where(runs["solver"].isin([*ORACLE, *ours("mnist-digits")]), "")
+    end = end.str.extract(r"status: ([^;]*)")[0].fillna("")
+    ended = end.where(runs["status"] == "ok", runs["status"])
+    return runs.assign(accuracy=100.0 - runs["error"], ended=ended, signs=100.0 * runs["metrics.same-sign"])
+
+
+def _table(results: Results, figure: str, columns: dict[str, tuple[str, str, float, str]]) -> pd.DataFrame:
+    runs, printed = _of(results, figure), results.published[results.published["figure"] == figure]
+    found = beside(runs, printed, ["set", "solver"], columns).drop(columns="runs")
+    found["ended with"] = runs.groupby(["set", "solver"], sort=False)["ended"].first()
+    return found
+
+
+def table1(results: Results) -> pd.DataFrame:
+    """Table 1: classification"""
+    columns = {
+        "accuracy": ("accuracy %", "accuracy", 1.0, ".2f"), "seconds": ("CPU s", "cpu", 1.0, ""), "k": ("k", "info.k", 1.0, ""),
+        "sv": ("SV", "support_vectors", 1.0, ""), "rounds": ("rounds", "info.rounds", 1.0, ""),
+        "gap": ("gap", "relative_gap", 1.0, ".1e"),
+        "memory": ("MB", "peak_memory", 1.0, ""),
+    }  # fmt: skip
+    return _table(results, "table1", columns)
+
+
+def table2(results: Results) -> pd.DataFrame:
+    """Table 2: regression"""
+    columns = {
+        "mse": ("MSE", "metrics.mse", 1.0, ".4f"), "rho": ("rho", "metrics.pearson", 1.0, ".4f"),
+        "signs": ("right sign %", "signs", 1.0, ".2f"),
+        "seconds": ("CPU s", "cpu", 1.0, ""), "k": ("k", "info.k", 1.0, ""), "sv": ("SV", "support_vectors", 1.0, ""),
+    }  # fmt: skip
+    return _table(results, "table2", columns)
+
+
+def ringnorm(results: Results) -> pd.DataFrame:
+    """Ringnorm: LIBSVM's accuracy in percent over C and gamma, the wide class at the origin and at the paper's mean"""
+    runs = _of(results, "ringnorm")
+    if runs.empty:
+        return pd.DataFrame()
+    mean = runs["dataset"].str.extract(r"mean=([\d.]+)")[0]
+    return runs.assign(mean=mean).pivot_table(index=["mean", "gamma"], columns="C", values="accuracy")
+
+
+def growth(results: Results) -> pd.DataFrame:
+    """More and more points of the checkerboard, beside the oracle alone"""
+    runs = _of(results, "growth")
+    n = runs["dataset"].str.extract(r"\[n=(\d+)")[0].astype(float)
+    shown = runs.assign(points=n)[["points", "solver", "cpu", "peak_memory", "accuracy", "ended"]]
+    return shown.rename(columns={"cpu": "CPU s", "peak_memory": "MB", "accuracy": "accuracy %", "ended": "ended with"})
+
+
+def seconds(results: Results) -> Any:
+    """Draw the CPU seconds of Table 1; a solver that was stopped has no bar."""
+    runs = results.runs("table1")
+    columns = [SMO, "smo", BLOCK, "smo-block", LIBSVM]
+    wide = runs.pivot_table(index="set", columns="solver", values="cpu", sort=False)
+    return bars(wide.reindex(columns=columns), "CPU seconds (no bar: stopped, or not measured)", log=True)
+
+
+def violators(results: Results) -> Any:
+    """Draw the violators of each round of RandSVM-1 over smo-block."""
+    points = results.course(["info.log_violators"], "table1", solver=BLOCK, status="ok")
+    points = points.assign(round=points["point"] + 1)
+    how = {"style": ".-", "yscale": "symlog", "xlabel": "round", "ylabel": "violators"}
+    return lines(points, "round", "info.log_violators", colours={BLOCK: COLOURS[0]}, **how)
+
+
+def claims(results: Results) -> list[Claim]:
+    """Return the paper's claim against LIBSVM, and against the oracle alone; its sample bound."""
+    runs = results.runs(["table1", "table2"])
+    library = runs.replace({"solver": {LIBSVR: LIBSVM}})
+    faster: list[Estimate] = []
+    for solver, oracle in ORACLE.items():
+        both = [(f"over {oracle}, beside LIBSVM", LIBSVM), (f"over {oracle}, beside {oracle} alone", oracle)]
+        for aspect, other in both:
+            faster += known(ratios(library, solver, other, "cpu"), lambda each: each.at_most(1.0), aspect)
+    accurate: list[Estimate] = []
+    for other in (LIBSVM, "smo-block"):
+        found = differences(library[library["formulation"] == "c-svc"], BLOCK, other, "error")
+        accurate += known(found, lambda each: each.at_most(NEAR) if each.runs > 1 else _single(each), f"beside {other}")
+    return [
+        Claim("RandSVM makes a solver faster (Tables 1 and 2).", "CPU time over the other's at most 1", faster),
+        Claim("It is nearly as accurate (Table 1).", f"at most {NEAR} points of test error more", accurate),
+    ]
+
+
+def _single(estimate: Estimate) -> Estimate:
+    """Return an estimate from one run, decided by ten thousand test points or more: beyond their noise, or within it."""
+    return estimate.judged(holds=estimate.value <= NEAR, fails=estimate.value > 2 * NEAR)
+
+
+def numbers(results: Results) -> dict[str, Any]:
+    """Return the best cells of ringnorm's grid, and how far the means are apart beside their noise."""
+    runs = _of(results, "ringnorm")
+    if runs.empty:
+        return {"best": "", "apart": "", "noise": "", "slower": ""}
+    best = runs.assign(mean=runs["dataset"].str.extract(r"mean=([\d.]+)")[0]).groupby("mean")["accuracy"].max()
+    noise = 1.96 * sum(each * (100 - each) for each in best) ** 0.5 / runs["n_test"].max() ** 0.5
+    both = results.runs("table1")
+    times = [each.value for each in ratios(both, BLOCK, "smo-block", "cpu")]
+    middle = mean_of("", times)
+    told = f"{sum(each > ONE_RUN for each in times)} of {len(times)}" if middle else "none"
+    return {
+        "best": " and ".join(f"{value:.2f} %" for value in best),
+        "apart": f"{best.max() - best.min():.2f}",
+        "noise": f"{noise:.2f}",
+        "slower": told,
+    }
+
+
+STUDY = Study(
+    name="randsvm",
+    title="Kumar, Bhattacharyya, Hariharan, A Randomized Algorithm for Large Scale Support Vector Learning (2007)",
+    plan=plan,
+    tables={"table1": table1, "table2": table2, "ringnorm": ringnorm, "growth": growth},
+    pictures={"seconds": seconds, "violators": violators},
+    claims=claims,
+    numbers=numbers,
+    printed={
+        "accuracy": ("error", -1.0, 100.0), "mse": ("metrics.mse", 1.0, 0.0), "rho": ("metrics.pearson", 1.0, 0.0),
+        "signs": ("metrics.same-sign", 100.0, 0.0), "seconds": ("cpu", 1.0, 0.0),
+    },
+)  # fmt: skip
