@@ -172,12 +172,17 @@ class NoisySplit(DataSource):
     )
     of: str = parameter("wdbc", "the set, as ``harness compare`` takes it")
     rows: Literal["all", "train"] = parameter("all", "the rows that are divided: all, or its training part's")
+    drawn: int | None = parameter(None, "so many of these rows, drawn at random first; none: all of them", ge=10)
     noise: float = parameter(0.15, "share of the labels of training and validation part that are flipped", ge=0, lt=0.5)
     n: int | None = parameter(None, "training points that are kept; none: all of them", ge=2)
     seed: int = parameter(0, "seed of the division and of the flips", ge=0)
 
     def load(self) -> Dataset:
         x, y = self._together()
+        if self.drawn is not None:
+            some = random_split(len(y), self.drawn, self.seed)[0]
+            x, y = x[some], y[some]
+        x = x.toarray() if is_csr(x) else x
         held = int(0.3 * len(y))
         train, others = random_split(len(y), len(y) - 2 * held, self.seed)
         train, validation, test = train[: self.n], others[:held], others[held:]
@@ -193,11 +198,14 @@ class NoisySplit(DataSource):
         return Dataset(self.label, *parts, content_sha256(*parts), planted=y_train != y[train])
 
     def _together(self) -> tuple[Any, Any]:
+        import scipy.sparse
+
         whole = _loaded(self.of)
-        _refuse_sparse(self, whole)
         if self.rows == "train":
-            return np.asarray(whole.x_train), np.asarray(whole.y_train)
-        return np.concatenate([whole.x_train, whole.x_test]), np.concatenate([whole.y_train, whole.y_test])
+            return whole.x_train, np.asarray(whole.y_train)
+        stacked = scipy.sparse.vstack if is_csr(whole.x_train) else np.concatenate
+        x: Any = stacked([whole.x_train, whole.x_test])
+        return x.tocsr() if is_csr(whole.x_train) else x, np.concatenate([whole.y_train, whole.y_test])
 
 
 @dataclass(frozen=True)
@@ -301,7 +309,7 @@ class Rescaled(DataSource):
         return replace(whole, name=self.label, x_train=x_train, x_test=x_test, sha256=sha256)
 
 
-def _refuse_sparse(source: NoisySplit | Rescaled | WithConstant, whole: Dataset) -> None:
+def _refuse_sparse(source: Rescaled | WithConstant, whole: Dataset) -> None:
     if is_csr(whole.x_train):
         raise DataError(
             f"data set '{source.label}': the points of {source.of} are sparse, and would be filled; expected a set of "
