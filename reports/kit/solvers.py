@@ -164,8 +164,8 @@ class CoreSets(Ladder):
 
     X is an epsilon-core set where (1 - epsilon) margin(X) <= margin(all) (Kumar & Yildirim, section 1 and Theorem 3.3).
 
-    info : beside that of the ladder ``margin`` of all points, and in each level that of its core set: the bounds
-        [lower, upper] that a model of gap 1e-9 certifies
+    info : beside that of the ladder ``margin`` of all points, [lower, upper], and in each level ``margin_low`` and
+        ``margin_high`` of its core set: the bounds that a model of gap 1e-9 certifies
     """
 
     name = "core-sets"
@@ -178,7 +178,8 @@ class CoreSets(Ladder):
 
     def beside(self, problem: Problem, dual_coef: Any) -> dict[str, Any]:
         """Return the margin of the core set."""
-        return {"margin": optimal_margin(problem.restrict(np.flatnonzero(dual_coef)))}
+        low, high = optimal_margin(problem.restrict(np.flatnonzero(dual_coef)))
+        return {"margin_low": low, "margin_high": high}
 
 
 def optimal_margin(problem: Problem) -> list[float]:

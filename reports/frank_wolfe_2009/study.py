@@ -1,0 +1,415 @@
+"""Kumar, Yildirim 2009: rates, core sets and bounds of Algorithm 1 and its rivals, and peers to the same certified gap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from harness_fw import core_set_bound, iteration_bound
+
+from reports.kit.estimates import Estimate, exact, geometric, known
+from reports.kit.pictures import COLOURS, lines
+from reports.kit.results import Results
+from reports.kit.settings import SETTINGS
+from reports.kit.sources import least_core_set
+from reports.kit.study import Block, Claim, Study
+
+SOLVERS = ("fw", "gilbert", "fw-pairwise", "mdm", "nearest-point", "fw-fully-corrective", "cvm")
+"""Each is of a paper; fw is Algorithm 1 of this one."""
+CORE_SETS = ("fw", "gilbert", "fw-fully-corrective", "cvm")
+LINEAR_RATE = ("fw", "fw-pairwise", "mdm", "nearest-point")
+NEWTON, SMO, BLOCK, LEMMA = "fw-newton", "smo-uncapped", "smo-block", "decrease"  # fw-newton is of no paper
+LINEAR_PEERS = tuple(
+    f"linear-svc[tol={tol},scaling={scaling}]" for scaling in (10, 100) for tol in ("1e-4", "1e-6", "1e-8")
+)
+"""LinearSVC does not know the gap: the fastest of these that has it counts."""
+COLOUR = dict(zip((*SOLVERS, NEWTON), COLOURS, strict=False))
+GAP, SPARSE, LINEAR = 1e-3, 0.1, 2.0  # of peers; share of the points; times the iterations for the last factor of ten
+
+
+@dataclass(frozen=True)
+class Hulls:
+    """A pair of hulls.
+
+    least, per_decade, seconds : of the ladder of accuracies: the smallest, how many, CPU time for all; 0: there is none
+    rates, peers, margins : part of the table of rates; beside peers; part of the lemma and of the margins of core sets
+    """
+
+    selection: str
+    formulation: str = "l2-svc"
+    kernel: str = "rbf"
+    C: float | None = None
+    gamma: float | None = None
+    least: float = 1e-4
+    per_decade: int = 1
+    seconds: float = 6.0
+    rates: bool = False
+    peers: int = 0
+    margins: bool = False
+    cache_mb: float = 256.0
+
+    def options(self) -> dict[str, Any]:
+        """Return what `harness.compare` takes of it."""
+        found = {
+            "formulation": self.formulation,
+            "kernel": self.kernel,
+            "C": self.C,
+            "gamma": self.gamma,
+            "cache_mb": self.cache_mb,
+        }
+        return {"datasets": [self.selection], **{name: value for name, value in found.items() if value is not None}}
+
+    def ladder(self, solver: str) -> str:
+        """Return the selection that brings ``solver`` to one accuracy after another."""
+        seconds = "" if self.seconds == Hulls.seconds else f",seconds={self.seconds:g}"
+        return f"ladder[oracle={solver},least={self.least:g},per_decade={self.per_decade}{seconds}]"
+
+
+_FINE = {"least": 1e-10, "per_decade": 2, "rates": True, "margins": True}
+_COVTYPE = "covtype[n={n},n_test=1000,scale=standard]"
+PROBLEMS = {
+    "wdbc": Hulls("wdbc", peers=5, **_FINE),
+    "australian": Hulls("australian", peers=5, **_FINE),
+    "mushrooms-like": Hulls("mushrooms-like", "hard-margin", "linear", **_FINE),
+    "wdbc-linear": Hulls("wdbc", kernel="linear", C=1.0, peers=5, **_FINE),
+    "simplices": Hulls("simplices", "hard-margin", "linear", per_decade=2, margins=True),
+    "usps": Hulls("usps", least=1e-8, seconds=15.0, rates=True, peers=1, margins=True),
+    "usps-separable": Hulls("usps", "hard-margin", least=1e-6, seconds=15.0, peers=1, margins=True),
+    "mnist-8": Hulls("mnist[digit=8,n=10000]", gamma=SETTINGS["mnist-8"].gamma, seconds=40.0, peers=1, margins=True),
+    "adult-linear": Hulls("adult-split[n=10000]", kernel="linear", C=1.0, seconds=20.0, peers=1),
+    "adult": Hulls("adult-split[n=10000]", seconds=60.0, cache_mb=1024.0),
+    "covtype-linear": Hulls(_COVTYPE.format(n=20000), kernel="linear", C=1.0, seconds=20.0, peers=1),
+    "covtype": Hulls(_COVTYPE.format(n=5000), seconds=40.0),
+}
+QUICK = {"wdbc": Hulls("breast-cancer", least=1e-6, seconds=2.0, rates=True, margins=True, peers=1), "simplices": Hulls(
+    "simplices[m=100]", "hard-margin", "linear", least=1e-3, seconds=2.0)}  # fmt: skip
+LARGE = (10_000, 100_000, 500_000)
+
+
+def plan(quick: bool) -> list[Block]:
+    """Return the ladders, Lemma 3.1, the margins of core sets, the peers, and checkerboards of many points."""
+    found: list[Block] = []
+    for name, hulls in (QUICK if quick else PROBLEMS).items():
+        own = {"set": name, "time_limit": 200.0, **hulls.options()}
+        if hulls.seconds:
+            solvers = (SOLVERS[0], SOLVERS[1], SOLVERS[5]) if quick else SOLVERS
+            found.append({**own, "figure": "ladder", "plugins": [hulls.ladder(solver) for solver in solvers]})
+        if hulls.margins and not quick:
+            sets = [
+                f"core-sets[oracle={solver},least=0.0001,per_decade=2,seconds={hulls.seconds:g}]"
+                for solver in CORE_SETS
+            ]
+            found.append({**own, "figure": "margins", "plugins": sets})
+        if hulls.margins:
+            found.append({**own, "figure": "lemma", "plugins": [LEMMA]})
+        linear = hulls.kernel == "linear"
+        for solvers, limit in (
+            (((NEWTON, *LINEAR_PEERS), 200.0), (SOLVERS, 20.0)) if linear else (((*SOLVERS, SMO, BLOCK), 60.0),)
+        ):
+            if hulls.peers and not quick:
+                seeds = list(range(hulls.peers))
+                found.append(
+                    {
+                        **own,
+                        "figure": "peers",
+                        "plugins": list(solvers),
+                        "time_limit": limit,
+                        "target_gap": GAP,
+                        "seeds": seeds,
+                    }
+                )
+    for n in () if quick else LARGE:
+        large = {
+            "datasets": [f"checkerboard[n={n},n_test=1000]"],
+            "target_gap": 2e-3,
+            "time_limit": 120.0,
+            "formulation": "l2-svc",
+        }
+        found.append(
+            {
+                **large,
+                "figure": "large",
+                "set": f"checkerboard, {n:,}",
+                "plugins": ["fw", "fw-fully-corrective", NEWTON],
+            }
+        )
+    return found
+
+
+LEVEL = ("epsilon", "iterations", "core_set", "evaluations", "cpu", "margin_low", "margin_high")
+
+
+def levels(results: Results, figure: str = "ladder") -> pd.DataFrame:
+    """Return the accuracies that each solver reached and what each took, the largest epsilon first; ``solver``: the oracle."""
+    found = results.course([f"info.levels.{name}" for name in LEVEL], figure)
+    found = found.rename(columns={f"info.levels.{name}": name for name in LEVEL}).dropna(subset=["epsilon"])
+    found["solver"] = found["solver"].str.extract(r"oracle=([a-z-]+)")[0]
+    newest = found.groupby(["set", "solver"])["run"].transform("max") == found["run"]
+    sizes = results.every.set_index("run")["n_train"]
+    return found[newest].assign(n=lambda each: each["run"].map(sizes))
+
+
+def geometry(results: Results) -> pd.DataFrame:
+    """The problems: delta (19) over Psi* (zeta), Gaertner and Jaggi's measure sigma, the margin; Psi* of the best certified run"""
+    runs = results.finished(results.every, "ladder")
+    runs = runs[(runs.get("info.delta", 0.0) > 0.0) & (runs["primal"] > 0.0)].dropna(subset=["relative_gap"])
+    if runs.empty:
+        return pd.DataFrame()
+    best = runs.loc[runs.groupby("set", sort=False)["relative_gap"].idxmin()].set_index("set")
+    zeta = best["info.delta"] / best["primal"]
+    found = {"formulation": best["formulation"], "n": best["n_train"], "d": best["n_features"], "delta": best["info.delta"], "psi": best["primal"],
+             "zeta": zeta, "sigma, least": (np.sqrt(best["info.delta"] / best["dual"]) - 1.0) ** 2, "sigma, most": zeta - 1.0,
+             "margin": np.sqrt(2.0 * best["primal"])}  # fmt: skip
+    return pd.DataFrame(found)
+
+
+def rates(results: Results) -> pd.DataFrame:
+    """Iterations to each epsilon, and times as many for the last factor of ten: near 1 is a linear rate, 10 is one of 1 / epsilon"""
+    found = levels(results)
+    rated = [name for name, hulls in PROBLEMS.items() if hulls.rates]
+    decades = found[found["set"].isin(rated) & np.isclose(np.log10(found["epsilon"]) % 2.0, 0.0, atol=1e-6)]
+    wide = decades.pivot_table(index=["set", "solver"], columns="epsilon", values="iterations", sort=False)
+    wide = wide[sorted(wide.columns, reverse=True)].rename(columns=lambda epsilon: f"{epsilon:.0e}")
+    return wide.assign(**{"least reached": found.groupby(["set", "solver"])["epsilon"].min().map("{:.0e}".format),
+                          "last factor of ten": last_factors(results)})  # fmt: skip
+
+
+def last_factors(results: Results) -> pd.Series:
+    """Return, by set and solver, the iterations to the smallest epsilon reached over those to ten times that."""
+    rows = {}
+    for key, own in levels(results).groupby(["set", "solver"], sort=False):
+        last = own.loc[own["epsilon"].idxmin()]
+        before = own[np.isclose(own["epsilon"], 10.0 * last["epsilon"], rtol=1e-6, atol=0.0)]
+        if len(before):
+            rows[key] = last["iterations"] / before["iterations"].iloc[0]
+    return pd.Series(rows, dtype=float).rename_axis(["set", "solver"]) if rows else pd.Series(dtype=float)
+
+
+def moderate(results: Results) -> pd.DataFrame:
+    """What epsilon = 1e-3 takes: iterations, rows of the kernel matrix, core set, CPU seconds; empty: not within the time"""
+    found = levels(results)
+    found = found[np.isclose(found["epsilon"], 1e-3, rtol=1e-6, atol=0.0)].assign(
+        rows=lambda each: each["evaluations"] / each["n"]
+    )
+    wide = found.pivot_table(
+        index="set", columns="solver", values=["iterations", "rows", "core_set", "cpu"], sort=False
+    )
+    return (
+        wide.stack(0)
+        .rename_axis(["set", "what"])
+        .reindex(columns=[solver for solver in SOLVERS if solver in set(found["solver"])])
+    )
+
+
+def bounds(results: Results) -> pd.DataFrame:
+    """Iterations and core set of fw beside Theorem 3.1 (29) and Theorem 3.3, and the lower bound of the worst case"""
+    found, known_ = levels(results), geometry(results)
+    if found.empty or known_.empty:
+        return pd.DataFrame()
+    found = found[(found["solver"] == "fw") & found["epsilon"].isin([0.1, 0.01, 0.001])].merge(
+        known_[["delta", "psi", "sigma, least", "sigma, most"]], on="set"
+    )
+    arguments = found[["delta", "psi", "epsilon"]].to_numpy()
+    found["Theorem 3.1"] = [iteration_bound(*row) for row in arguments]
+    found["Theorem 3.3"] = [core_set_bound(*row) for row in arguments]
+    found["sigma / (2 epsilon) + 2"] = found["sigma, least"] / (2.0 * found["epsilon"]) + 2.0
+    return found[
+        ["set", "n", "epsilon", "iterations", "Theorem 3.1", "core_set", "sigma / (2 epsilon) + 2", "Theorem 3.3"]
+    ]
+
+
+def lost(results: Results) -> pd.DataFrame:
+    """Return of each core set its size and what it loses at most: 1 - margin(all) / margin(core set)."""
+    found = levels(results, "margins").dropna(subset=["margin_low"])
+    low = results.course(["info.margin"], "margins")
+    low = low[low["point"] == 0].set_index("run")["info.margin"]
+    return found.assign(most=(1.0 - found["run"].map(low) / found["margin_high"]).clip(lower=0.0))
+
+
+def margins(results: Results) -> pd.DataFrame:
+    """What core sets lose of the margin at most (Theorem 3.3 promises epsilon), with their sizes in parentheses"""
+    found = lost(results)
+    found = found[np.isclose(np.log10(found["epsilon"]) % 1.0, 0.0, atol=1e-6)]
+    text = found["most"].map("{:.1e}".format) + " (" + found["core_set"].map("{:,.0f}".format) + ")"
+    return (
+        found.assign(text=text)
+        .pivot_table(index=["set", "epsilon"], columns="solver", values="text", aggfunc="first", sort=False)
+        .fillna("")
+    )
+
+
+def simplices(results: Results) -> pd.DataFrame:
+    """Two regular simplices, whose least core set is known, and the core sets of the solvers"""
+    found = levels(results)
+    found = found[found["set"] == "simplices"]
+    wide = found.pivot_table(index="epsilon", columns="solver", values="core_set").sort_index(ascending=False)
+    if len(wide):
+        corners = int(found["n"].max()) // 2
+        wide.insert(0, "least", [least_core_set(corners, 0.5, epsilon) for epsilon in wide.index])
+        wide.index = wide.index.map("{:.1e}".format).rename("epsilon")
+    return wide
+
+
+def lemma(results: Results) -> pd.DataFrame:
+    """Lemma 3.1: what an add- or decrease-iteration of fw gains over what is promised, and Psi after a drop over that before"""
+    runs = results.runs("lemma")
+    names = {"info.steps": "iterations", "info.drops": "drops", "info.least": "gain / promise, least", "info.median": "median",
+             "info.worst_drop": "drop, at most"}  # fmt: skip
+    return runs.set_index("set")[[name for name in names if name in runs]].rename(columns=names)
+
+
+def gap_runs(results: Results) -> pd.DataFrame:
+    """Return the runs to the peers' gap that have it."""
+    runs = results.runs("peers")
+    return runs[runs["relative_gap"] <= GAP]
+
+
+def peers(results: Results) -> pd.DataFrame:
+    """CPU seconds to the same certified gap of 1e-3, medians; empty: not within the time"""
+    runs = gap_runs(results)
+    runs = runs.assign(solver=runs["solver"].where(~runs["solver"].isin(LINEAR_PEERS), "LinearSVC"))
+    cpu = runs.groupby(["set", "solver", "seed"])["cpu"].min().groupby(["set", "solver"]).median().unstack()
+    core = runs[runs["solver"].isin(["fw-fully-corrective", NEWTON])].groupby("set")
+    share = (core["support_vectors"].min() / core["n_train"].first()).rename("core set / n")
+    order = [name for name in (*SOLVERS, NEWTON, SMO, BLOCK, "LinearSVC") if name in cpu]
+    return (
+        pd.concat([share.map("{:.0%}".format), cpu[order]], axis="columns")
+        .reindex([name for name in PROBLEMS if name in cpu.index])
+        .rename_axis("set")
+    )
+
+
+def large(results: Results) -> pd.DataFrame:
+    """Many points of a checkerboard, to epsilon = 1e-3"""
+    runs = results.finished(results.every, "large")
+    names = {"set": "set", "solver": "solver", "status": "status", "cpu": "CPU s", "support_vectors": "core set", "relative_gap": "gap",
+             "kernel_evaluations": "kernel values", "peak_memory": "MB"}  # fmt: skip
+    return runs[list(names)].rename(columns=names)
+
+
+def _against(results: Results, quantity: str) -> Any:
+    found = levels(results)
+    found = found.assign(inverse=1.0 / found["epsilon"])
+    return lines(
+        found,
+        "inverse",
+        quantity,
+        colours=COLOUR,
+        style=".-",
+        xscale="log",
+        yscale="log",
+        xlabel="1 / epsilon",
+        ylabel=quantity,
+    )
+
+
+def iterations(results: Results) -> Any:
+    return _against(results, "iterations")
+
+
+def core_set(results: Results) -> Any:
+    return _against(results, "core_set")
+
+
+def claims(results: Results) -> list[Claim]:
+    """Return the paper's claims: rates, core sets, bounds, and competitiveness."""
+    factors = last_factors(results)
+    found, out = levels(results), lost(results)
+    rated = {name for name, hulls in PROBLEMS.items() if hulls.rates}
+    linear = [
+        exact(f"{name}, {solver}", value)
+        for (name, solver), value in factors.items()
+        if name in rated and solver in LINEAR_RATE
+    ]
+    other = [
+        exact(str(name), value) for (name, solver), value in factors.items() if name in rated and solver == "gilbert"
+    ]
+    moderate_ = found[
+        (found["solver"] == "fw")
+        & np.isclose(found["epsilon"], 1e-3, rtol=1e-6, atol=0.0)
+        & (found["set"] != "simplices")
+    ]
+    share = [exact(row["set"], row["core_set"] / row["n"]).at_most(SPARSE) for _, row in moderate_.iterrows()]
+    worst = out.assign(over=out["most"] / out["epsilon"]).groupby("set", sort=False)["over"].max()
+    held = bounds(results)
+    iteration = [
+        exact(f"{row['set']}, {row['epsilon']:.0e}", row["iterations"] / row["Theorem 3.1"], ".1e")
+        for _, row in held.iterrows()
+    ]
+    return [
+        Claim(
+            "Away steps make Frank-Wolfe converge linearly; without them it does not (Theorem 3.4).",
+            "the last factor of ten of the accuracy takes at most twice the iterations, of gilbert more than twice",
+            [*known(linear, lambda each: each.at_most(LINEAR), "with away or pairwise steps"),
+             *known(other, lambda each: each.judged(holds=each.value > LINEAR, fails=each.value <= LINEAR), "gilbert")],
+        ),
+        Claim(
+            "Iterations are at most those of Theorem 3.1.", "iterations of fw over (29) at most 1",
+            [each.at_most(1.0) for each in iteration], "the paper's",
+        ),
+        Claim(
+            "A core set keeps a margin of 1 - epsilon (Theorem 3.3).", "loss over epsilon at most 1",
+            [exact(str(name), value).at_most(1.0) for name, value in worst.items()], "the paper's",
+        ),
+        Claim("It is far smaller than the points.", f"at most {SPARSE:g} of the points at epsilon = 1e-3", share),
+        Claim(
+            "Where the core set is small the hull solvers are competitive (section 5 asks for the study).",
+            "time of the fastest hull solver of a paper over smo-block's, to one gap, at most 1", _fastest(results, BLOCK, sparse=True),
+        ),
+        Claim(
+            "On linear problems too.", "time of the fastest hull solver of a paper over LinearSVC's at most 1",
+            _fastest(results, "LinearSVC"),
+        ),
+    ]  # fmt: skip
+
+
+def _fastest(results: Results, peer: str, *, sparse: bool = False) -> list[Estimate]:
+    """Return, for each set with small core sets or of linear problems, the ratio of the fastest solver of a paper to a peer."""
+    runs = gap_runs(results)
+    runs = runs.assign(solver=runs["solver"].where(~runs["solver"].isin(LINEAR_PEERS), "LinearSVC"))
+    found: list[Estimate | None] = []
+    for name, own in runs.groupby("set", sort=False):
+        core = own[own["solver"] == "fw-fully-corrective"]
+        small = len(core) > 0 and (core["support_vectors"] / core["n_train"]).min() <= SPARSE
+        if (sparse and not small) or peer not in set(own["solver"]):
+            continue
+        theirs = own[own["solver"] == peer].groupby(["session", "seed"])["cpu"].min()
+        ours = own[own["solver"].isin(SOLVERS)]
+        if ours.empty:
+            found.append(
+                exact(f"{name}, papers' solvers that reach the gap", 0.0, ".0f").judged(holds=False, fails=True)
+            )
+            continue
+        best = ours.groupby("solver")["cpu"].median().idxmin()
+        pair = (ours[ours["solver"] == best].groupby(["session", "seed"])["cpu"].min() / theirs).dropna()
+        ratio = geometric(f"{name}, {best}", pair, single=True)
+        found.append(None if ratio is None else ratio.at_most(1.0))
+    return known(found)
+
+
+def numbers(results: Results) -> Mapping[str, Any]:
+    """Return how the core set of the simplices compares with the least."""
+    table = simplices(results)
+    ratio = (
+        (table["fw-fully-corrective"] / table["least"]).dropna()
+        if "fw-fully-corrective" in table
+        else pd.Series(dtype=float)
+    )
+    return {"simplices": f"{ratio.min():.2g} to {ratio.max():.2g}" if len(ratio) else ""}
+
+
+STUDY = Study(
+    name="frank-wolfe-2009",
+    title="Kumar, Yildirim, A Linearly Convergent Linear-Time First-Order Algorithm for Support Vector Classification (2009)",
+    plan=plan,
+    tables={
+        "peers": peers, "moderate": moderate, "rates": rates, "bounds": bounds, "margins": margins, "simplices": simplices,
+        "lemma": lemma, "large": large, "geometry": geometry,
+    },
+    pictures={"iterations": iterations, "core_set": core_set},
+    claims=claims,
+    numbers=numbers,
+)  # fmt: skip
