@@ -160,8 +160,8 @@ def geometry(results: Results) -> pd.DataFrame:
         return pd.DataFrame()
     best = runs.loc[runs.groupby("set", sort=False)["relative_gap"].idxmin()].set_index("set")
     zeta = best["info.delta"] / best["primal"]
-    found = {"formulation": best["formulation"], "n": best["n_train"], "d": best["n_features"], "delta": best["info.delta"], "psi": best["primal"],
-             "zeta": zeta, "sigma, least": (np.sqrt(best["info.delta"] / best["dual"]) - 1.0) ** 2, "sigma, most": zeta - 1.0,
+    found = {"formulation": best["formulation"], "n": best["n_train"], "d": best["n_features"], "delta": best["info.delta"],
+             "psi": best["primal"], "zeta": zeta, "sigma, least": (np.sqrt(best["info.delta"] / best["dual"]) - 1.0) ** 2, "sigma, most": zeta - 1.0,
              "margin": np.sqrt(2.0 * best["primal"])}  # fmt: skip
     return pd.DataFrame(found)
 
@@ -285,8 +285,8 @@ def peers(results: Results) -> pd.DataFrame:
 def large(results: Results) -> pd.DataFrame:
     """Many points of a checkerboard, to epsilon = 1e-3"""
     runs = results.finished(results.every, "large")
-    names = {"set": "set", "solver": "solver", "status": "status", "cpu": "CPU s", "support_vectors": "core set", "relative_gap": "gap",
-             "kernel_evaluations": "kernel values", "peak_memory": "MB"}  # fmt: skip
+    names = {"set": "set", "solver": "solver", "status": "status", "cpu": "CPU s", "support_vectors": "core set",
+             "relative_gap": "gap", "kernel_evaluations": "kernel values", "peak_memory": "MB"}  # fmt: skip
     return runs[list(names)].rename(columns=names)
 
 

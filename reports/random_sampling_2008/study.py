@@ -1,0 +1,464 @@
+"""Balcazar, Dai, Tanaka, Watanabe 2008: rounds, sample sizes, the combinatorial dimension, tubes, the choice of k, kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from reports.kit.estimates import Estimate, exact, known, mean_of, share
+from reports.kit.pictures import COLOURS, bars, lines
+from reports.kit.results import Results
+from reports.kit.study import Block, Claim, Study
+
+ORACLE = "oracle=smo-block]"
+BISECTION, DOUBLING = "chosen-k", "chosen-k[how=doubling]"
+SHARES = (0.02, 0.05, 0.1, 0.2, 0.5, 0.75, 1.0, 2.0, 3.0, 6.0)  # r over delta^2; the theorems have 6
+KERNELS = {
+    "digits": ("digits", (1, 20), (0.5, 0.75), 1348), "banana": ("banana", (800,), (0.5, 0.75), 4000),
+    "covtype": ("covtype[n=3000,n_test=3000,scale=standard]", (1, 300), (0.5, 0.75), 3000),
+    "adult": ("adult-split[n=5000]", (800,), (0.75,), 5000),
+}  # fmt: skip
+CHOOSING = {
+    **{f"clouds, {count} outliers": f"gap-clouds[n=2000,d=5,gap=2,outliers={count}]" for count in (2, 10, 40, 160)},
+    "twonorm": "twonorm[n=1000]", "ringnorm": "ringnorm[n=1000]", "breast-cancer": "breast-cancer", "spambase": "spambase",
+    "german.numer": "german.numer",
+}  # fmt: skip
+SMALL = (
+    *(("clouds", d, k, 5) for d in (1, 2, 3) for k in (1, 2, 3)), *(("tube", d, k, 3) for d in (1, 2) for k in (1, 2)),
+    *(("corners", d, k, 1) for d, k in ((2, 2), (2, 3), (3, 2), (3, 3), (4, 3))), ("figure-4", 3, 3, 1),
+)  # fmt: skip
+"""Kind of a few examples, all subsets of which are solved; n, k, draws."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """m points in n dimensions, on both sides of a gap or in a tube, some of them outliers; k = 1 / D.
+
+    The bounds of the paper: ``delta`` of Lemma 4.2 and section 2.1, or of Theorems 5.1 and 5.2; ``counted`` is n + 2 k - 1, what
+    counting the free weights of a vertex of the optimal face gives.
+    """
+
+    m: int
+    n: int
+    outliers: int = 0
+    k: int = 1
+    tube: bool = False
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return f"{'tube, ' if self.tube else ''}m={self.m}, n={self.n}, outliers={self.outliers}, k={self.k}"
+
+    @property
+    def delta(self) -> int:
+        """The bound of the combinatorial dimension."""
+        if self.tube:
+            return self.n + 2 + (0 if self.k == 1 else 2 * self.k)
+        return min(self.m, self.k * (self.n + 1))
+
+    @property
+    def counted(self) -> int:
+        """n + 2 k - 1, with the target of a tube as one more attribute."""
+        return self.n + 2 * self.k - (0 if self.tube else 1)
+
+    @property
+    def rounds(self) -> float:
+        """6 delta ln m, the bound of the expected rounds: Theorems 2.2, 4.3, 5.1 and 5.2."""
+        return 6.0 * self.delta * math.log(self.m)
+
+    def solver(self, *given: str, exact_one: bool = False) -> str:
+        """Return the sampling solver with parameters, or the exact one of all points."""
+        cap = [] if self.k == 1 and not self.tube else [f"D={1.0 / self.k:.12g}"]
+        tube = ["epsilon=1"] if self.tube else []
+        if exact_one:
+            return f"smo-block[{','.join([*tube, *cap, *given, 'gap=1e-6'])}]"
+        name = "optmargin" if self.k == 1 and not self.tube else "optsoftmargin"
+        return f"{name}[{','.join([*tube, *cap, *given, 'gap=1e-6', ORACLE])}"
+
+    def block(self, figure: str, solvers: Sequence[str], seeds: int = 1) -> Block:
+        """Return the runs of solvers on these points."""
+        gap = 0.5 if self.outliers == 0 else 2.0
+        clouds = f"gap-clouds[n={self.m},d={self.n},gap={gap:g},outliers={self.outliers}]"
+        data = f"tube-clouds[n={self.m},d={self.n},outliers={self.outliers}]" if self.tube else clouds
+        formulation = "tube-svr" if self.tube else "hard-margin" if self.k == 1 else "reduced-hull"
+        return {"figure": figure, "set": self.name, "datasets": [data], "plugins": list(solvers), "seeds": list(range(seeds)),
+                "formulation": formulation, "kernel": "linear", "time_limit": 120.0}  # fmt: skip
+
+
+HARD = [Points(m, n) for n in (2, 5, 10) for m in (1_000, 10_000, 100_000)]
+SOFT = [Points(m, n, 2, 10) for n in (2, 5) for m in (1_000, 10_000, 100_000)]
+SWEPT = [Points(100_000, 5), Points(100_000, 10), Points(100_000, 2, 2, 10)]
+SIZED = [Points(10_000, n, outliers, k) for outliers, k in ((0, 1), (20, 60), (100, 300)) for n in (2, 4, 8, 16, 32)]
+TUBES = [
+    *(Points(m, n, tube=True) for n in (2, 5, 10) for m in (1_000, 10_000, 100_000)),
+    *(Points(m, n, 4, 10, tube=True) for n in (2, 5) for m in (10_000, 100_000)),
+]
+NAMED = {each.name: each for each in (*HARD, *SOFT, *SIZED, *TUBES)}
+
+
+def plan(quick: bool) -> list[Block]:
+    """Return the runs of all claims; what follows from the least k that separates is `ladder`."""
+    hard, soft, tubes = (HARD[:2], SOFT[1:2], TUBES[:1]) if quick else (HARD, SOFT, TUBES)
+    seeds = 2 if quick else 5
+    found = [
+        each.block("rounds", [each.solver("delta=bound"), each.solver("delta=adaptive")], seeds)
+        for each in (*hard, *soft)
+    ]
+    found += [each.block("counted", [each.solver(f"delta={each.counted}")], seeds) for each in soft]
+    for each in tubes:
+        found += [
+            each.block("tubes", [each.solver(f"delta={each.delta}")], seeds),
+            each.block("tubes", [each.solver(exact_one=True)]),
+        ]
+    for kind, n, k, draws in SMALL[-1:] if quick else SMALL:
+        data = {"clouds": "gap-clouds[n=10,n_test=10,d={n},gap=1,seed={seed}]", "tube": "tube-clouds[n=5,n_test=10,d={n},seed={seed}]",
+                "corners": "corners[d={n},k={k}]", "figure-4": "figure-4"}[kind]  # fmt: skip
+        solver = f"largest-basis[{'epsilon=1,' if kind == 'tube' else ''}D={1.0 / k:.17g}]"
+        datasets = list(dict.fromkeys(data.format(n=n, k=k, seed=seed) for seed in range(draws)))
+        found.append({"figure": "bases", "set": f"{kind}, n={n}, k={k}", "datasets": datasets, "plugins": [solver], "kernel": "linear",
+                      "formulation": "tube-svr" if kind == "tube" else "reduced-hull", "time_limit": 120.0})  # fmt: skip
+    if quick:
+        return found
+    for each in SWEPT:
+        sizes = sorted({max(round(part * each.delta**2), each.n + 1 + 2 * each.k) for part in SHARES})
+        most = math.ceil(each.rounds)
+        found.append(
+            each.block("small", [each.solver("delta=bound", f"r={r}", f"max_rounds={most}") for r in sizes], 3)
+        )
+    for each in SIZED:
+        found += [each.block("dimension", [each.solver(exact_one=True)]),
+                  each.block("dimension", [each.solver("delta=1", f"r={each.m // 2}", "max_rounds=1")], 10)]  # fmt: skip
+    for name, (selection, ks, shares, m) in KERNELS.items():
+        for k in ks:
+            own = {
+                "figure": "kernels",
+                "set": f"{name}, rbf, k={k}",
+                "datasets": [selection],
+                "formulation": "reduced-hull",
+                "time_limit": 120.0,
+            }
+            cap = f"D={1.0 / k:.12g}"
+            one = [f"optsoftmargin[{cap},delta=1,r={round(part * m)},max_rounds=1,gap=1e-4,{ORACLE}" for part in shares]
+            adaptive = f"optsoftmargin[{cap},delta=adaptive,gap=1e-4,{ORACLE}"
+            for solvers, count in (([f"smo-block[{cap},gap=1e-4]"], 1), (one, 5), ([adaptive], 3)):
+                found.append({**own, "plugins": solvers, "seeds": list(range(count))})
+    for name, selection in CHOOSING.items():
+        own = {
+            "figure": "choosing",
+            "set": name,
+            "datasets": [selection],
+            "formulation": "hard-margin",
+            "kernel": "linear",
+            "time_limit": 120.0,
+        }
+        found += [{**own, "plugins": [BISECTION]}, {**own, "plugins": [DOUBLING], "seeds": list(range(5))}]
+    return found
+
+
+def ladder(quick: bool, results: Results) -> list[Block]:
+    """Return the exact solver over k, from the least that separates to the examples of the smaller class."""
+    found: list[Block] = []
+    for row in results.runs("choosing", solver=BISECTION).to_dict("records"):
+        least, most = int(row["info.k"]), int(row["info.most"])
+        steps = math.ceil(math.log(max(1.0, most / least)) / math.log(2.0) * 2.0 - 1e-9)
+        ks = sorted({min(most, round(least * 2.0 ** (step / 2.0))) for step in range(steps + 1)})
+        solvers = [f"smo-block[D={1.0 / k:.17g},gap=1e-3]" for k in ks]
+        found.append({"figure": "ladder", "set": row["set"], "datasets": [row["dataset"]], "plugins": solvers, "kernel": "linear",
+                      "formulation": "reduced-hull", "time_limit": 120.0})  # fmt: skip
+    return found
+
+
+def sampled(results: Results, figure: str | Sequence[str]) -> pd.DataFrame:
+    """Return the runs that ended, or did the rounds that they were asked for, with the bounds of their points."""
+    runs = results.finished(results.every, figure)
+    asked = (runs["status"] == "unfinished") & runs["solver"].str.contains("max_rounds=1,")
+    runs = runs[(runs["status"] == "ok") | asked]
+    points = runs["set"].map(NAMED)
+    return runs.assign(
+        delta=[each.delta if isinstance(each, Points) else np.nan for each in points],
+        counted=[each.counted if isinstance(each, Points) else np.nan for each in points],
+        bound=[each.rounds if isinstance(each, Points) else np.nan for each in points],
+    )
+
+
+def theorem_runs(results: Results, figure: str = "rounds") -> pd.DataFrame:
+    """Return the runs with the theorems' delta whose sample is smaller than the set."""
+    runs = sampled(results, figure)
+    fixed = runs[runs["solver"].str.contains("delta=bound" if figure == "rounds" else r"delta=\d")]
+    return fixed[fixed["info.r"] < fixed["n_train"] * (2 if figure == "tubes" else 1)]
+
+
+def rounds(results: Results) -> pd.DataFrame:
+    """Rounds beside 6 delta ln m (Theorems 2.2 and 4.3), and the violators' weight beside the bound of Lemma 2.1"""
+    return _rounds(sampled(results, "rounds"))
+
+
+def counted(results: Results) -> pd.DataFrame:
+    """The same with delta = n + 2 k - 1"""
+    return _rounds(sampled(results, "counted"))
+
+
+def tubes(results: Results) -> pd.DataFrame:
+    """Rounds of tubes beside 6 delta ln m (Theorems 5.1 and 5.2), and the support of the optimum beside delta"""
+    runs = sampled(results, "tubes")
+    held = (
+        runs[runs["solver"].str.startswith("smo-block")]
+        .groupby("set")["support_vectors"]
+        .mean()
+        .rename("support of the optimum")
+    )
+    return _rounds(runs[runs["solver"].str.startswith("opt")]).join(held, on="set")
+
+
+def _rounds(runs: pd.DataFrame) -> pd.DataFrame:
+    runs = runs.assign(how=runs["solver"].str.extract(r"delta=([a-z0-9]+)")[0])
+    grouped = runs.groupby(["set", "how"], sort=False)
+    return grouped.agg(
+        r=("info.r", "mean"), bound=("bound", "first"), rounds=("info.rounds", "mean"), most=("info.rounds", "max"),
+        successful=("info.successful_rounds", "sum"), weight=("info.lemma_share", "mean"), lemma=("info.lemma_bound", "mean"),
+        runs=("run", "size"),
+    )  # fmt: skip
+
+
+def small(results: Results) -> pd.DataFrame:
+    """How small r may be: runs that end within the theorem's rounds, rounds and CPU seconds"""
+    runs = results.finished(results.every, "small").assign(
+        r=lambda each: each["solver"].str.extract(r"r=(\d+)")[0].astype(int)
+    )
+    grouped = runs.assign(ended=runs["status"] == "ok").groupby(["set", "r"])
+    return grouped.agg(
+        ended=("ended", "sum"), runs=("run", "size"), rounds=("info.rounds", "mean"), cpu=("cpu", "median")
+    )
+
+
+def dimension(results: Results) -> pd.DataFrame:
+    """The support of the optimum and the mean extremes of samples of half of the points, beside the bounds of delta"""
+    runs = sampled(results, "dimension")
+    first = results.course(["info.log_share"], "dimension")
+    first = first[first["point"] == 0].set_index("run")["info.log_share"]
+    m, r = runs["n_train"], runs["info.r"]
+    runs = runs.assign(extremes=runs["run"].map(first) * m * (r + 1) / (m - r))
+    exact_one = runs["solver"].str.startswith("smo-block")
+    grouped = runs.assign(support=runs["support_vectors"].where(exact_one)).groupby("set", sort=False)
+    return grouped.agg(
+        support=("support", "mean"),
+        extremes=("extremes", "mean"),
+        counted=("counted", "first"),
+        delta=("delta", "first"),
+    ).rename(columns={"counted": "n + 2 k - 1", "delta": "k (n + 1)", "extremes": "mean extremes"})
+
+
+def basis_runs(results: Results) -> pd.DataFrame:
+    """Return the runs on few examples whose hulls are apart (of others the paper's problem has no solution), with the bounds."""
+    runs = results.runs("bases")
+    far = results.course(["info.distance"], "bases").groupby("run")["info.distance"].last()
+    runs = runs[runs["run"].map(far) > 1e-3]
+    n = runs["set"].str.extract(r"n=(\d+)")[0].astype(float) + runs["set"].str.startswith("tube")
+    k = runs["set"].str.extract(r"k=(\d+)")[0].astype(float)
+    return runs.assign(counted=n + 2 * k - 1, argued=n + 1 + k, proved=k * (n + 1))
+
+
+def bases(results: Results) -> pd.DataFrame:
+    """The combinatorial dimension by its definition: the largest basis of a few examples, beside the bounds"""
+    grouped = basis_runs(results).groupby("set", sort=False)
+    found = grouped.agg(draws=("run", "size"), least=("info.largest", "min"), largest=("info.largest", "max"), counted=("counted", "first"),
+                        argued=("argued", "first"), proved=("proved", "first"))  # fmt: skip
+    return found.rename(columns={"counted": "n + 2 k - 1", "argued": "n + 1 + k", "proved": "k (n + 1)"})
+
+
+def choosing(results: Results) -> pd.DataFrame:
+    """Choosing k: the least that separates, what doubling ends with, the test error there and the least of the ladder"""
+    runs = results.runs(["choosing", "ladder"])
+    least = runs[runs["solver"] == BISECTION].set_index("set")
+    doubled = runs[runs["solver"] == DOUBLING].groupby("set")
+    over = runs[runs["solver"].str.startswith("smo-block")].groupby("set")
+    found = pd.DataFrame({"m": least["n_train"], "least k": least["info.k"], "error % there": least["error"]})
+    found["doubled to, least"], found["most"] = doubled["info.k"].min(), doubled["info.k"].max()
+    found["rounds"] = doubled["info.rounds"].mean()
+    found["times the kernel values of bisection"] = doubled["kernel_evaluations"].mean() / least["kernel_evaluations"]
+    found["least error % of the ladder"] = over["error"].min().combine(least["error"], np.fmin)
+    return found.rename_axis("set")
+
+
+def extremes(results: Results) -> pd.DataFrame:
+    """Return the runs of one round in a kernel's space, with the extremes that their violators stand for over their support."""
+    runs = sampled(results, "kernels")
+    runs = runs[runs["solver"].str.contains("max_rounds=1,")]
+    first = results.course(["info.log_share"], "kernels")
+    first = first[first["point"] == 0].set_index("run")["info.log_share"]
+    m, r = runs["n_train"], runs["info.r"]
+    found = runs["run"].map(first) * m * (r + 1) / (m - r)
+    named = runs["set"].str.replace(", rbf", "") + runs.assign(part=100 * r / m)["part"].map(", sample {:.0f} %".format)
+    return runs.assign(ratio=found / runs["support_vectors"], named=named)
+
+
+def kernels(results: Results) -> pd.DataFrame:
+    """In a kernel's space: mean extremes of a sample over the support of its solution; the adaptive scheme's last sample"""
+    runs = extremes(results)
+    found = runs.groupby(["set", "named"], sort=False).agg(
+        extremes=("ratio", "mean"), deviation=("ratio", "std"), support=("support_vectors", "mean")
+    )
+    ended = results.runs("kernels")
+    ended = ended[ended["solver"].str.contains("adaptive")].groupby("set")
+    whole = results.runs("kernels")
+    whole = whole[whole["solver"].str.startswith("smo-block")].groupby("set")["kernel_evaluations"].mean()
+    more = pd.DataFrame(
+        {
+            "adaptive: rounds": ended["info.rounds"].mean(),
+            "times the kernel values of all points": ended["kernel_evaluations"].mean() / whole,
+        }
+    )
+    return (
+        found.rename(columns={"extremes": "extremes / support"})
+        .join(more, on="set")
+        .droplevel("set")
+        .rename_axis("sample")
+    )
+
+
+def rounds_over_m(results: Results) -> Any:
+    """Draw the mean rounds over m; the bounds are far above."""
+    runs = theorem_runs(results)
+    parts = runs["set"].str.extract(r"m=(\d+), (n=\d+), outliers=\d+, (k=\d+)")
+    runs = runs.assign(m=parts[0].astype(float), line=parts[1] + ", " + parts[2])
+    both = pd.concat(
+        [runs.assign(what="rounds", value=runs["info.rounds"]), runs.assign(what="6 delta ln m", value=runs["bound"])]
+    )
+    return lines(
+        both, "m", "value", panel="what", line="line", style=".-", xscale="log", xlabel="points", ylabel="rounds"
+    )
+
+
+def sizes(results: Results) -> Any:
+    """Draw the rounds over r, of runs that ended."""
+    runs = results.runs("small").assign(r=lambda each: each["solver"].str.extract(r"r=(\d+)")[0].astype(float))
+    colours = dict.fromkeys(runs["solver"].str.split("[").str[0], COLOURS[0])
+    runs = runs.assign(solver=runs["solver"].str.split("[").str[0])
+    return lines(
+        runs,
+        "r",
+        "info.rounds",
+        colours=colours,
+        style=".-",
+        xscale="log",
+        yscale="log",
+        xlabel="r, points in a sample",
+        ylabel="rounds",
+        columns=3,
+    )
+
+
+def dimensions(results: Results) -> Any:
+    """Draw the support of the optimum and the mean extremes of samples beside the two bounds."""
+    table = dimension(results)
+    return (
+        bars(table.rename(index=lambda name: name.split(", ", 1)[1]), "examples", log=True, size=(10.0, 4.0))
+        if len(table)
+        else None
+    )
+
+
+def claims(results: Results) -> list[Claim]:
+    """Return the paper's claims."""
+    runs, small_ = theorem_runs(results), small(results)
+    over = [
+        mean_of(str(name), own["info.rounds"] / own["bound"], ".3f") for name, own in runs.groupby("set", sort=False)
+    ]
+    lucky = (
+        share("all rounds", int(runs["info.successful_rounds"].sum()), int(runs["info.rounds"].sum()))
+        if len(runs)
+        else None
+    )
+    tube = theorem_runs(results, "tubes")
+    over_tubes = [
+        mean_of(str(name), own["info.rounds"] / own["bound"], ".3f") for name, own in tube.groupby("set", sort=False)
+    ]
+    half: list[Estimate | None] = []
+    for name, own in small_.groupby("set") if len(small_) else ():
+        r = own.index.get_level_values("r")
+        few = own[r <= 0.5 * r.max()].tail(1)
+        half += [
+            share(
+                f"{name}: r = {few.index[0][1]:,} of {r.max():,}, share of runs that end",
+                int(few["ended"].iloc[0]),
+                int(few["runs"].iloc[0]),
+            )
+        ]
+    basis = basis_runs(results)
+    largest = [
+        (f"largest basis / {text}", float((basis["info.largest"] / basis[name]).max()))
+        for text, name in (("k (n + 1)", "proved"), ("(n + 1 + k)", "argued"))
+        if len(basis)
+    ]
+    doubled = results.runs("choosing", solver=DOUBLING)
+    least = results.runs("choosing", solver=BISECTION).set_index("set")["info.k"]
+    right = (doubled["info.k"] >= doubled["set"].map(least)) if len(doubled) else pd.Series(dtype=bool)
+    ratios = [mean_of(str(name), own["ratio"], ".2f") for name, own in extremes(results).groupby("named", sort=False)]
+    return [
+        Claim(
+            "Expected rounds are at most 6 delta ln m, and half of them succeed (Theorems 2.2 and 4.3).",
+            "rounds over the bound at most 1; share of successes at least 0.5",
+            [*known(over, lambda each: each.at_most(1.0), "rounds / bound"), *known([lucky], lambda each: each.at_least(0.5), "successes")],
+            "the paper's",
+        ),
+        Claim(
+            "Much smaller samples are sufficient (section 2.3).",
+            "at least half of the runs end with half of the theorem's sample or less",
+            known(half, lambda each: each.at_least(0.5)),
+        ),
+        Claim(
+            "The combinatorial dimension is at most k (n + 1), and may be as small as n + 1 + k (Lemma 4.2, figures 4 and 5).",
+            "the largest basis over each bound at most 1",
+            [each for text, value in largest
+             for each in known([exact(f"over {len(basis)} problems", value).at_most(1.0)], aspect=text)],
+            "the paper's",
+        ),
+        Claim(
+            "Tubes of regression are found in as few rounds (Theorems 5.1 and 5.2).", "rounds over the bound at most 1",
+            known(over_tubes, lambda each: each.at_most(1.0)), "the paper's",
+        ),
+        Claim(
+            "Doubling finds a k that separates (section 6).", "share of runs at least 0.9",
+            known([share("runs whose k separates", int(right.sum()), len(right))], lambda each: each.at_least(0.9)),
+        ),
+        Claim(
+            "With kernels the support takes the place of the dimension (section 2).", "mean extremes over the support at most 1.05",
+            known(ratios, lambda each: each.at_most(1.05)),
+        ),
+    ]  # fmt: skip
+
+
+def numbers(results: Results) -> Mapping[str, Any]:
+    """Return the counts of the bases, and of the counterexample."""
+    found = basis_runs(results)
+    figure4 = results.course(["info.distance"], "bases", set="figure-4, n=3, k=3").set_index("point")["info.distance"]
+    least = next(
+        (int(size) + 1 for size, value in figure4.items() if value > 0 and value <= figure4.iloc[-1] * (1 + 1e-6)), 0
+    )
+    return {
+        "bases": len(found), "within": int((found["info.largest"] <= found["counted"]).sum()),
+        "reached": int((found["info.largest"] == found["counted"]).sum()), "passed": int((found["info.largest"] > found["argued"]).sum()),
+        "seven": f"{figure4.get(6, math.nan):.4f}", "all": f"{figure4.iloc[-1]:.4f}" if len(figure4) else "", "enough": least,
+    }  # fmt: skip
+
+
+STUDY = Study(
+    name="random-sampling-2008",
+    title="Balcazar, Dai, Tanaka, Watanabe, Provably Fast Training Algorithms for Support Vector Machines (2008)",
+    plan=plan,
+    later={"ladder": ladder},
+    tables={
+        "rounds": rounds, "small": small, "dimension": dimension, "bases": bases, "counted": counted, "tubes": tubes,
+        "choosing": choosing, "kernels": kernels,
+    },
+    pictures={"rounds": rounds_over_m, "small": sizes, "dimension": dimensions},
+    claims=claims,
+    numbers=numbers,
+    expected=("unfinished",),
+    plugins=("plugin.py",),
+)  # fmt: skip
