@@ -143,7 +143,7 @@ class Drawn(DataSource):
 
     name = "drawn"
     description = (
-        "Problems of eight families drawn from a seed, for reports/peers; +1 is above a quantile of the family's rule."
+        "Problems of eight families drawn from a seed, for a study; +1 is above a quantile of the family's rule."
     )
     family: Family = parameter("teacher", "what the points and labels are drawn by")  # noqa: RUF009  a Literal
     n: int = parameter(2000, "training points", ge=2)
