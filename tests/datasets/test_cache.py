@@ -74,59 +74,19 @@ def test_slices_and_fortran_order_are_stored_in_c_order(fresh, arrays):
     assert entry.arrays["turned"].flags.c_contiguous
 
 
-def truncate(folder):
-    with (folder / "x.npy").open("r+b") as file:
-        file.truncate(200)
-
-
-def flip(folder):
-    with (folder / "s.data.npy").open("r+b") as file:
-        file.seek(-1, os.SEEK_END)
-        file.write(b"\x55")
-
-
-def lose_file(folder):
-    (folder / "y.npy").unlink()
-
-
-def lose_manifest(folder):
-    (folder / "manifest.json").unlink()
-
-
-def cut_manifest(folder):
-    text = (folder / "manifest.json").read_text()
-    (folder / "manifest.json").write_text(text[: len(text) // 2])
-
-
-def wrong_shape(folder):
-    np.save(folder / "x.npy", np.load(folder / "x.npy").reshape(4, 50))
-
-
-def garbage(folder):
-    for file in folder.iterdir():
-        file.write_bytes(b"garbage")
-
-
-@pytest.mark.parametrize("damage", [truncate, flip, lose_file, lose_manifest, cut_manifest, wrong_shape, garbage])
-def test_a_damaged_entry_is_rebuilt(fresh, arrays, damage):
+@pytest.mark.parametrize(
+    ("file", "content"), [("x.npy", None), ("x.npy", 200), ("s.indices.npy", 200), ("manifest.json", 20)]
+)
+def test_an_entry_without_a_file_or_with_half_of_one_is_rebuilt(fresh, arrays, file, content):
     calls = []
     cache.fetch("thing", {}, builder(arrays, calls))
-    damage(only_entry(fresh))
+    path = only_entry(fresh) / file
+    path.write_bytes(path.read_bytes()[:content]) if content else path.unlink()
     assert_same(cache.fetch("thing", {}, builder(arrays, calls)).arrays, arrays)
     assert len(calls) == 2
     cache.fetch("thing", {}, builder(arrays, calls))
     assert len(calls) == 2
     assert [path.name for path in fresh.iterdir()] == [only_entry(fresh).name]  # nothing is left lying about
-
-
-def test_a_copied_cache_is_still_good(fresh, arrays):
-    calls = []
-    cache.fetch("thing", {}, builder(arrays, calls))
-    folder = only_entry(fresh)
-    for file in folder.iterdir():
-        os.utime(file, ns=(1, 1))
-    assert_same(cache.fetch("thing", {}, builder(arrays, calls)).arrays, arrays)
-    assert len(calls) == 1
 
 
 def test_an_unwritable_cache_costs_a_warning_only(tmp_path, monkeypatch, arrays):
@@ -167,18 +127,6 @@ def test_remains_of_a_killed_process_go_after_a_day(fresh, arrays):
     os.utime(fresh / ".building-old", (1, 1))
     cache.fetch("thing", {}, builder(arrays, []))
     assert sorted(path.name for path in fresh.iterdir() if path.name.startswith(".")) == [".building-new"]
-
-
-def test_an_entry_edited_under_its_old_times_is_rebuilt(fresh, arrays):
-    calls = []
-    cache.fetch("thing", {}, builder(arrays, calls))
-    file = only_entry(fresh) / "x.npy"
-    facts, content = file.stat(), bytearray(file.read_bytes())
-    content[-1] ^= 1
-    file.write_bytes(bytes(content))
-    os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-    assert_same(cache.fetch("thing", {}, builder(arrays, calls)).arrays, arrays)
-    assert len(calls) == 2
 
 
 def test_a_missing_raw_file_says_what_goes_where(tmp_path, fresh, monkeypatch):
