@@ -115,12 +115,10 @@ class ChunkedFile:
                 rows = array[start : start + self.rows]
                 yield np.ascontiguousarray(rows[:, :-1], dtype=kept), rows[:, -1].astype(np.float64)
             return
-        first = 1
         with streamed(self._file) as file:
             whole_lines = self._lines(file)
             while lines := list(itertools.islice(whole_lines, self.rows)):
-                x, labels = read_libsvm(io.BytesIO(b"".join(lines)), self.path, first)
-                first += len(lines)
+                x, labels = read_libsvm(io.BytesIO(b"".join(lines)))
                 if len(labels):  # lines may be blank or comments
                     yield x, labels
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.errors import DataError
 from harness.parameters import did_you_mean
+from harness.plain import plain_line
 
 if TYPE_CHECKING:
     from harness.arrays import Array, Vector
@@ -64,14 +65,7 @@ def class_name(value: Any) -> str:
     """Return a label as a user would type it: 2.0 is '2'."""
     if isinstance(value, float | np.floating) and float(value).is_integer() and abs(float(value)) < _WHOLE:
         return str(int(value))
-    return clipped(str(value))
-
-
-def clipped(text: str, most: int = 40) -> str:
-    """Return what a file holds as a message can show it: on one line, without control characters, not too long."""
-    text = text[: most + 1]
-    plain = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
-    return plain if len(plain) <= most else f"{plain[: most - 3]}..."
+    return plain_line(str(value), 40)
 
 
 @dataclass(frozen=True)

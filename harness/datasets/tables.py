@@ -26,10 +26,11 @@ import numpy as np
 
 from harness.datasets.bounds import AS_TEXT
 from harness.datasets.compression import opened
-from harness.datasets.labels import MISSING, clipped, from_text, refuse_missing
+from harness.datasets.labels import MISSING, from_text, refuse_missing
 from harness.datasets.validation import first_non_finite
 from harness.errors import DataError
 from harness.parameters import did_you_mean
+from harness.plain import plain_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from harness.datasets.dataset import Points
 
 _NAME = 100  # characters of a column's name
-_SHOWN = 6  # cells of a row in a message
 _BLOCK = (1 << 31) - 2  # bytes of text by which pyarrow tells the types of columns: as many as it can
 DENSE_FROM = 0.25
 """Share of non-zeros from which points become a dense array: CSR (12 bytes a value) then gains little."""
@@ -186,11 +186,11 @@ def _holds_names(cells: list[str], below: list[str], options: Options, path: Pat
     if cells == list(map(str, count)):
         doubt = "its numbers count the columns"
     elif not known and numbers and above:
-        doubt = f"'{clipped(numbers[0])}' is a number, and '{clipped(above[0])}', above a number, is text"
+        doubt = f"'{numbers[0]}' is a number, and '{above[0]}', above a number, is text"
     if doubt:
-        shown = ",".join(map(clipped, cells[:_SHOWN])) + (",..." if len(cells) > _SHOWN else "")
         raise DataError(
-            f"'{path}': the first row, {shown}, may be names or a point: {doubt}. Say which with [header=yes] or [header=no]."
+            f"'{path}': the first row, {plain_line(','.join(cells), 60)}, may be names or a point: {plain_line(doubt, 200)}. "
+            "Say which with [header=yes] or [header=no]."
         )
     return bool(known or (text and not numbers))
 
@@ -219,7 +219,7 @@ def from_frame(frame: pd.DataFrame, path: Path, label: str | None, *, named: boo
     ------
     DataError : no such column; a feature that is not a number, with its column and a sample of its values.
     """
-    names = [clipped(str(name).strip(), _NAME) for name in frame.columns]
+    names = [plain_line(str(name).strip(), _NAME) for name in frame.columns]
     if not names:
         raise DataError(f"'{path}' has 0 rows of data; expected points of both classes. Fetch or write it again.")
     position = _label_position(names if named else [], len(names), path, label)
@@ -232,7 +232,7 @@ def from_frame(frame: pd.DataFrame, path: Path, label: str | None, *, named: boo
         if strange is not None:
             raise DataError(
                 f"'{path}': column '{shown[target]}' is not numeric: row {strange + 1} holds "
-                f"'{clipped(str(column.iloc[strange]))}'. Encode it as numbers first (pandas.get_dummies makes a column for "
+                f"'{plain_line(str(column.iloc[strange]), 40)}'. Encode it as numbers first (pandas.get_dummies makes a column for "
                 "each value); if it is the label, say so with label_column."
             )
     names_of = tuple(shown) if named else None
@@ -265,14 +265,9 @@ def _numbers(column: pd.Series[Any]) -> tuple[Array, int | None]:
 
     if column.dtype.kind in "fiub":
         return column.to_numpy(dtype=np.float64, na_value=np.nan), None
-    text = column.astype("object")
-    missing = (text.isna() | text.astype(str).str.strip().str.lower().isin(MISSING)).to_numpy()
-    values = np.full(len(text), np.nan)
-    if column.dtype.kind not in "mM":  # times would pass as nanoseconds
-        try:
-            values = pd.to_numeric(text, errors="coerce").astype("float64").to_numpy(copy=True)
-        except (TypeError, ValueError):  # lists and other things in cells
-            values = np.full(len(text), np.nan)
+    missing = (column.isna() | column.astype(str).str.strip().str.lower().isin(MISSING)).to_numpy()
+    # as text: a time would pass as its nanoseconds, and no cell of a strange kind is a number
+    values = pd.to_numeric(column.astype(str), errors="coerce").to_numpy(dtype=np.float64)
     strange = np.flatnonzero(np.isnan(values) & ~missing)
     return values, int(strange[0]) if len(strange) else None
 
