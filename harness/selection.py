@@ -165,8 +165,8 @@ def _item(text: str) -> Item:
     name, bracket, inside = masked.partition("[")
     if (bracket and inside[-1:] != "]") or "]" in name:
         raise _refusal(text, "goes on after its ']'")
-    if not name:
-        raise _refusal(text, "has parameters but no name before '['")
+    if not plain(name):
+        raise _refusal(text, "has no name")
     values: dict[str, list[str]] = {}
     for pair in filter(str.strip, _parts(inside[:-1], text)):
         key, _, value = (part.strip() for part in pair.partition("="))

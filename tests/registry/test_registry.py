@@ -36,7 +36,7 @@ def test_a_folder_is_a_plugin_with_relative_imports(tmp_path) -> None:
 def test_a_plugin_path_that_is_a_folder_of_other_files_is_refused(tmp_path) -> None:
     (tmp_path / "my_solver.py").write_text(textwrap.dedent(GOOD))
     with pytest.raises(
-        UsageError, match=r"is a folder without __init__\.py; --plugin-path takes .* Name the plugin's file"
+        UsageError, match=r"is a folder without __init__\.py; --plugin-path takes a .py file or a package folder"
     ):
         load_registry([tmp_path])
 
@@ -82,14 +82,14 @@ BROKEN = {
         GOOD.replace("return [First, Second]", "pass"),
         "harness_solvers returned None; it must return a list",
     ),
-    "no-name": (GOOD.replace('name = "{plugin}"', ""), "First needs the class attributes 'name' (text) and 'solves'"),
+    "no-name": (GOOD.replace('name = "{plugin}"', ""), "class First has the name None; it must be text of letters"),
     "solves-no-tuple": (GOOD.replace("(CSVC,)", "CSVC"), "it must be a tuple of formulations, the preferred one first"),
     "odd-name": (GOOD.replace('"{plugin}"', '"a[b]"'), "has the name 'a[b]'; it must be text of letters"),
     "no-dataclass": (
         GOOD.replace("@dataclass(frozen=True)\n    class First", "class First"),
-        "First declares 'epochs' but is no dataclass; put @dataclass(frozen=True) above it",
+        "First declares epochs, tau but is no dataclass; put @dataclass(frozen=True) above it",
     ),
-    "abstract": (GOOD.replace("def iterates", "def iterate"), "First has no method 'iterates'; it must have one"),
+    "abstract": (GOOD.replace("def iterates", "def iterate"), "First has no method iterates; it must have one"),
     "twice-in-one": (
         GOOD.replace("[First, Second]", "[First, First]"),
         "solver 'alpha' is registered twice; rename one",
@@ -100,7 +100,7 @@ BROKEN = {
     ),
     "formulation-no-default": (
         FORMULATION.replace("C: float = 1.0", "C: float"),
-        "formulation class Mine has the parameter 'C' without a default; give it one",
+        "formulation class Mine has parameters without a default: C; give them one",
     ),
     "formulation-odd-task": (
         FORMULATION.replace("parameter_class =", "task = 'ranking'\n    parameter_class ="),
