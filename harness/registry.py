@@ -115,10 +115,6 @@ class Registry:
 
     # -- asking --------------------------------------------------------------------------------------
 
-    def solver_names(self) -> list[str]:
-        """All solver names, plugin by plugin."""
-        return [name for solvers in self.solvers.values() for name in solvers]
-
     def owner(self, kind: str, name: str) -> str:
         """Return the plugin that registered a thing of a kind (``solver``, ``data set`` ...); empty if none did."""
         return self._owner.get((kind, name), "")
@@ -185,7 +181,7 @@ class Registry:
         return cls(**parameters.validated(cls, {**given, **values}, owner=f"solver '{name}'"))
 
     def _unknown(self, name: str) -> str:
-        known = [*self.solvers, *self.solver_names(), *(f"{p}/{s}" for p, own in self.solvers.items() for s in own)]
+        known = [word for p, own in self.solvers.items() for s in own for word in (p, s, f"{p}/{s}")]
         reason = self.broken.get(name.partition("/")[0])
         if reason is not None:
             return f"plugin '{reason.plugin}' could not be loaded: {reason.reason}"
@@ -208,9 +204,7 @@ class Registry:
         return self._named("formulation", name, self.formulations)
 
     def _named(self, kind: str, name: str, known: Mapping[str, T]) -> T:
-        if name not in known:
-            near, listing = did_you_mean(name, known), ", ".join(known)
-            raise UsageError(f"there is no {kind} called '{name}'{near}; known: {listing}{self._broken_ones()}")
+        parameters.check_known(kind, name, known, self._broken_ones())
         self._note_use(kind, name)
         return known[name]
 

@@ -84,7 +84,8 @@ class RawSource(DataSource):
 
     def for_task(self, task: Task) -> Self:
         """Return the set with the targets of ``task``, where it has a parameter ``regression``."""
-        return dataclasses.replace(self, regression=task == "regression") if hasattr(self, "regression") else self
+        changed: dict[str, Any] = {"regression": task == "regression"} if hasattr(self, "regression") else {}
+        return dataclasses.replace(self, **changed)
 
     def raw_files(self) -> Mapping[str, str]:
         """Return the files that :meth:`parse` reads: ``files``, unless the parameters decide."""

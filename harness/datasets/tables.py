@@ -4,11 +4,9 @@ Whether the first row of a CSV file holds names is told by its cells, each of wh
 ``NA``) or text:
 
 * without text it is a point;
-* text without numbers are names, and so is a row in which a cell is ``label``, ``target`` or ``class``;
-* text above text, as of categories or labels, beside numbers is a point.
-
-Not guessed at, but refused with a sentence that asks for ``header``, are text above numbers beside numbers (``1.O,2,0``: a
-slip, or names?) and numbers that count the columns (``0,1,2``: names, or a point?).
+* a ``label``, ``target`` or ``class`` among its cells, or text and no number, makes it names;
+* numbers that count the columns (``0,1,2``: names, or a point?) are refused with a sentence that asks for ``header``;
+* every other one is a point.
 """
 
 from __future__ import annotations
@@ -146,15 +144,11 @@ def read_csv(path: Path, options: Options) -> Table:
     if separator == " ":
         content = re.sub(rb"(?m)^ +| +(?=\r?$)", b"", re.sub(rb"[ \t]+", b" ", content))
     start = io.StringIO(content[: 1 << 20].decode(errors="ignore"), newline=None)
-    rows = [
-        [cell.strip() for cell in row] for row in csv.reader(start, delimiter=separator, skipinitialspace=True) if row
-    ]
-    if not rows:
+    row = next(filter(None, csv.reader(start, delimiter=separator, skipinitialspace=True)), None)
+    if row is None:
         raise DataError(f"'{path}' has 0 rows of data, only blank lines. Fetch or write it again.")
-    cells, below = rows[0], (rows[1:] or [[""] * len(rows[0])])[0]
-    named = options.header == "yes"
-    if options.header == "auto" and len(below) == len(cells):  # else pyarrow refuses it
-        named = _holds_names(cells, below, options, path)
+    cells = [cell.strip() for cell in row]
+    named = options.header == "yes" or (options.header == "auto" and _holds_names(cells, options, path))
     table = pyarrow.csv.read_csv(
         io.BytesIO(content),
         read_options=pyarrow.csv.ReadOptions(
@@ -170,28 +164,21 @@ def read_csv(path: Path, options: Options) -> Table:
     return from_frame(table.to_pandas(), path, options.label_column, named=named)
 
 
-def _holds_names(cells: list[str], below: list[str], options: Options, path: Path) -> bool:
+def _holds_names(cells: list[str], options: Options, path: Path) -> bool:
     """Return whether the first row holds names, by the rules at the top of this file.
 
     Raises
     ------
     DataError : it may be names or a point.
     """
-    text = [cell for cell in cells if _is_text(cell)]
-    numbers = [cell for cell in cells if not _is_text(cell) and cell.lower() not in MISSING]
-    count = range(int(cells[0]), int(cells[0]) + len(cells)) if cells[0] in ("0", "1") and len(cells) > 1 else ()
-    above = [cell for cell, other in zip(cells, below, strict=True) if _is_text(cell) and not _is_text(other)]
-    known = {cell.lower() for cell in text} & {"label", "target", "class"} or options.label_column in text
-    doubt = ""
-    if cells == list(map(str, count)):
-        doubt = "its numbers count the columns"
-    elif not known and numbers and above:
-        doubt = f"'{numbers[0]}' is a number, and '{above[0]}', above a number, is text"
-    if doubt:
+    if len(cells) > 1 and cells in ([str(first + place) for place in range(len(cells))] for first in (0, 1)):
         raise DataError(
-            f"'{path}': the first row, {plain_line(','.join(cells), 60)}, may be names or a point: {plain_line(doubt, 200)}. "
+            f"'{path}': the first row, {plain_line(','.join(cells), 60)}, may be names or a point: its numbers count the columns. "
             "Say which with [header=yes] or [header=no]."
         )
+    text = [cell for cell in cells if _is_text(cell)]
+    numbers = [cell for cell in cells if not _is_text(cell) and cell.lower() not in MISSING]
+    known = {cell.lower() for cell in text} & {"label", "target", "class"} or options.label_column in text
     return bool(known or (text and not numbers))
 
 
@@ -233,7 +220,7 @@ def from_frame(frame: pd.DataFrame, path: Path, label: str | None, *, named: boo
             raise DataError(
                 f"'{path}': column '{shown[target]}' is not numeric: row {strange + 1} holds "
                 f"'{plain_line(str(column.iloc[strange]), 40)}'. Encode it as numbers first (pandas.get_dummies makes a column for "
-                "each value); if it is the label, say so with label_column."
+                "each value); if it is the label, say so with label_column, and if row 1 holds names, with header=yes."
             )
     names_of = tuple(shown) if named else None
     return checked(Table(x, _labels(frame.iloc[:, position], path), names=names_of), path, shown)

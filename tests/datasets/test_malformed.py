@@ -97,7 +97,7 @@ MALFORMED = [  # name, content, what the sentence has to say
     ("a.csv", "age,colour,label\n1,2,0\n3,red,1\n", ["'colour' is not numeric: row 2 holds 'red'", "pandas.get_dummies"]),
     ("a.csv", "day,label\n2020-01-01,0\n2020-01-02,1\n", ["'day' is not numeric: row 1 holds '2020-01-01"]),
     ("a.csv", "1,red,0\n3,blue,1\n", ["'#2' is not numeric: row 1 holds 'red'"]),
-    ("a.csv", "1.O,2,0\n3,4,1\n5,6,0\n", ["first row, 1.O,2,0, may be names or a point", "[header=yes] or [header=no]"]),
+    ("a.csv", "1.O,2,0\n3,4,1\n5,6,0\n",  ["'#1' is not numeric: row 1 holds '1.O'", "header=yes"]),
     ("a.csv", "0,1,2\n3,4,1\n5,6,0\n", ["its numbers count the columns", "[header=yes] or [header=no]"]),
     ("a.csv", "a,Label,y\n1,0,1\n3,1,1\n", ["columns 'Label' and 'y'", "[label_column=Label]"]),
     ("a.csv", "label,a,label\n0,1,1\n1,3,0\n", ["columns 'label' and 'label'", "[label_column=0]"]),
