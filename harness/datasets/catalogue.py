@@ -118,7 +118,7 @@ class RawSource(DataSource):
 
 @dataclass(frozen=True)
 class Published(RawSource):
-    """A set that was published with a file for training and one for testing, which are read alike."""
+    """A set in files that are read alike: as published, one for training and one for testing."""
 
     scale: ClassVar[Scale] = "none"
 
@@ -134,16 +134,11 @@ class Published(RawSource):
 
 
 @dataclass(frozen=True)
-class Divided(RawSource):
+class Divided(Published):
     """A set in one file, which is divided here, each class in the same proportion."""
 
-    scale: ClassVar[Scale] = "none"
     test_fraction: float = parameter(1 / 3, "share of each class that is held out for testing", ge=0, lt=1)
     split_seed: int = parameter(0, "seed of the split", ge=0)
-
-    @abstractmethod
-    def read(self, path: Path) -> tuple[Points, Vector]:
-        """Return the (n, d) points and (n,) labels of the file."""
 
     def parse(self, *paths: Path) -> Dataset:
         """Return the training and the test part, scaled by the training part."""
