@@ -133,12 +133,8 @@ def opened(path: Path, weight: int = 1) -> BinaryIO:
 
 
 @contextmanager
-def in_a_sentence(path: str | Path, kind: str = "") -> Iterator[None]:
+def in_a_sentence(path: str | Path) -> Iterator[None]:
     """Turn whatever a file makes the libraries raise into a sentence on it.
-
-    Parameters
-    ----------
-    kind : the format as which it is read, for the message
 
     Raises
     ------
@@ -154,8 +150,7 @@ def in_a_sentence(path: str | Path, kind: str = "") -> Iterator[None]:
         raise too_large(path, "reading it takes too much memory", "or convert it to .npy") from None
     except Exception as error:
         why = plain_line(str(error), 200) or type(error).__name__
-        as_kind = f" as {kind}" if kind else ""
         raise DataError(
-            f"'{path}' cannot be read{as_kind} ({why}): it is damaged, or not as this format is read here. Fetch or write it "
+            f"'{path}' cannot be read ({why}): it is damaged, or not as this format is read here. Fetch or write it "
             "again, or convert it to .csv."
         ) from error

@@ -109,9 +109,8 @@ class FileSource(DataSource):
     def _parse(self) -> Dataset:
         from harness.datasets.labels import learn_classes
         from harness.datasets.readers import read_table
-        from harness.datasets.tables import Options
 
-        table = read_table(self.path, self.test, Options(self.label_column, self.header, self.index_base))
+        table = read_table(self)
         x, labels, test = table.x, table.labels, table.test
         classes = learn_classes(labels, self.positive, self.path) if self.task == "classification" else None
         to_targets = classes.signs if classes else _numbers

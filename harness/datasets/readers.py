@@ -23,9 +23,10 @@ from harness.datasets.bounds import AS_TEXT, bound, given_limit, refuse_beyond, 
 from harness.datasets.compression import compression_of, existing_file, format_suffix, in_a_sentence, opened, streamed
 from harness.datasets.dataset import is_csr
 from harness.datasets.labels import from_text
-from harness.datasets.tables import DENSE_FROM, IndexBase, Options, Table, checked, from_frame, read_csv
+from harness.datasets.tables import DENSE_FROM, IndexBase, Table, checked, from_frame, read_csv
 from harness.errors import DataError
 from harness.kernels.points import FLOATS, as_points
+from harness.parameters import changed
 from harness.plain import plain_line
 
 if TYPE_CHECKING:
@@ -56,41 +57,40 @@ _WIDE = 1 << 30  # bytes of such arrays that nobody has to mean
 _WIDER = 100  # times the bytes of the values, which nobody has to mean either
 
 
-def read_table(path: str, test: str | None = None, options: Options | None = None) -> Table:
-    """Return a file's points and its labels as they stand there.
+def read_table(source: Any) -> Table:
+    """Return the points of a user's file and its labels as they stand there.
 
-    Parameters
-    ----------
-    test : a second file with the test points, of the same features; the first one's own test part is then left out
-    options : None: all as they come
+    With a test file, whose features have to be the same, the first one's own test part is left out.
+
+    source : a `FileSource`, which says how they are read
 
     Raises
     ------
     DataError : a file is missing, empty, damaged, of no known format, or holds anything but finite numbers; the two do
         not have the same features.
     """
-    options = options or Options()
-    paths = [path, test] if test else [path]
+    paths = [source.path, source.test] if source.test else [source.path]
     kinds: list[str] = []
     tables: list[Table] = []
     for each in paths:
         with in_a_sentence(each):
             file = existing_file(each)
             kinds.append(format_of(file))
-        for name, fitting in _OPTIONS.items():
-            if kinds[-1] not in fitting and getattr(options, name) != getattr(Options, name):
-                raise DataError(f"'{each}' is {kinds[-1]}, which has no choice of {name}; leave that parameter out.")
-        with in_a_sentence(each, kinds[-1]):
-            tables.append(_read(file, kinds[-1], options))
+            idle = [name for name in changed(source) if kinds[-1] not in _OPTIONS.get(name, kinds)]
+            if idle:
+                raise DataError(f"'{each}' is {kinds[-1]}, which has no choice of {idle[0]}; leave that parameter out.")
+            tables.append(_read(file, kinds[-1], source))
     if "libsvm" in kinds:
-        tables = _settled(tables, kinds, paths, options.index_base)
-    return tables[0] if test is None else replace(tables[0], test=_alike(tables[0], tables[1], path, test))
+        tables = _settled(tables, kinds, paths, source.index_base)
+    if source.test:
+        return replace(tables[0], test=_alike(tables[0], tables[1], source.path, source.test))
+    return tables[0]
 
 
-def _read(path: Path, kind: str, options: Options) -> Table:
+def _read(path: Path, kind: str, source: Any) -> Table:
     """Return one file's content; that of LIBSVM text with the indices as they stand there, not yet checked."""
     if kind == "csv":
-        return read_csv(path, options)
+        return read_csv(path, source)
     if kind == "npy":
         array = array_of(path)
         x = array[:, :-1]
@@ -103,7 +103,7 @@ def _read(path: Path, kind: str, options: Options) -> Table:
             return Table(*read_libsvm(file))
         if kind == "npz":
             return _read_npz(file, path)
-        return from_frame(_parquet(file, path) if kind == "parquet" else _arff(file), path, options.label_column)
+        return from_frame(_parquet(file, path) if kind == "parquet" else _arff(file), path, source.label_column)
 
 
 def _alike(train: Table, test: Table, path: str, test_path: str) -> tuple[Points, Array]:

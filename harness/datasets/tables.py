@@ -46,21 +46,6 @@ IndexBase = Literal["auto", "0", "1"]
 
 
 @dataclass(frozen=True)
-class Options:
-    """What a user says of a file that the file does not say itself.
-
-    ``label_column`` : tables: the label's column by name or position; None: the column named label, target, class or y,
-        else the last one
-    ``header`` : CSV: whether the first row holds names; ``auto``: see the top of this file
-    ``index_base`` : LIBSVM text: the index of the first feature; ``auto``: 0 if it occurs in either file, else 1
-    """
-
-    label_column: str | None = None
-    header: Literal["auto", "yes", "no"] = "auto"
-    index_base: IndexBase = "auto"
-
-
-@dataclass(frozen=True)
 class Table:
     """The content of one file.
 
@@ -126,8 +111,10 @@ def checked(table: Table, path: Path, columns: Sequence[str] = ()) -> Table:
 # -- CSV ---------------------------------------------------------------------------------------------------
 
 
-def read_csv(path: Path, options: Options) -> Table:
+def read_csv(path: Path, source: Any) -> Table:
     """Return the points and labels of a table, its columns separated by commas, semicolons, tabs or blanks.
+
+    source : a `FileSource`, which says what the file does not say itself
 
     Raises
     ------
@@ -148,7 +135,7 @@ def read_csv(path: Path, options: Options) -> Table:
     if row is None:
         raise DataError(f"'{path}' has 0 rows of data, only blank lines. Fetch or write it again.")
     cells = [cell.strip() for cell in row]
-    named = options.header == "yes" or (options.header == "auto" and _holds_names(cells, options, path))
+    named = source.header == "yes" or (source.header == "auto" and _holds_names(cells, source, path))
     table = pyarrow.csv.read_csv(
         io.BytesIO(content),
         read_options=pyarrow.csv.ReadOptions(
@@ -161,10 +148,10 @@ def read_csv(path: Path, options: Options) -> Table:
             null_values=[*pyarrow.csv.ConvertOptions().null_values, "?"], strings_can_be_null=True
         ),
     )
-    return from_frame(table.to_pandas(), path, options.label_column, named=named)
+    return from_frame(table.to_pandas(), path, source.label_column, named=named)
 
 
-def _holds_names(cells: list[str], options: Options, path: Path) -> bool:
+def _holds_names(cells: list[str], source: Any, path: Path) -> bool:
     """Return whether the first row holds names, by the rules at the top of this file.
 
     Raises
@@ -178,7 +165,7 @@ def _holds_names(cells: list[str], options: Options, path: Path) -> bool:
         )
     text = [cell for cell in cells if _is_text(cell)]
     numbers = [cell for cell in cells if not _is_text(cell) and cell.lower() not in MISSING]
-    known = {cell.lower() for cell in text} & {"label", "target", "class"} or options.label_column in text
+    known = {cell.lower() for cell in text} & {"label", "target", "class"} or source.label_column in text
     return bool(known or (text and not numbers))
 
 
