@@ -27,23 +27,13 @@ def with_bad_value(value):
     return x
 
 
-@pytest.mark.parametrize(
-    "dataset",
-    [
-        GOOD,
-        changed(x_train=X.astype(np.float32)),
-        changed(x_train=scipy.sparse.csr_array(X)),
-        changed(x_train=scipy.sparse.csr_matrix(X)),
-        changed(x_train=scipy.sparse.csr_array((np.ones(4), [1, 0, 0, 1], [0, 2, 4, 4, 4]), shape=(4, 2))),
-        changed(x_train=X[:2], y_train=Y[:2], x_test=X, y_test=np.ones(4)),
-        changed(task="regression", y_train=np.array([0.5, 0.5, 0.5, 0.5])),
-        changed(x_train=np.ones((4, 1)), x_test=np.ones((0, 1))),
-    ],
-)
-def test_sound_data_pass(dataset):
-    before = np.array(dataset.y_train)
-    assert validate(dataset) is None  # anything unsound raises
-    np.testing.assert_array_equal(dataset.y_train, before)
+def test_sound_data_pass():
+    canonical = scipy.sparse.csr_array((np.ones(4), [1, 0, 0, 1], [0, 2, 4, 4, 4]), shape=(4, 2))
+    for x in (X, X.astype(np.float32), scipy.sparse.csr_array(X), scipy.sparse.csr_matrix(X), canonical):
+        validate(changed(x_train=x))
+    validate(changed(x_train=X[:2], y_train=Y[:2], x_test=X, y_test=np.ones(4)))
+    validate(changed(task="regression", y_train=np.array([0.5, 0.5, 0.5, 0.5])))
+    validate(changed(x_train=np.ones((4, 1)), x_test=np.ones((0, 1))))
 
 
 @pytest.mark.parametrize(
