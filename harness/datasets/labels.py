@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from harness.arrays import Array, Vector
 
 _LISTED = 12  # classes named in a message
-_WHOLE = 1e15  # numbers below are written with all their digits
 MISSING = ("", "?", "nan", "na", "n/a", "null", "none")
 """What stands for a value that is not there, in any case; pyarrow knows some more."""
 
@@ -63,9 +62,7 @@ def refuse_missing(gone: Array, labels: Array, path: Any) -> None:
 
 def class_name(value: Any) -> str:
     """Return a label as a user would type it: 2.0 is '2'."""
-    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(float(value)) < _WHOLE:
-        return str(int(value))
-    return plain_line(str(value), 40)
+    return f"{value:.15g}" if isinstance(value, float) else plain_line(str(value), 40)
 
 
 @dataclass(frozen=True)
