@@ -15,6 +15,7 @@ from tests.registry.good_plugin import GOOD, labels
         ("alpha", ["alpha"]),
         ("alpha/alpha-two", ["alpha-two"]),
         ("alpha*", ["alpha", "alpha-two"]),
+        ("alpha/*", ["alpha", "alpha-two"]),
         ("*-two", ["alpha-two", "beta-two"]),
         ("????", ["beta"]),
         ("alpha,alpha", ["alpha"]),
@@ -28,6 +29,10 @@ from tests.registry.good_plugin import GOOD, labels
 )  # fmt: skip
 def test_a_selection_means_these_solvers(plugin, text: str, expected: list[str]) -> None:
     assert labels(plugin(GOOD, GOOD).select_solvers(text)) == expected
+
+
+def test_a_plugin_without_a_solver_of_its_name_means_all_it_has(plugin) -> None:
+    assert labels(plugin(GOOD.replace('"{plugin}"', '"one"')).select_solvers("alpha")) == ["one", "alpha-two"]
 
 
 def test_problem_parameters_stand_beside_the_solvers(plugin) -> None:
