@@ -20,96 +20,85 @@ from harness.plain import plain_line
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")  # what a selection string can name
 
 
+def _require(kept: bool, sentence: str) -> None:
+    if not kept:
+        raise PluginError(sentence)
+
+
 def check_hooks(manager: pluggy.PluginManager, module: ModuleType) -> None:
     """Refuse a module without hooks, with a hook that is not marked, or one that nobody calls."""
     known = [attribute for attribute in vars(hookspecs) if attribute.startswith("harness_")]
     hooks = ", ".join(known)
-    for attribute in vars(module):
+    for attribute, value in vars(module).items():
         marked = manager.parse_hookimpl_opts(module, attribute) is not None
-        if not marked and not (attribute.startswith("harness_") and callable(getattr(module, attribute))):
-            continue
-        if attribute not in known:
-            raise PluginError(
-                f"it has an unknown hook '{attribute}'{did_you_mean(attribute, known)}; the hooks are: {hooks}."
-            )
-        if not marked:
-            raise PluginError(f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it.")
-    if not any(hasattr(module, hook) for hook in known):
-        raise PluginError(
-            f"it defines no hooks; expected at least one of {hooks}: write one and put @harness.hookimpl above it."
-        )
+        if marked or (attribute.startswith("harness_") and callable(value)):
+            near = did_you_mean(attribute, known)
+            _require(attribute in known, f"it has an unknown hook '{attribute}'{near}; the hooks are: {hooks}.")
+            _require(marked, f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it.")
+    _require(
+        any(hasattr(module, hook) for hook in known),
+        f"it defines no hooks; expected at least one of {hooks}: write one and put @harness.hookimpl above it.",
+    )
 
 
-def check_solver(cls: Any) -> None:
-    """Refuse what cannot be configured or driven, before anybody selects it."""
+def check_class(kind: str, hook: str, cls: Any) -> None:
+    """Refuse a class of a kind (``solver``, ``data set``, ``kernel``, ``formulation``) that cannot be named, configured or driven."""
+    from harness.datasets.dataset import DataSource
+    from harness.kernels.functions import Kernel
     from harness.problems.problem import Problem
     from harness.solver import Solver
 
-    if not (isinstance(cls, type) and issubclass(cls, Solver)):
-        raise PluginError(
-            f"harness_solvers returned {cls!r}; it must return subclasses of harness.Solver (classes, not instances)."
-        )
-    if not isinstance(getattr(cls, "name", None), str) or not getattr(cls, "solves", ()):
-        raise PluginError(
-            f"solver class {cls.__name__} needs the class attributes 'name' (text) and 'solves' (formulations)."
-        )
-    solves = cls.solves if isinstance(cls.solves, (tuple, list, set, frozenset)) else [cls.solves]
-    wrong = [formulation for formulation in solves if not _is_subclass(formulation, Problem)]
-    if wrong or not isinstance(cls.solves, (tuple, list)):
-        raise PluginError(
-            f"solver class {cls.__name__} has solves={cls.solves!r}; it must be a tuple of formulations, "
-            "the preferred one first: solves = (harness.CSVC,)."
-        )
-    check_class(cls, "solver")
-
-
-def check_formulation(cls: Any) -> None:
-    """Refuse what states no problem, before anybody selects it."""
-    from harness.problems.problem import Problem
-
-    if not _is_subclass(cls, Problem):
-        raise PluginError(
-            f"harness_formulations returned {cls!r}; it must return subclasses of harness.Problem (classes, not instances)."
-        )
-    check_class(cls, "formulation", fields=False)
-    declared = getattr(cls, "parameter_class", None)
-    if not isinstance(declared, type) or not getattr(getattr(declared, "__dataclass_params__", None), "frozen", False):
-        raise PluginError(
-            f"formulation class {cls.__name__} has parameter_class={declared!r}; it must be a frozen dataclass of its "
-            "parameters: put @dataclass(frozen=True) above it."
-        )
-    bare = [known.name for known in cls.known_parameters() if known.default is dataclasses.MISSING]
-    if bare:
-        raise PluginError(
-            f"formulation class {cls.__name__} has the parameter {bare[0]!r} without a default; give it one, so that the "
-            "formulation can be chosen by its name alone."
-        )
-    if cls.task not in ("classification", "regression"):
-        raise PluginError(
-            f"formulation class {cls.__name__} has task={cls.task!r}; it must be 'classification' or 'regression'."
-        )
-
-
-def check_class(cls: type, kind: str, *, fields: bool = True) -> None:
-    """Refuse a registered class without a usable name, methods or, where its parameters are its own, ``fields``."""
-    check_name(f"{kind} class {cls.__name__}", getattr(cls, "name", None))
+    base = {"solver": Solver, "data set": DataSource, "kernel": Kernel, "formulation": Problem}[kind]
+    _require(
+        _is_subclass(cls, base),
+        f"{hook} returned {cls!r}; it must return subclasses of harness.{base.__name__} (classes, not instances).",
+    )
+    what = f"{kind} class {cls.__name__}"
+    check_name(what, getattr(cls, "name", None))
     missing = sorted(getattr(cls, "__abstractmethods__", ()))
-    if missing:
-        raise PluginError(f"{kind} class {cls.__name__} has no method {missing[0]!r}; it must have one.")
-    if not fields:
+    _require(not missing, f"{what} has no method {', '.join(missing)}; it must have one.")
+    if kind == "solver":
+        solves = getattr(cls, "solves", ())
+        _require(
+            isinstance(solves, (tuple, list)) and bool(solves) and all(_is_subclass(each, Problem) for each in solves),
+            f"{what} has solves={solves!r}; it must be a tuple of formulations, the preferred one first: "
+            "solves = (harness.CSVC,).",
+        )
+    if kind == "formulation":
+        _check_formulation(what, cls)
         return
     own = [field for field, text in vars(cls).get("__annotations__", {}).items() if "ClassVar" not in str(text)]
-    if own and "__dataclass_fields__" not in vars(cls):
-        raise PluginError(
-            f"{kind} class {cls.__name__} declares {own[0]!r} but is no dataclass; put @dataclass(frozen=True) above it."
-        )
+    _require(
+        not own or "__dataclass_fields__" in vars(cls),
+        f"{what} declares {', '.join(own)} but is no dataclass; put @dataclass(frozen=True) above it.",
+    )
     parameters.parameters_of(cls)
+
+
+def _check_formulation(what: str, cls: Any) -> None:
+    declared = getattr(cls, "parameter_class", None)
+    _require(
+        getattr(getattr(declared, "__dataclass_params__", None), "frozen", False),
+        f"{what} has parameter_class={declared!r}; it must be a frozen dataclass of its parameters: put "
+        "@dataclass(frozen=True) above it.",
+    )
+    bare = [known.name for known in cls.known_parameters() if known.default is dataclasses.MISSING]
+    _require(
+        not bare,
+        f"{what} has parameters without a default: {', '.join(bare)}; give them one, so that it can be chosen by its name.",
+    )
+    _require(
+        cls.task in ("classification", "regression"),
+        f"{what} has task={cls.task!r}; it must be 'classification' or 'regression'.",
+    )
 
 
 def check_name(what: str, name: Any) -> None:
     """Refuse a name that no selection or option can say."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise PluginError(f"{what} has the name {name!r}; it must be text of letters, digits and - _ . + only.")
+    _require(
+        isinstance(name, str) and _NAME.fullmatch(name) is not None,
+        f"{what} has the name {name!r}; it must be text of letters, digits and - _ . + only.",
+    )
 
 
 def _is_subclass(candidate: Any, base: type) -> bool:
@@ -126,39 +115,30 @@ def plugin_file(given: str | Path) -> Path:
     ------
     UsageError : it is neither.
     """
-    expected = "--plugin-path takes a .py file or a package folder"
+    what = "does not exist"
     try:
         path = Path(given).resolve()
-        path.stat()
-    except FileNotFoundError:
-        pass
+        file = path / "__init__.py" if path.is_dir() else path
+        if file.is_file() and file.suffix == ".py":
+            return file
+        if path.exists():
+            what = "is a folder without __init__.py" if path.is_dir() else "is no Python file"
     except (OSError, ValueError) as error:  # too long for a name, a null byte
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"plugin path {plain_line(str(given), 200)} cannot be read: {reason}; {expected}.") from None
-    if path.is_dir():
-        if not (path / "__init__.py").is_file():
-            raise UsageError(
-                f"plugin path {given} is a folder without __init__.py; {expected}. Name the plugin's file in it, "
-                "or add an __init__.py."
-            )
-        return path / "__init__.py"
-    if not path.is_file():
-        raise UsageError(f"plugin path {given} {'is no file' if path.exists() else 'does not exist'}; {expected}.")
-    if path.suffix != ".py":
-        raise UsageError(f"plugin path {given} is no Python file; {expected}.")
-    return path
+        what = f"cannot be read ({getattr(error, 'strerror', None) or error})"
+    name = plain_line(str(given), 200)
+    raise UsageError(f"plugin path {name} {what}; --plugin-path takes a .py file or a package folder.")
 
 
 def module_from(path: Path) -> ModuleType:
     """Import a plugin from a file, or from a package's ``__init__.py``, under its own name."""
     package = path.name == "__init__.py"
     name = path.parent.name if package else path.stem
-    if name in sys.stdlib_module_names or (name in sys.modules and name not in _from_path):
-        raise PluginError(f"{path} has the name of the Python module '{name}'; rename it.")
+    taken = name in sys.stdlib_module_names or (name in sys.modules and name not in _from_path)
+    _require(not taken, f"{path} has the name of the Python module '{name}'; rename it.")
     folders = [str(path.parent)] if package else None
     spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=folders)
     if spec is None or spec.loader is None:
-        raise PluginError(f"{path} is no Python file; --plugin-path takes a .py file or a package folder.")
+        raise ImportError(f"{path} is no Python file")
     for stale in [known for known in sys.modules if known == name or known.startswith(f"{name}.")]:
         del sys.modules[stale]
     module = importlib.util.module_from_spec(spec)

@@ -104,16 +104,6 @@ def thread_cpu_seconds(pid: int) -> float:
         return 0.0
 
 
-def started(pid: int) -> int | None:
-    """Return when a process started, in clock ticks since the machine's start; None if it has ended."""
-    try:
-        # the name of the program, in parentheses, may hold anything
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return None if fields[0] in "ZX" else int(fields[19])
-    except (OSError, ValueError, IndexError):
-        return None
-
-
 @functools.cache
 def git_commit() -> str | None:
     """Return the commit of the harness's own checkout, with ``+`` if it has changes; None outside one."""

@@ -59,21 +59,17 @@ class Parameter:
     @property
     def range(self) -> str:
         """The range in interval notation, e.g. ``(0, 1)``; empty if unbounded."""
-        return interval(self.bounds)
+        if not self.bounds:
+            return ""
+        bounds = self.bounds
+        left = f"({bounds['gt']:g}" if "gt" in bounds else f"[{bounds['ge']:g}" if "ge" in bounds else "(-inf"
+        right = f"{bounds['lt']:g})" if "lt" in bounds else f"{bounds['le']:g}]" if "le" in bounds else "inf)"
+        return f"{left}, {right}"
 
     @property
     def type_name(self) -> str:
         """The annotation in words: ``int``, ``float or None``, ``'random' or 'active'``."""
         return type_name(self.type)
-
-
-def interval(bounds: Mapping[str, float]) -> str:
-    """Return ``(0, 1]`` for bounds by gt, ge, lt and le; empty without any."""
-    if not bounds:
-        return ""
-    left = f"({bounds['gt']:g}" if "gt" in bounds else f"[{bounds['ge']:g}" if "ge" in bounds else "(-inf"
-    right = f"{bounds['lt']:g})" if "lt" in bounds else f"{bounds['le']:g}]" if "le" in bounds else "inf)"
-    return f"{left}, {right}"
 
 
 def type_name(annotation: Any) -> str:
@@ -192,11 +188,12 @@ def label_of(instance: Any) -> str:
     return f"{instance.name}[{','.join(parts)}]" if parts else str(instance.name)
 
 
-def check_known(kind: str, name: str, known: Iterable[str]) -> None:
+def check_known(kind: str, name: str, known: Iterable[str], end: str = ".") -> None:
     """Raise UsageError, with the nearest known names and all of them, if ``name`` is not among ``known``."""
     names = list(known)
     if name not in names:
-        raise UsageError(f"there is no {kind} called '{name}'{did_you_mean(name, names)}; known: {', '.join(names)}.")
+        near = did_you_mean(name, names)
+        raise UsageError(f"there is no {kind} called '{name}'{near}; known: {', '.join(names)}{end}")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter, process_time  # by name: what is patched later is not this clock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from harness.arrays import Block, Vector
     from harness.problems.dual import DualForm
     from harness.problems.problem import Problem
+
+T = TypeVar("T")
 
 _OF_DISTANCES = 0.5  # of the cache: what distances may take; the rest is for kernel rows
 _OF_ROWS = 0.5  # of that: rows that problems with the same kernel share; the other half is the solver's own
@@ -169,9 +171,7 @@ class SolutionPath:
         self.targets = targets[self.order]
         self._followed = {cell.before for cell in self.cells}
         self._found: dict[int, tuple[Vector, DualForm | None]] = {}
-        self._engine: tuple[Any, Any] = (None, None)
-        self._oracle: tuple[Any, Any] = (None, None)
-        self._problem: tuple[int, Any] = (-1, None)
+        self._latest: dict[str, tuple[Any, Any]] = {}  # engine, oracle, problem -> what it is for, and itself
 
     @property
     def n(self) -> int:
@@ -217,24 +217,31 @@ class SolutionPath:
         """Return the oracle of a cell's kernel over all points of the path, which every fold of it is a part of."""
         return KernelOracle(self.kernel(**self._values(cell, of_kernel=True)), None, engine=self._engine_of(cell))
 
+    def _kept(self, kind: str, key: Any, make: Callable[[], T]) -> T:
+        """Return the latest of a kind if it is for ``key``, else a new one; the old one's memory is free before."""
+        if kind not in self._latest or self._latest[kind][0] != key:
+            self._latest.pop(kind, None)
+            self._latest[kind] = key, make()
+        found: T = self._latest[kind][1]
+        return found
+
     def _engine_of(self, cell: Cell) -> Engine:
         values = self._values(cell, of_kernel=True)
-        key = tuple(values.items())
-        if self._engine[0] != key:
-            kernel = self.kernel(**values)
-            self._engine = key, Engine(kernel, self.points, threads=self.threads, distances=self.distances)
-        found: Engine = self._engine[1]
-        return found
+
+        def made() -> Engine:
+            return Engine(self.kernel(**values), self.points, threads=self.threads, distances=self.distances)
+
+        return self._kept("engine", values, made)
 
     def problem(self, cell: Cell) -> Problem:
         """Return a cell's problem; its kernel shares what the last cell's had in common with it."""
-        if self._problem[0] != cell.index:
+
+        def stated() -> Problem:
             members = self.members(cell)
             values = self._values(cell, of_kernel=False)
-            stated = self.formulation.build(self._kernel(cell, members), self.targets[members], values)
-            self._problem = cell.index, stated
-        found: Problem = self._problem[1]
-        return found
+            return self.formulation.build(self._kernel(cell, members), self.targets[members], values)
+
+        return self._kept("problem", cell.index, stated)
 
     def _kernel(self, cell: Cell, members: Block) -> KernelOracle:
         values = self._values(cell, of_kernel=True)
@@ -242,17 +249,15 @@ class SolutionPath:
             points = self.points if cell.fold is None else self.rows(members, members)
             kernel = self.kernel(**values)
             return KernelOracle(kernel, points, counter=self.counter, cache_mb=self.cache_mb, threads=self.threads)
-        key = (cell.fold, *values.items())
-        if self._oracle[0] != key:
-            self._oracle = None, None  # its rows, before there are others
+
+        def sharing() -> KernelOracle:
             engine = self._engine_of(cell)
             part = engine if cell.fold is None else engine.subset(members)
             cache_mb = self.cache_mb - self.distances.bytes / 2**20
             held = HeldRows(_OF_ROWS * cache_mb * 2**20)
-            kept = KernelOracle(engine.kernel, None, engine=part, counter=self.counter, cache_mb=cache_mb, held=held)
-            self._oracle = key, kept
-        found: KernelOracle = self._oracle[1]
-        return found
+            return KernelOracle(engine.kernel, None, engine=part, counter=self.counter, cache_mb=cache_mb, held=held)
+
+        return self._kept("oracle", (cell.fold, values), sharing)
 
     def rows(self, index: Block, members: Block) -> Any:
         """Return the points ``index`` as new ones to a problem over ``members``: of given kernel values, those with them."""

@@ -59,9 +59,6 @@ class _Room:
     cut: bool = False
 
     def text(self, value: Any, length: int = TEXT_CHARACTERS) -> str:
-        if type(value) is str and len(value) <= length and value.isprintable():
-            self.characters -= len(value)
-            return value
         given = shown(value)
         self.cut |= len(given) > length
         text = clipped(given, length)

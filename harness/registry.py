@@ -8,6 +8,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import importlib
+import itertools
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
     from harness.solver import Solver
 
 T = TypeVar("T")
+
+_CLASSES = {
+    "solver": "harness_solvers",
+    "data set": "harness_datasets",
+    "kernel": "harness_kernels",
+    "formulation": "harness_formulations",
+}
+_FUNCTIONS = {"metric": "harness_metrics", "report format": "harness_report_formats"}
 
 
 class Registry:
@@ -60,24 +69,15 @@ class Registry:
                 )
             with code_of(name):
                 module = importer()
-                self.register(name, module)
+                admission.check_hooks(self.manager, module)
+                self.manager.register(module, name=name)
+                self._admit(name, {kind: _added(kind, module) for kind in (*_CLASSES, *_FUNCTIONS)})
         except Exception as error:  # a plugin may raise anything at import
             if name not in self.plugins and self.manager.has_plugin(name):
                 self.manager.unregister(name=name)
             self.broken[name] = Broken(name, last_line(error))
             return
         self.plugins[name] = Plugin(name, module, distribution, version)
-
-    def register(self, name: str, module: ModuleType) -> None:
-        """Take what a module adds, all or nothing.
-
-        Raises
-        ------
-        PluginError : it is no plugin, or what it adds cannot be taken; whatever its hooks raise.
-        """
-        admission.check_hooks(self.manager, module)
-        self.manager.register(module, name=name)
-        self._admit(name, self._collect(module))
 
     def load_all(
         self, entries: Iterable[EntryPoint], paths: Iterable[str | Path] = (), only: Collection[str] | None = None
@@ -95,65 +95,25 @@ class Registry:
                 self._files.add(path)
                 self.load(plugin_name, functools.partial(admission.module_from, path))
 
-    def _collect(self, module: ModuleType) -> dict[str, Any]:
-        def call(hook: str) -> Any:
-            function = getattr(module, hook, None)
-            return function() if function is not None else ()
-
-        def classes(hook: str) -> list[Any]:
-            given = call(hook)
-            if not isinstance(given, Iterable) or isinstance(given, (str, type)):
-                raise PluginError(f"{hook} returned {given!r}; it must return a list of classes: return [MyOwn].")
-            return list(given)
-
-        added: dict[str, Any] = {
-            "solver": classes("harness_solvers"),
-            "data set": classes("harness_datasets"),
-            "kernel": classes("harness_kernels"),
-            "formulation": classes("harness_formulations"),
-            "metric": dict(call("harness_metrics") or {}),
-            "report format": dict(call("harness_report_formats") or {}),
-        }
-        for cls in added["solver"]:
-            admission.check_solver(cls)
-        for kind, hook in (("data set", "harness_datasets"), ("kernel", "harness_kernels")):
-            for cls in added[kind]:
-                if not isinstance(cls, type):
-                    raise PluginError(f"{hook} returned {cls!r}; it must return classes, not instances.")
-                admission.check_class(cls, kind)
-        for cls in added["formulation"]:
-            admission.check_formulation(cls)
-        for kind in ("metric", "report format"):
-            for name in added[kind]:
-                admission.check_name(kind, name)
-        return added
-
-    def _admit(self, name: str, added: Mapping[str, Any]) -> None:
+    def _admit(self, plugin: str, added: Mapping[str, list[tuple[str, Any]]]) -> None:
         """Check that no name is taken, then add everything: a plugin is taken whole or not at all."""
-        named = {
-            kind: list(given) if isinstance(given, dict) else [cls.name for cls in given]
-            for kind, given in added.items()
-        }
-        for kind, names in named.items():
-            for taken in names:
-                owner = self._owner.get((kind, taken))
-                if owner is not None or names.count(taken) > 1:
+        for kind, named in added.items():
+            names = [name for name, _ in named]
+            for name in names:
+                owner = self._owner.get((kind, name))
+                if owner is not None or names.count(name) > 1:
                     by = f"already registered by plugin '{owner}'" if owner else "registered twice"
-                    raise PluginError(f"{kind} '{taken}' is {by}; rename one of them.")
-        self._owner.update({(kind, taken): name for kind, names in named.items() for taken in names})
+                    raise PluginError(f"{kind} '{name}' is {by}; rename one of them.")
+        self._owner.update({(kind, name): plugin for kind, named in added.items() for name, _ in named})
         if added["solver"]:
-            self.solvers[name] = {cls.name: cls for cls in added["solver"]}
-        self.datasets.update({cls.name: cls for cls in added["data set"]})
-        self.kernels.update({cls.name: cls for cls in added["kernel"]})
-        self.formulations.update({cls.name: cls for cls in added["formulation"]})
+            self.solvers[plugin] = dict(added["solver"])
+        self.datasets.update(added["data set"])
+        self.kernels.update(added["kernel"])
+        self.formulations.update(added["formulation"])
         self.metrics.update(added["metric"])
         self.report_formats.update(added["report format"])
 
     # -- asking --------------------------------------------------------------------------------------
-
-    def solver_names(self) -> list[str]:
-        """All solver names, plugin by plugin."""
-        return [name for solvers in self.solvers.values() for name in solvers]
 
     def owner(self, kind: str, name: str) -> str:
         """Return the plugin that registered a thing of a kind (``solver``, ``data set`` ...); empty if none did."""
@@ -207,7 +167,7 @@ class Registry:
         for owner, solvers in self.solvers.items():
             if own in solvers and plugin in ("", owner):
                 return owner, solvers[own]
-        raise UsageError(self._unknown("solver", name))
+        raise UsageError(self._unknown(name))
 
     def solver(self, text: str, **values: Any) -> Solver:
         """Return the one configured solver that a selection string and further ``values`` mean.
@@ -220,27 +180,13 @@ class Registry:
         cls = self.solver_class(name)
         return cls(**parameters.validated(cls, {**given, **values}, owner=f"solver '{name}'"))
 
-    def serving(self, role: str) -> Solver:
-        """Return the first solver that declares to serve the host in ``role`` (``Solver.serves``), as it comes.
-
-        Raises
-        ------
-        UsageError : no solver does.
-        """
-        for name in self.solver_names():
-            if role in self._found(name)[1].serves:
-                return self.solver(name)
-        raise UsageError(
-            f"no installed solver serves as '{role}'; install a plugin with one whose class declares it (`serves`)."
-        )
-
-    def _unknown(self, kind: str, name: str) -> str:
-        known = [*self.solvers, *self.solver_names(), *(f"{p}/{s}" for p, own in self.solvers.items() for s in own)]
+    def _unknown(self, name: str) -> str:
+        known = [word for p, own in self.solvers.items() for s in own for word in (p, s, f"{p}/{s}")]
         reason = self.broken.get(name.partition("/")[0])
         if reason is not None:
             return f"plugin '{reason.plugin}' could not be loaded: {reason.reason}"
         return (
-            f"there is no {kind} or plugin called '{name}'{did_you_mean(name, known)}; "
+            f"there is no solver or plugin called '{name}'{did_you_mean(name, known)}; "
             f"`harness list solvers` shows what there is{self._broken_ones()}"
         )
 
@@ -258,9 +204,7 @@ class Registry:
         return self._named("formulation", name, self.formulations)
 
     def _named(self, kind: str, name: str, known: Mapping[str, T]) -> T:
-        if name not in known:
-            near, listing = did_you_mean(name, known), ", ".join(known)
-            raise UsageError(f"there is no {kind} called '{name}'{near}; known: {listing}{self._broken_ones()}")
+        parameters.check_known(kind, name, known, self._broken_ones())
         self._note_use(kind, name)
         return known[name]
 
@@ -281,18 +225,10 @@ class Registry:
     def _matches(self, name: str) -> list[tuple[str, type[Solver]]]:
         """Return (plugin, class) pairs a name or pattern means: a solver, else all solvers of a plugin."""
         everything = [(plugin, cls) for plugin, solvers in self.solvers.items() for cls in solvers.values()]
-        exact = [(plugin, cls) for plugin, cls in everything if name in (cls.name, f"{plugin}/{cls.name}")]
-        if exact:
-            return exact
-        if name in self.solvers:
-            return [(name, cls) for cls in self.solvers[name].values()]
-        if any(character in name for character in "*?"):
-            return [
-                (plugin, cls)
-                for plugin, cls in everything
-                if fnmatch.fnmatchcase(cls.name, name) or fnmatch.fnmatchcase(f"{plugin}/{cls.name}", name)
-            ]
-        return []
+        names = {(plugin, cls): (cls.name, f"{plugin}/{cls.name}") for plugin, cls in everything}
+        exact = [pair for pair in everything if name in names[pair]]
+        of_plugin = [(name, cls) for cls in self.solvers.get(name, {}).values()]
+        return exact or of_plugin or [pair for pair in everything if fnmatch.filter(names[pair], name)]
 
     def select_solvers(self, texts: str | Iterable[str]) -> list[Chosen | Broken]:
         """Return the configured solvers that selection strings mean, in order, without repetition.
@@ -304,20 +240,18 @@ class Registry:
         UsageError : an unknown name or parameter, or a value of the wrong type or range.
         """
         chosen: list[Chosen | Broken] = []
-        for item in selection.parse(texts):
+        for item in _items("solver", texts, "--plugins lasvm,fw"):
             plugin = item.name.partition("/")[0]
             matches = self._matches(item.name)
             if not matches and plugin in self.broken:
                 chosen.append(self.broken[plugin])
                 continue
             if not matches:
-                raise UsageError(self._unknown("solver", item.name))
+                raise UsageError(self._unknown(item.name))
             of_the_problem = self._of_the_problem()
             for owner, cls in matches:
                 chosen.extend(_configured(owner, cls, cell, of_the_problem) for cell in item.grid())
         unique = {(c.plugin, c.label if isinstance(c, Chosen) else f"{c.solver} {c.reason}"): c for c in chosen}
-        if not unique:
-            raise UsageError("no solver is selected; name at least one, for example --plugins lasvm,fw.")
         return list(unique.values())
 
     def select_datasets(self, texts: str | Iterable[str]) -> list[DataSource]:
@@ -325,27 +259,21 @@ class Registry:
         from harness.datasets import FileSource
 
         sources: list[DataSource] = []
-        for item in selection.parse(texts, paths=True):
-            names = [item.name] if item.name in self.datasets else []
-            if not names and any(c in item.name for c in "*?") and os.sep not in item.name:
-                names = [name for name in self.datasets if fnmatch.fnmatchcase(name, item.name)]
-            for cell in item.grid():
-                for name in names:
-                    cls = self.datasets[name]
-                    sources.append(cls(**parameters.validated(cls, cell, owner=f"data set '{name}'")))
-                if not names and selection.is_path(item.name):
-                    values = parameters.validated(
-                        FileSource, {**cell, "path": item.name}, owner=f"data file '{item.name}'"
-                    )
-                    sources.append(FileSource(**values))
-                elif not names:
-                    near = did_you_mean(item.name, self.datasets)
-                    raise UsageError(
-                        f"there is no data set called '{item.name}'{near}; `harness list datasets` shows what there is, "
-                        f"and a path to a file works too (./my_data.csv), with commas in double quotes{self._broken_ones()}"
-                    )
-        if not sources:
-            raise UsageError("no data set is selected; name at least one, for example --datasets digits.")
+        for item in _items("data set", texts, "--datasets digits", paths=True):
+            names = [item.name] if item.name in self.datasets else fnmatch.filter(self.datasets, item.name)
+            meant: list[tuple[Any, dict[str, str], str]] = [
+                (self.datasets[name], {}, f"data set '{name}'") for name in names
+            ]
+            if not names and selection.is_path(item.name):
+                meant = [(FileSource, {"path": item.name}, f"data file '{item.name}'")]
+            if not meant:
+                near = did_you_mean(item.name, self.datasets)
+                raise UsageError(
+                    f"there is no data set called '{item.name}'{near}; `harness list datasets` shows what there is, "
+                    f"and a path to a file works too (./my_data.csv), with commas in double quotes{self._broken_ones()}"
+                )
+            for cell, (cls, given, owner) in itertools.product(item.grid(), meant):
+                sources.append(cls(**parameters.validated(cls, {**cell, **given}, owner=owner)))
         return list(dict.fromkeys(sources))
 
     def select_kernels(self, texts: str | Iterable[str]) -> list[tuple[str, dict[str, str]]]:
@@ -357,14 +285,12 @@ class Registry:
             data.
         """
         chosen = []
-        for item in selection.parse(texts):
+        for item in _items("kernel", texts, "--kernel rbf"):
             cls = self.kernel_class(item.name)
             for cell in item.grid():
                 numbers = {name: "1" if (name, value) == ("gamma", "scale") else value for name, value in cell.items()}
                 parameters.validated(cls, numbers, owner=f"kernel '{item.name}'")
                 chosen.append((item.name, cell))
-        if not chosen:
-            raise UsageError("no kernel is selected; name at least one, for example --kernel rbf.")
         return chosen
 
     def select_formulations(self, texts: str | Iterable[str]) -> dict[str, dict[str, list[Any]]]:
@@ -375,7 +301,7 @@ class Registry:
         UsageError : an unknown name or parameter, a value of the wrong type or range, a formulation that is named twice.
         """
         chosen: dict[str, dict[str, list[Any]]] = {}
-        for item in selection.parse(texts):
+        for item in _items("formulation", texts, "--formulation c-svc"):
             cls, owner = self.formulation(item.name), f"formulation '{item.name}'"
             if item.name in chosen:
                 raise UsageError(f"{owner} is named twice; write a grid: {item.name}[C=[1,10]].")
@@ -383,9 +309,36 @@ class Registry:
                 name: [parameters.validated(cls.parameter_class, {name: each}, owner=owner)[name] for each in given]
                 for name, given in item.values.items()
             }
-        if not chosen:
-            raise UsageError("no formulation is selected; name at least one, for example --formulation c-svc.")
         return chosen
+
+
+def _added(kind: str, module: ModuleType) -> list[tuple[str, Any]]:
+    """Return what a module adds of a kind, checked, with the names of it.
+
+    Raises
+    ------
+    PluginError : it cannot be taken; whatever the module's hook raises.
+    """
+    hook = _CLASSES.get(kind) or _FUNCTIONS[kind]
+    given: Any = getattr(module, hook, tuple)()
+    if kind in _FUNCTIONS:
+        named = dict(given or {})
+        for name in named:
+            admission.check_name(kind, name)
+        return list(named.items())
+    if not isinstance(given, Iterable) or isinstance(given, (str, type)):
+        raise PluginError(f"{hook} returned {given!r}; it must return a list of classes: return [MyOwn].")
+    classes = list(given)
+    for cls in classes:
+        admission.check_class(kind, hook, cls)
+    return [(cls.name, cls) for cls in classes]
+
+
+def _items(kind: str, texts: str | Iterable[str], example: str, *, paths: bool = False) -> list[selection.Item]:
+    items = selection.parse(texts, paths=paths)
+    if not items:
+        raise UsageError(f"no {kind} is selected; name at least one, for example {example}.")
+    return items
 
 
 def _configured(
@@ -425,13 +378,6 @@ def _scalar(text: str) -> Any:
     return text
 
 
-def _builtin(registry: Registry) -> None:
-    """Register what comes with the host, through the same door as a plugin's."""
-    module = importlib.import_module("harness.builtin")
-    registry.register("harness", module)
-    registry.plugins["harness"] = Plugin("harness", module, "", "")
-
-
 def installed() -> list[EntryPoint]:
     """Return the entry points of the installed plugins in the order of their names, without disabled ones."""
     blocked = {name.strip() for name in os.environ.get("HARNESS_DISABLE_PLUGINS", "").split(",") if name.strip()}
@@ -449,14 +395,12 @@ def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str]
     UsageError : a plugin path that is no file and no package folder. A plugin that fails to load is kept in ``broken``.
     """
     registry = Registry()
-    _builtin(registry)
+    registry.load("harness", lambda: importlib.import_module("harness.builtin"))
     registry.load_all(installed(), plugin_paths, only)
     return registry
 
 
-@functools.cache
-def _shared_registry() -> Registry:
-    return load_registry()
+_shared_registry: Callable[[], Registry] = functools.cache(load_registry)
 
 
 def get_solver(text: str, **values: Any) -> Solver:
@@ -466,12 +410,24 @@ def get_solver(text: str, **values: Any) -> Solver:
     ------
     UsageError : an unknown solver or parameter, several solvers, or a grid.
     """
-    return _shared_registry().solver(text, **values)
+    return shared_registry().solver(text, **values)
 
 
 def solver_serving(role: str) -> Solver:
-    """Return the solver that the host asks where the user named none, see :meth:`Registry.serving`."""
-    return _shared_registry().serving(role)
+    """Return the first solver that declares to serve the host in ``role`` (``Solver.serves``), as it comes.
+
+    Raises
+    ------
+    UsageError : no solver does.
+    """
+    registry = shared_registry()
+    for solvers in registry.solvers.values():
+        for name, cls in solvers.items():
+            if role in cls.serves:
+                return registry.solver(name)
+    raise UsageError(
+        f"no installed solver serves as '{role}'; install a plugin with one whose class declares it (`serves`)."
+    )
 
 
 def shared_registry() -> Registry:

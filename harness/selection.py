@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,10 @@ from harness.errors import UsageError
 _SUFFIXES = {
     ".csv", ".npz", ".npy", ".parquet", ".arff", ".libsvm", ".svm", ".svmlight", ".txt", ".gz", ".bz2", ".xz"
 }  # fmt: skip
+
+
+_QUOTED = re.compile(r'((?:^|[\[,=])\s*)"((?:[^"]|"")*)"')  # where a name or a value begins
+_MARK = re.compile("\0([0-9]+)\0")  # stands for what was quoted while brackets and commas are looked for
 
 
 @dataclass(frozen=True)
@@ -80,29 +85,44 @@ def single(text: str) -> tuple[str, dict[str, str]]:
 
 def split(text: str, separator: str = ",") -> list[str]:
     """Split at separators outside brackets and quotes."""
-    parts, depth, current, quotes, begins = [], 0, "", False, True
-    for character in text:
-        if character == '"' and (quotes or begins):  # of two quotes in quotes, the second opens them again
-            quotes = not quotes
-        elif not quotes:
-            depth += {"[": 1, "]": -1}.get(character, 0)
+    masked, kept = _masked(text)
+    return [_MARK.sub(lambda mark: f'"{kept[int(mark[1])]}"', part) for part in _parts(masked, text, separator)]
+
+
+def _parts(masked: str, text: str, separator: str = ",") -> list[str]:
+    parts, depth = [""], 0
+    for character in masked:
+        depth += {"[": 1, "]": -1}.get(character, 0)
         if depth < 0:
-            raise UsageError(
-                f"selection {text!r} has a ']' without its '['; write name[parameter=value,...]{_of_paths(text)}."
-            )
-        if character == separator and depth == 0 and not quotes:
-            parts.append(current)
-            current, begins = "", True
-            continue
-        current += character
-        begins = character in '[,="' or (begins and character.isspace())
-    if quotes:
-        raise UsageError(f'selection {text!r} has a double quote without its second; write "a,b.csv".')
+            raise _refusal(text, "has a ']' without its '['")
+        if character == separator and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
     if depth:
-        raise UsageError(
-            f"selection {text!r} has a '[' without its ']'; write name[parameter=value,...]{_of_paths(text)}."
-        )
-    return [*parts, current]
+        raise _refusal(text, "has a '[' without its ']'")
+    return parts
+
+
+def _masked(text: str) -> tuple[str, list[str]]:
+    """Return the text with a mark for each of its quotes, and what stands between these."""
+    kept: list[str] = []
+
+    def mark(found: re.Match[str]) -> str:
+        kept.append(found[2])
+        return f"{found[1]}\0{len(kept) - 1}\0"
+
+    masked = _QUOTED.sub(mark, text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
+    if re.search(r'(?:^|[\[,=])\s*"', masked):
+        raise _refusal(text, "has a double quote without its second")
+    return masked, kept
+
+
+def _refusal(text: str, why: str) -> UsageError:
+    return UsageError(
+        f"selection {text!r} {why}; write name[parameter=value,...], a list as [a,b], and a path with brackets or commas in "
+        "double quotes: '\"./a,b[1].csv\"'."
+    )
 
 
 def quoted(text: str) -> str:
@@ -136,55 +156,26 @@ def is_file(path: str | Path) -> bool:
         return False
 
 
-def _unquoted(text: str) -> str:
-    text = text.strip()
-    return text[1:-1].replace('""', '"') if len(text) > 1 and text[0] == text[-1] == '"' else text
-
-
-def _of_paths(text: str) -> str:
-    """Return the end of a sentence on brackets that may be those of a path."""
-    return (
-        "; a path with brackets or commas is put in double quotes: '\"./a,b[1].csv\"'"
-        if "/" in text or "." in text
-        else ""
-    )
-
-
 def _item(text: str) -> Item:
-    name, inside = text, ""
-    if text.startswith('"'):
-        end = _end_of_quotes(text)
-        name, inside = text[:end], text[end:].strip()
-    elif "[" in text:
-        name, inside = text[: text.index("[")], text[text.index("[") :]
-    if (inside and not (inside[0] == "[" and inside[-1] == "]")) or (not inside and text[0] != '"' and "]" in text):
-        raise UsageError(f"selection {text!r} goes on after its ']'; separate items by commas{_of_paths(text)}.")
-    name, inside = _unquoted(name), inside[1:-1]
-    if not name:
-        raise UsageError(f"selection {text!r} has parameters but no name before '['.")
+    masked, kept = _masked(text)
+
+    def plain(part: str) -> str:
+        return _MARK.sub(lambda mark: kept[int(mark[1])].replace('""', '"'), part.strip())
+
+    name, bracket, inside = masked.partition("[")
+    if (bracket and inside[-1:] != "]") or "]" in name:
+        raise _refusal(text, "goes on after its ']'")
+    if not plain(name):
+        raise _refusal(text, "has no name")
     values: dict[str, list[str]] = {}
-    for pair in split(inside):
-        if not pair.strip():
-            continue
-        key, equals, value = pair.partition("=")
-        key, value = key.strip(), value.strip()
-        if not equals or not key or not value:
-            raise UsageError(
-                f"{name}[...]: {pair.strip()!r} is not parameter=value; write for example "
-                f"{name}[{key or 'epochs'}=2]{_of_paths(name)}."
-            )
+    for pair in filter(str.strip, _parts(inside[:-1], text)):
+        key, _, value = (part.strip() for part in pair.partition("="))
+        if not key or not value:
+            raise _refusal(text, f"has {plain(pair)!r}, which is not parameter=value")
         if key in values:
-            raise UsageError(f"{name}[...]: parameter '{key}' is given twice; for a grid write {key}=[a,b].")
+            raise _refusal(text, f"has the parameter '{key}' twice; for a grid write {key}=[a,b]")
         listed = value.startswith("[") and value.endswith("]")
-        values[key] = [_unquoted(part) for part in split(value[1:-1])] if listed else [_unquoted(value)]
+        values[key] = [plain(part) for part in (_parts(value[1:-1], text) if listed else [value])]
         if not all(values[key]):
-            raise UsageError(f"{name}[...]: the list {key}={value} has an empty value.")
-    return Item(name, values)
-
-
-def _end_of_quotes(text: str) -> int:
-    """Return the position after the quotes with which a text begins."""
-    end = 1
-    while text[end : end + 1] != '"' or text[end + 1 : end + 2] == '"':
-        end += 2 if text[end : end + 1] == '"' else 1
-    return end + 1
+            raise _refusal(text, f"has an empty value in the list {key}={plain(value)}")
+    return Item(plain(name), values)

@@ -66,13 +66,8 @@ def too_large(path: Path | str, why: str, remedy: str = "") -> DataError:
 
 
 def shown(size: float) -> str:
-    """Return a number of bytes as a reader would say it: ``1.5 GB``."""
-    if size > 2**80:  # a size beyond every float is refused as well
-        return "more than 2^80 bytes"
-    for unit, bytes_ in (("TB", 2**40), ("GB", 2**30), ("MB", 2**20)):
-        if size >= bytes_:
-            return f"{size / bytes_:,.3g} {unit}" if size < 1000 * bytes_ else f"{size / bytes_:,.0f} {unit}"
-    return f"{size:,.0f} bytes"
+    """Return a number of bytes as a reader would say it: ``1,536.00 MB``."""
+    return f"{min(size, 2**80) / 2**20:,.2f} MB"  # a size beyond every float is refused as well
 
 
 def available_memory() -> int:

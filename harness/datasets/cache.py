@@ -25,7 +25,7 @@ import numpy as np
 
 from harness.datasets.dataset import Dataset, content_sha256, is_csr, pieces
 from harness.errors import DataError
-from harness.files import user_cache, write_whole
+from harness.files import user_cache
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Points
@@ -94,15 +94,14 @@ def fetch(
     built = build()
     try:
         _store(folder, built, sources or {})
+        if (stored := _load(folder)) is None:
+            raise OSError("it cannot be read back")
+        return stored
     except OSError as error:
         warnings.warn(f"the parsed data of '{name}' could not be cached in {folder} ({error}).", stacklevel=2)
         arrays = {key: x if is_csr(x) else np.ascontiguousarray(x) for key, x in built.arrays.items()}
         _refuse_changed(sources or {})
         return Entry(arrays, built.notes, content_sha256(*arrays.values()))
-    stored = _load(folder)
-    if stored is None:
-        raise RuntimeError(f"the cache entry {folder} was written but cannot be read back; delete that folder.")
-    return stored
 
 
 def file_sha256(path: Path) -> str:
@@ -120,7 +119,7 @@ def _refuse_changed(sources: Mapping[Path, str]) -> None:
 def _store(folder: Path, built: Entry, sources: Mapping[Path, str]) -> None:
     """Write an entry under a temporary name and rename it; keep a sound one that another process put there first."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    for remains in folder.parent.glob(".*-*"):  # of processes that were killed while they built an entry
+    for remains in folder.parent.glob(".building-*"):  # of processes that were killed while they built an entry
         with suppress(OSError):
             if remains.stat().st_mtime < time.time() - 86_400:
                 shutil.rmtree(remains, ignore_errors=True)
@@ -130,52 +129,27 @@ def _store(folder: Path, built: Entry, sources: Mapping[Path, str]) -> None:
         shapes = {name: _write_array(temporary, name, array) for name, array in built.arrays.items()}
         _refuse_changed(sources)  # only now: an array may be a map of a source
         # Hash what lies on disk, through the map: a column slice of a huge memory-mapped file is never copied whole.
-        manifest = {
-            "sha256": content_sha256(*(_read_array(temporary, name, shape) for name, shape in shapes.items())),
-            "arrays": shapes,
-            "notes": dict(built.notes),
-            "files": {file.name: _stamp(file) for file in sorted(temporary.glob("*.npy"))},
-        }
+        sha256 = content_sha256(*(_read_array(temporary, name, shape) for name, shape in shapes.items()))
+        manifest = {"sha256": sha256, "arrays": shapes, "notes": dict(built.notes)}
         (temporary / "manifest.json").write_text(json.dumps(manifest, indent=1))
-        if not _renamed(temporary, folder) and _load(folder) is None:  # what is there already is unsound
-            # Renaming it before deleting it keeps the moment without an entry short.
-            aside = folder.parent / f".damaged-{uuid.uuid4().hex}"
-            _renamed(folder, aside)
-            shutil.rmtree(aside, ignore_errors=True)
-            if not _renamed(temporary, folder) and _load(folder) is None:
-                raise OSError(f"{folder} cannot be replaced")
+        try:
+            temporary.rename(folder)
+        except OSError:  # there is one already: another process was first, or it is unsound
+            if _load(folder) is None:
+                shutil.rmtree(folder, ignore_errors=True)
+                temporary.rename(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _renamed(one: Path, other: Path) -> bool:
-    with suppress(OSError):
-        one.rename(other)
-        return True
-    return False
-
-
 def _load(folder: Path) -> Entry | None:
-    """Return the entry, or None if it is absent or not as its manifest says."""
+    """Return the entry, or None if it is absent or no whole one."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text())
-        stamps = {name: _stamp(folder / name) for name in manifest["files"]}
         arrays = {name: _read_array(folder, name, shape) for name, shape in manifest["arrays"].items()}
-        entry = Entry(arrays, manifest["notes"], manifest["sha256"])
-        # Files that were touched after they were written (edited, linked or copied) are worth a look, others are not.
-        if stamps != manifest["files"]:
-            if content_sha256(*arrays.values()) != entry.sha256:
-                return None
-            with suppress(OSError):  # a cache that one may only read costs this look each time
-                write_whole(folder / "manifest.json", json.dumps({**manifest, "files": stamps}, indent=1).encode())
+        return Entry(arrays, manifest["notes"], manifest["sha256"])
     except _CORRUPT:
         return None
-    return entry
-
-
-def _stamp(file: Path) -> list[int]:
-    facts = file.stat()  # a program can set the modification time, it cannot set the time of the last change
-    return [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
 
 
 def _write_array(folder: Path, name: str, array: Points) -> list[int] | None:
@@ -190,25 +164,21 @@ def _write_array(folder: Path, name: str, array: Points) -> list[int] | None:
         return list(array.shape)
     target = folder / f"{name}.npy"
     if not _link(array, target):
-        # A slice or a Fortran-ordered array is written piece by piece in C order; np.save keeps the latter's order.
-        header = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": array.shape}
-        with target.open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, header)
-            for _, piece in pieces(array):
-                file.write(np.ascontiguousarray(piece).data)
+        # Piece by piece and in C order, whatever the order of a slice or of a map larger than memory.
+        written = np.lib.format.open_memmap(target, mode="w+", dtype=array.dtype, shape=array.shape)
+        for start, piece in pieces(array):
+            written[start : start + len(piece)] = piece
     return None
 
 
 def _link(array: np.ndarray[Any, Any], target: Path) -> bool:
     """Link instead of copying where the array is the whole of another entry's file (MNIST's pixels, for ten digits)."""
-    source = Path(str(getattr(array, "filename", None)))
-    if cache_root().resolve() not in source.resolve().parents:
+    source = getattr(array, "filename", None)
+    if source is None or not array.flags.c_contiguous or np.load(source, mmap_mode="r").shape != array.shape:
         return False
-    with suppress(OSError, ValueError):  # a file system without hard links: copy
-        whole = np.load(source, mmap_mode="r")
-        if (array.shape, array.strides, array.dtype) == (whole.shape, whole.strides, whole.dtype):
-            os.link(source, target)
-            return True
+    with suppress(OSError):  # a file system without hard links: copy
+        os.link(source, target)
+        return True
     return False
 
 

@@ -1,7 +1,8 @@
-"""Every set whose raw files lie under ``HARNESS_DATA``: where the files lie, their check, how they are parsed and divided.
+"""Every set whose raw files lie under ``HARNESS_DATA``: how they are checked, parsed and divided.
 
-A file that hashes to something else than what its parser was tested against may parse, but to other points; so it is
-refused instead. The parsed data are cached.
+A set's description, its files with their checksums, and its C and gamma stand in ``catalogue.toml``. A file that hashes to
+something else than what its parser was tested against may parse, but to other points; so it is refused instead. The parsed
+data are cached.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import gzip
 import html
 import re
 import tarfile
+import tomllib
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +31,9 @@ from harness.parameters import did_you_mean, parameter
 if TYPE_CHECKING:
     from harness.arrays import Vector
     from harness.datasets.dataset import Points
+
+
+_TABLE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def raw_root() -> Path:
@@ -65,12 +70,22 @@ def verified(name: str, sha256: str, *, wanted_by: str) -> Path:
 
 @dataclass(frozen=True)
 class RawSource(DataSource):
-    """A set whose raw files lie under ``HARNESS_DATA``: a subclass names them and parses them, the rest is here."""
+    """A set whose raw files lie under ``HARNESS_DATA``: a subclass has its name and parses them, the rest is here."""
 
-    files: ClassVar[
-        Mapping[str, str]
-    ]  # path relative to the raw folder -> SHA-256 of what the parser was tested against
+    facts: ClassVar[Mapping[str, Any]]  # what the table says of the set
+    files: ClassVar[Mapping[str, str]]  # path relative to the raw folder -> SHA-256
     defaults: ClassVar[Mapping[str, Any]]
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if (facts := _TABLE.get(vars(cls).get("name", ""))) is not None:
+            cls.facts, cls.description, cls.files = facts, facts["description"], facts["files"]
+            cls.defaults = rbf(gamma=facts["gamma"], c=facts["C"])
+
+    def for_task(self, task: Task) -> Self:
+        """Return the set with the targets of ``task``, where it has a parameter ``regression``."""
+        changed: dict[str, Any] = {"regression": task == "regression"} if hasattr(self, "regression") else {}
+        return dataclasses.replace(self, **changed)
 
     def raw_files(self) -> Mapping[str, str]:
         """Return the files that :meth:`parse` reads: ``files``, unless the parameters decide."""
@@ -103,29 +118,27 @@ class RawSource(DataSource):
 
 @dataclass(frozen=True)
 class Published(RawSource):
-    """A set that was published with a file for training and one for testing, which are read alike."""
+    """A set in files that are read alike: as published, one for training and one for testing."""
+
+    scale: ClassVar[Scale] = "none"
 
     @abstractmethod
     def read(self, path: Path) -> tuple[Points, Vector]:
         """Return the (n, d) points and (n,) labels of one file."""
 
     def parse(self, *paths: Path) -> Dataset:
-        """Return the training and the test part as published."""
+        """Return the training and the test part as published, scaled by the training part."""
         (x, y), (x_test, y_test) = map(self.read, paths)
-        return parts(x, y, x_test, y_test)
+        x_train, x_scaled = rescaled(x, x_test, self.scale)
+        return parts(x_train, y, x_scaled, y_test)
 
 
 @dataclass(frozen=True)
-class Divided(RawSource):
+class Divided(Published):
     """A set in one file, which is divided here, each class in the same proportion."""
 
-    scale: ClassVar[Scale] = "none"
     test_fraction: float = parameter(1 / 3, "share of each class that is held out for testing", ge=0, lt=1)
     split_seed: int = parameter(0, "seed of the split", ge=0)
-
-    @abstractmethod
-    def read(self, path: Path) -> tuple[Points, Vector]:
-        """Return the (n, d) points and (n,) labels of the file."""
 
     def parse(self, *paths: Path) -> Dataset:
         """Return the training and the test part, scaled by the training part."""
@@ -139,7 +152,7 @@ def libsvm_text(path: Path, d: int) -> tuple[Any, Vector]:
     from harness.datasets.readers import based, read_libsvm
 
     with opened(path) as file:
-        x, y = read_libsvm(file, path)
+        x, y = read_libsvm(file)
     return based(x, 1, d, path), y
 
 
@@ -158,10 +171,8 @@ def signs(labels: Any, positive: Any) -> Vector:
 
 @dataclass(frozen=True)
 class _LibsvmPair(Published):
-    features: ClassVar[int]
-
     def read(self, path: Path) -> tuple[Points, Vector]:
-        return libsvm_text(path, self.features)
+        return libsvm_text(path, self.facts["features"])
 
 
 @dataclass(frozen=True)
@@ -172,13 +183,6 @@ class Adult(_LibsvmPair):
     """
 
     name = "adult"
-    description = "UCI Adult in Platt's 123 binary features (LIBSVM a9a, a9a.t); +1 earns more than 50,000 dollars."
-    files = {
-        "adult/a9a.gz": "82d347cf414924a79e7972829fdeb99ff23346742c49a3bc76b89ff8736a485e",
-        "adult/a9a.t.gz": "d52d0c91c3f108f1bf34e4af73003a01ce19c3fcf099f319f084ebb349b8d16c",
-    }
-    defaults = rbf(gamma=0.005, c=100.0)
-    features = 123
 
 
 @dataclass(frozen=True)
@@ -189,13 +193,6 @@ class Reuters(_LibsvmPair):
     """
 
     name = "reuters"
-    description = "Reuters-21578 articles as 8,315 word weights (Bordes et al. 2005); +1 is the topic money-fx. Sparse."
-    files = {
-        "reuters/reuters.trn.bz2": "e77a3368662c02caebe0d9cbcc97d856019bcfb33a8e9b7c48e0b51ee4cdfb60",
-        "reuters/reuters.tst.bz2": "3d699b9644a38160bf3228059d18fbfc07474057d8e82d512576a2b82d72e211",
-    }
-    defaults = rbf(gamma=1.0, c=1.0)
-    features = 8315
 
 
 @dataclass(frozen=True)
@@ -209,22 +206,12 @@ class Covtype(RawSource):
     """
 
     name = "covtype"
-    description = (
-        "UCI Forest CoverType, 54 features in [0, 1]; +1 is class 2, Lodgepole pine (Collobert et al. 2002). The LASVM "
-        "paper's Forest is covtype[scale=standard]."
-    )
-    files = {"covtype/covtype.libsvm.binary.xz": "9a467ad865f5875c23f8218da5cfca689031a1830563ca1302af1daf488a6402"}
-    defaults = rbf(gamma=1.0, c=3.0)
     n: int | None = parameter(100_000, "training points drawn; None: all that are not for testing", ge=2, le=581_012)
     n_test: int = parameter(50_000, "test points drawn at random", ge=0, le=500_000)
     seed: int = parameter(0, "seed of the draw; a smaller n gives a prefix of a larger one, the test points stay", ge=0)
     dtype: Literal["float64", "float32"] = parameter("float64", "precision of the points")
     scale: Literal["range", "standard"] = parameter("range", "each feature over all points: in [0, 1], or standardised")
     regression: bool = parameter(False, "predict the sign as a number, by a linear function")
-
-    def for_task(self, task: Task) -> Self:
-        """Return the set with +1 and -1 as numbers, or as classes."""
-        return dataclasses.replace(self, regression=task == "regression")
 
     def parse(self, *paths: Path) -> Dataset:
         """Return (n, 54) and (n_test, 54), dense. The text is parsed once, whatever the parameters."""
@@ -280,23 +267,11 @@ class Mnist(RawSource):
     """
 
     name = "mnist"
-    description = "MNIST digits, 28 x 28 pixels in [0, 1]; +1 is the digit 8 (LeCun et al. 1998; Ertekin et al. 2007)."
-    files = {
-        "mnist/train-images-idx3-ubyte.gz": "71524e2cd1ad2968737f7f2f2ff69cbfc32df8ccddff51593f7cb2d4e0eb5b64",
-        "mnist/train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-        "mnist/t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-        "mnist/t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-    }
-    defaults = rbf(gamma=0.005, c=1000.0)
     digit: int = parameter(8, "the digit that is +1", ge=0, le=9)
     n: int | None = parameter(None, "training images; None: all 60,000", ge=2, le=60_000)
     seed: int | None = parameter(None, "None: the first n images; a number: n drawn at random with that seed", ge=0)
     dtype: Literal["float64", "float32"] = parameter("float64", "precision of the points")
     regression: bool = parameter(False, "predict the digit as a number, by a linear function")
-
-    def for_task(self, task: Task) -> Self:
-        """Return the set with the digits as numbers, or one of them against the rest."""
-        return dataclasses.replace(self, regression=task == "regression")
 
     def parse(self, *paths: Path) -> Dataset:
         """Return (n, 784) and (10000, 784) pixels; of the whole set all ten digits share one copy on disk."""
@@ -344,15 +319,6 @@ class Usps(Published):
     """
 
     name = "usps"
-    description = (
-        "USPS digits, 16 x 16 pixels in [-1, 1]; +1 is the digit 0. The LASVM papers' USPS is "
-        "usps[split_seed=0,smooth=0.75], their USPS+N has noise=0.1."
-    )
-    files = {
-        "usps/zip.train.gz": "66ebf231ab51f2cf6ac1a892d0f98ccffee1079d7a5db638c1f11f366046ca16",
-        "usps/zip.test.gz": "8dacc3c6e136af6c3488de9e5113a7daf140c8c2f1f0b61c54ee02f03f1a962f",
-    }
-    defaults = rbf(gamma=2 / 256, c=1000.0)
     noisy_defaults: ClassVar[Mapping[str, Any]] = {"C": 10.0}
     digit: int = parameter(0, "the digit that is +1", ge=0, le=9)
     split_seed: int | None = parameter(None, "seed of a draw of 7,329 training images; none: as published", ge=0)
@@ -419,12 +385,6 @@ class Banana(_LasvmSplit):
     """
 
     name = "banana"
-    description = "Raetsch's banana, 2 features, labels as published; 4,000 train, C, gamma of Bordes et al. 2005."
-    files = {
-        "raetsch/banana.mat": "05c98ccd67268c5940cb69c047a8a60840bf8fa624af142dda0c1d659bad9e2f",
-        "raetsch/banana.asc.tar.xz": "4f8ced5ac155949f2db086d0642f335f7c116e11549e0db392b788d8e2eba25c",
-    }
-    defaults = rbf(gamma=0.5, c=316.0)
 
 
 @dataclass(frozen=True)
@@ -432,12 +392,6 @@ class Waveform(_LasvmSplit):
     """5,000 of Breiman's waveforms, as in Raetsch's collection, 4,600 of them for testing in his splits."""
 
     name = "waveform"
-    description = "Raetsch's waveform, 21 features, labels as published; 4,000 train, C, gamma of Bordes et al. 2005."
-    files = {
-        "raetsch/waveform.mat": "f783135eb00109cb241f65481be36c011cc1fc13df6180d512d2a2a3488e9db3",
-        "raetsch/waveform.asc.tar.xz": "55d3ea1a8ce69533eafe3c1148585b927d204d4c6f5a2776dfb26204fcf6984d",
-    }
-    defaults = rbf(gamma=0.05, c=1.0)
 
 
 @dataclass(frozen=True)
@@ -445,9 +399,6 @@ class TwonormRaetsch(RawSource):
     """7,400 of Breiman's twonorm points; Raetsch trains on 400 of them. C and gamma chosen here."""
 
     name = "twonorm-raetsch"
-    description = "Raetsch's twonorm, 20 features, labels as published; 400 training points. C, gamma chosen here."
-    files = {"raetsch/twonorm.mat": "4ad7de2918058533181ee5ac86dafab8f29002f684afe3058ec70f81ece7e2aa"}
-    defaults = rbf(gamma=0.05, c=1.0)
     n: int = parameter(400, "training points drawn; all others are for testing", ge=2, le=7398)
     split_seed: int = parameter(0, "seed of the draw", ge=0)
 
@@ -467,9 +418,6 @@ class Letter(RawSource):
     """
 
     name = "letter"
-    description = "UCI Letter, 16 features in [0, 1]; +1 is the letter A (Frey and Slate 1991; Ertekin et al. 2007)."
-    files = {"letter/letter-recognition.data.gz": "9e43e72ad1f22abed8e79fd18e221103872c91ecbb8179c0696d4ec8995ea416"}
-    defaults = rbf(gamma=2.25, c=10.0)
     letter: str = parameter("A", "the capital that is +1")
     n: int | None = parameter(None, "training rows drawn, all others test; none: UCI's first 16,000", ge=2, le=19_998)
     split_seed: int = parameter(0, "seed of that draw", ge=0)
@@ -477,11 +425,6 @@ class Letter(RawSource):
     def parse(self, *paths: Path) -> Dataset:
         """Return (16000, 16) and (4000, 16), or (n, 16) and (20000 - n, 16)."""
         table = np.loadtxt(paths[0], dtype=str, delimiter=",", skiprows=1)  # a header that is not UCI's
-        known = np.unique(table[:, 0])
-        if self.letter not in known:
-            raise DataError(
-                f"data set 'letter': letter={self.letter!r} does not occur; expected one of {''.join(known)}."
-            )
         x, y = table[:, 1:].astype(np.float64) / 15.0, signs(table[:, 0], self.letter)
         if self.n is not None:
             return divided(x, y, random_split(len(y), self.n, self.split_seed))
@@ -497,17 +440,9 @@ class Satimage(Published):
     """
 
     name = "satimage"
-    description = "UCI Statlog Landsat, 36 features in [0, 1]; +1 is class 4, damp grey soil (Ertekin et al. 2007)."
-    files = {
-        "satimage/sat.trn.gz": "5995528635034a4ee9dad16c729dc2618b4d70e5b70cc98fe87540df4799fbd7",
-        "satimage/sat.tst.gz": "7e852a999a6c3959b76a81c046b8d529fb5199cafb78018dbcbeac72b4645322",
-    }
-    defaults = rbf(gamma=65.025, c=50.0)
     positive: int = parameter(4, "the class that is +1: 1, 2, 3, 4, 5 or 7", ge=1, le=7)
 
     def read(self, path: Path) -> tuple[Points, Vector]:
-        if self.positive == 6:
-            raise DataError("data set 'satimage': class 6 has no rows; expected positive = 1, 2, 3, 4, 5 or 7.")
         table = np.loadtxt(path, delimiter="\t", skiprows=1)
         return table[:, :36] / 255.0, signs(table[:, 36], self.positive)
 
@@ -520,17 +455,10 @@ class Abalone(RawSource):
     """
 
     name = "abalone"
-    description = "UCI Abalone, sex as 3 binary features and 7 measurements; +1 has 7 rings (Ertekin et al. 2007)."
-    files = {"abalone/abalone.data": "de37cdcdcaaa50c309d514f248f7c2302a5f1f88c168905eba23fe2fbc78449f"}
-    defaults = rbf(gamma=0.01, c=100.0)
     rings: int = parameter(7, "the number of rings that is +1", ge=1, le=27)
     regression: bool = parameter(False, "predict the number of rings instead")
     n: int = parameter(3759, "training rows drawn; all others are for testing", ge=2, le=4175)
     split_seed: int = parameter(0, "seed of the draw", ge=0)
-
-    def for_task(self, task: Task) -> Self:
-        """Return the set with the number of rings as target, or one number against the rest."""
-        return dataclasses.replace(self, regression=task == "regression")
 
     def parse(self, *paths: Path) -> Dataset:
         """Return (n, 10) and (4177 - n, 10); columns M, F, I, then UCI's order."""
@@ -547,12 +475,6 @@ class Spambase(RawSource):
     """4,601 x 57 word and character frequencies of e-mails (Hopkins et al. 1999), standardised; ESL's split."""
 
     name = "spambase"
-    description = "UCI Spambase, 57 features standardised, the split of the ESL book; +1 is spam. C, gamma chosen here."
-    files = {
-        "spambase/spam.data.gz": "ceac0e8e9b2ad8af96a5fb440e33069205b5fae4b94512c58f54592f9ffe8e95",
-        "spambase/spam.traintest": "ba6718589db52bc72324e3edb5dc458c547675088aa114a81afa84d972d35ba5",
-    }
-    defaults = rbf(gamma=0.01, c=10.0)
 
     def parse(self, *paths: Path) -> Dataset:
         """Return (3065, 57) and (1536, 57)."""
@@ -569,9 +491,6 @@ class Wdbc(Divided):
     """
 
     name = "wdbc"
-    description = "UCI Wisconsin diagnostic breast cancer, standardised; +1 benign, -1 malignant. C, gamma chosen here."
-    files = {"wdbc/wdbc.data.txt": "d7ed8ea99ff5405ac8d3584777675494bdde8fea299d22dcf934ea86dddad837"}
-    defaults = rbf(gamma=0.03, c=10.0)
     scale = "standard"
 
     def read(self, path: Path) -> tuple[Points, Vector]:
@@ -588,9 +507,6 @@ class Musk2(Divided):
     """
 
     name = "musk2"
-    description = "UCI Musk 2 with 165 of its 166 features, in [0, 1]; +1 is musk. C, gamma chosen here."
-    files = {"musk2/musk2.mat": "49807d636458746877d7d3d1e662c8887c0348f41bbe51a4facea5dec4462997"}
-    defaults = rbf(gamma=0.1, c=10.0)
 
     def read(self, path: Path) -> tuple[Points, Vector]:
         x, labels = matlab(path, "traindata", "trainlabel")
@@ -601,13 +517,11 @@ class Musk2(Divided):
 class _Statlog(Divided):
     """A set in one file of LIBSVM's, scaled to [-1, 1] by the training part; C and gamma chosen here."""
 
-    features: ClassVar[int]
     scale = "box"
-    defaults = rbf(gamma=0.05, c=1.0)
     test_fraction: float = parameter(0.25, "share of each class that is held out for testing", ge=0, lt=1)
 
     def read(self, path: Path) -> tuple[Points, Vector]:
-        x, y = libsvm_text(path, self.features)
+        x, y = libsvm_text(path, self.facts["features"])
         return x.toarray(), y
 
 
@@ -616,9 +530,6 @@ class Australian(_Statlog):
     """690 x 14 credit applications (Statlog; LIBSVM's file), scaled to [-1, 1]."""
 
     name = "australian"
-    description = "UCI Statlog Australian credit, 14 features in [-1, 1]; labels as in LIBSVM's file. C, gamma ours."
-    files = {"australian/australian": "25a5d45d53b5db7c402f1bf58aea5ed5f0387ad525ec7f0131585f1f63033b38"}
-    features = 14
 
 
 @dataclass(frozen=True)
@@ -626,31 +537,21 @@ class GermanNumer(_Statlog):
     """1,000 x 24 credit applications (Statlog german.data-numeric; LIBSVM's file), scaled to [-1, 1]."""
 
     name = "german.numer"
-    description = "UCI Statlog German credit, 24 features in [-1, 1]; +1 are the 300 bad risks. C, gamma chosen here."
-    files = {"german.numer/german.numer.gz": "961cb75ceaa803478aac791aa921576183a8c1462de06a8a46b7fcbe72e0a8bc"}
-    features = 24
 
 
 @dataclass(frozen=True)
-class Svmguide1(RawSource):
+class Svmguide1(Published):
     """3,089 and 4,000 x 4 measurements from astroparticle physics (Hsu, Chang, Lin, A Practical Guide to SVC).
 
     Scaled to [-1, 1] by the training part; C = 2, gamma = 2 as the guide finds by its grid search.
     """
 
     name = "svmguide1"
-    description = "The astroparticle data of Hsu, Chang and Lin's guide, 4 features in [-1, 1]; +1 is its class 1."
-    files = {
-        "svmguide1/svmguide1.gz": "cbfa82f399a9193d4614e133e09a13f1cf12d642fa83fb826091d45455490ed0",
-        "svmguide1/svmguide1.t.gz": "c3b19f5af649c172b12589927803d717ed8a218a16c23b273dc96d129dc9276c",
-    }
-    defaults = rbf(gamma=2.0, c=2.0)
+    scale = "box"
 
-    def parse(self, *paths: Path) -> Dataset:
-        """Return (3089, 4) and (4000, 4)."""
-        (x, y), (x_test, y_test) = (libsvm_text(path, 4) for path in paths)
-        x_train, x_scaled = rescaled(x.toarray(), x_test.toarray(), "box")
-        return parts(x_train, signs(y, 1), x_scaled, signs(y_test, 1))
+    def read(self, path: Path) -> tuple[Points, Vector]:
+        x, y = libsvm_text(path, 4)
+        return x.toarray(), signs(y, 1)
 
 
 _DOCUMENT_OF_ROW = Path(__file__).with_name("reuters_documents.npy")
@@ -674,20 +575,6 @@ class ReutersCategory(RawSource):
     """
 
     name = "reuters-category"
-    description = "Reuters-21578 articles as in 'reuters', +1 is a topic of your choice (Ertekin et al. 2007). Sparse."
-    files = {
-        **Reuters.files,
-        "reuters/reuters21578-sgm.tar.xz": "c3d5535cc040f7107de168fc9ab8185e6ea2f68418a135fbb2b37fc24217ff1a",
-    }
-    published: ClassVar[Mapping[str, tuple[float, float]]] = {  # topic -> C, gamma
-        "crude": (2.0, 1.0),
-        "grain": (2.0, 1.0),
-        "interest": (1.0, 2.0),
-        "money-fx": (1.0, 0.5),
-        "ship": (1.0, 0.5),
-        "wheat": (1.0, 0.5),
-    }
-    defaults = rbf(gamma=0.5, c=1.0)
     category: str = parameter("crude", "the topic that is +1: crude, grain, interest, money-fx, ship, wheat, ...")
 
     def parse(self, *paths: Path) -> Dataset:
@@ -695,7 +582,7 @@ class ReutersCategory(RawSource):
         (sha256,) = list(self.files.values())[2:]
         found = cache.fetch("reuters-topics", {"sha256": sha256}, lambda: _topics(paths[2]), {paths[2]: sha256})
         topics_of: dict[str, list[str]] = found.notes["topics"]
-        (x, y), (x_test, _) = (libsvm_text(path, Reuters.features) for path in paths[:2])
+        (x, y), (x_test, _) = (libsvm_text(path, self.facts["features"]) for path in paths[:2])
         rows = [topics_of[number] for number in np.load(_DOCUMENT_OF_ROW).astype(str)]
         train, test = rows[: len(y)], rows[len(y) :]
         topics = sorted(set().union(*train) & set().union(*test))
@@ -706,7 +593,7 @@ class ReutersCategory(RawSource):
                 f"{', '.join(topics)}."
             )
         labels = (np.where([self.category in of for of in part], 1.0, -1.0) for part in (train, test))
-        c, gamma = self.published.get(self.category, (1.0, 0.5))
+        c, gamma = self.facts["published"].get(self.category, (1.0, 0.5))
         return parts(x, next(labels), x_test, next(labels), defaults=rbf(gamma=gamma, c=c))
 
 

@@ -10,11 +10,10 @@ import io
 import itertools
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.datasets.bounds import bound, refuse_beyond
 from harness.datasets.compression import existing_file, in_a_sentence, streamed
 from harness.datasets.labels import learn_classes, refuse_missing
 from harness.datasets.readers import array_of, base_of, based, format_of, index_range, read_libsvm, refuse_too_wide
@@ -115,19 +114,8 @@ class ChunkedFile:
                 rows = array[start : start + self.rows]
                 yield np.ascontiguousarray(rows[:, :-1], dtype=kept), rows[:, -1].astype(np.float64)
             return
-        first = 1
         with streamed(self._file) as file:
-            whole_lines = self._lines(file)
-            while lines := list(itertools.islice(whole_lines, self.rows)):
-                x, labels = read_libsvm(io.BytesIO(b"".join(lines)), self.path, first)
-                first += len(lines)
+            while lines := list(itertools.islice(file, self.rows)):
+                x, labels = read_libsvm(io.BytesIO(b"".join(lines)))
                 if len(labels):  # lines may be blank or comments
                     yield x, labels
-
-    def _lines(self, file: BinaryIO) -> Iterator[bytes]:
-        """Yield the lines of a file, of which none is longer than memory has room for."""
-        most = bound()
-        while line := file.readline(most):
-            if len(line) == most:
-                refuse_beyond(most + 1, self.path, "one line of it")
-            yield line

@@ -6,25 +6,21 @@ import bz2
 import gzip
 import io
 import lzma
-import re
-import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from harness.datasets.bounds import bound, refuse_beyond, shown, too_large
-from harness.datasets.labels import clipped
 from harness.errors import DataError, UsageError
 from harness.parameters import did_you_mean
+from harness.plain import plain_line
 from harness.selection import quoted
 
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}
 _STREAM: Mapping[str, Callable[[], Any]] = {".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}
-_DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)
 _BLOCK = 1 << 20  # bytes unpacked at a time
 _LONGEST = 2000  # characters of a message
-_LONG_WORD = re.compile(r"([^\s/]{150})[^\s/]{150,}([^\s/]{20})")
 
 
 def existing_file(path: str) -> Path:
@@ -32,56 +28,35 @@ def existing_file(path: str) -> Path:
 
     Raises
     ------
-    DataError : it is missing (near names in the folder are listed), a folder, no regular file, empty, or not readable.
+    DataError : it is missing (near names in the folder are listed), no regular file, empty, or not readable.
     """
     try:
         found = Path(path).expanduser()
-        if not found.exists():
-            raise _missing(path, found)
-        if not found.is_file():
-            what = "a folder" if found.is_dir() else "a pipe, a device or a socket"
-            raise DataError(f"{path!r} is {what}; expected a data file. Name a file, e.g. '{found / 'train.csv'}'.")
-        if not found.stat().st_size:  # so are files of the system
-            raise DataError(f"'{path}' is empty (0 bytes); expected a data file. Fetch or write it again.")
-        found.open("rb").close()
+        size = found.stat().st_size
+        if found.is_file() and size:
+            found.open("rb").close()
+            return found
+    except FileNotFoundError:
+        near = did_you_mean(found.name, [other.name for other in found.parent.glob("*")])
+        hint = f" To name a path with brackets or commas, write '{quoted(path)}'." if quoted(path) != path else ""
+        raise DataError(f"there is no file {path!r}{near}. Check the path.{hint}") from None
     except (OSError, RuntimeError, ValueError) as error:  # a folder of an unknown user, the character 0 in a name
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise DataError(f"{path!r} cannot be read ({why}). Check the path and its permissions.") from None
-    return found
-
-
-def _missing(path: str, found: Path) -> DataError:
-    hint = f" To name a path with brackets or commas, write '{quoted(path)}'." if quoted(path) != path else ""
-    if not found.parent.is_dir():
-        return DataError(f"there is no file {path!r}: its folder {found.parent} does not exist. Check the path.{hint}")
-    names: list[str] = []
-    with suppress(OSError):
-        names = [entry.name for entry in found.parent.iterdir()]
-    near = did_you_mean(found.name, names)
-    return DataError(f"there is no file {found.name!r} in {found.parent.resolve()}{near}. Check the path.{hint}")
-
-
-def bare_name(path: Path) -> tuple[str, str]:
-    """Return the stem and the format suffix, without a compression suffix: ``a.csv.gz`` -> ``('a', '.csv')``."""
-    name = path.stem if path.suffix.lower() in _MAGIC else path.name
-    inner = Path(name)
-    return inner.stem or name, inner.suffix.lower()
+    what = "empty (0 bytes)" if found.is_file() else "a folder, a pipe or a device"
+    raise DataError(f"{path!r} is {what}; expected a data file. Name another one, or write it again.")
 
 
 def compression_of(path: Path) -> str | None:
-    """Return ``.gz``, ``.bz2`` or ``.xz`` where a file starts like that.
-
-    Raises
-    ------
-    DataError : it is named like one and does not start like it.
-    """
+    """Return ``.gz``, ``.bz2`` or ``.xz`` where a file starts like that, whatever its name."""
     with path.open("rb") as file:
         start = file.read(6)
-    kind = next((kind for kind, magic in _MAGIC.items() if start.startswith(magic)), None)
-    suffix = path.suffix.lower()
-    if kind is None and suffix in _MAGIC:
-        raise DataError(f"'{path}' is named {suffix} but is not compressed that way. Rename it, or fetch it again.")
-    return kind
+    return next((kind for kind, magic in _MAGIC.items() if start.startswith(magic)), None)
+
+
+def format_suffix(path: Path) -> str:
+    """Return the suffix that names the format, without a compression suffix: ``a.csv.gz`` -> ``.csv``."""
+    return (Path(path.stem) if path.suffix.lower() in _MAGIC else path).suffix.lower()
 
 
 def streamed(path: Path) -> BinaryIO:
@@ -153,19 +128,13 @@ def opened(path: Path, weight: int = 1) -> BinaryIO:
             if content.tell() > most:
                 why = f"what it unpacks to is more than {shown(most)} and, parsed, takes {weight} times that"
                 raise too_large(path, why, "or unpack it and convert it to .npy")
-    if not content.tell():
-        raise DataError(f"'{path}' is empty after decompression; expected a data file. Fetch or write it again.")
     content.seek(0)
     return content
 
 
 @contextmanager
-def in_a_sentence(path: str | Path, kind: str = "") -> Iterator[None]:
+def in_a_sentence(path: str | Path) -> Iterator[None]:
     """Turn whatever a file makes the libraries raise into a sentence on it.
-
-    Parameters
-    ----------
-    kind : the format as which it is read, for the message
 
     Raises
     ------
@@ -174,19 +143,14 @@ def in_a_sentence(path: str | Path, kind: str = "") -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise DataError(_LONG_WORD.sub(r"\1...\2", clipped(str(error), _LONGEST))) from error
+        raise DataError(plain_line(str(error), _LONGEST)) from error
     except UsageError:
         raise
     except MemoryError:
         raise too_large(path, "reading it takes too much memory", "or convert it to .npy") from None
     except Exception as error:
-        why = clipped(str(error), 200) or type(error).__name__
-        if isinstance(error, _DAMAGED) and (packed := compression_of(Path(path).expanduser())):
-            raise DataError(
-                f"'{path}' cannot be decompressed: {packed} data truncated or damaged ({why}). Fetch it again."
-            ) from error
-        as_kind = f" as {kind}" if kind else ""
+        why = plain_line(str(error), 200) or type(error).__name__
         raise DataError(
-            f"'{path}' cannot be read{as_kind} ({why}): it is damaged, or not as this format is read here. Write it again, "
-            "or convert it to .csv."
+            f"'{path}' cannot be read ({why}): it is damaged, or not as this format is read here. Fetch or write it "
+            "again, or convert it to .csv."
         ) from error

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from harness import parameters
-from harness.datasets.bounds import refuse_beyond
 from harness.errors import DataError
 from harness.kernels.points import as_points
 from harness.parameters import parameter
@@ -149,6 +148,11 @@ def _changed(load: Callable[[Any], Dataset]) -> Callable[[Any], Dataset]:
         for name in changes:
             object.__setattr__(plain, name, DataSource.__dataclass_fields__[name].default)
         data, label = load(plain), source.label
+        if data.task == "regression":
+            raise DataError(
+                f"data set '{label}': {' and '.join(changes)} concern labels of classes, and these data are for regression. "
+                "Leave them out."
+            )
         if "imbalance" in changes and source.imbalance is not None:
             data = with_imbalance(data, source.imbalance, _seed(source, "imbalance_seed"), label)
         if "noise" in changes:
@@ -203,28 +207,20 @@ def with_imbalance(whole: Dataset, ratio: float, seed: int, label: str) -> Datas
 
     Raises
     ------
-    DataError : the data are for regression; there are fewer positives than that, or it would leave none; the points
-        that stay take more memory than reading may.
+    DataError : there are fewer positives than that, or it would leave none.
     """
-    asked = f"data set '{label}': imbalance={ratio:g}"
-    if whole.task == "regression":
-        raise DataError(
-            f"{asked} is a ratio of two classes, and these data are for regression. Leave the parameter out."
-        )
     present = int((whole.y_train > 0).sum())
     negatives = len(whole.y_train) - present
     positives = nearest_count(negatives, ratio)
     if ratio > negatives or positives > present:
         raise DataError(
-            f"{asked} cannot be had by leaving positives out: {negatives} negatives to {present} positives allow "
-            f"{negatives / max(1, present):.6g} to {negatives}. Choose an imbalance between these, or none."
+            f"data set '{label}': imbalance={ratio:g} cannot be had by leaving positives out: {negatives} negatives to {present} "
+            f"positives allow {negatives / max(1, present):.6g} to {negatives}. Choose an imbalance between these, or none."
         )
     if positives == present:
         return whole
     rows = kept(whole.y_train, positives, seed)
     x: Any = whole.x_train
-    stored = x.data.nbytes + x.indices.nbytes if is_csr(x) else x.nbytes
-    refuse_beyond(stored * len(rows) // x.shape[0], label, f"a copy of the {len(rows)} points that stay")
     # the rows of a map are read from the disk in order, into an array; those of sparse points are sparse
     planted = None if whole.planted is None else whole.planted[rows]
     return replace(whole, x_train=x[rows], y_train=whole.y_train[rows], planted=planted)
@@ -247,18 +243,13 @@ def with_noise(clean: Dataset, share: float, seed: int, label: str) -> Dataset:
 
     Raises
     ------
-    DataError : the data are for regression, or the labels that result are all the same.
+    DataError : the labels that result are all the same.
     """
-    asked = f"data set '{label}': noise={share:g}"
-    if clean.task == "regression":
-        raise DataError(
-            f"{asked} negates labels of classes, and these data are for regression. Leave the parameter out."
-        )
     y = flipped(clean.y_train, share, seed)
     if (y == y[:1]).all():
         raise DataError(
-            f"{asked} makes all {len(y)} training labels {y[0]:+g}; expected both -1 and +1. Choose another noise_seed, a "
-            "smaller noise, or more points."
+            f"data set '{label}': noise={share:g} makes all {len(y)} training labels {y[0]:+g}; expected both -1 and +1. Choose "
+            "another noise_seed, a smaller noise, or more points."
         )
     planted: Mask = y != clean.y_train
     if clean.planted is not None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
-import os
-from collections.abc import Iterator
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -17,7 +14,6 @@ from harness import parameters
 from harness.datasets import cache
 from harness.datasets.dataset import Dataset, DataSource, Task, is_csr, pieces
 from harness.datasets.splitting import divided, parts, random_split, rbf, rescaled, stratified_split
-from harness.datasets.validation import refuse_overflow
 from harness.errors import DataError
 from harness.parameters import parameter
 from harness.selection import quoted
@@ -58,14 +54,12 @@ class FileSource(DataSource):
     task: Literal["classification", "regression"] = parameter("classification", "regression keeps labels as numbers")
 
     def __post_init__(self) -> None:
-        for name in ("path", "test"):  # a pathlib.Path is as good as text
-            if isinstance(getattr(self, name), os.PathLike):
-                object.__setattr__(self, name, os.fspath(getattr(self, name)))
+        # a pathlib.Path is as good as text, and so is the class 1
+        for name in ("path", "test", "positive", "label_column", "index_base"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, str(getattr(self, name)))
         if isinstance(self.header, bool):
             object.__setattr__(self, "header", "yes" if self.header else "no")
-        for name in ("positive", "label_column", "index_base"):  # so is the class 1 as '1'
-            if isinstance(getattr(self, name), int | float):
-                object.__setattr__(self, name, str(getattr(self, name)))
         parameters.check(self, owner=f"data file '{self.path}'")
 
     def for_task(self, task: Task) -> Self:
@@ -78,13 +72,9 @@ class FileSource(DataSource):
 
         As short as a stem it would not tell ``a/d.csv`` from ``b/d.csv``, or from ``d.npz``.
         """
-        changed = [
-            f"{parameter_.name}={quoted(_shown(value) if parameter_.name == 'test' else str(value))}"
-            for parameter_ in parameters.parameters_of(type(self))
-            if parameter_.name != "path" and (value := getattr(self, parameter_.name)) != parameter_.default
-        ]
-        name = quoted(self._kept_name or _shown(self.path))
-        return f"{name}[{','.join(changed)}]" if changed else name
+        changed = {name: value for name, value in parameters.changed(self).items() if name != "path"}
+        shown = [f"{name}={quoted(_shown(str(value), name == 'test'))}" for name, value in changed.items()]
+        return quoted(self._kept_name or _shown(self.path)) + (f"[{','.join(shown)}]" if shown else "")
 
     @property
     def _kept_name(self) -> str:
@@ -103,7 +93,7 @@ class FileSource(DataSource):
         from harness.datasets.bounds import refuse_beyond
         from harness.datasets.compression import existing_file, in_a_sentence
 
-        with self._called(), in_a_sentence(self.path):
+        with in_a_sentence(self.path):
             paths = [existing_file(path) for path in (self.path, self.test) if path]
             for path in paths:
                 if path.suffix != ".npy":  # which is mapped
@@ -116,22 +106,11 @@ class FileSource(DataSource):
             key = {"files": [[path.suffixes, content[path]] for path in paths], "parameters": parameters}
             return cache.dataset(self.label, "file", key, self._parse, content)
 
-    @contextlib.contextmanager
-    def _called(self) -> Iterator[None]:
-        """Call data that were given in memory by their name, where a message has the path of their file."""
-        try:
-            yield
-        except DataError as error:
-            if not self._kept_name:
-                raise
-            raise DataError(str(error).replace(f"'{self.path}'", f"data '{self._kept_name}'")) from None
-
     def _parse(self) -> Dataset:
         from harness.datasets.labels import learn_classes
         from harness.datasets.readers import read_table
-        from harness.datasets.tables import Options
 
-        table = read_table(self.path, self.test, Options(self.label_column, self.header, self.index_base))
+        table = read_table(self)
         x, labels, test = table.x, table.labels, table.test
         classes = learn_classes(labels, self.positive, self.path) if self.task == "classification" else None
         to_targets = classes.signs if classes else _numbers
@@ -145,23 +124,21 @@ class FileSource(DataSource):
         else:
             n_train = max(1, len(y) - round(self.test_fraction * len(y)))
             data = divided(x, y, random_split(len(y), n_train, self.split_seed))
-        x_train, x_test = self._scaled(data.x_train, data.x_test)
-        defaults = {**rbf(gamma=_gamma_scale(x_train), c=1.0), **table.defaults}
+        try:
+            with np.errstate(over="raise"):
+                x_train, x_test = rescaled(data.x_train, data.x_test, self.scale)
+                gamma = _gamma_scale(x_train)
+        except FloatingPointError:
+            raise DataError(
+                f"'{self.path}': squares of its numbers overflow. Divide the columns with the largest ones by a constant first, or "
+                "give the parameter scale=minmax."
+            ) from None
+        defaults = {**rbf(gamma=gamma, c=1.0), **table.defaults}
         return dataclasses.replace(data, x_train=x_train, x_test=x_test, task=self.task, defaults=defaults)
 
-    def _scaled(self, x_train: Points, x_test: Points) -> tuple[Points, Points]:
-        remedy = "Scale the data first: divide the column by a constant"
-        remedy += "." if self.scale == "minmax" else ", or give the parameter scale=minmax."
-        refuse_overflow(x_train, self.path, self.scale, remedy)
-        with np.errstate(over="ignore"):  # of a test part far from the training part; refused below
-            x_train, x_test = rescaled(x_train, x_test, self.scale)
-        for part, path in ((x_train, self.path), (x_test, self.test or self.path)):
-            refuse_overflow(part, path, "none", remedy)
-        return x_train, x_test
 
-
-def _shown(path: str) -> str:
-    return path if len(path) <= _SHORT else Path(path).name
+def _shown(text: str, is_path: bool = True) -> str:
+    return Path(text).name if is_path and len(text) > _SHORT else text
 
 
 def _numbers(labels: Vector, path: str) -> Vector:

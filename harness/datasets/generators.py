@@ -39,14 +39,17 @@ class Drawn(DataSource):
         """Return the points, drawn anew."""
 
     def load(self) -> Dataset:
-        """Return the drawn points; the same seed gives the same bits.
+        """Return the drawn points; the same seed gives the same bits on one machine.
 
         Raises
         ------
         DataError : drawing would take more memory than reading may.
         """
+        from threadpoolctl import threadpool_limits
+
         refuse_beyond(8 * COPIES * self.values(), self.label, "drawing it", "or choose smaller sizes")
-        return named(self.drawn(), self.label)
+        with threadpool_limits(1, user_api="blas"):  # products of several threads are rounded otherwise
+            return named(self.drawn(), self.label)
 
 
 @dataclass(frozen=True)

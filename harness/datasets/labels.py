@@ -9,12 +9,12 @@ import numpy as np
 
 from harness.errors import DataError
 from harness.parameters import did_you_mean
+from harness.plain import plain_line
 
 if TYPE_CHECKING:
     from harness.arrays import Array, Vector
 
 _LISTED = 12  # classes named in a message
-_WHOLE = 1e15  # numbers below are written with all their digits
 MISSING = ("", "?", "nan", "na", "n/a", "null", "none")
 """What stands for a value that is not there, in any case; pyarrow knows some more."""
 
@@ -62,16 +62,7 @@ def refuse_missing(gone: Array, labels: Array, path: Any) -> None:
 
 def class_name(value: Any) -> str:
     """Return a label as a user would type it: 2.0 is '2'."""
-    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(float(value)) < _WHOLE:
-        return str(int(value))
-    return clipped(str(value))
-
-
-def clipped(text: str, most: int = 40) -> str:
-    """Return what a file holds as a message can show it: on one line, without control characters, not too long."""
-    text = text[: most + 1]
-    plain = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
-    return plain if len(plain) <= most else f"{plain[: most - 3]}..."
+    return f"{value:.15g}" if isinstance(value, float) else plain_line(str(value), 40)
 
 
 @dataclass(frozen=True)

@@ -30,19 +30,7 @@ _ROWS = 256  # of these pairs at a time
 
 
 @dataclass(frozen=True)
-class _Planted(Drawn):
-    """A source that knows its outliers."""
-
-    def load(self) -> Dataset:
-        """Return the drawn points; the same seed gives the same bits on one machine."""
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1, user_api="blas"):  # products of several threads are rounded otherwise
-            return super().load()
-
-
-@dataclass(frozen=True)
-class GaussianOutliers(_Planted):
+class GaussianOutliers(Drawn):
     """Two normal distributions with random covariances; in training, a share of each class is drawn from the other one.
 
     The sizes of the classes are drawn, each by itself, between ``least`` and ``most``, and ``test`` times as many for
@@ -108,7 +96,7 @@ class GaussianOutliers(_Planted):
 
 
 @dataclass(frozen=True)
-class OneClassOutliers(_Planted):
+class OneClassOutliers(Drawn):
     """One normal distribution away from the origin, +1, and outliers around the origin, -1, in both parts.
 
     The covariance is drawn as in ``gaussian-outliers``; the outliers have the same one, and the origin for their mean, so

@@ -20,12 +20,14 @@ import numpy as np
 import scipy.sparse
 
 from harness.datasets.bounds import AS_TEXT, bound, given_limit, refuse_beyond, shown
-from harness.datasets.compression import bare_name, compression_of, existing_file, in_a_sentence, opened, streamed
+from harness.datasets.compression import compression_of, existing_file, format_suffix, in_a_sentence, opened, streamed
 from harness.datasets.dataset import is_csr
-from harness.datasets.labels import clipped, from_text
-from harness.datasets.tables import DENSE_FROM, IndexBase, Options, Table, checked, from_frame, read_csv
+from harness.datasets.labels import from_text
+from harness.datasets.tables import DENSE_FROM, IndexBase, Table, checked, from_frame, read_csv
 from harness.errors import DataError
 from harness.kernels.points import FLOATS, as_points
+from harness.parameters import changed
+from harness.plain import plain_line
 
 if TYPE_CHECKING:
     from harness.arrays import Array
@@ -44,72 +46,64 @@ FORMATS = {
     ".parquet": "parquet",
     ".arff": "arff",
 }
-_MAGIC = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PAR1": "parquet"}
 _OPTIONS = {
     "label_column": ("csv", "parquet", "arff"),
     "header": ("csv",),
     "index_base": ("libsvm",),
 }
 _LIBSVM_LINE = re.compile(r"[^\s:,;]+(\s+(qid|\d+):\S+)*")
-MOST_INDEX = 2**31 - 2
-"""The greatest index that is read: numbers of columns have 32 bits in the libraries of this field."""
 _COLUMN_BYTES = 16  # that a column takes where an array is made over all columns: a count and a share
 _WIDE = 1 << 30  # bytes of such arrays that nobody has to mean
 _WIDER = 100  # times the bytes of the values, which nobody has to mean either
 
 
-def read_table(path: str, test: str | None = None, options: Options | None = None) -> Table:
-    """Return a file's points and its labels as they stand there.
+def read_table(source: Any) -> Table:
+    """Return the points of a user's file and its labels as they stand there.
 
-    Parameters
-    ----------
-    test : a second file with the test points, of the same features; the first one's own test part is then left out
-    options : None: all as they come
+    With a test file, whose features have to be the same, the first one's own test part is left out.
+
+    source : a `FileSource`, which says how they are read
 
     Raises
     ------
     DataError : a file is missing, empty, damaged, of no known format, or holds anything but finite numbers; the two do
         not have the same features.
     """
-    options = options or Options()
-    paths = [path, test] if test else [path]
+    paths = [source.path, source.test] if source.test else [source.path]
     kinds: list[str] = []
     tables: list[Table] = []
     for each in paths:
         with in_a_sentence(each):
             file = existing_file(each)
             kinds.append(format_of(file))
-        _refuse_idle(each, kinds[-1], options)
-        with in_a_sentence(each, kinds[-1]):
-            tables.append(_read(file, kinds[-1], options))
+            idle = [name for name in changed(source) if kinds[-1] not in _OPTIONS.get(name, kinds)]
+            if idle:
+                raise DataError(f"'{each}' is {kinds[-1]}, which has no choice of {idle[0]}; leave that parameter out.")
+            tables.append(_read(file, kinds[-1], source))
     if "libsvm" in kinds:
-        tables = _settled(tables, kinds, paths, options.index_base)
-    return tables[0] if test is None else replace(tables[0], test=_alike(tables[0], tables[1], path, test))
+        tables = _settled(tables, kinds, paths, source.index_base)
+    if source.test:
+        return replace(tables[0], test=_alike(tables[0], tables[1], source.path, source.test))
+    return tables[0]
 
 
-def _read(path: Path, kind: str, options: Options) -> Table:
+def _read(path: Path, kind: str, source: Any) -> Table:
     """Return one file's content; that of LIBSVM text with the indices as they stand there, not yet checked."""
     if kind == "csv":
-        return read_csv(path, options)
+        return read_csv(path, source)
     if kind == "npy":
         array = array_of(path)
+        x = array[:, :-1]
+        if x.dtype not in FLOATS:
+            refuse_beyond(8 * x.size, path, f"its array of {x.dtype} and shape {x.shape}, as float64,")
         # A slice of a map is not contiguous; the parsed cache writes it piece by piece, whatever its size.
-        return checked(Table(_floats(array[:, :-1], path), np.array(array[:, -1], dtype=np.float64)), path)
+        return checked(Table(as_points(x), np.array(array[:, -1], dtype=np.float64)), path)
     with opened(path, AS_TEXT if kind in ("libsvm", "arff") else 1) as file:
         if kind == "libsvm":
-            return Table(*read_libsvm(file, path))
+            return Table(*read_libsvm(file))
         if kind == "npz":
             return _read_npz(file, path)
-        return from_frame(_parquet(file, path) if kind == "parquet" else _arff(file), path, options.label_column)
-
-
-def _refuse_idle(path: str, kind: str, options: Options) -> None:
-    for name, kinds in _OPTIONS.items():
-        value = getattr(options, name)
-        if value != getattr(Options, name) and kind not in kinds:
-            raise DataError(
-                f"'{path}' is {kind}, which has no choice of {name.replace('_', ' ')}; leave out {name}={value}."
-            )
+        return from_frame(_parquet(file, path) if kind == "parquet" else _arff(file), path, source.label_column)
 
 
 def _alike(train: Table, test: Table, path: str, test_path: str) -> tuple[Points, Array]:
@@ -135,24 +129,19 @@ def _alike(train: Table, test: Table, path: str, test_path: str) -> tuple[Points
 
 
 def format_of(path: Path) -> str:
-    """Return ``libsvm``, ``csv``, ``npz``, ``npy``, ``parquet`` or ``arff``, by the suffix or else by the content.
+    """Return ``libsvm``, ``csv``, ``npz``, ``npy``, ``parquet`` or ``arff`` by the suffix, else which text the first line is.
 
     Raises
     ------
     DataError : the suffix is unknown and the first line is neither LIBSVM text nor a table.
     """
-    _, suffix = bare_name(path)
+    suffix = format_suffix(path)
     if suffix in FORMATS:
         return FORMATS[suffix]
     with streamed(path) as file:
         start = file.read(1 << 16)
-    for magic, kind in _MAGIC.items():
-        if start.startswith(magic):
-            return kind
     text = start.removeprefix(codecs.BOM_UTF8).decode(errors="replace")
     first = next((line for line in map(str.strip, text.splitlines()) if line and line[0] not in "#%\ufffd"), "")
-    if first.lower().startswith("@relation"):
-        return "arff"
     if _LIBSVM_LINE.fullmatch(first.split("#")[0].strip()) and (":" in first or len(first.split()) == 1):
         return "libsvm"
     if re.search(r"[,;\s]", first) and ":" not in first and first.replace("\t", "").isprintable():
@@ -166,51 +155,17 @@ def format_of(path: Path) -> str:
 # -- LIBSVM text -------------------------------------------------------------------------------------------
 
 
-def read_libsvm(file: BinaryIO, path: Path | str, first: int = 1) -> tuple[Csr, Array]:
+def read_libsvm(file: BinaryIO) -> tuple[Csr, Array]:
     """Return (n, most index + 1) points in which column j holds index j, and (n,) labels.
 
-    Parameters
-    ----------
     file : can go back
-    first : the number of its first line in the whole file, for the message
-
-    Raises
-    ------
-    DataError : not LIBSVM text; it names the first line that is none, and what stands there.
     """
     from sklearn.datasets import load_svmlight_file
 
     if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
         file.seek(0)
-    begin = file.tell()
-    try:
-        x, labels = load_svmlight_file(file, zero_based=True)
-    except (ValueError, OverflowError) as error:
-        file.seek(begin)
-        raise DataError(
-            f"'{path}' is not LIBSVM text: {_fault(file, first) or clipped(str(error), 120)}. Expected lines 'label "
-            f"index:value ...' with ascending indices in 0..{MOST_INDEX}; a table needs the suffix .csv."
-        ) from None
+    x, labels = load_svmlight_file(file, zero_based=True)
     return scipy.sparse.csr_array(x), labels
-
-
-def _fault(lines: BinaryIO, first: int) -> str:
-    """Return the first line that is no LIBSVM text and what stands there; empty if there is none."""
-    for number, line in enumerate(lines, start=first):
-        cells = line.split(b"#")[0].split()
-        before, cell = -1, b""
-        try:
-            for place, cell in enumerate(cells):
-                index, _, value = cell.rpartition(b":")
-                if place == 1 and index == b"qid":
-                    continue
-                float(value)
-                if (place == 0) != (index == b"") or (place and not before < int(index) <= MOST_INDEX):
-                    raise ValueError("no label, or an index that is not above the one before it")
-                before = int(index or b"-1")
-        except ValueError:
-            return f"line {number} has '{clipped(cell[:200].decode(errors='replace'))}'"
-    return ""
 
 
 def index_range(x: Csr) -> tuple[int, int] | None:
@@ -316,15 +271,6 @@ def array_of(path: Path) -> Array:
     return array
 
 
-def _floats(x: Array, path: Path) -> Array:
-    """Return numbers as they are if they are float64 or float32, else as float64."""
-    if x.dtype in FLOATS:
-        return x
-    refuse_beyond(8 * x.size, path, f"its array of {x.dtype} and shape {x.shape}, as float64,")
-    with np.errstate(over="ignore"):  # of wider floats; infinity is refused later
-        return x.astype(np.float64)
-
-
 def _read_npz(file: BinaryIO, path: Path) -> Table:
     """Return the points and labels of an archive, and its test part if it has one that is not empty."""
     found: Any = np.lib.npyio.NpzFile(file, allow_pickle=False)
@@ -335,7 +281,7 @@ def _read_npz(file: BinaryIO, path: Path) -> Table:
         test_names = names.keys() & {"x_test", "y_test"}
         if training is None or len(test_names) == 1:
             raise DataError(
-                f"'{path}' holds the arrays {clipped(', '.join(sorted(archive.files)), 200) or '(none)'}; expected x and y, or "
+                f"'{path}' holds the arrays {plain_line(', '.join(sorted(archive.files)), 200) or '(none)'}; expected x and y, or "
                 "x_train, y_train, x_test and y_test. Save it with numpy.savez(path, x=points, y=labels)."
             )
         pairs = [training, ("x_test", "y_test")] if test_names else [training]
@@ -357,13 +303,7 @@ def _points(archive: Any, key: str, path: Path) -> Any:
         csr.check_format(full_check=True)
         refuse_too_wide(n, d, csr.nnz, path)
         return as_points(csr, f"'{path}': {key}")
-    x = np.asarray(archive[key])
-    if x.ndim != 2 or x.dtype.kind not in "fiub":
-        raise DataError(
-            f"'{path}': the points {key} are {x.dtype} of shape {x.shape}; expected numbers of shape (n, d). Write the file "
-            "again with one row for each point; one feature is points.reshape(-1, 1)."
-        )
-    return np.ascontiguousarray(_floats(x, path))
+    return as_points(archive[key], f"'{path}': {key}")
 
 
 def _label_array(y: Array, key: str, path: Path) -> Array:

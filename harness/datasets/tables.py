@@ -4,11 +4,9 @@ Whether the first row of a CSV file holds names is told by its cells, each of wh
 ``NA``) or text:
 
 * without text it is a point;
-* text without numbers are names, and so is a row in which a cell is ``label``, ``target`` or ``class``;
-* text above text, as of categories or labels, beside numbers is a point.
-
-Not guessed at, but refused with a sentence that asks for ``header``, are text above numbers beside numbers (``1.O,2,0``: a
-slip, or names?) and numbers that count the columns (``0,1,2``: names, or a point?).
+* a ``label``, ``target`` or ``class`` among its cells, or text and no number, makes it names;
+* numbers that count the columns (``0,1,2``: names, or a point?) are refused with a sentence that asks for ``header``;
+* every other one is a point.
 """
 
 from __future__ import annotations
@@ -26,10 +24,11 @@ import numpy as np
 
 from harness.datasets.bounds import AS_TEXT
 from harness.datasets.compression import opened
-from harness.datasets.labels import MISSING, clipped, from_text, refuse_missing
+from harness.datasets.labels import MISSING, from_text, refuse_missing
 from harness.datasets.validation import first_non_finite
 from harness.errors import DataError
 from harness.parameters import did_you_mean
+from harness.plain import plain_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,28 +37,12 @@ if TYPE_CHECKING:
     from harness.datasets.dataset import Points
 
 _NAME = 100  # characters of a column's name
-_SHOWN = 6  # cells of a row in a message
 _BLOCK = (1 << 31) - 2  # bytes of text by which pyarrow tells the types of columns: as many as it can
 DENSE_FROM = 0.25
 """Share of non-zeros from which points become a dense array: CSR (12 bytes a value) then gains little."""
 LABEL_NAMES = ("label", "target", "class", "y")
 
 IndexBase = Literal["auto", "0", "1"]
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user says of a file that the file does not say itself.
-
-    ``label_column`` : tables: the label's column by name or position; None: the column named label, target, class or y,
-        else the last one
-    ``header`` : CSV: whether the first row holds names; ``auto``: see the top of this file
-    ``index_base`` : LIBSVM text: the index of the first feature; ``auto``: 0 if it occurs in either file, else 1
-    """
-
-    label_column: str | None = None
-    header: Literal["auto", "yes", "no"] = "auto"
-    index_base: IndexBase = "auto"
 
 
 @dataclass(frozen=True)
@@ -128,8 +111,10 @@ def checked(table: Table, path: Path, columns: Sequence[str] = ()) -> Table:
 # -- CSV ---------------------------------------------------------------------------------------------------
 
 
-def read_csv(path: Path, options: Options) -> Table:
+def read_csv(path: Path, source: Any) -> Table:
     """Return the points and labels of a table, its columns separated by commas, semicolons, tabs or blanks.
+
+    source : a `FileSource`, which says what the file does not say itself
 
     Raises
     ------
@@ -146,15 +131,11 @@ def read_csv(path: Path, options: Options) -> Table:
     if separator == " ":
         content = re.sub(rb"(?m)^ +| +(?=\r?$)", b"", re.sub(rb"[ \t]+", b" ", content))
     start = io.StringIO(content[: 1 << 20].decode(errors="ignore"), newline=None)
-    rows = [
-        [cell.strip() for cell in row] for row in csv.reader(start, delimiter=separator, skipinitialspace=True) if row
-    ]
-    if not rows:
+    row = next(filter(None, csv.reader(start, delimiter=separator, skipinitialspace=True)), None)
+    if row is None:
         raise DataError(f"'{path}' has 0 rows of data, only blank lines. Fetch or write it again.")
-    cells, below = rows[0], (rows[1:] or [[""] * len(rows[0])])[0]
-    named = options.header == "yes"
-    if options.header == "auto" and len(below) == len(cells):  # else pyarrow refuses it
-        named = _holds_names(cells, below, options, path)
+    cells = [cell.strip() for cell in row]
+    named = source.header == "yes" or (source.header == "auto" and _holds_names(cells, source, path))
     table = pyarrow.csv.read_csv(
         io.BytesIO(content),
         read_options=pyarrow.csv.ReadOptions(
@@ -167,31 +148,24 @@ def read_csv(path: Path, options: Options) -> Table:
             null_values=[*pyarrow.csv.ConvertOptions().null_values, "?"], strings_can_be_null=True
         ),
     )
-    return from_frame(table.to_pandas(), path, options.label_column, named=named)
+    return from_frame(table.to_pandas(), path, source.label_column, named=named)
 
 
-def _holds_names(cells: list[str], below: list[str], options: Options, path: Path) -> bool:
+def _holds_names(cells: list[str], source: Any, path: Path) -> bool:
     """Return whether the first row holds names, by the rules at the top of this file.
 
     Raises
     ------
     DataError : it may be names or a point.
     """
+    if len(cells) > 1 and cells in ([str(first + place) for place in range(len(cells))] for first in (0, 1)):
+        raise DataError(
+            f"'{path}': the first row, {plain_line(','.join(cells), 60)}, may be names or a point: its numbers count the columns. "
+            "Say which with [header=yes] or [header=no]."
+        )
     text = [cell for cell in cells if _is_text(cell)]
     numbers = [cell for cell in cells if not _is_text(cell) and cell.lower() not in MISSING]
-    count = range(int(cells[0]), int(cells[0]) + len(cells)) if cells[0] in ("0", "1") and len(cells) > 1 else ()
-    above = [cell for cell, other in zip(cells, below, strict=True) if _is_text(cell) and not _is_text(other)]
-    known = {cell.lower() for cell in text} & {"label", "target", "class"} or options.label_column in text
-    doubt = ""
-    if cells == list(map(str, count)):
-        doubt = "its numbers count the columns"
-    elif not known and numbers and above:
-        doubt = f"'{clipped(numbers[0])}' is a number, and '{clipped(above[0])}', above a number, is text"
-    if doubt:
-        shown = ",".join(map(clipped, cells[:_SHOWN])) + (",..." if len(cells) > _SHOWN else "")
-        raise DataError(
-            f"'{path}': the first row, {shown}, may be names or a point: {doubt}. Say which with [header=yes] or [header=no]."
-        )
+    known = {cell.lower() for cell in text} & {"label", "target", "class"} or source.label_column in text
     return bool(known or (text and not numbers))
 
 
@@ -219,7 +193,7 @@ def from_frame(frame: pd.DataFrame, path: Path, label: str | None, *, named: boo
     ------
     DataError : no such column; a feature that is not a number, with its column and a sample of its values.
     """
-    names = [clipped(str(name).strip(), _NAME) for name in frame.columns]
+    names = [plain_line(str(name).strip(), _NAME) for name in frame.columns]
     if not names:
         raise DataError(f"'{path}' has 0 rows of data; expected points of both classes. Fetch or write it again.")
     position = _label_position(names if named else [], len(names), path, label)
@@ -232,8 +206,8 @@ def from_frame(frame: pd.DataFrame, path: Path, label: str | None, *, named: boo
         if strange is not None:
             raise DataError(
                 f"'{path}': column '{shown[target]}' is not numeric: row {strange + 1} holds "
-                f"'{clipped(str(column.iloc[strange]))}'. Encode it as numbers first (pandas.get_dummies makes a column for "
-                "each value); if it is the label, say so with label_column."
+                f"'{plain_line(str(column.iloc[strange]), 40)}'. Encode it as numbers first (pandas.get_dummies makes a column for "
+                "each value); if it is the label, say so with label_column, and if row 1 holds names, with header=yes."
             )
     names_of = tuple(shown) if named else None
     return checked(Table(x, _labels(frame.iloc[:, position], path), names=names_of), path, shown)
@@ -265,14 +239,9 @@ def _numbers(column: pd.Series[Any]) -> tuple[Array, int | None]:
 
     if column.dtype.kind in "fiub":
         return column.to_numpy(dtype=np.float64, na_value=np.nan), None
-    text = column.astype("object")
-    missing = (text.isna() | text.astype(str).str.strip().str.lower().isin(MISSING)).to_numpy()
-    values = np.full(len(text), np.nan)
-    if column.dtype.kind not in "mM":  # times would pass as nanoseconds
-        try:
-            values = pd.to_numeric(text, errors="coerce").astype("float64").to_numpy(copy=True)
-        except (TypeError, ValueError):  # lists and other things in cells
-            values = np.full(len(text), np.nan)
+    missing = (column.isna() | column.astype(str).str.strip().str.lower().isin(MISSING)).to_numpy()
+    # as text: a time would pass as its nanoseconds, and no cell of a strange kind is a number
+    values = pd.to_numeric(column.astype(str), errors="coerce").to_numpy(dtype=np.float64)
     strange = np.flatnonzero(np.isnan(values) & ~missing)
     return values, int(strange[0]) if len(strange) else None
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.datasets.dataset import Dataset, is_csr, pieces
 from harness.errors import DataError
+from harness.kernels.points import FLOATS
 
 
 def first_non_finite(x: Any) -> tuple[int, int] | None:
@@ -26,36 +27,6 @@ def first_non_finite(x: Any) -> tuple[int, int] | None:
             row, column = np.argwhere(~finite)[0]
             return start + int(row), int(column)
     return None
-
-
-def refuse_overflow(x: Any, path: str, scale: str, remedy: str) -> None:
-    """Raise unless the arithmetic to come stays finite: for ``minmax`` differences, else sums of their squares.
-
-    Parameters
-    ----------
-    x : (n, d), finite; dense (read in pieces) or CSR
-    scale : how ``x`` is about to be scaled; ``none``: it is squared, for distances between points, in float64
-    remedy : the end of the message, a sentence
-
-    Raises
-    ------
-    DataError : with the column and the largest magnitude in it.
-    """
-    (n, d), sparse = x.shape, is_csr(x)
-    if n == 0 or (sparse and (x.nnz == 0 or scale != "none")):  # sparse columns are only ever divided
-        return
-    largest = float(np.finfo(x.dtype if scale != "none" else np.float64).max)
-    limit = largest / 2 if scale == "minmax" else np.sqrt(largest / (4.0 * n * d))
-    for _, values in [(0, x.data)] if sparse else pieces(x):
-        size = np.abs(values)
-        if size.max() <= limit:
-            continue
-        at = np.unravel_index(int(size.argmax()), size.shape)
-        column = int(x.indices[at[0]] if sparse else at[1]) + 1
-        raise DataError(
-            f"'{path}': feature column {column} (counted from 1, the label not counted) holds values as large as "
-            f"{float(size[at]):g}, which overflow when squared; expected at most {limit:.0e} in magnitude. {remedy}"
-        )
 
 
 def validate(dataset: Dataset) -> None:
@@ -88,23 +59,20 @@ def validate(dataset: Dataset) -> None:
     if dataset.task == "classification" and (dataset.y_train == dataset.y_train[0]).all():
         raise DataError(
             f"{who}: all {len(dataset.y_train)} training labels are {dataset.y_train[0]:+g}; expected both -1 and +1. "
-            "Draw more points or another split."
+            "Choose a class that occurs, more points or another split."
         )
 
 
 def _check_points(x: Any, what: str) -> None:
     import scipy.sparse
 
-    if not isinstance(x, np.ndarray | scipy.sparse.csr_array):  # which is canonical, see `Dataset`
-        raise DataError(f"{what} is a {type(x).__name__}; expected a NumPy array or scipy.sparse.csr_array.")
-    if x.ndim != 2:
-        raise DataError(f"{what} has {x.ndim} dimension(s), shape {x.shape}; expected (n, d). One feature is (n, 1).")
-    if x.shape[1] == 0:
-        raise DataError(f"{what} has 0 features, shape {x.shape}; expected at least one column.")
-    if x.dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
-        raise DataError(f"{what} has dtype {x.dtype}; expected float64 or float32: convert with x.astype(float).")
-    if isinstance(x, np.ndarray) and not x.flags.c_contiguous:
-        raise DataError(f"{what} is not C-contiguous (strides {x.strides}); convert with numpy.ascontiguousarray(x).")
+    dense = isinstance(x, np.ndarray) and x.flags.c_contiguous
+    sparse = isinstance(x, scipy.sparse.csr_array)  # which is canonical, see `Dataset`
+    if not (dense or sparse) or x.ndim != 2 or not x.shape[1] or x.dtype not in FLOATS:
+        raise DataError(
+            f"{what} is {_described(x)}; expected numbers of shape (n, d) with d > 0, float64 or float32, as a C-contiguous NumPy "
+            "array or a scipy.sparse.csr_array: convert with numpy.ascontiguousarray(x, float)."
+        )
     bad = first_non_finite(x)
     if bad is not None:
         raise DataError(
@@ -113,14 +81,18 @@ def _check_points(x: Any, what: str) -> None:
 
 
 def _check_targets(y: Any, n: int, what: str, points: str, task: str) -> None:
-    if not isinstance(y, np.ndarray) or y.dtype != np.dtype(np.float64):
-        found = f"an array of {y.dtype}" if isinstance(y, np.ndarray) else f"a {type(y).__name__}"
-        raise DataError(f"{what} is {found}; expected a NumPy array of float64.")
-    if y.shape != (n,):
-        raise DataError(f"{what} has shape {y.shape}; expected ({n},), one value for each row of {points}.")
-    if not y.flags.c_contiguous:
-        raise DataError(f"{what} is not contiguous (strides {y.strides}); convert with numpy.ascontiguousarray(y).")
+    if not isinstance(y, np.ndarray) or y.dtype != np.float64 or y.shape != (n,) or not y.flags.c_contiguous:
+        raise DataError(
+            f"{what} is {_described(y)}; expected a contiguous NumPy array of float64 of shape ({n},), one value for each row "
+            f"of {points}: convert with numpy.ascontiguousarray(y, float)."
+        )
     wrong = np.flatnonzero(~np.isfinite(y) if task == "regression" else np.abs(y) != 1)
     if len(wrong):
         expected = "finite numbers" if task == "regression" else "-1 or +1 (for numbers to predict, task='regression')"
         raise DataError(f"{what} holds {y[wrong[0]]:g} in row {wrong[0]} (counted from 0); expected {expected}.")
+
+
+def _described(array: Any) -> str:
+    facts = f" of {array.dtype}, shape {array.shape}" if hasattr(array, "dtype") and hasattr(array, "shape") else ""
+    strides = f", strides {array.strides}" if isinstance(array, np.ndarray) else ""
+    return f"a {type(array).__name__}{facts}{strides}"

@@ -84,12 +84,12 @@ def points():
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_gives_back_the_points_bit_for_bit(tmp_path, points, kind, packed):
     x, y = points
-    for name in (f"points.{kind}{packed}", f"points.t{packed}", "points.csv" if kind == "csv" else "points"):
+    # where the suffix does not tell which text it is, or the compression, the content does
+    others = (f"points.t{packed}", "points") if kind in ("libsvm", "csv", "tsv") else (f"other.{kind}",)
+    for name in (f"points.{kind}{packed}", *others):
         path = tmp_path / name
         path.write_bytes(PACK[packed](content(kind, x, y)))
-        found, labels = whole(
-            str(path)
-        )  # where the suffix does not tell the format or the compression, the content does
+        found, labels = whole(str(path))
         np.testing.assert_array_equal(found, x)
         np.testing.assert_array_equal(labels, y)
 
@@ -132,18 +132,18 @@ def test_what_stays_on_disk_sparse_or_single(tmp_path, points):
     assert (data.x_train.nnz, set(data.x_train.data), data.x_test.shape) == (80, {-1.0, 1.0}, (0, 50))
 
 
-@pytest.mark.parametrize("thin", ["train", "test"])
-def test_a_feature_0_that_occurs_in_one_of_the_files_only_shifts_neither(tmp_path, thin):
+def test_a_feature_0_that_occurs_in_one_of_the_files_only_shifts_neither(tmp_path):
     x = np.random.default_rng(0).integers(1, 9, (40, 6)).astype(float)
     parts = {"train": x[:20], "test": x[20:]}
-    parts[thin][:, 0] = 0.0
+    parts["test"][:, 0] = 0.0
     for name, part in parts.items():
         (tmp_path / name).write_bytes(libsvm_bytes(part, np.arange(20) % 2, 0))
-    data = FileSource(path=str(tmp_path / "train"), test=str(tmp_path / "test")).load()
-    np.testing.assert_array_equal(dense(data.x_train), parts["train"])
-    np.testing.assert_array_equal(dense(data.x_test), parts["test"])
-    assert whole(tmp_path / thin)[0].shape == (20, 5)  # nothing in it says so
-    assert whole(tmp_path / thin, index_base=0)[0].shape == (20, 6)
+    for one, other in (("train", "test"), ("test", "train")):
+        data = FileSource(path=str(tmp_path / one), test=str(tmp_path / other)).load()
+        np.testing.assert_array_equal(dense(data.x_train), parts[one])
+        np.testing.assert_array_equal(dense(data.x_test), parts[other])
+    assert whole(tmp_path / "test")[0].shape == (20, 5)  # nothing in it says so
+    assert whole(tmp_path / "test", index_base=0)[0].shape == (20, 6)
 
 
 def test_a_test_file_may_lack_the_last_features_and_a_class(tmp_path):
@@ -165,7 +165,6 @@ def test_a_test_file_may_lack_the_last_features_and_a_class(tmp_path):
     [
         ("a,CLASS,b\n1,0,2\n3,1,4\n", {}, [[1, 2], [3, 4]], [-1, 1]),
         ("a;b;c\n0;5;8\n1;6;9\n", {}, [[0, 5], [1, 6]], [-1, 1]),
-        ("a;b;c\n0;5;8\n1;6;9\n", {"label_column": "a"}, [[5, 8], [6, 9]], [-1, 1]),
         ("a;b;c\n0;5;8\n1;6;9\n", {"label_column": -3}, [[5, 8], [6, 9]], [-1, 1]),
         ("1, +2.5, yes\n3, 4.5, no\n", {}, [[1, 2.5], [3, 4.5]], [1, -1]),
         ("1   2.5  -1  \n  3 4.5 +1\n", {}, [[1, 2.5], [3, 4.5]], [-1, 1]),
@@ -173,8 +172,6 @@ def test_a_test_file_may_lack_the_last_features_and_a_class(tmp_path):
         ("0,1,label\n3.5,4.5,1\n5.5,6.5,0\n", {}, [[3.5, 4.5], [5.5, 6.5]], [1, -1]),
         ("1.O,2,0\n3,4,1\n5,6,0\n", {"header": True}, [[3, 4], [5, 6]], [1, -1]),
         ("0,1,2\n3,4,1\n", {"header": "no"}, [[0, 1], [3, 4]], [1, -1]),
-        ("1,3,5,9\n2,4,6,7\n", {}, [[1, 3, 5], [2, 4, 6]], [1, -1]),
-        ("a,label\n1,1\n2,2\n3,3\n", {"positive": "3.0"}, [[1], [2], [3]], [-1, -1, 1]),
         ("a,label\n1,1\n2,2\n3,3\n", {"positive": 3}, [[1], [2], [3]], [-1, -1, 1]),
         ("a,label\n1,10\n2,9\n", {}, [[1], [2]], [1, -1]),
         ("a,label\n1,2.5\n2,9\n", {"task": "regression"}, [[1], [2]], [2.5, 9]),
@@ -244,14 +241,6 @@ def test_scaling_is_fitted_on_the_training_part(table, tmp_path):
     for tiny in ("a,label\n7,0\n7,1\n", "a,label\n0,0\n1e-156,1\n"):  # a finite default gamma
         constant.write_text(tiny)
         assert FileSource(path=str(constant)).load().defaults["gamma"] == 1.0
-
-
-def test_a_test_part_that_overflows_is_refused(tmp_path):
-    (tmp_path / "train.csv").write_text("a,label\n1e-200,0\n2e-200,1\n")
-    (tmp_path / "test.csv").write_text("a,label\n1,0\n1e200,1\n")
-    for scale in ("none", "minmax"):
-        with pytest.raises(DataError, match=r"test\.csv': feature column 1 .* overflow when squared"):
-            FileSource(path=str(tmp_path / "train.csv"), test=str(tmp_path / "test.csv"), scale=scale).load()
 
 
 def test_labels_of_sources_and_wrong_parameters():

@@ -83,7 +83,7 @@ EVERYTHING = (
 def test_what_a_plugin_adds_by_every_hook_is_there(plugin) -> None:
     registry = plugin(EVERYTHING)
     assert registry.broken == {}
-    assert registry.solver_names() == ["alpha", "alpha-two"]
+    assert list(registry.solvers["alpha"]) == ["alpha", "alpha-two"]
     assert registry.owner("solver", "alpha-two") == "alpha"
     small, large = registry.select_datasets("line[n=[4,8]]")
     assert (small.label, large.label, small.load().x_train.shape) == ("line[n=4]", "line[n=8]", (4, 1))

@@ -18,6 +18,7 @@ def loaded_after(code: str) -> set[str]:
 
 def test_importing_the_registry_loads_nothing_heavy() -> None:
     assert loaded_after("import harness.registry") == set()
+    assert loaded_after("import harness.datasets; harness.datasets.builtin_sources()") == {"numpy"}
 
 
 def test_discovering_the_installed_plugins_loads_no_solver_library() -> None:

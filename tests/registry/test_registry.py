@@ -12,13 +12,6 @@ from harness.registry import load_registry
 from tests.registry.good_plugin import GOOD, labels
 
 
-def test_the_installed_plugins_are_found_with_their_version() -> None:
-    registry = load_registry()
-    assert {"harness", "smo", "fw"} <= set(registry.plugins)
-    assert registry.plugins["smo"].distribution == "svm-harness"
-    assert registry.plugins["smo"].version
-
-
 def test_a_folder_is_a_plugin_with_relative_imports(tmp_path) -> None:
     folder = tmp_path / "gamma_plugin"
     folder.mkdir()
@@ -33,15 +26,22 @@ def test_a_folder_is_a_plugin_with_relative_imports(tmp_path) -> None:
     assert again.plugins["gamma_plugin"].fingerprint != before, "a change anywhere in the package is a change"
 
 
-def test_a_plugin_path_that_is_a_folder_of_other_files_is_refused(tmp_path) -> None:
-    (tmp_path / "my_solver.py").write_text(textwrap.dedent(GOOD))
-    with pytest.raises(
-        UsageError, match=r"is a folder without __init__\.py; --plugin-path takes .* Name the plugin's file"
+def test_a_plugin_path_that_is_no_plugin_is_refused(tmp_path) -> None:
+    (tmp_path / "notes.txt").write_text("")
+    for path, what in (
+        (tmp_path, "is a folder without __init__.py"),
+        (tmp_path / "notes.txt", "is no Python file"),
+        (tmp_path / "none.py", "does not exist"),
+        ("a\0b", "cannot be read"),
     ):
-        load_registry([tmp_path])
+        with pytest.raises(UsageError, match=f"{what}.*; --plugin-path takes a .py file or a package folder"):
+            load_registry([path])
 
 
-def test_plugins_can_be_disabled(monkeypatch) -> None:
+def test_the_installed_plugins_are_found_but_for_disabled_ones(monkeypatch) -> None:
+    registry = load_registry()
+    assert {"harness", "smo", "fw"} <= set(registry.plugins)
+    assert registry.plugins["smo"].release.startswith("svm-harness ")
     monkeypatch.setenv("HARNESS_DISABLE_PLUGINS", "smo, fw")
     registry = load_registry()
     assert not {"smo", "fw"} & set(registry.plugins)
@@ -70,7 +70,6 @@ BROKEN = {
         "import no_such_library_at_all\n",
         "ModuleNotFoundError: No module named 'no_such_library_at_all'",
     ),
-    "syntax-error": ("def f(:\n", "SyntaxError: invalid syntax (alpha.py, line 1)"),
     "misspelt-hook": (GOOD.replace("harness_solvers", "harness_solver"), "unknown hook 'harness_solver' (did you mean"),
     "unmarked-hook": (
         GOOD.replace("@hookimpl", ""),
@@ -82,14 +81,14 @@ BROKEN = {
         GOOD.replace("return [First, Second]", "pass"),
         "harness_solvers returned None; it must return a list",
     ),
-    "no-name": (GOOD.replace('name = "{plugin}"', ""), "First needs the class attributes 'name' (text) and 'solves'"),
+    "no-name": (GOOD.replace('name = "{plugin}"', ""), "class First has the name None; it must be text of letters"),
     "solves-no-tuple": (GOOD.replace("(CSVC,)", "CSVC"), "it must be a tuple of formulations, the preferred one first"),
     "odd-name": (GOOD.replace('"{plugin}"', '"a[b]"'), "has the name 'a[b]'; it must be text of letters"),
     "no-dataclass": (
         GOOD.replace("@dataclass(frozen=True)\n    class First", "class First"),
-        "First declares 'epochs' but is no dataclass; put @dataclass(frozen=True) above it",
+        "First declares epochs, tau but is no dataclass; put @dataclass(frozen=True) above it",
     ),
-    "abstract": (GOOD.replace("def iterates", "def iterate"), "First has no method 'iterates'; it must have one"),
+    "abstract": (GOOD.replace("def iterates", "def iterate"), "First has no method iterates; it must have one"),
     "twice-in-one": (
         GOOD.replace("[First, Second]", "[First, First]"),
         "solver 'alpha' is registered twice; rename one",
@@ -100,11 +99,7 @@ BROKEN = {
     ),
     "formulation-no-default": (
         FORMULATION.replace("C: float = 1.0", "C: float"),
-        "formulation class Mine has the parameter 'C' without a default; give it one",
-    ),
-    "formulation-odd-task": (
-        FORMULATION.replace("parameter_class =", "task = 'ranking'\n    parameter_class ="),
-        "formulation class Mine has task='ranking'; it must be 'classification' or 'regression'.",
+        "parameters without a default: C; give",
     ),
     "kernel-taken": (
         "from harness import RBF, hookimpl\n@hookimpl\ndef harness_kernels():\n    return [RBF]\n",
@@ -118,12 +113,11 @@ def test_a_broken_plugin_is_reported_by_name_and_the_others_work(plugin, fault: 
     source, reason = BROKEN[fault]
     registry = plugin(source, GOOD)
     assert reason in registry.broken["alpha"].reason
-    assert "\n" not in registry.broken["alpha"].reason or fault == "hook-arguments"
+    assert "\n" not in registry.broken["alpha"].reason
     assert "alpha" not in registry.solvers, "a plugin is taken whole or not at all"
     assert not registry.manager.has_plugin("alpha")
     chosen = registry.select_solvers("alpha,beta")
     assert labels(chosen) == ["broken alpha", "beta"]
-    assert labels(registry.select_solvers("alpha/x[n=3]")) == ["broken alpha"]
     with pytest.raises(UsageError, match="plugin 'alpha' could not be loaded: "):
         registry.solver_class("alpha")
 
@@ -136,11 +130,8 @@ def test_a_solver_name_belongs_to_the_plugin_that_came_first(plugin) -> None:
     assert registry.owner("solver", "alpha") == "alpha"
 
 
-@pytest.mark.parametrize("name", ["json", "numpy", "harness"])
-def test_a_plugin_file_may_not_hide_another_module(tmp_path, name: str) -> None:
-    module = sys.modules[name]
-    path = tmp_path / f"{name}.py"
-    path.write_text(textwrap.dedent(GOOD).replace("{plugin}", "anything"))
-    registry = load_registry([path])
-    assert registry.broken[name].reason
-    assert sys.modules[name] is module
+def test_a_plugin_file_may_not_hide_another_module(tmp_path) -> None:
+    module = sys.modules["numpy"]
+    (tmp_path / "numpy.py").write_text(textwrap.dedent(GOOD))
+    assert "has the name of the Python module 'numpy'" in load_registry([tmp_path / "numpy.py"]).broken["numpy"].reason
+    assert sys.modules["numpy"] is module

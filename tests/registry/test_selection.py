@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import UsageError
-from harness.selection import Item, parse
+from harness.selection import Item, parse, split, text_of
 
 word = st.text("abcdefgh0123456789-_.", min_size=1, max_size=8)
 name = st.tuples(word, st.sampled_from(["", "*", "?", "/x", "/*"])).map("".join)
+quoted_value = st.text('ab,[]="', min_size=1, max_size=6)
 value = st.text("abc0123456789.e-+/ ", min_size=1, max_size=6).map(str.strip).filter(bool)
 item = st.builds(Item, name, st.dictionaries(word, st.lists(value, min_size=1, max_size=3), max_size=3))
 space = st.sampled_from(["", " "])
@@ -29,7 +30,13 @@ def test_what_is_written_is_read_back(items: list[Item], gap: str, listed: bool)
     assert parse([written(each, gap, listed) for each in items]) == items
 
 
-@given(st.text("ab[]=,*? ", max_size=12))
+@given(st.builds(Item, quoted_value, st.dictionaries(word, st.lists(quoted_value, min_size=1, max_size=3), max_size=3)))
+def test_what_has_brackets_commas_or_quotes_is_quoted_and_read_back(chosen: Item) -> None:
+    assert parse(text_of(chosen)) == [chosen]
+    assert split(f"{text_of(chosen)},x") == [text_of(chosen), "x"]
+
+
+@given(st.text('ab[]=,*? "\0', max_size=12))
 def test_any_text_is_read_or_refused(text: str) -> None:
     items: list[Item] = []
     refused = ""
@@ -46,13 +53,13 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     [
         ("lasvm[epochs=2", "'[' without its ']'"),
         ("lasvm]", "']' without its '['"),
-        ("lasvm[epochs]", "'epochs' is not parameter=value; write for example lasvm[epochs=2]"),
-        ("lasvm[=2]", "is not parameter=value"),
-        ("lasvm[epochs=]", "is not parameter=value"),
-        ("lasvm[epochs=1,epochs=2]", "'epochs' is given twice; for a grid write epochs=[a,b]"),
-        ("lasvm[epochs=[1,,2]]", "the list epochs=[1,,2] has an empty value"),
-        ("lasvm[epochs=2]x", "goes on after its ']'; separate items by commas"),
-        ("[epochs=2]", "parameters but no name"),
+        ("lasvm[epochs]", "has 'epochs', which is not parameter=value; write name[parameter=value"),
+        ("lasvm[=2]", "which is not parameter=value"),
+        ("lasvm[epochs=]", "which is not parameter=value"),
+        ("lasvm[epochs=1,epochs=2]", "the parameter 'epochs' twice; for a grid write epochs=[a,b]"),
+        ("lasvm[epochs=[1,,2]]", "an empty value in the list epochs=[1,,2]"),
+        ("lasvm[epochs=2]x", "goes on after its ']'"),
+        ("[epochs=2]", "has no name"),
     ],
 )
 def test_a_mistake_is_named_with_its_remedy(text: str, message: str) -> None:

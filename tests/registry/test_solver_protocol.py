@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from harness import CSVC, RBF, CSVCNoBias, Iterate, KernelOracle, Solver, UsageError, get_solver
-from harness.problems import L2SVC
+from harness import CSVC, RBF, CSVCNoBias, Iterate, KernelOracle, Solver, UsageError
 
 
 def problem() -> CSVC:
@@ -32,16 +31,6 @@ class Counting(Solver):
 
     def iterates_from(self, problem, rng, start):
         yield Iterate(start, done=True)
-
-
-@dataclass(frozen=True)
-class Weights(Counting):
-    """Gives weights only."""
-
-    name = "weights"
-
-    def iterates(self, problem, rng):
-        yield Iterate(weights=np.zeros(2), done=True)
 
 
 def test_an_oracle_stops_at_done_and_reports_its_cost() -> None:
@@ -79,8 +68,4 @@ def test_an_oracle_refuses_a_formulation_it_does_not_solve() -> None:
     # without the bias it is another problem, although the class inherits
     with pytest.raises(UsageError, match="counting does not solve c-svc-nobias; it solves c-svc"):
         Counting().solve(CSVCNoBias.build(kernel, y))
-    with pytest.raises(UsageError, match="optmargin does not solve l2-svc; it solves hard-margin"):
-        get_solver("optmargin").solve(L2SVC.build(kernel, y))
-    with pytest.raises(UsageError, match="fw does not solve c-svc; it solves l2-svc, hard-margin"):
-        get_solver("fw").solve(problem())
     assert kernel.counter.evaluations == 0
