@@ -18,7 +18,7 @@ from harness_fw.hulls import extreme, face_extreme
 from harness_fw.sources import Points, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Iterator
 
     from harness.arrays import Vector
 
@@ -57,15 +57,14 @@ class ComposedDescent(Descent):
         super()._begin()
         self._forget_vertices()
 
-    def _from_scratch(self, *, keep: bool) -> Generator[None, None, float]:
-        change = yield from super()._from_scratch(keep=keep)
+    def _from_scratch(self, *, keep: bool) -> Iterator[None]:
+        yield from super()._from_scratch(keep=keep)
         self.u = np.zeros(len(self.order))
         for g in range(len(self.hulls)):
             points, weights = self._support(g)
             self.u[points] = weights
         if not keep:  # a refresh: the vertices' rows have drifted as well
             self._forget_vertices()
-        return change
 
     def _run(self, until: int) -> int:
         """Do what the compiled loop does, a few milliseconds of it at most; return why it stopped."""

@@ -153,14 +153,10 @@ class BallRounds(CoreSetRounds):
     def _info(self) -> dict[str, Any]:
         """The ball, and what the last search of all points found."""
         norm = max(self.core.squared_norm, 0.0)
-        radius = max(0.0, self.eta - norm)
-        plus = max(0.0, self.epsilon_plus)
-        outside = (1.0 + 2.0 * plus * norm / radius) ** 0.5 - 1.0 if radius > 0.0 and plus < np.inf else plus
         return {
             "epsilon_plus": self.epsilon_plus,
-            "epsilon_ball": outside,
             "norm": norm**0.5,
-            "radius": radius**0.5,
+            "radius": max(0.0, self.eta - norm) ** 0.5,
             "searches": self.searches,
             "support": int(np.count_nonzero(self.core.weights)),
             "descent_steps": self.core.steps,

@@ -21,7 +21,7 @@ from harness_fw.hulls import extreme, farthest_on_face, nearest_on_hull
 from harness_fw.sources import Points, Rows, signed_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Iterator
 
     from harness import KernelOracle, Problem
     from harness.arrays import Index, Vector
@@ -78,7 +78,7 @@ class Descent(ABC):
             if keeps_w
             else Rows(buffer, self.order, self._signs, self.state)
         )
-        self.floor, self.drift = touching**2 * float(diagonal.max()), 0.0
+        self.floor = touching**2 * float(diagonal.max())
         self._refreshing: Iterator[None] | None = None  # under way: it may need many rows
         self.norm_at_end = np.inf  # |w|^2 at the last end that scores from scratch did not confirm
         self._coef = np.zeros(n)
@@ -129,8 +129,8 @@ class Descent(ABC):
         end = begin + int(self.state.size[g])
         return self.state.support[begin:end], self.state.weight[begin:end]
 
-    def _from_scratch(self, *, keep: bool) -> Generator[None, None, float]:
-        """Set scores, near, far and |w|^2 from the weights; return the largest change of a score.
+    def _from_scratch(self, *, keep: bool) -> Iterator[None]:
+        """Set scores, near, far and |w|^2 from the weights.
 
         Pauses after some rows: the model is what it was meanwhile. Rows that are computed are kept if ``keep``.
         """
@@ -139,14 +139,11 @@ class Descent(ABC):
             for part in self.source.combination(*self._support(g), keep=keep):
                 parts[g] = part
                 yield
-        scores = sum(parts[1:], start=parts[0])
-        change = float(np.abs(scores - state.scores).max())
-        state.scores[:] = scores
+        state.scores[:] = sum(parts[1:], start=parts[0])
         if state.parts.size:
             state.parts[:] = parts
         self._look()
         state.figures[rules.NORM] = state.mean.sum()
-        return change
 
     def _look(self) -> None:
         """Set near, far and mean of each hull from the scores and weights as they are."""
@@ -221,16 +218,14 @@ class Descent(ABC):
         return True
 
     def _refresh(self) -> Iterator[None]:
-        """Recompute the scores from the weights, and note how far the updated ones had drifted, over |w|^2.
+        """Recompute the scores from the weights.
 
         Costs kernel evaluations only for support vectors whose rows had to make room.
         """
         before = self.source.computed
         self._normalise()
-        change = yield from self._from_scratch(keep=False)
+        yield from self._from_scratch(keep=False)
         self.next_refresh = self.taken + max(_REFRESH, _ROWS_OF_A_REFRESH * (self.source.computed - before))
-        if self.state.figures[rules.NORM] > 0.0:
-            self.drift = max(self.drift, change / float(self.state.figures[rules.NORM]))
 
     # -- the model -----------------------------------------------------------------------------------
 
@@ -318,7 +313,6 @@ class Descent(ABC):
             **{kind: int(counts[place]) for place, kind in enumerate(rules.KINDS) if kind},
             "kind": rules.KINDS[counts[rules.KIND]] if self.taken else "",
             "rows": self.source.computed,
-            "drift": self.drift,
         }
 
 
@@ -341,16 +335,14 @@ class LinearDescent(Descent):
 
     source: Points
 
-    def _from_scratch(self, *, keep: bool) -> Generator[None, None, float]:
-        yield from ()  # a pass needs no pause
+    def _from_scratch(self, *, keep: bool) -> Iterator[None]:
         points, state = self.source, self.state
-        before = state.scores.copy()
         for g in range(len(self.hulls)):
             points.combine(*self._support(g), points.parts[g])
         raw = points.pass_over(points.parts.sum(axis=0))
         hot.take_scores(state, raw, points.order, points.signs, points.parts, points.features.ridge)
         state.figures[rules.NORM] = state.mean.sum()
-        return float(np.abs(state.scores - before).max())
+        return iter(())  # a pass needs no pause
 
     def _run(self, until: int) -> int:
         points, state = self.source, self.state

@@ -201,7 +201,6 @@ class Rounds:
         self.slack, self.coef, self.scores = np.empty(n), np.zeros(n), np.empty(n)
         self.gradient_first = 0.0
         self.systems = self.gradients = 0
-        self.length = 0.0
 
     def start(self, w: Vector, bias: float) -> None:
         """Begin with another w and b."""
@@ -264,7 +263,6 @@ class Rounds:
         now, change = self.products + self.bias, (products - self.products) + (bias - self.bias)
         straight, bent = self._along(goal, products)
         step = hot.best_step(straight, bent, self.chi, targets, now, change)
-        self.length = step
         self.w, self.bias = self.w + step * (goal - self.w), self.bias + step * (bias - self.bias)
         self.products += step * (products - self.products)
 
@@ -322,7 +320,6 @@ class Rounds:
             "epsilon_plus": self.plus,
             "epsilon_minus": self.minus,
             "norm": self.norm**0.5,
-            "step_length": self.length,
             "systems": self.systems,
             "gradients": self.gradients,
         }

@@ -211,12 +211,6 @@ def reason_against(detector: str, problem: Problem, sides: Sequence[Rows]) -> st
             "filtered: confident-learning compares labels, which take no part against the origin; choose "
             "detector=isolation-forest or local-outlier."
         )
-    fewest = min(len(rows) for rows in sides)
-    if fewest < 2:
-        return (
-            f"filtered: confident-learning learns each label from other points, and one class has {fewest}; expected 2 at "
-            "least. Choose detector=isolation-forest or local-outlier."
-        )
     if importlib.util.find_spec("cleanlab") is None:
         return (
             "filtered: detector=confident-learning needs the package cleanlab, which is not installed; install it with "

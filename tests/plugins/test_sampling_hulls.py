@@ -1,4 +1,4 @@
-"""k = 1 / D of reduced hulls by Theorem 6.1, tubes through their reduced hulls, and the multiset of weighted examples."""
+"""k = 1 / D of reduced hulls by Theorem 6.1, and the multiset of weighted examples."""
 
 from __future__ import annotations
 
@@ -7,22 +7,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from harness_sampling import OptSoftMargin, multiset, smallest_separating_k
+from harness_sampling import multiset, smallest_separating_k
 from harness_sampling.hulls import with_doubled_k
 from harness_sampling.multiset import Multiset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness import KernelOracle, Linear, UsageError, get_solver
-from harness.problems import ReducedHull
+from harness import Linear, UsageError
 from tests.plugins.hull_problems import clouds, hard
-from tests.plugins.sampling_problems import TUBES, exact, finished, reduced
-
-
-def per_class(x, y, k_plus, k_minus, kernel=None):
-    caps = {"D": 1.0 / k_plus, "D_minus": 1.0 / k_minus}
-    return ReducedHull.build(KernelOracle(kernel or Linear(), x), y, caps)
+from tests.plugins.sampling_problems import exact, per_class, reduced
 
 
 def composed(x, y, k_plus, k_minus):
@@ -64,19 +58,6 @@ def test_the_classes_may_have_a_k_of_their_own(seed):
     assert found == next(pair for pair in tried if composed_separate(x, y, *pair))
 
 
-# -- a k for each class ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("oracle", ["qp", "smo-block"])
-def test_a_cap_for_each_class_reaches_the_optimum_of_the_composed_examples(oracle):
-    x, y = clouds(5, 8, 9, 2, 4.0)
-    problem = per_class(x, y, 2.0, 3.0)
-    last, found = finished(OptSoftMargin(gap=1e-6, oracle=oracle, r=12), problem)
-    assert last.done
-    assert found.dual == pytest.approx(composed(x, y, 2, 3), rel=1e-5)
-    assert found.relative_gap <= 1e-6 + 1e-12
-
-
 def test_doubling_stops_at_the_examples_of_a_class():
     x, y = clouds(5, 8, 30, 2, 1.0)
     doubled = with_doubled_k(per_class(x, y, 6.0, 3.0))
@@ -86,22 +67,7 @@ def test_doubling_stops_at_the_examples_of_a_class():
     assert with_doubled_k(reduced(x, y, 1 / 8, Linear())) is None
 
 
-# -- tubes -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", TUBES)
-def test_tubes_reach_the_optimum(name):
-    problem = TUBES[name]()
-    last, found = finished(OptSoftMargin(gap=1e-6, r=25), problem)
-    assert last.done
-    assert found.relative_gap <= 1e-6 + 1e-12
-    assert last.info["own_evaluations"] + last.info["oracle_evaluations"] == problem.kernel.counter.evaluations
-    best = get_solver("qp").solve(problem)
-    np.testing.assert_allclose(
-        problem.scores_new(last.dual_coef, last.intercept, problem.kernel.points),
-        problem.scores_new(best.dual_coef, best.intercept, problem.kernel.points),
-        atol=2e-3,
-    )
+# -- weighted examples ------------------------------------------------------------------------------
 
 
 def raised(exponents):
