@@ -219,9 +219,6 @@ class Strategy(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield after the first labels, after each query and at the end."""
-        reason = self.skip(problem)
-        if reason is not None:
-            raise UsageError(reason)
         yield from Purchases(self, cast("PoolSVC", problem), rng).iterates()
 
     # -- what a strategy decides ------------------------------------------------------------------------

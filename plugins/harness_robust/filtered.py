@@ -106,9 +106,6 @@ class Filtered(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield as the oracle yields, its model with zeros at the points dropped."""
-        reason = self.skip(problem)
-        if reason is not None:
-            raise UsageError(reason)
         sides, began = _sides(problem), time.perf_counter()
         shares = [self.share if self.share is not None else _given_up(problem, name) for name, _ in sides]
         dropped = flagged(self.detector, problem, [rows for _, rows in sides], shares, rng)

@@ -17,7 +17,6 @@ from harness import (
     KernelOracle,
     PluginError,
     Solver,
-    UsageError,
     drive,
     get_solver,
 )
@@ -208,8 +207,6 @@ def test_an_oracle_that_cannot_train_is_refused_in_a_sentence(name, oracle, reas
     said = solver.skip(stated(*clouds(8, 50)))
     assert said.startswith(f"{name}: ")
     assert re.search(reason, said), said
-    with pytest.raises(UsageError):
-        outcome(solver, stated(*clouds(8, 50)))
     assert solver.warm_ups()
 
 
