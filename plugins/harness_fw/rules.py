@@ -318,7 +318,7 @@ def plan(state: State, rule: int, cap: float) -> bool:
     cap : upper bound of a weight; at least 1 if there is none
     """
     keep, coefs, ends, gram, counts = state.keep, state.coefs, state.ends, state.gram, state.counts
-    wanted, count = state.wanted, counts[WANTED]
+    wanted, count, size = state.wanted, counts[WANTED], state.size
     keep[:] = 1.0
     coefs[:] = 0.0
     ends[:] = FREE
@@ -328,11 +328,11 @@ def plan(state: State, rule: int, cap: float) -> bool:
         place = state.position[wanted[r]]
         have[r] = state.weight[place] if place >= 0 else 0.0
     if rule in (FW, GILBERT):
-        kind = _vertex(state, counts[KIND] == DECREASE, at[:count], have)
+        kind = _vertex(counts[KIND] == DECREASE, state.figures[NORM], at[:count], have, gram, size, keep, coefs, ends)
     elif rule == NEAREST and len(state.closed) == 0:
         to = hull_of(state.begin, wanted[0])
         off = hull_of(state.begin, wanted[1]) if count > 1 else -1
-        kind = _both(state, to, off, at, have)
+        kind = _both(to, off, at, have, gram, state.on, state.mean, state.own, size, keep, coefs, ends)
     elif rule == NEAREST and count == 4:
         kind = _two_pairs(at, have, gram, cap, coefs, ends)
     else:
@@ -353,10 +353,19 @@ def _room(size: int, weight: float) -> float:
     return np.inf if size == 1 else weight / (1.0 - weight)
 
 
-@inlined
-def _vertex(state: State, leave: bool, at: Vector, have: Vector) -> int:
+@inner
+def _vertex(
+    leave: bool,
+    norm: float,
+    at: Vector,
+    have: Vector,
+    gram: Vector,
+    size: Index,
+    keep: Vector,
+    coefs: Vector,
+    ends: Index,
+) -> int:
     """Exact line search along d = z - w or b = w - y, lines 15-26 of Algorithm 1: one point of each hull."""
-    gram, size, coefs, norm = state.gram, state.size, state.coefs, state.figures[NORM]
     score = vertex_norm = 0.0
     room = np.inf if leave else 1.0
     for r in range(len(at)):
@@ -372,11 +381,11 @@ def _vertex(state: State, leave: bool, at: Vector, have: Vector) -> int:
     step = room if full else step
     if not 0.0 < step < np.inf:
         return _NONE
-    state.keep[:] = 1.0 + step if leave else 1.0 - step
+    keep[:] = 1.0 + step if leave else 1.0 - step
     for r in range(len(at)):
         coefs[r] = -step if leave else step
         if leave and full and _room(size[r], have[r]) == room:
-            state.ends[r] = OUT
+            ends[r] = OUT
     return (DROP if full else DECREASE) if leave else ADD
 
 
@@ -434,14 +443,26 @@ def _two_pairs(at: Vector, have: Vector, gram: Vector, cap: float, coefs: Vector
     return SWAP if bound or other_bound else PAIR
 
 
-@inlined
-def _both(state: State, g: int, h: int, at: Vector, have: Vector) -> int:
+@inner
+def _both(
+    g: int,
+    h: int,
+    at: Vector,
+    have: Vector,
+    gram: Vector,
+    on: Vector,
+    mean: Vector,
+    own: Vector,
+    size: Index,
+    keep: Vector,
+    coefs: Vector,
+    ends: Index,
+) -> int:
     """Keerthi et al.: Gilbert's segment toward x in hull g and MDM's move away from y in hull h, if h >= 0.
 
     In one hull they span the triangle of u, x and u + weight_y (x - y); in two, hull h's point moves away from y on
     its own segment.
     """
-    gram, on, mean, own, keep, coefs = state.gram, state.on, state.mean, state.own, state.keep, state.coefs
     p = mean[g] - at[0]
     aa = gram[0, 0] - 2.0 * on[0, g] + own[g]
     if h < 0:
@@ -458,7 +479,7 @@ def _both(state: State, g: int, h: int, at: Vector, have: Vector) -> int:
         keep[g], coefs[0], coefs[1] = 1.0 - a, a + b, -b
         last = SWAP if full else PAIR
     else:
-        room = _room(state.size[h], have[1])
+        room = _room(size[h], have[1])
         bb = gram[1, 1] - 2.0 * on[1, h] + own[h]
         # <u_g, u_h> = mean_0 - own_0
         ab = on[0, h] - gram[0, 1] - (mean[0] - own[0]) + on[1, g]
@@ -468,7 +489,7 @@ def _both(state: State, g: int, h: int, at: Vector, have: Vector) -> int:
         keep[h], coefs[1] = 1.0 + b, -b
         last = DROP if full else DECREASE
     if full:
-        state.ends[1] = OUT
+        ends[1] = OUT
     if not 0.0 < a + b < np.inf:
         return _NONE
     return ADD if b == 0.0 else last if a == 0.0 else BOTH
