@@ -47,6 +47,17 @@ def test_the_margin_is_the_exact_one(make, way, monkeypatch):
     assert margin * (1 - 1e-6) <= certificate.margin_upper <= margin * (1 + 1e-6)
 
 
+def test_a_separating_w_without_slack_is_shortened():
+    x, y = clouds(7, 20, 25, 3, 9.0)
+    problem = linear(x, y)
+    rounds = newton.Rounds(problem.kernel.features(), problem.targets)
+    rounds.start(1e3 * (x.T @ drive(NewtonFrankWolfe(epsilon=1e-9), problem, rng0()).dual_coef), 0.0)
+    rounds.look()
+    assert problem.feasibility_violation(rounds.coef) < 1e-12
+    assert rounds.slack[y > 0].max() + rounds.slack[y < 0].max() == pytest.approx(1.0)
+    np.testing.assert_allclose(rounds.products, x @ rounds.w, rtol=1e-12)
+
+
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 30), ties=st.booleans())
 def test_the_best_bias_and_step_are_those_of_a_slow_search(seed, n, ties):
@@ -111,6 +122,18 @@ def test_pivots_and_what_they_leave_are_those_of_the_slow_twin(tolerance):
     assert found.residual == pytest.approx(rest.diagonal().max(), rel=1e-6)
     z = Coordinates(found, problem.kernel.ridge).rows(np.arange(60))
     np.testing.assert_allclose(z @ z.T, matrix - rest, atol=1e-9)
+
+
+def test_coordinates_of_a_part_are_those_of_its_points_and_counted():
+    kernel, part = plane(80).kernel, np.array([7, 3, 50, 64, 11])
+    found = Pivots(kernel, np.arange(0, 80, 2), 80)
+    whole, some = Coordinates(found, 0.1), Coordinates(found, 0.1, part)
+    z, d, coef = whole.rows(part), whole.d, rng0().normal(size=5)
+    np.testing.assert_array_equal(some.rows(np.arange(5)), z)
+    before, w = kernel.counter.evaluations, rng0().normal(size=d)
+    np.testing.assert_allclose(some.scores(w), z @ w, atol=1e-10)
+    np.testing.assert_allclose(some.add(np.arange(5), coef, np.ones(d)), 1.0 + coef @ z, atol=1e-10)
+    assert kernel.counter.evaluations == before + 2 * 5 * d
 
 
 def test_no_pivot_beyond_rounding_or_the_limit():
