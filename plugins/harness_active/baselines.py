@@ -101,9 +101,6 @@ class Baseline(Solver, ABC):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield as the oracle yields, its model as one of the problem stated."""
-        reason = self.skip(problem)
-        if reason is not None:
-            raise UsageError(reason)
         yield from self.trained(cast("CSVC", problem), Sides.of(problem), rng)
 
     @abstractmethod

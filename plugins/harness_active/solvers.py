@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     Scores = Callable[[Any], Vector]
 
-_ETA = _P = 0.05
 _WINDOW = 1 / 40  # of the points: with small pools each of them is looked at once or twice meanwhile
 
 
@@ -220,9 +219,6 @@ class Strategy(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield after the first labels, after each query and at the end."""
-        reason = self.skip(problem)
-        if reason is not None:
-            raise UsageError(reason)
         yield from Purchases(self, cast("PoolSVC", problem), rng).iterates()
 
     # -- what a strategy decides ------------------------------------------------------------------------
@@ -250,34 +246,16 @@ class ActiveSmallPool(Strategy):
 
     name = "active-small-pool"
 
-    candidates: int | None = parameter(None, "points sampled for each label; none: by eta and p, which is 59", ge=1)
-    eta: float | None = parameter(
-        None, "one of the nearest share p is sampled with probability 1 - eta; none: 0.05", gt=0, lt=1
+    candidates: int = parameter(
+        59,
+        "L, points sampled for each label: one of the nearest share p is among them with probability 1 - (1 - p)^L",
+        ge=1,
     )
-    p: float | None = parameter(None, "the share that counts as nearest; none: 0.05", gt=0, lt=1)
     keep_scores: bool | None = parameter(
         None,
         "keep f of all points and add the rows of the coefficients that have changed; none: where that costs less and "
         "memory holds the rows",
     )
-
-    def __post_init__(self) -> None:
-        Strategy.__post_init__(self)
-        given = {"eta": self.eta, "p": self.p}
-        told = [f"{name}={value:g}" for name, value in given.items() if value is not None]
-        if self.candidates is not None and told:
-            raise UsageError(
-                f"solver '{self.name}': candidates={self.candidates} and {told[0]} both say how many points are sampled; "
-                "give one of them."
-            )
-
-    @property
-    def sample_size(self) -> int:
-        """L = ceil(log eta / log(1 - p)), equation (7); or what ``candidates`` says."""
-        if self.candidates is not None:
-            return self.candidates
-        eta, p = self.eta or _ETA, self.p or _P
-        return max(1, math.ceil(math.log(eta) / math.log1p(-p)))
 
     def judge(self, learner: Learner) -> Scores | None:
         """Compute the distances of the candidates, or renew those of all points."""
@@ -285,7 +263,7 @@ class ActiveSmallPool(Strategy):
 
     def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
         """Draw so many candidates for each label."""
-        return pool.sample(wanted * self.sample_size, rng)
+        return pool.sample(wanted * self.candidates, rng)
 
 
 @dataclass(frozen=True)

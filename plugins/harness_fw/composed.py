@@ -8,7 +8,7 @@ is kept and changed by the rows of the points that differ from the last vertex's
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from harness_fw.hulls import extreme, face_extreme
 from harness_fw.sources import Points, Rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harness.arrays import Vector
 
 _ROUNDING = 1e-14  # nearer to 0 or to its cap than this part of it, a weight that a step changed belongs there
@@ -35,27 +37,15 @@ class _Vertex:
         """Become the vertex of ``weights``, by the shorter way: the changes, or all of it."""
         changed, used = np.flatnonzero(weights != self.weights), np.flatnonzero(weights)
         if len(changed) < len(used):
-            self.row += self.source.combination(changed, weights[changed] - self.weights[changed], keep=True)
+            *_, change = self.source.combination(changed, weights[changed] - self.weights[changed], keep=True)
+            self.row += change
         elif len(changed):
-            self.row = self.source.combination(used, weights[used], keep=True)
+            *_, self.row = self.source.combination(used, weights[used], keep=True)
         self.weights = weights
 
 
 class ComposedDescent(Descent):
-    """A run of FW, GILBERT or PAIRWISE on two reduced hulls.
-
-    keeps_w : whether the scores of vertices come from passes over the points of a linear kernel, and not from kernel rows;
-        they are kept alike
-    """
-
-    def __init__(self, *given: Any, keeps_w: bool) -> None:
-        self.keeps_w = keeps_w
-        super().__init__(*given)
-
-    def _source(self) -> Rows | Points:
-        if self.keeps_w:
-            return Points(self.kernel, self.order, self._signs, len(self.hulls))
-        return Rows(self._buffer, self.order, self._signs, self.state)
+    """A run of FW, GILBERT or PAIRWISE on two reduced hulls; scores are kept wherever those of vertices come from."""
 
     def _forget_vertices(self) -> None:
         n = len(self.order)
@@ -67,15 +57,14 @@ class ComposedDescent(Descent):
         super()._begin()
         self._forget_vertices()
 
-    def _from_scratch(self, *, keep: bool = True) -> float:
-        change = super()._from_scratch(keep=keep)
+    def _from_scratch(self, *, keep: bool) -> Iterator[None]:
+        yield from super()._from_scratch(keep=keep)
         self.u = np.zeros(len(self.order))
         for g in range(len(self.hulls)):
             points, weights = self._support(g)
             self.u[points] = weights
         if not keep:  # a refresh: the vertices' rows have drifted as well
             self._forget_vertices()
-        return change
 
     def _run(self, until: int) -> int:
         """Do what the compiled loop does, a few milliseconds of it at most; return why it stopped."""

@@ -13,7 +13,6 @@ score[a] = y_a <w, phi(a)> = sum_b weight_b matrix[a, b].
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -45,11 +44,10 @@ LEAST = 1e-15  # accuracy beyond which asking is in vain
 class CoreSetRounds:
     """Rounds on a core set: which points there are, how more of them enter, and what a round yields."""
 
-    def __init__(self, solver: Any, problem: Problem, rows: RowBuffer | None) -> None:
-        self.solver, self.problem, self.rows, self.hulls = solver, problem, rows, Hulls(problem)
+    def __init__(self, problem: Problem, rows: RowBuffer | None) -> None:
+        self.problem, self.rows, self.hulls = problem, rows, Hulls(problem)
         self.core = CoreSet(self.hulls.caps, self.hulls.floor)
         self.coef, self.taken, self.tolerance = np.zeros(problem.n), 0, INNER
-        self.limit = sys.maxsize if solver.max_iterations is None else solver.max_iterations
         start = self.hulls.start(problem.kernel.row if rows is None else rows.row)
         self._enter([points for points, _ in start], np.concatenate([weights for _, weights in start]))
 
@@ -229,11 +227,6 @@ class CoreSet:
         """The middle between the hulls along w, or w's own hull's level where there is one."""
         levels = [0.5 * (low + high) for low, high in self.levels()]
         return 0.5 * (levels[0] - levels[1]) if len(levels) == 2 else levels[0]
-
-    def replace(self, weights: Vector) -> None:
-        """Take other weights of the members, from another solver."""
-        self._weight[self.places] = weights
-        self.rescore()
 
     def solve(self, tolerance: float) -> bool:
         """Go on from the weights as they are until the violations of the classes sum to ``tolerance`` |w|^2 at most.

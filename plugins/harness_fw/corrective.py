@@ -12,10 +12,6 @@ composed vertices: the reduced hull of the points holds every vertex composed of
 Over whole hulls a round with an exact optimum gains no less than an add-iteration of Kumar & Yildirim's Algorithm 1
 from the same weights, so that Theorem 3.1 bounds the rounds; the info of the last iterate has the bound.
 
-An oracle of pair steps (smo, smo-block) ends, but late, where reduced hulls nearly touch and the kernel matrix is
-ill-conditioned: for 50 points with eigenvalues from 1e-10 to 20 and a margin of 1e-4 it took 8e7 steps to a gap of 1e-2,
-where pair descent and Newton steps took 3,300 and 84 to 1e-6.
-
 A round costs n kernel evaluations for each point that enters, none for those that were there and whose rows are still
 in memory, and n times the core set in sums.
 """
@@ -26,16 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import Iterate, get_solver
 from harness_fw.bounds import paper_bounds
 from harness_fw.core_set import INNER, LEAST, CoreSetRounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness import Problem
+    from harness import Iterate, Problem, RowBuffer
     from harness.arrays import Vector
-    from harness_fw.solvers import FullyCorrective
 
 _PATIENCE = 3  # rounds in a row that do not make |w|^2 smaller: rounding is at work
 _SHARE = 8  # a round adds one point for each so many of the core set
@@ -44,15 +38,17 @@ _SHARE = 8  # a round adds one point for each so many of the core set
 class CorrectiveRounds(CoreSetRounds):
     """Rounds that end with the optimum over the core set."""
 
-    def __init__(self, solver: FullyCorrective, problem: Problem) -> None:
-        super().__init__(solver, problem, problem.kernel.buffer(solver.cache_mb))
-        self.epsilon, self.dropped, self.unsolved = solver.epsilon, 0, ""
+    rows: RowBuffer
+
+    def __init__(self, problem: Problem, epsilon: float, vertices: int | None) -> None:
+        super().__init__(problem, problem.kernel.buffer())
+        self.epsilon, self.vertices, self.dropped = epsilon, vertices, 0
 
     def iterates(self) -> Iterator[Iterate]:
         """Solve on the core set, look at all points, add those farthest down w; until epsilon is reached."""
         least, idle, status = np.inf, 0, ""
         while True:
-            self._solve()
+            self.core.solve(self.tolerance)
             info, scores = self._look()
             norm = self.core.squared_norm
             idle = 0 if norm < least else idle + 1
@@ -63,39 +59,23 @@ class CorrectiveRounds(CoreSetRounds):
                 status = "done"
             elif idle >= _PATIENCE:
                 status = "stalled"
-            elif self.taken >= self.limit:
-                status = "max_iterations"
             solved = int(self.core.size.sum())  # with those whose weight is zero now
             self.dropped += len(self.core.drop())
             if status == "done" and min(self.hulls.caps) >= 1.0:
                 margin = (1.0 - info["epsilon_plus"]) * info["norm"]
                 info.update(paper_bounds(self.hulls.delta(), margin, self.epsilon))
             found = f"|w| = {info['norm']:.3g} after {self.taken} rounds, epsilon = {info['epsilon']:.2g}"
-            said = f"; the oracle '{self.solver.oracle}': {self.unsolved}" if self.unsolved else ""
-            yield self._iterate(status, info, solved, found + said)
+            yield self._iterate(status, info, solved, found)
             if status:
                 return
             self._add(scores, info["epsilon"])
             self.taken += 1
-
-    def _solve(self) -> None:
-        """Bring the core set to its optimum."""
-        if self.solver.oracle is None:
-            self.core.solve(self.tolerance)
-            return
-        members = self.core.members
-        oracle = get_solver(self.solver.oracle).with_target_gap(2.0 * self.tolerance)
-        start = self.hulls.sign[members] * self.core.weights
-        found = oracle.solve(self.problem.restrict(members), start)
-        self.unsolved = "" if found.done else str(found.info.get("stopped", "it ended without being done"))
-        self.core.replace(np.maximum(self.hulls.sign[members] * found.dual_coef, 0.0))
 
     def _look(self) -> tuple[dict[str, Any], Vector]:
         """Return what all points say of the model, and their signed scores, (n,)."""
         hulls, core = self.hulls, self.core
         self.coef[:] = 0.0
         self.coef[core.members] = hulls.sign[core.members] * core.weights
-        assert self.rows is not None
         scores = hulls.sign * self.rows.expand(self.coef)
         norm = core.squared_norm
         plus = minus = np.inf
@@ -116,7 +96,7 @@ class CorrectiveRounds(CoreSetRounds):
 
     def _add(self, scores: Vector, epsilon: float) -> None:
         """Add the points farthest down w that are not members, and settle how exactly to solve next."""
-        count = self.solver.vertices or max(1, int(self.core.size.sum()) // _SHARE)
+        count = self.vertices or max(1, int(self.core.size.sum()) // _SHARE)
         member = np.zeros(self.hulls.n, dtype=bool)
         member[self.core.members] = True
         points = []

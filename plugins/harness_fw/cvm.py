@@ -41,17 +41,24 @@ if TYPE_CHECKING:
 
     from harness import Iterate, Problem
     from harness.arrays import Index
-    from harness_fw.solvers import CoreVectorMachine
 
 
 class BallRounds(CoreSetRounds):
     """The ball of the core set, and where to look for points outside."""
 
-    solver: CoreVectorMachine
-
-    def __init__(self, solver: CoreVectorMachine, problem: Problem, rng: np.random.Generator) -> None:
-        super().__init__(solver, problem, None if solver.sample else problem.kernel.buffer(solver.cache_mb))
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator,
+        gap: float,
+        epsilon: float | None,
+        *,
+        sample: int,
+        verify: bool,
+    ) -> None:
+        super().__init__(problem, None if sample else problem.kernel.buffer())
         self.kernel, self.rng = problem.kernel, rng
+        self.gap, self.epsilon, self.sample, self.verify = gap, epsilon, sample, verify
         self.eta = 2.0 * self.hulls.delta()
         self.pools: list[Index] = list(self.hulls.sides)  # where samples are drawn from
         self.searches, self.epsilon_plus, self.member = 0, np.inf, np.zeros(problem.n, dtype=bool)
@@ -61,8 +68,6 @@ class BallRounds(CoreSetRounds):
         while True:
             self._solve()
             joining, status = self._outside()
-            if not status and self.taken >= self.limit:
-                status = "max_iterations"
             info = self._info()
             found = f"|w| = {info['norm']:.3g} after {self.taken} iterations, epsilon_+ = {info['epsilon_plus']:.2g}"
             yield self._iterate(status, info, int(self.core.size.sum()), found)
@@ -83,10 +88,9 @@ class BallRounds(CoreSetRounds):
 
     def _target(self) -> float:
         """Return the epsilon_+ at which the stopping rule holds for the ball as it is."""
-        norm = self.core.squared_norm
-        epsilon = self.solver.epsilon
+        norm, epsilon = self.core.squared_norm, self.epsilon
         if epsilon is None:
-            return self.solver.gap / 2.0
+            return self.gap / 2.0
         if norm <= self.hulls.floor:
             return np.inf
         room = max(0.0, self.eta - norm)
@@ -100,13 +104,12 @@ class BallRounds(CoreSetRounds):
             joining, least = self._among([self._drawn(pool) for pool in self.pools])
             if self._violates(least) and any(len(points) > 0 for points in joining):
                 return joining, ""
-            if not self.solver.verify:
+            if not self.verify:
                 return [], "done"
         return self._search()
 
     def _drawn(self, pool: Index) -> Index:
-        size = self.solver.sample
-        return pool if len(pool) <= size else pool[self.rng.choice(len(pool), size, replace=False)]
+        return pool if len(pool) <= self.sample else pool[self.rng.choice(len(pool), self.sample, replace=False)]
 
     def _among(self, drawn: list[Index]) -> tuple[list[Index], float]:
         """Return the farthest of the points drawn from each class where it is no member and beyond it, and min <w, z>."""
@@ -150,14 +153,10 @@ class BallRounds(CoreSetRounds):
     def _info(self) -> dict[str, Any]:
         """The ball, and what the last search of all points found."""
         norm = max(self.core.squared_norm, 0.0)
-        radius = max(0.0, self.eta - norm)
-        plus = max(0.0, self.epsilon_plus)
-        outside = (1.0 + 2.0 * plus * norm / radius) ** 0.5 - 1.0 if radius > 0.0 and plus < np.inf else plus
         return {
             "epsilon_plus": self.epsilon_plus,
-            "epsilon_ball": outside,
             "norm": norm**0.5,
-            "radius": radius**0.5,
+            "radius": max(0.0, self.eta - norm) ** 0.5,
             "searches": self.searches,
             "support": int(np.count_nonzero(self.core.weights)),
             "descent_steps": self.core.steps,

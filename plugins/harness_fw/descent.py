@@ -8,8 +8,9 @@ computed afresh do not drift.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from harness.problems import HardMargin, PolytopeDistance
 from harness_fw import hot, rules
 from harness_fw.bounds import delta_bound
 from harness_fw.hulls import extreme, farthest_on_face, nearest_on_hull
-from harness_fw.solvers import HullDescent
 from harness_fw.sources import Points, Rows, signed_rows
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from harness.arrays import Index, Vector
 
 YIELD_VALUES = 4_000_000  # kernel evaluations after which the caller gets a word in
+_REFRESH = 5000  # iterations between recomputations of the scores, more if that takes many rows
 _ROWS_OF_A_REFRESH = 4  # iterations for each row that a refresh computed, at least, before the next one
 _NO_CAP = 2.0  # a cap that no weight reaches
 _FEATURES = 4_000_000  # read by passes over the points, after which the caller gets a word in
@@ -40,53 +41,48 @@ _ENDS = {rules.DONE: "done", rules.STALLED: "stalled"}
 class Descent(ABC):
     """One run: the loop's state and the source of its scores.
 
-    keeps_parts : whether the rule NEAREST needs <u_g, x> of all points, and not of those alone that it chooses
-
     Parameters
     ----------
-    solver : its rule, the accuracy at which the loop stops, the iterations after which scores are recomputed from scratch
-    cache_mb : memory for rows; at least four are kept
+    rule : of rules.py, by name
+    epsilon : accuracy at which the loop stops
+    touching : |w| over the largest |x| at which the hulls count as intersecting
+    keeps_w : whether scores come from passes over the points of a linear kernel, and not from kernel rows
     start : (n,) feasible signed coefficients to begin with; None: as the paper begins
     """
 
-    keeps_parts: ClassVar[bool] = True
-
-    def __init__(self, problem: Problem, solver: HullDescent, cache_mb: float, start: Vector | None = None) -> None:
-        self.kernel, self.rule, self.epsilon = problem.kernel, int(getattr(rules, solver.rule)), solver.epsilon
-        self.refresh_every = self.next_refresh = solver.refresh
-        self.level = (
-            solver.epsilon
-        )  # where the loop comes back: later than epsilon where the loop knows but a bound of it
+    def __init__(
+        self, problem: Problem, rule: str, epsilon: float, touching: float, keeps_w: bool, start: Vector | None = None
+    ) -> None:
+        self.kernel, self.rule, self.epsilon = problem.kernel, int(getattr(rules, rule)), epsilon
+        self.level = epsilon  # where the loop comes back: later than epsilon where the loop knows but a bound of it
+        self.next_refresh = _REFRESH
         one = isinstance(problem, PolytopeDistance)
         self.meeting = "the origin is inside" if one else "hulls intersect"
         n = problem.n
         # positives first, each class in the order of the data
         self.order = np.arange(n) if one else np.argsort(problem.targets <= 0, kind="stable")
-        signs = np.ones(n) if one else problem.targets[self.order]
-        self.hulls = [(0, n)] if one else [(0, int((signs > 0).sum())), (int((signs > 0).sum()), n)]
+        self._signs = np.ones(n) if one else problem.targets[self.order]
+        begin = np.array([0, n] if one else [0, int((self._signs > 0).sum()), n])
+        self.hulls = [(int(first), int(end)) for first, end in itertools.pairwise(begin)]
         caps = problem.caps if isinstance(problem, HardMargin) else (1.0,)
         self.caps = [cap if cap < 1.0 else _NO_CAP for cap in caps]
         self.capped = min(caps) < 1.0
         diagonal = np.ascontiguousarray(self.kernel.diagonal()[self.order], dtype=np.float64)
-        self._buffer = signed_rows(self.kernel, self.order, signs, cache_mb)
-        parts = self.keeps_parts and self.rule == rules.NEAREST and not one and not self.capped
-        begin = np.array([start for start, _ in self.hulls] + [n])
-        self.state = rules.new_state(diagonal, begin, self._buffer, parts=parts, capped=self.capped)
-        self._signs = signs
-        self._start = None if start is None else signs * start[self.order]
-        self.source = self._source()
-        # the ridge of l2-svc keeps the hulls apart, however short w is
-        touching = HullDescent.touching if self.kernel.ridge > 0.0 else solver.touching
-        self.floor, self.drift = touching**2 * float(diagonal.max()), 0.0
-        self._ahead: Iterator[None] | None = None  # a refresh under way: it may need many rows
-        self._rows_gone = 0  # rows that it computed
+        buffer = signed_rows(self.kernel, self.order, self._signs)
+        # <u_g, x> of all points, and not of those alone that the rule chooses
+        parts = not keeps_w and self.rule == rules.NEAREST and not one and not self.capped
+        self.state = rules.new_state(diagonal, begin, buffer, parts=parts, capped=self.capped)
+        self._start = None if start is None else self._signs * start[self.order]
+        self.source = (
+            Points(self.kernel, self.order, self._signs, len(self.hulls))
+            if keeps_w
+            else Rows(buffer, self.order, self._signs, self.state)
+        )
+        self.floor = touching**2 * float(diagonal.max())
+        self._refreshing: Iterator[None] | None = None  # under way: it may need many rows
         self.norm_at_end = np.inf  # |w|^2 at the last end that scores from scratch did not confirm
         self._coef = np.zeros(n)
         self._begin()
-
-    @abstractmethod
-    def _source(self) -> Rows | Points:
-        """Return the run's source of scores."""
 
     @abstractmethod
     def _run(self, until: int) -> int:
@@ -109,14 +105,15 @@ class Descent(ABC):
             self._put(0, np.array([int(state.diagonal.argmin())]), np.ones(1))
         else:
             # |p - q|^2 = |p|^2 + |q|^2 - 2 <p, q>, and the signed row holds -<p, q>
-            row = self.source.combination(np.zeros(1, dtype=np.int64), np.ones(1), keep=True)
+            *_, row = self.source.combination(np.zeros(1, dtype=np.int64), np.ones(1), keep=True)
             for g in (1, 0):
                 begin, end = self.hulls[g]
                 points, weights = extreme(state.diagonal[begin:end] + 2.0 * row[begin:end], self.caps[g])
                 self._put(g, begin + points, weights)
                 if g == 1:
-                    row = self.source.combination(begin + points, weights, keep=True)
-        self._from_scratch()
+                    *_, row = self.source.combination(begin + points, weights, keep=True)
+        for _ in self._from_scratch(keep=True):
+            pass
 
     def _put(self, g: int, points: Index, weights: Vector) -> None:
         state, begin = self.state, self.hulls[g][0]
@@ -132,18 +129,21 @@ class Descent(ABC):
         end = begin + int(self.state.size[g])
         return self.state.support[begin:end], self.state.weight[begin:end]
 
-    def _from_scratch(self, *, keep: bool = True) -> float:
-        """Set scores, near, far and |w|^2 from the weights; return the largest change of a score."""
-        state = self.state
-        parts = [self.source.combination(*self._support(g), keep=keep) for g in range(len(self.hulls))]
-        scores = sum(parts[1:], start=parts[0])
-        change = float(np.abs(scores - state.scores).max())
-        state.scores[:] = scores
+    def _from_scratch(self, *, keep: bool) -> Iterator[None]:
+        """Set scores, near, far and |w|^2 from the weights.
+
+        Pauses after some rows: the model is what it was meanwhile. Rows that are computed are kept if ``keep``.
+        """
+        state, parts = self.state, [self.state.scores] * len(self.hulls)
+        for g in range(len(self.hulls)):
+            for part in self.source.combination(*self._support(g), keep=keep):
+                parts[g] = part
+                yield
+        state.scores[:] = sum(parts[1:], start=parts[0])
         if state.parts.size:
             state.parts[:] = parts
         self._look()
         state.figures[rules.NORM] = state.mean.sum()
-        return change
 
     def _look(self) -> None:
         """Set near, far and mean of each hull from the scores and weights as they are."""
@@ -174,9 +174,8 @@ class Descent(ABC):
             if reason == rules.STEPS and self.taken < self.next_refresh:
                 return ""
             # an end is judged by scores from scratch; one that does not hold must at least have made progress
-            if not self._rows_at_hand(fetched_at_most):
+            if not self._refreshed(fetched_at_most):
                 return ""
-            self.refresh()
             verdict = self._run(self.taken)
             if verdict == rules.DONE and not self._reached():
                 verdict = rules.STEPS
@@ -209,33 +208,24 @@ class Descent(ABC):
             if free.any():
                 weight[free] *= 1.0 - (weight.sum() - 1.0) / weight[free].sum()
 
-    def _rows_at_hand(self, fetched_at_most: int) -> bool:
-        """Go on with what a refresh needs until so many rows have been computed; True when it is all there."""
-        self._ahead = self._rows_ahead() if self._ahead is None else self._ahead
-        for _ in self._ahead:
+    def _refreshed(self, fetched_at_most: int) -> bool:
+        """Go on with a refresh until so many rows have been computed; True when it is complete."""
+        self._refreshing = self._refreshing or self._refresh()
+        for _ in self._refreshing:
             if self.source.computed >= fetched_at_most:
                 return False
-        self._ahead = None
+        self._refreshing = None
         return True
 
-    def _rows_ahead(self) -> Iterator[None]:
-        """Compute what the refresh needs, with pauses: the model is what it was meanwhile."""
-        before = self.source.computed
-        self._normalise()
-        for g in range(len(self.hulls)):
-            yield from self.source.ahead(*self._support(g))
-        self._rows_gone = self.source.computed - before
-
-    def refresh(self) -> None:
-        """Recompute the scores from the weights, and note how far the updated ones had drifted, over |w|^2.
+    def _refresh(self) -> Iterator[None]:
+        """Recompute the scores from the weights.
 
         Costs kernel evaluations only for support vectors whose rows had to make room.
         """
+        before = self.source.computed
         self._normalise()
-        change = self._from_scratch(keep=False)
-        self.next_refresh = self.taken + max(self.refresh_every, _ROWS_OF_A_REFRESH * self._rows_gone)
-        if self.state.figures[rules.NORM] > 0.0:
-            self.drift = max(self.drift, change / float(self.state.figures[rules.NORM]))
+        yield from self._from_scratch(keep=False)
+        self.next_refresh = self.taken + max(_REFRESH, _ROWS_OF_A_REFRESH * (self.source.computed - before))
 
     # -- the model -----------------------------------------------------------------------------------
 
@@ -323,52 +313,45 @@ class Descent(ABC):
             **{kind: int(counts[place]) for place, kind in enumerate(rules.KINDS) if kind},
             "kind": rules.KINDS[counts[rules.KIND]] if self.taken else "",
             "rows": self.source.computed,
-            "drift": self.drift,
         }
 
 
 class RowDescent(Descent):
     """A run on kept scores, changed by kernel rows in memory."""
 
-    def _source(self) -> Rows | Points:
-        self.rows = Rows(self._buffer, self.order, self._signs, self.state)
-        return self.rows
+    source: Rows
 
     def _run(self, until: int) -> int:
         state = self.state
         reason = int(hot.run(state, self.rule, self.level, self.floor, self.caps[0], until - self.taken))
-        self.rows.count()
+        self.source.count()
         if reason == rules.MISSING:
-            self.rows.fetch(state.wanted[: state.counts[rules.WANTED]])
+            self.source.fetch(state.wanted[: state.counts[rules.WANTED]])
         return reason
 
 
 class LinearDescent(Descent):
-    """One run on w itself; the arguments are those of :class:`Descent`, of which ``cache_mb`` has no effect."""
+    """One run on w itself."""
 
-    keeps_parts: ClassVar[bool] = False
+    source: Points
 
-    def _source(self) -> Rows | Points:
-        self.points = Points(self.kernel, self.order, self._signs, len(self.hulls))
-        return self.points
-
-    def _from_scratch(self, *, keep: bool = True) -> float:
-        points, state = self.points, self.state
-        before = state.scores.copy()
+    def _from_scratch(self, *, keep: bool) -> Iterator[None]:
+        points, state = self.source, self.state
         for g in range(len(self.hulls)):
             points.combine(*self._support(g), points.parts[g])
         raw = points.pass_over(points.parts.sum(axis=0))
         hot.take_scores(state, raw, points.order, points.signs, points.parts, points.features.ridge)
         state.figures[rules.NORM] = state.mean.sum()
-        return float(np.abs(state.scores - before).max())
+        return iter(())  # a pass needs no pause
 
     def _run(self, until: int) -> int:
-        points, state = self.points, self.state
+        points, state = self.source, self.state
         ridge = points.features.ridge
         until = min(until, self.taken + max(1, _FEATURES // max(1, points.features.stored)))
         while True:
-            verdict = int(hot.select(state, self.rule, self.level, self.floor))
-            if verdict != rules.STEPS or self.taken >= until:
+            more = self.taken < until
+            verdict = int(hot.select(state, self.rule, self.level, self.floor, more))
+            if verdict != rules.STEPS or not more:
                 return verdict
             vectors = points.vectors(state.wanted[: state.counts[rules.WANTED]])
             if not hot.step(state, self.rule, self.caps[0], vectors, points.parts, ridge):
@@ -377,10 +360,10 @@ class LinearDescent(Descent):
             hot.settle(state, raw, points.order, points.signs, points.parts, ridge)
 
 
-def keeps_w(kernel: KernelOracle, wanted: bool | None, cache_mb: float) -> bool:
+def keeps_w(kernel: KernelOracle, wanted: bool | None) -> bool:
     """Return whether to keep w: as ``wanted``, or where that is quicker if None.
 
-    A pass costs less than a row that is computed, and several times as much as a row that ``cache_mb`` still holds. So
+    A pass costs less than a row that is computed, and several times as much as a row that is still in memory. So
     the rows of most points that a run comes back to must fit: a share of all points with the ridge of l2-svc; without
     it a few times d + 1, of which so many make up any point of a hull (Caratheodory).
     """
@@ -391,5 +374,5 @@ def keeps_w(kernel: KernelOracle, wanted: bool | None, cache_mb: float) -> bool:
     visited = _VISITED * features.n
     if kernel.ridge == 0.0:
         visited = min(visited, _TIMES * (features.d + 1))
-    fit = cache_mb * 2**20 / (8 * features.n)
+    fit = kernel.cache_mb * 2**20 / (8 * features.n)
     return features.n >= _MANY and (fit < visited or features.stored <= _SHORT * features.n)

@@ -179,10 +179,10 @@ def put_row(out: Vector, values: Vector, order: Index, signs: Vector, sign: floa
 
 
 @compiled
-def select(state: State, rule: int, epsilon: float, floor: float) -> int:
-    """Judge the scores and choose the points of the next step; return why the run ends, STEPS if it does not."""
+def select(state: State, rule: int, epsilon: float, floor: float, more: bool) -> int:
+    """Judge the scores and choose the points of the next step if there is to be one; return why the run ends, or STEPS."""
     verdict: int = rules.measure(state, rule, epsilon, floor)
-    if verdict == STEPS:
+    if verdict == STEPS and more:
         rules.choose(state, rule)
     return verdict
 

@@ -32,7 +32,6 @@ from kernel values anew each time. A round costs |S|^2 + 2 n |S| kernel evaluati
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 
     from harness import KernelOracle, Problem
     from harness.arrays import Index, Vector
-    from harness_fw.solvers import NewtonFrankWolfe
 
 _DIRECT = 1500  # features up to which the system is built and factored
 _BLOCK_VALUES = 1 << 18  # features in the rows of a product, 2 MB
@@ -64,14 +62,11 @@ _MOST_STEPS = 1000  # of conjugate gradients, for a right side
 class NewtonRun:
     """Which points the rounds look at, in which coordinates, and when it is over."""
 
-    def __init__(self, solver: NewtonFrankWolfe, problem: Problem, rng: np.random.Generator) -> None:
-        self.solver, self.kernel, self.targets, self.rng = solver, problem.kernel, problem.targets, rng
+    def __init__(self, problem: Problem, rng: np.random.Generator, epsilon: float) -> None:
+        self.epsilon, self.kernel, self.targets, self.rng = epsilon, problem.kernel, problem.targets, rng
         self.pivots: Pivots | None = None
         self.taken, self.checks = 0, 0
         self.ended = ""  # how the last rounds did; spent: for want of pivots
-        kernel = problem.kernel
-        self.cache_mb = kernel.cache_mb if solver.cache_mb is None else solver.cache_mb
-        self.limit = sys.maxsize if solver.max_iterations is None else solver.max_iterations
 
     def iterates(self) -> Iterator[Iterate]:
         kernel = self.kernel
@@ -79,7 +74,7 @@ class NewtonRun:
         if features is not None:
             yield from self._rounds(Rounds(features, self.targets), None)
             return
-        self.pivots = Pivots.of(kernel, self.rng, self.cache_mb)
+        self.pivots = Pivots.of(kernel, self.rng)
         rounds = Rounds(Coordinates(self.pivots, kernel.ridge), self.targets)
         if kernel.n >= _MANY:
             part = self._part()
@@ -111,7 +106,7 @@ class NewtonRun:
     def _exact(self, kernel: KernelOracle, targets: Vector) -> Rounds:
         """Return rounds that do without pivots from now on."""
         self.pivots = None
-        return ExactRounds(kernel, targets, self.cache_mb)
+        return ExactRounds(kernel, targets)
 
     def _part(self) -> Index:
         """Return the points of the first rounds: of each class its share, at random."""
@@ -120,7 +115,7 @@ class NewtonRun:
 
     def _rounds(self, rounds: Rounds, part: Index | None) -> Iterator[Iterate]:
         """Yield round after round; on a part of the points until it is solved roughly."""
-        goal = self.solver.epsilon if part is None else max(_ROUGH, self.solver.epsilon)
+        goal = self.epsilon if part is None else max(_ROUGH, self.epsilon)
         least, lowest, idle = np.inf, np.inf, 0
         while True:
             rounds.look()
@@ -137,8 +132,6 @@ class NewtonRun:
                     status = "next"
             if self.pivots is not None and (status == "stalled" or (status != "done" and self._hopeless(rounds))):
                 status = "spent"
-            if status in ("", "next", "spent") and self.taken >= self.limit:
-                status = "max_iterations"
             self.ended = status
             yield self._iterate(rounds, part, status)
             if status:
@@ -182,7 +175,7 @@ class NewtonRun:
         if self.pivots is not None:
             info.update(pivots=len(self.pivots.index), residual=self.pivots.residual, exact_checks=self.checks)
         if status not in ("", "next", "spent", "done"):
-            found = f"epsilon = {rounds.epsilon:.2g} after {self.taken} rounds, {self.solver.epsilon:.2g} was asked for"
+            found = f"epsilon = {rounds.epsilon:.2g} after {self.taken} rounds, {self.epsilon:.2g} was asked for"
             info.update(status=status, stopped=f"{status}: {found}")
         return Iterate(
             dual_coef=coef,
@@ -208,7 +201,6 @@ class Rounds:
         self.slack, self.coef, self.scores = np.empty(n), np.zeros(n), np.empty(n)
         self.gradient_first = 0.0
         self.systems = self.gradients = 0
-        self.length = 0.0
 
     def start(self, w: Vector, bias: float) -> None:
         """Begin with another w and b."""
@@ -271,7 +263,6 @@ class Rounds:
         now, change = self.products + self.bias, (products - self.products) + (bias - self.bias)
         straight, bent = self._along(goal, products)
         step = hot.best_step(straight, bent, self.chi, targets, now, change)
-        self.length = step
         self.w, self.bias = self.w + step * (goal - self.w), self.bias + step * (bias - self.bias)
         self.products += step * (products - self.products)
 
@@ -329,24 +320,18 @@ class Rounds:
             "epsilon_plus": self.plus,
             "epsilon_minus": self.minus,
             "norm": self.norm**0.5,
-            "step_length": self.length,
             "systems": self.systems,
             "gradients": self.gradients,
         }
 
 
 class ExactRounds(Rounds):
-    """Rounds on an expansion over the points of ``kernel``, whose ridge is the formulation's; exact scores each round.
+    """Rounds on an expansion over the points of ``kernel``, whose ridge is the formulation's; exact scores each round."""
 
-    Parameters
-    ----------
-    cache_mb : memory for the core set's matrix and its factor
-    """
-
-    def __init__(self, kernel: KernelOracle, targets: Vector, cache_mb: float) -> None:
+    def __init__(self, kernel: KernelOracle, targets: Vector) -> None:
         super().__init__(_Points(kernel), targets)
         self.kernel = kernel
-        self._most = int((cache_mb * 2**20 / 16) ** 0.5)
+        self._most = int((kernel.cache_mb * 2**20 / 16) ** 0.5)  # of which matrix and factor fit the memory for rows
 
     def _length(self) -> float:
         return float(self.w @ self.products)

@@ -54,10 +54,10 @@ class Pivots:
         self.grow(_FIRST * self.residual)
 
     @classmethod
-    def of(cls, kernel: KernelOracle, rng: np.random.Generator, cache_mb: float) -> Pivots:
-        """Return those of a random sample, whose coordinates take up to ``cache_mb``."""
+    def of(cls, kernel: KernelOracle, rng: np.random.Generator) -> Pivots:
+        """Return those of a random sample, whose coordinates take up to the memory for kernel rows."""
         sample = np.sort(rng.choice(kernel.n, min(kernel.n, _SAMPLE), replace=False))
-        return cls(kernel, sample, max(1, min(_MOST, int(cache_mb * 2**20 / (8 * len(sample))))))
+        return cls(kernel, sample, max(1, min(_MOST, int(kernel.cache_mb * 2**20 / (8 * len(sample))))))
 
     @property
     def residual(self) -> float:

@@ -9,12 +9,10 @@ a reduced hull both are those of composed points and of the face that the hull's
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
 from harness import DEFAULT_RELATIVE_GAP, Iterate, Solver, parameter
-from harness.oracle import oracle_refusal
 from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
 from harness_fw.bounds import paper_bounds
 
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
     from harness import Problem
     from harness.arrays import Vector
-    from harness_fw.descent import Descent
 
 _CHUNK_VALUES = 4_000_000  # scores updated between two yields, about: some milliseconds
 _MEETING = 1e-7  # |w| over the largest |phi(x)|, below which rounding hides the direction of w
@@ -67,7 +64,8 @@ class HullDescent(HullSolver):
     rule : of rules.py, by name
     composes : whether the rule's vertices on a reduced hull are composed of many points
     bounded : formulations for which Theorem 3.1 holds
-    touching : |w| over the largest |x| at which the hulls count as intersecting (never so with l2-svc)
+    touching : |w| over the largest |x| at which the hulls count as intersecting; on l2-svc, whose ridge keeps them apart
+        however short w is, all have the default
     """
 
     solves = (L2SVC, HardMargin, ReducedHull, PolytopeDistance)
@@ -76,11 +74,6 @@ class HullDescent(HullSolver):
     bounded: ClassVar[tuple[type[Problem], ...]] = ()
     touching: ClassVar[float] = _MEETING
 
-    refresh: int = parameter(
-        5000, "iterations between recomputations of the scores, more if that takes many rows", ge=1
-    )
-    cache_mb: float | None = parameter(None, "memory for kernel rows, MB; none: the problem's", gt=0)
-    max_iterations: int | None = parameter(None, "iterations after which it gives up; none: no limit", ge=1)
     stride: int | None = parameter(
         None, "iterations between two yields at most; none: some milliseconds of them, after 1, 2, 4 ...", ge=1
     )
@@ -109,22 +102,26 @@ class HullDescent(HullSolver):
 
         Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.
         """
-        yield from self._run(problem, self._descent(problem))
+        yield from self._run(problem)
 
     def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector) -> Iterator[Iterate]:
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
         coef, _ = problem.checked(start, 0.0)
-        yield from self._run(problem, self._descent(problem, coef))
+        yield from self._run(problem, coef)
 
-    def _run(self, problem: Problem, descent: Descent) -> Iterator[Iterate]:
-        limit = sys.maxsize if self.max_iterations is None else self.max_iterations
+    def _run(self, problem: Problem, start: Vector | None = None) -> Iterator[Iterate]:
+        from harness_fw.composed import ComposedDescent
+        from harness_fw.descent import LinearDescent, RowDescent, keeps_w
+
+        linear = keeps_w(problem.kernel, self.explicit_w)
+        plain = LinearDescent if linear else RowDescent
+        composed = self.composes and isinstance(problem, ReducedHull) and min(problem.caps) < 1.0
+        touching = HullDescent.touching if problem.kernel.ridge > 0.0 else self.touching
+        descent = (ComposedDescent if composed else plain)(problem, self.rule, self.epsilon, touching, linear, start)
         longest = max(64, min(4096, _CHUNK_VALUES // problem.n)) if self.stride is None else self.stride
         until = 0
         while True:
-            status = descent.advance(min(until, limit))
-            taken, info = descent.taken, descent.info
-            if not status and taken >= limit:
-                status = "max_iterations"
+            status, taken, info = descent.advance(until), descent.taken, descent.info
             if status == "done":
                 if isinstance(problem, self.bounded):
                     info.update(paper_bounds(descent.delta, descent.margin_lower, self.epsilon))
@@ -141,16 +138,6 @@ class HullDescent(HullSolver):
             if status:
                 return
             until = taken + min(max(1, taken), longest)
-
-    def _descent(self, problem: Problem, start: Vector | None = None) -> Descent:
-        from harness_fw.composed import ComposedDescent
-        from harness_fw.descent import LinearDescent, RowDescent, keeps_w
-
-        cache_mb = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
-        linear = keeps_w(problem.kernel, self.explicit_w, cache_mb)
-        if isinstance(problem, ReducedHull) and min(problem.caps) < 1.0 and self.composes:
-            return ComposedDescent(problem, self, cache_mb, start, keeps_w=linear)
-        return (LinearDescent if linear else RowDescent)(problem, self, cache_mb, start)
 
 
 @final
@@ -218,25 +205,9 @@ class FullyCorrective(HullSolver):
     name = "fw-fully-corrective"
     solves = (L2SVC, HardMargin, ReducedHull, PolytopeDistance)
 
-    oracle: str | None = parameter(
-        None, "exact solver of the core set's problem, by name; none: pair descent and Newton steps on its matrix"
-    )
     vertices: int | None = parameter(
         None, "points of each class that enter a round at most; none: 1 at first, then an eighth of the core set", ge=1
     )
-    cache_mb: float | None = parameter(None, "memory for kernel rows, MB; none: the problem's", gt=0)
-    max_iterations: int | None = parameter(None, "rounds after which it gives up; none: no limit", ge=1)
-
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse an oracle that is not there or does not solve the formulation, and two hulls of one class."""
-        refused = super().skip(problem)
-        if refused is not None or self.oracle is None:
-            return refused
-
-        def judged(oracle: Solver) -> str | None:  # what else it refuses, as too many points, depends on the core set
-            return None if oracle.takes(type(problem)) else f"does not solve {problem.name}; name one that does."
-
-        return oracle_refusal(self.name, self.oracle, judged)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield after every round; deterministic.
@@ -245,7 +216,7 @@ class FullyCorrective(HullSolver):
         """
         from harness_fw.corrective import CorrectiveRounds
 
-        yield from CorrectiveRounds(self, problem).iterates()
+        yield from CorrectiveRounds(problem, self.epsilon, self.vertices).iterates()
 
 
 @final
@@ -267,10 +238,6 @@ class CoreVectorMachine(Solver):
     verify: bool = parameter(
         True, "search all points before it stops; else one sample without a point outside is enough"
     )
-    cache_mb: float | None = parameter(
-        None, "memory for the core set's kernel rows with sample=0, MB; none: the problem's", gt=0
-    )
-    max_iterations: int | None = parameter(None, "iterations after which it gives up; none: no limit", ge=1)
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with ``gap`` set: which epsilon that is depends on |w|, and is said in the info."""
@@ -291,7 +258,8 @@ class CoreVectorMachine(Solver):
         """
         from harness_fw.cvm import BallRounds
 
-        yield from BallRounds(self, problem, rng).iterates()
+        rounds = BallRounds(problem, rng, self.gap, self.epsilon, sample=self.sample, verify=self.verify)
+        yield from rounds.iterates()
 
 
 @final
@@ -306,13 +274,6 @@ class NewtonFrankWolfe(HullSolver):
     name = "fw-newton"
     solves = (L2SVC,)
 
-    cache_mb: float | None = parameter(
-        None,
-        "memory for the points among which pivots are sought, or a core set's matrix, MB; none: the problem's",
-        gt=0,
-    )
-    max_iterations: int | None = parameter(None, "rounds after which it gives up; none: no limit", ge=1)
-
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield after every round; for the linear kernel deterministic, else up to the choice of a sample.
 
@@ -321,4 +282,4 @@ class NewtonFrankWolfe(HullSolver):
         """
         from harness_fw.newton import NewtonRun
 
-        yield from NewtonRun(self, problem, rng).iterates()
+        yield from NewtonRun(problem, rng, self.epsilon).iterates()

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _FETCH_VALUES = 2_000_000  # kernel values computed at a time
 
 
-def signed_rows(kernel: KernelOracle, order: Index, signs: Vector, cache_mb: float) -> RowBuffer:
+def signed_rows(kernel: KernelOracle, order: Index, signs: Vector) -> RowBuffer:
     """Return a buffer of rows in the solver's order, signed; at least as many as a step is about."""
 
     def compute(points: Any, rows: Any, slots: Any, _after: Any) -> None:
         for point, slot, values in zip(points, slots, kernel.block(order[points]), strict=True):
             hot.put_row(rows[slot], values, order, signs, signs[point])
 
-    return kernel.buffer(cache_mb, least=rules.MOST, compute=compute)
+    return kernel.buffer(least=rules.MOST, compute=compute)
 
 
 class Rows:
@@ -40,7 +40,6 @@ class Rows:
     def __init__(self, buffer: RowBuffer, order: Index, signs: Vector, state: rules.State) -> None:
         self.buffer, self.order, self.signs, self.state = buffer, order, signs, state
         self._passing = 0  # rows computed for a sum, and not kept
-        self._ready: list[tuple[Index, Vector]] = []  # points, and what the missing ones among them add up to
         self.at_a_time = max(1, min(self.buffer.capacity, _FETCH_VALUES // len(order)))
 
     @property
@@ -58,31 +57,25 @@ class Rows:
         self.buffer.clock = int(self.state.counts[rules.TAKEN])
         self.buffer.fetch(points, last=lambda: self.state.position >= 0)
 
-    def combination(self, points: Index, weights: Vector, *, keep: bool = False) -> Vector:
-        """Return sum_r weights_r row_{points_r}, (n,), all points different.
+    def combination(self, points: Index, weights: Vector, *, keep: bool) -> Iterator[Vector]:
+        """Yield sum_r weights_r row_{points_r}, (n,), all points different: in pauses what there is of it, at last all.
 
         Kernel evaluations only for rows that are not in the buffer, which they enter if ``keep``.
         """
-        total = np.zeros(len(self.order))
+        total, passing = np.zeros(len(self.order)), np.zeros(len(self.order))
         there = self.buffer.slot_of[points] >= 0
         self.buffer.add(total, points[there], weights[there])
-        for place, (known, sums) in enumerate(self._ready):
-            if np.array_equal(known, points[~there]):
-                del self._ready[place]
-                return np.asarray(total + sums)
-        for part, weight in self._parts(points[~there], weights[~there]):
+        missing, coef = points[~there], weights[~there]
+        for start in range(0, len(missing), self.at_a_time):
+            part, weight = missing[start : start + self.at_a_time], coef[start : start + self.at_a_time]
             if keep:
                 self.fetch(part)
                 self.buffer.read(len(part))
                 self.buffer.add_part(total, self.buffer.slot_of[part], weight, 0, len(total))
             else:
-                total += self._computed(part, weight)
-        return total
-
-    def _parts(self, points: Index, weights: Vector) -> Iterator[tuple[Index, Vector]]:
-        for start in range(0, len(points), self.at_a_time):
-            part = slice(start, start + self.at_a_time)
-            yield points[part], weights[part]
+                passing += self._computed(part, weight)
+            yield total
+        yield total + passing
 
     def _computed(self, points: Index, weights: Vector) -> Vector:
         self._passing += len(points)
@@ -90,15 +83,6 @@ class Rows:
         coef[self.order[points]] = weights * self.signs[points]
         hot.put_row(signed, self.buffer.kernel.expand(coef), self.order, self.signs, 1.0)
         return signed
-
-    def ahead(self, points: Index, weights: Vector) -> Iterator[None]:
-        """Compute what the next :meth:`combination` of these points needs, with a pause after some rows."""
-        missing = self.buffer.slot_of[points] < 0
-        sums = np.zeros(len(self.order))
-        for part, weight in self._parts(points[missing], weights[missing]):
-            sums += self._computed(part, weight)
-            yield
-        self._ready.append((points[missing], sums))
 
 
 class Points:
@@ -113,8 +97,7 @@ class Points:
 
     def __init__(self, kernel: KernelOracle, order: Index, signs: Vector, hulls: int) -> None:
         features = kernel.features()
-        if features is None:
-            raise ValueError(f"the kernel '{kernel.kernel.name}' has no explicit w; 'linear' has.")
+        assert features is not None, "a linear kernel has them"
         self.features, self.order, self.signs = features, order, signs
         self.parts: Vector = np.zeros((hulls, features.d))
         self.raw: Vector = np.empty(features.n)
@@ -130,16 +113,12 @@ class Points:
         self.computed += 1
         return self.features.scores(w, self.raw)
 
-    def combination(self, points: Index, weights: Vector, *, keep: bool = False) -> Vector:
-        """Return what the rows of ``points`` sum to with ``weights``, (n,), the points all different; one pass."""
+    def combination(self, points: Index, weights: Vector, *, keep: bool) -> Iterator[Vector]:
+        """Yield what the rows of ``points`` sum to with ``weights``, (n,), the points all different; one pass."""
         w = self.combine(points, weights, np.empty(self.features.d))
         scores = self.signs * self.pass_over(w)[self.order]
         scores[points] += self.features.ridge * weights
-        return scores
-
-    def ahead(self, points: Index, weights: Vector) -> Iterator[None]:
-        """As of :class:`Rows`: a pass needs nothing that takes a pause to prepare."""
-        return iter(())
+        yield scores
 
     def vectors(self, points: Index) -> Vector:
         """Return the signed features of ``points``, (q, d)."""

@@ -1,28 +1,72 @@
-"""One run of a tree solver: its root, its trees, the height that Theorem 2 asks for, and the models it yields."""
+"""What a user sets of a tree solver, and one run: its root, its trees, and the models it yields."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from harness import Iterate
-from harness.problems import PolytopeDistance
+from harness import Iterate, Problem, Solver, parameter
+from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
 from harness_rgd.nodes import space_of
-from harness_rgd.sides import Sides
+from harness_rgd.sides import Sides, against_origin
 from harness_rgd.tree import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness import Problem
     from harness.arrays import Index
     from harness_rgd.nodes import Nodes
-    from harness_rgd.solvers import _Trees
     from harness_rgd.tree import Best
 
+_LEAST_DELTA = 0.1  # below it the number of samples grows no more
 _ROOTS = 20  # drawn until one is not the origin: a point may be in both classes
 _NOTHING = 1e-14  # |x|^2 of a root below this part of |phi(x_i)|^2 is that of the origin
+
+
+@dataclass(frozen=True)
+class Trees(Solver):
+    """What the tree solvers have in common.
+
+    A step is a level done. ``info``: height, samples (of a node and guess), nodes (of the level), scored (nodes so far),
+    best_level, width (of the best node's slab), split (how many of each side it gives up), trees.
+    """
+
+    solves: ClassVar[tuple[type[Problem], ...]] = (OutlierMargin, PolytopeDistance, HardMargin)
+    exact: ClassVar[bool] = False
+
+    nodes: int | None = parameter(50, "L, nodes kept of each level; none: all of them, the whole tree", ge=1)
+    mu: float = parameter(0.1, "probability that a level of the right path has outliers as samples alone", gt=0, lt=1)
+    epsilon: float = parameter(
+        0.1,
+        "relative accuracy of the width at which a descent without outliers ends",
+        gt=0,
+        lt=1,
+    )
+    samples: int | None = parameter(None, "children of a node; none: the paper's (1 + 1 / delta) ln(h / mu)", ge=1)
+    guesses: int = parameter(
+        3, "one share for both classes: guesses of how it is split, each with samples of its own", ge=1
+    )
+    probe: int | None = parameter(1000, "points on which children are compared before pruning; none: all", ge=1)
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse two hulls of one class."""
+        if not against_origin(problem) and len(set(problem.targets.tolist())) < 2:
+            return f"{self.name} separates two classes, and this problem has one; give labels of both kinds."
+        return None
+
+    def with_target_gap(self, gap: float) -> Self:
+        """Return this solver with the epsilon of this gap: 1 - (1 - epsilon)^2."""
+        return self.replaced(epsilon=1.0 - math.sqrt(1.0 - min(gap, 0.5)))
+
+    def samples_of(self, problem: Problem, height: int) -> int:
+        """Return |S| of a node and guess; a delta below 0.1, at which it would grow beyond bounds, counts as 0.1."""
+        if self.samples is not None:
+            return self.samples
+        delta = max(_LEAST_DELTA, problem.settings.delta) if isinstance(problem, OutlierMargin) else 1.0
+        return max(1, math.ceil((1.0 + 1.0 / delta) * math.log(height / self.mu)))
 
 
 class Forest:
@@ -33,7 +77,7 @@ class Forest:
     certified : nothing may be given up, and the best node's slab is nearly as wide as the node is long
     """
 
-    def __init__(self, solver: _Trees, problem: Problem, rng: np.random.Generator) -> None:
+    def __init__(self, solver: Trees, problem: Problem, rng: np.random.Generator) -> None:
         self.solver, self.problem, self.rng = solver, problem, rng
         self.sides = Sides.of(problem, solver.guesses)
         self.space = space_of(problem.kernel, _probe(self.sides, solver.probe, rng))
@@ -48,18 +92,10 @@ class Forest:
         assert self.tree.best is not None
         return self.tree.best
 
-    @property
-    def separates(self) -> bool:
-        """Whether the best node leaves a margin."""
-        return self.best.width > 0.0
-
     def root(self) -> Nodes:
         """Return a root: the seed point or a random one, with a random partner; not the origin if that can be."""
         for _ in range(_ROOTS):
             points = [int(side[self.rng.integers(len(side))]) for side in self.sides.points if side.size]
-            seed = self.solver.seed_point
-            if seed is not None:
-                points[0 if self.sides.against_origin or self.problem.targets[seed] > 0 else 1] = seed
             drawn = np.array(points)
             values, signs = self.problem.kernel.block(drawn, drawn), np.array([1.0, -1.0])[: len(points)]
             if signs @ values @ signs > _NOTHING * np.trace(values):
@@ -102,7 +138,7 @@ class Forest:
     def last(self) -> Iterate:
         """Return the best node as the last model: done if it leaves a margin, else with the evidence."""
         found = self.iterate()
-        if self.separates:
+        if self.best.width > 0.0:  # it leaves a margin
             found.done = True
         else:
             found.info = {**found.info, "stopped": self._evidence()}

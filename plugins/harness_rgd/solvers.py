@@ -33,78 +33,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
-from harness import Iterate, Problem, Solver, parameter
-from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
-from harness_rgd.sides import against_origin
+from harness import Iterate, Problem, parameter
+from harness_rgd.forest import Forest, Trees
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from harness_rgd.forest import Forest
-
-_LEAST_DELTA = 0.1  # below it the number of samples grows no more
-
 
 @dataclass(frozen=True)
-class _Trees(Solver):
-    """What both have in common.
-
-    A step is a level done. ``info``: height, samples (of a node and guess), nodes (of the level), scored (nodes so far),
-    best_level, width (of the best node's slab), split (how many of each side it gives up), trees.
-    """
-
-    solves: ClassVar[tuple[type[Problem], ...]] = (OutlierMargin, PolytopeDistance, HardMargin)
-    exact: ClassVar[bool] = False
-
-    nodes: int | None = parameter(50, "L, nodes kept of each level; none: all of them, the whole tree", ge=1)
-    mu: float = parameter(0.1, "probability that a level of the right path has outliers as samples alone", gt=0, lt=1)
-    epsilon: float = parameter(
-        0.1,
-        "relative accuracy of the width at which a descent without outliers ends",
-        gt=0,
-        lt=1,
-    )
-    samples: int | None = parameter(None, "children of a node; none: the paper's (1 + 1 / delta) ln(h / mu)", ge=1)
-    guesses: int = parameter(
-        3, "one share for both classes: guesses of how it is split, each with samples of its own", ge=1
-    )
-    probe: int | None = parameter(1000, "points on which children are compared before pruning; none: all", ge=1)
-    seed_point: int | None = parameter(
-        None, "root, a training point, its partner of the other class drawn at random; none: drawn too", ge=0
-    )
-
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse a root that is no training point, and two hulls of one class."""
-        if self.seed_point is not None and self.seed_point >= problem.n:
-            return (
-                f"{self.name}: seed_point={self.seed_point} is no training point; they are numbered from 0 to "
-                f"{problem.n - 1}."
-            )
-        if not against_origin(problem) and len(set(problem.targets.tolist())) < 2:
-            return f"{self.name} separates two classes, and this problem has one; give labels of both kinds."
-        return None
-
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with the epsilon of this gap: 1 - (1 - epsilon)^2."""
-        return self.replaced(epsilon=1.0 - math.sqrt(1.0 - min(gap, 0.5)))
-
-    def samples_of(self, problem: Problem, height: int) -> int:
-        """Return |S| of a node and guess; a delta below 0.1, at which it would grow beyond bounds, counts as 0.1."""
-        if self.samples is not None:
-            return self.samples
-        delta = max(_LEAST_DELTA, problem.settings.delta) if isinstance(problem, OutlierMargin) else 1.0
-        return max(1, math.ceil((1.0 + 1.0 / delta) * math.log(height / self.mu)))
-
-    def _forest(self, problem: Problem, rng: np.random.Generator) -> Forest:
-        from harness_rgd.forest import Forest
-
-        return Forest(self, problem, rng)
-
-
-@dataclass(frozen=True)
-class RGDTree(_Trees):
+class RGDTree(Trees):
     """Random gradient descent tree (Ding & Xu 2015): one of many random descents meets no outlier."""
 
     name: ClassVar[str] = "rgd-tree"
@@ -113,13 +52,13 @@ class RGDTree(_Trees):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the best node so far after each level."""
-        forest = self._forest(problem, rng)
+        forest = Forest(self, problem, rng)
         yield from forest.grow(forest.root(), self.height, self.samples_of(problem, self.height))
         yield forest.last()
 
 
 @dataclass(frozen=True)
-class RGDBoosted(_Trees):
+class RGDBoosted(Trees):
     """Boosted RGD-trees (Ding & Xu 2015, section 3): the best node of a low tree is the next tree's root."""
 
     name: ClassVar[str] = "rgd-boosted"
@@ -129,7 +68,7 @@ class RGDBoosted(_Trees):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the best node so far after each level."""
-        forest = self._forest(problem, rng)
+        forest = Forest(self, problem, rng)
         root, width = forest.root(), -math.inf
         for _ in range(self.rounds):
             yield from forest.grow(root, self.height, self.samples_of(problem, self.height))

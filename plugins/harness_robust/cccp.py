@@ -24,7 +24,6 @@ from harness.problems import RampSVC
 if TYPE_CHECKING:
     from harness.arrays import Mask, Vector
 
-_TRIES = 3  # at a round that does not let the objective fall, each a hundred times as exact
 _STILL = 1e-3  # of the tolerance: a fall below is none
 _ATTEMPTS = 4  # at one subproblem, each asked for a tenth of the gap
 _SMALLEST = 1e-13  # relative gap that nobody is asked for less than
@@ -182,32 +181,24 @@ class _Rounds:
 
     def round(self) -> Iterator[Iterate]:
         """Solve the convex problem of the current beta, take its solution, and say whether that was the last one."""
-        convex, asked = self.problem.subproblem(self.outliers), 0.5 * self.solver.tolerance
-        allowed = self.solver.tolerance * max(1.0, abs(self.objective))
-        start: Vector | None = self.coef
-        for _ in range(_TRIES):
-            answer: Any = None
-            for answer in self.oracle.solve(convex, start, asked):
-                if not isinstance(answer, Answer):
-                    yield self.iterate()
-            objective = self.problem.objective(answer.coef, answer.scores)
-            bound = answer.certificate.dual
-            stationary = bound is not None and self.objective - bound <= allowed
-            if objective <= self.objective or stationary:
-                break
-            # what the oracle left is more than what the round takes off
-            start, asked = answer.coef, 0.01 * asked
+        answer: Any = None
+        # half of the tolerance is the oracle's: unless the model is stationary, such a solution lets the objective fall
+        for answer in self.oracle.solve(self.problem.subproblem(self.outliers), self.coef, 0.5 * self.solver.tolerance):
+            if not isinstance(answer, Answer):
+                yield self.iterate()
         self.rounds += 1
-        self._judge(answer, objective, stationary)
+        self._judge(answer)
         if not self.ended:
             yield self.iterate()
 
-    def _judge(self, answer: Answer, objective: float, stationary: bool) -> None:
+    def _judge(self, answer: Answer) -> None:
         """Take the answer of a round where it is better, and note whether the run ends with it."""
         solver, outliers = self.solver, self.problem.outliers(answer.scores)
-        changed, fall = int(np.count_nonzero(outliers != self.outliers)), self.objective - objective
+        changed = int(np.count_nonzero(outliers != self.outliers))
+        fall = self.objective - self.problem.objective(answer.coef, answer.scores)
         allowed = solver.tolerance * max(1.0, abs(self.objective))
-        exact = answer.relative_gap <= solver.tolerance
+        exact, bound = answer.relative_gap <= solver.tolerance, answer.certificate.dual
+        stationary = bound is not None and self.objective - bound <= allowed
         if fall < 0.0 and not stationary:
             self.ended = "rise"
             self.evidence = (

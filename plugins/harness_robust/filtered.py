@@ -106,9 +106,6 @@ class Filtered(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield as the oracle yields, its model with zeros at the points dropped."""
-        reason = self.skip(problem)
-        if reason is not None:
-            raise UsageError(reason)
         sides, began = _sides(problem), time.perf_counter()
         shares = [self.share if self.share is not None else _given_up(problem, name) for name, _ in sides]
         dropped = flagged(self.detector, problem, [rows for _, rows in sides], shares, rng)
@@ -210,12 +207,6 @@ def reason_against(detector: str, problem: Problem, sides: Sequence[Rows]) -> st
         return (
             "filtered: confident-learning compares labels, which take no part against the origin; choose "
             "detector=isolation-forest or local-outlier."
-        )
-    fewest = min(len(rows) for rows in sides)
-    if fewest < 2:
-        return (
-            f"filtered: confident-learning learns each label from other points, and one class has {fewest}; expected 2 at "
-            "least. Choose detector=isolation-forest or local-outlier."
         )
     if importlib.util.find_spec("cleanlab") is None:
         return (

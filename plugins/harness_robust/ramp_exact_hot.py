@@ -138,19 +138,7 @@ def _farthest_off(side: Any, least: Any, most: Any, z: Any, price: Any, s: float
 
 
 @compiled
-def bound(
-    Q: Any,
-    price: Any,
-    s: float,
-    side: Any,
-    least: Any,
-    most: Any,
-    a: Any,
-    z: Any,
-    target: float,
-    exact: float,
-    steps: int,
-) -> Any:
+def bound(Q, price, s, side, least, most, a, z, target, exact, steps):  # type: ignore[no-untyped-def]
     """Bound a node from below, deciding points on the way.
 
     Q : (n, n); price : (n,) C_i; side, least, most, a, z : (n,), changed in place

@@ -29,12 +29,6 @@ class Multiset:
         """u(X), the number of copies of all points."""
         return self.n - len(self._raised) + _copies(self._exponent)
 
-    def exponents(self) -> Index:
-        """Return t of every point, (n,)."""
-        found = np.zeros(self.n, dtype=np.int64)
-        found[self._raised] = self._exponent
-        return found
-
     def weight(self, members: Mask) -> int:
         """Return the copies of the points in ``members``, (n,) bool."""
         raised = members[self._raised]

@@ -173,7 +173,6 @@ class Rounds(ABC):
             info.update(
                 status=ended,
                 **({"evidence": told} if own else {"stopped": f"{ended}: {told}"}),
-                **self._totals(),
                 solved_at_once=self.r >= self.n,
                 **{f"log_{name}": values for name, values in self.log.items()},
             )
@@ -189,10 +188,6 @@ class Rounds(ABC):
     @abstractmethod
     def _figures(self) -> dict[str, Any]:
         """Return what else each iterate tells of the run."""
-
-    def _totals(self) -> dict[str, Any]:
-        """Return what else the last iterate tells."""
-        return {}
 
     @abstractmethod
     def _evidence(self, ended: str) -> str:
@@ -297,19 +292,19 @@ class WeightedRounds(Rounds):
         return 6.0 * self.delta * math.log(max(2, self.n))
 
     def _figures(self) -> dict[str, Any]:
-        found = {"successful_rounds": self.successful, "delta": self.delta, "doublings": self.doublings}
-        if not self.k_doublings:
-            return found
-        k = _ks(self.problem)
-        return {**found, "k_plus": k[0], "k_minus": k[1], "k_doublings": self.k_doublings}
-
-    def _totals(self) -> dict[str, Any]:
         rounds = max(1, self.rounds)
-        return {
+        found = {
+            "successful_rounds": self.successful,
+            "delta": self.delta,
+            "doublings": self.doublings,
             "rounds_bound": self.expected,
             "lemma_share": self.lemma[0] / rounds,
             "lemma_bound": self.lemma[1] / rounds,
         }
+        if not self.k_doublings:
+            return found
+        k = _ks(self.problem)
+        return {**found, "k_plus": k[0], "k_minus": k[1], "k_doublings": self.k_doublings}
 
     def _evidence(self, ended: str) -> str:
         rounds = self.rounds

@@ -47,15 +47,3 @@ def objective_of(problem, coef):
     f = matrix_of(problem) @ coef
     z = problem.targets * f
     return 0.5 * coef @ f + float(problem.upper @ np.minimum(np.maximum(0.0, 1.0 - z), 1.0 - problem.s))
-
-
-def naive_ascend(Q, knot, low, high, rounds=20_000):
-    """Cyclic coordinate ascent, written out."""
-    a = np.clip(np.zeros(len(knot)), low, high)
-    for _ in range(rounds):
-        before = a.copy()
-        for i in range(len(a)):
-            a[i] = np.clip(a[i] + (knot[i] - Q[i] @ a) / Q[i, i], low[i], high[i])
-        if np.abs(a - before).max() <= 1e-14:
-            break
-    return a

@@ -14,6 +14,10 @@ def reduced(x, y, D, kernel=None):
     return ReducedHull.build(KernelOracle(kernel or RBF(gamma=0.5), x), y, {"D": D})
 
 
+def per_class(x, y, k_plus, k_minus):
+    return ReducedHull.build(KernelOracle(Linear(), x), y, {"D": 1.0 / k_plus, "D_minus": 1.0 / k_minus})
+
+
 def svc(x, y, C=1.0, kernel=None, **values):
     return CSVC.build(KernelOracle(kernel or RBF(gamma=0.5), x), y, {"C": C, **values})
 

@@ -16,6 +16,7 @@ from harness_fw import (
     NewtonFrankWolfe,
     PairwiseFrankWolfe,
 )
+from harness_fw.rules import KINDS
 
 from harness import RBF, KernelOracle, Linear, Precomputed, drive
 from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
@@ -24,6 +25,7 @@ from tests.plugins.points import cancer, digits
 
 PAIRS = [PairwiseFrankWolfe, MDM, NearestPoint]
 EVERY = [FrankWolfe, Gilbert, *PAIRS]
+TAKEN = {FrankWolfe: {"add", "decrease", "drop"}, Gilbert: {"add"}, NearestPoint: set(KINDS)}
 
 
 def reduced(x, y, cap, kernel=None):
@@ -63,12 +65,13 @@ SHORT = {
     "wdbc, reduced",
 }
 SOLVERS = [
-    *(cls(epsilon=0.1 if cls is Gilbert else 1e-4, max_iterations=200_000) for cls in EVERY),
+    *(cls(epsilon=0.1 if cls is Gilbert else 1e-4) for cls in EVERY),
+    *(cls(epsilon=0.1 if cls is Gilbert else 1e-4, explicit_w=True) for cls in EVERY),
     *(FullyCorrective(epsilon=1e-4, vertices=vertices) for vertices in (None, 1)),
     *(CoreVectorMachine(gap=2e-4, sample=sample) for sample in (0, 3)),
     NewtonFrankWolfe(epsilon=1e-4),
 ]
-named = {"ids": lambda solver: f"{solver.name}-{getattr(solver, 'sample', getattr(solver, 'vertices', ''))}"}
+named = {"ids": str}
 
 
 @functools.cache
@@ -84,17 +87,25 @@ def test_the_margin_is_the_exact_one_and_the_bounds_bracket_it_at_every_yield(so
     problem = ALL[name]()
     if solver.refusal(problem) is not None:
         pytest.skip(f"{solver.name} does not solve {problem.name}")
-    margin = exact(name)
+    margin, norm = exact(name), np.inf
     for found in solver.iterates(problem, rng0()):
         certificate = problem.certify(*problem.checked(found.dual_coef, found.intercept, tolerance=1e-12))
         assert certificate.margin_lower <= margin * (1 + 1e-5)
         assert certificate.margin_upper >= margin * (1 - 1e-5)
         assert found.working_set >= np.count_nonzero(found.dual_coef)
+        if type(solver) in EVERY:
+            assert found.working_set == np.count_nonzero(found.dual_coef)
+            assert found.info["norm"] <= norm * (1 + 1e-12)
+            norm = found.info["norm"]
+            assert sum(found.info[kind] for kind in KINDS[1:]) == found.step
+            assert not found.step or found.info[found.info["kind"]] > 0
+            assert found.info["epsilon_plus"] == pytest.approx(certificate.epsilon_plus, abs=1e-7)
     assert found.done, found.info
     epsilon = getattr(solver, "epsilon", None) or 1e-4
     assert certificate.epsilon_plus <= epsilon * (1 + 1e-6) + 1e-9
     assert found.info["epsilon_plus"] == pytest.approx(certificate.epsilon_plus, abs=1e-7)
     assert certificate.margin_upper <= margin / (1 - epsilon) * (1 + 1e-5)
+    assert {kind for kind in KINDS[1:] if found.info.get(kind)} <= TAKEN.get(type(solver), {"pair", "swap"})
     if solver.name not in ("gilbert", "cvm"):
         assert certificate.epsilon_minus <= epsilon * (1 + 1e-6) + 1e-9
 
@@ -126,13 +137,12 @@ def test_hulls_that_meet_end_the_run_and_say_so(solver, make):
 
 @pytest.mark.parametrize("solver_class", PAIRS)
 @pytest.mark.parametrize("cache_mb", [1e-9, 256.0])
-def test_an_iteration_costs_two_rows_at_most_while_memory_holds_the_support_s(solver_class, cache_mb):
-    problem = l2(*clouds(0, 60, 90, 3, 1.0))
+def test_an_iteration_costs_two_rows_at_most_while_memory_holds_the_support_s(solver_class, cache_mb, monkeypatch):
+    monkeypatch.setattr("harness_fw.descent._REFRESH", 10**9)
+    problem = l2(*clouds(0, 60, 90, 3, 1.0), cache_mb=cache_mb)
     n, counter = problem.n, problem.kernel.counter
     most = 2 if cache_mb > 1 or solver_class is not PairwiseFrankWolfe else 4
-    for found in solver_class(epsilon=1e-3, cache_mb=cache_mb, refresh=10**9, max_iterations=500).iterates(
-        problem, rng0()
-    ):
+    for found in solver_class(epsilon=1e-3).iterates(problem, rng0()):
         if not found.done:  # the end is judged by scores from scratch
             assert counter.evaluations <= n * (4 + most * found.step)
     rows = counter.evaluations - n
@@ -142,11 +152,12 @@ def test_an_iteration_costs_two_rows_at_most_while_memory_holds_the_support_s(so
 
 
 @pytest.mark.parametrize("solver_class", [FrankWolfe, *PAIRS])
-def test_a_row_that_a_step_reads_was_computed_for_it_or_is_a_hit(solver_class):
+def test_a_row_that_a_step_reads_was_computed_for_it_or_is_a_hit(solver_class, monkeypatch):
+    monkeypatch.setattr("harness_fw.descent._REFRESH", 10**9)
     read, hits, found = [], [], []
     for cache_mb in (1e-9, 0.01, 256.0):
-        problem = l2(*clouds(0, 60, 90, 3, 1.0))
-        outcome = drive(solver_class(epsilon=1e-3, cache_mb=cache_mb, refresh=10**9), problem, rng0())
+        problem = l2(*clouds(0, 60, 90, 3, 1.0), cache_mb=cache_mb)
+        outcome = drive(solver_class(epsilon=1e-3), problem, rng0())
         hits.append(problem.kernel.counter.cache_hits)
         read.append((outcome.iterations, hits[-1] + outcome.info["rows"]))
         found.append(outcome.dual_coef)
@@ -159,17 +170,19 @@ def test_a_row_that_a_step_reads_was_computed_for_it_or_is_a_hit(solver_class):
 def test_a_refresh_that_computes_many_rows_pauses_and_changes_nothing_but_rounding(solver_class, monkeypatch):
     x, y = clouds(0, 60, 90, 3, 1.0)
     matrix = matrix_of(l2(x, y))
-    make = lambda: HardMargin.build(KernelOracle(Precomputed(), matrix), y)  # noqa: E731
-    plain = drive(solver_class(refresh=10**9, max_iterations=60), make(), rng0())
+    make = lambda mb: HardMargin.build(KernelOracle(Precomputed(), matrix, cache_mb=mb), y)  # noqa: E731
+    plain = {each.step: each.dual_coef.copy() for each in solver_class().iterates(make(256.0), rng0())}
     monkeypatch.setattr("harness_fw.descent.YIELD_VALUES", 1)  # a word for the caller after two rows
-    problem = make()
-    before, most, last = 0, 0, None
-    for last in solver_class(refresh=20, cache_mb=1e-9, max_iterations=60).iterates(problem, rng0()):
-        now = problem.kernel.counter.evaluations
-        if last.step > 0:
-            most = max(most, now - before)
-        before = now
-    assert last.step == plain.iterations == 60
+    monkeypatch.setattr("harness_fw.descent._REFRESH", 20)
+    problem = make(1e-9)
+    before, pauses = 0, 0
+    for last in solver_class(stride=1).iterates(problem, rng0()):
+        now, step = problem.kernel.counter.evaluations, last.step
+        assert step == 0 or now - before <= 6 * problem.n  # four rows in the memory, two of the next step
+        pauses, before = pauses + (now > before), now
+        if step in plain:
+            np.testing.assert_allclose(last.dual_coef, plain[step], atol=1e-10)
+        if step == 64:
+            break
     assert last.working_set > 8, "a refresh computes more rows than one yield may"
-    assert most <= 6 * problem.n  # four rows in the memory, two of the next step
-    np.testing.assert_allclose(last.dual_coef, plain.dual_coef, atol=1e-10)
+    assert pauses > 66  # more than there are iterations

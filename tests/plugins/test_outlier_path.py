@@ -1,22 +1,18 @@
 """outlier-path: every point of the path meets the conditions of a conditional optimum, and its end is stationary."""
 
-import copy
-
 import numpy as np
 import pytest
-from harness_robust.parametric import FREE, HIGH, Follower
 from harness_robust.path import OutlierPath
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, KernelOracle, Linear, Poly, get_solver
+from harness import RBF, Linear, Poly, get_solver
 from harness.kernels.oracle import uncounted
 from tests.plugins.robust_problems import (
     flipped,
     iterates,
     last_of,
     matrix_of,
-    naive_ascend,
     objective_of,
     stated,
 )
@@ -108,36 +104,6 @@ def test_the_path_begins_at_the_hinge_and_falls():
         assert told[-1].info["breakpoints"] == kinds.count("breakpoint")
         assert told[-1].info["reoptimised"] == kinds.count("reoptimised") > 0
         assert [each.step for each in found] == sorted(each.step for each in found)
-
-
-def naive_box(Q, high):
-    """The box problem by cyclic coordinate ascent: z = Q a."""
-    return naive_ascend(Q, np.ones(len(high)), np.zeros(len(high)), high)
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10_000), st.integers(2, 12))
-def test_the_follower_has_the_box_problems_solution_wherever_the_box_goes(seed, n):
-    rng = np.random.default_rng(seed)
-    x, y = rng.normal(size=(n, 3)), np.where(rng.random(n) < 0.5, -1.0, 1.0)
-    kernel = KernelOracle(RBF(gamma=0.5), x)
-    Q = np.array(kernel.block(np.arange(n))) * np.outer(y, y)
-    now = Follower(kernel, y)
-    for _ in range(4):
-        target = np.where(rng.random(n) < 0.3, 0.0, 3.0 * rng.random(n))
-        start = now.high.copy()
-        for tau in now.follow(target):
-            np.testing.assert_allclose(now.high, start + tau * (target - start), atol=1e-12)
-            np.testing.assert_allclose(now.z, Q @ naive_box(Q, now.high), atol=1e-7)
-            np.testing.assert_allclose(now.z, Q @ now.a, atol=1e-10)
-            apart = copy.copy(now)
-            apart._move_apart()
-            beyond = np.where(apart.at == HIGH, apart.knot - apart.z, apart.z - apart.knot)[
-                (apart.at != FREE) & ~apart.shut
-            ]
-            assert (beyond > 0.0).all()
-        assert (now.high == target).all()
-        np.testing.assert_allclose(now.a, naive_box(Q, target), atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", [100043, 100115, 100247])

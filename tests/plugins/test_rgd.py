@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, Linear, Precomputed
-from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
-from reports.rgd_tree_2015 import theorem
+from harness.problems import OutlierMargin, PolytopeDistance
 from tests.plugins.naive_rgd import NaiveTree
 
 
@@ -30,10 +29,6 @@ def outlier_margin(x, y, kernel=None, **values):
     return OutlierMargin.build(KernelOracle(kernel or Linear(), x), y, values)
 
 
-def hard_margin(x, y):
-    return HardMargin.build(KernelOracle(Linear(), x), y)
-
-
 def polytope_distance(x):
     return PolytopeDistance.build(KernelOracle(Linear(), x), np.where(np.arange(len(x)) % 2 == 0, 1.0, -1.0))
 
@@ -43,10 +38,10 @@ def last(solver, problem, seed=0):
     return found
 
 
-def levels_of(solver, problem, seed=0, samples=4, height=3):
-    """The nodes of each level, and the root, as the solver has them."""
+def levels_of(solver, problem, seed=0, samples=4, height=3, start=None):
+    """The nodes of each level as the solver has them, from its own root or from a point, and the run."""
     run = Forest(solver, problem, np.random.default_rng(seed))
-    root = run.root()
+    root = run.root() if start is None else run.space.root(np.array([start]), np.empty(0, dtype=np.intp))
     return list(run.tree.grow(root, height, samples)), run
 
 
@@ -124,20 +119,9 @@ def test_a_share_of_nothing_is_gilberts_algorithm():
     start = int(np.argmin((x * x).sum(axis=1)))
     expected = list(gilbert(x, start, 12))
     for problem in (polytope_distance(x), outlier_margin(x, np.ones(60), outliers=0.0, against="origin")):
-        found, _ = levels_of(RGDTree(seed_point=start), problem, samples=7, height=12)
+        found, _ = levels_of(RGDTree(), problem, samples=7, height=12, start=start)
         assert [len(level) for level in found] == [1] * len(expected)
         assert np.allclose([level.w[0] for level in found], expected, atol=1e-10)
-
-
-def test_the_pairs_of_two_hulls_are_gilberts_too():
-    x, y, _ = clouds(30, apart=8.0)
-    differences = (x[y > 0][:, None] - x[y < 0][None]).reshape(-1, x.shape[1])
-    found, _ = levels_of(RGDTree(seed_point=0), hard_margin(x, y), samples=3, height=8)
-    root = found[0]
-    place = [*np.flatnonzero(y > 0)].index(root.first[0, 0]) * (y < 0).sum() + [*np.flatnonzero(y < 0)].index(
-        root.second[0, 0]
-    )
-    assert np.allclose([level.w[0] for level in found], list(gilbert(differences, place, 8)), atol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", [Linear(), RBF(gamma=0.3)], ids=["w", "kernel values"])
@@ -156,17 +140,6 @@ def test_the_width_it_says_is_the_certificates(solver, values, kernel):
         assert found.intercept == pytest.approx(-0.5 * (kept.lowest + kept.highest))
     assert found.done
     assert widths == sorted(widths)  # the best so far
-
-
-def test_planted_outliers_are_left_on_the_wrong_side():
-    for seed in range(5):
-        x, y, planted = clouds(200, d=5, apart=10.0, outliers=0.15, seed=seed)
-        problem = outlier_margin(x, y, outliers=0.15)
-        for solver in (RGDTree(), RGDBoosted()):
-            found = last(solver, problem, seed)
-            decision = problem.kernel.expand(found.dual_coef) + found.intercept
-            assert found.done
-            assert np.array_equal(decision * y < 0, planted), f"{solver.name}, seed {seed}"
 
 
 @given(
@@ -217,26 +190,3 @@ def test_the_evidence_where_nothing_separates():
         assert not found.done
         assert "the widest slab of" in found.info["stopped"]
         assert "of 30 positives" in found.info["stopped"]
-
-
-# -- theorems 2 and 4: some node of a whole tree is nearly optimal as often as they say ---------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("nodes", [None, 50], ids=["whole", "L=50"])
-@pytest.mark.parametrize("setting", theorem.SETTINGS, ids=[f"{each.against} {each.ratio}" for each in theorem.SETTINGS])
-def test_some_node_is_an_approximation(setting, nodes):
-    assert setting.height <= 4
-    found = [theorem.widest(setting, seed, nodes) >= 1.0 - setting.epsilon for seed in range(20)]
-    assert np.mean(found) >= (1.0 - theorem.MU) * (1.0 - theorem.OUTLIERS)
-
-
-@pytest.mark.parametrize("setting", theorem.SETTINGS, ids=[f"{each.against} {each.ratio}" for each in theorem.SETTINGS])
-def test_the_planted_optimum_is_the_inliers_margin(setting):
-    problem, optimum = theorem.planted(setting, 0)
-    inliers = np.arange(10, problem.n)
-    x = problem.kernel.points[inliers]
-    groups = [x] if setting.against == "origin" else [x[problem.targets[inliers] > 0], x[problem.targets[inliers] < 0]]
-    diameters = [max(np.linalg.norm(a - b) for a in group for b in group) for group in groups]
-    assert sum(diameters) <= setting.ratio * optimum * (1.0 + 1e-9)
-    assert problem.share.both == 10

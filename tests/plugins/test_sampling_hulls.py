@@ -1,4 +1,4 @@
-"""k = 1 / D of reduced hulls by Theorem 6.1, tubes through their reduced hulls, and the multiset of weighted examples."""
+"""k = 1 / D of reduced hulls by Theorem 6.1, and the multiset of weighted examples."""
 
 from __future__ import annotations
 
@@ -7,22 +7,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from harness_sampling import OptSoftMargin, multiset, smallest_separating_k
+from harness_sampling import multiset, smallest_separating_k
 from harness_sampling.hulls import with_doubled_k
 from harness_sampling.multiset import Multiset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness import KernelOracle, Linear, UsageError, get_solver
-from harness.problems import ReducedHull
+from harness import Linear
 from tests.plugins.hull_problems import clouds, hard
-from tests.plugins.sampling_problems import TUBES, exact, finished, reduced
-
-
-def per_class(x, y, k_plus, k_minus, kernel=None):
-    caps = {"D": 1.0 / k_plus, "D_minus": 1.0 / k_minus}
-    return ReducedHull.build(KernelOracle(kernel or Linear(), x), y, caps)
+from tests.plugins.sampling_problems import exact, per_class, reduced
 
 
 def composed(x, y, k_plus, k_minus):
@@ -52,29 +46,6 @@ def test_the_smallest_k_is_that_of_the_composed_examples_written_out(seed, oracl
     assert smallest_separating_k(hard(x, -y), oracle) == (written[0], written[0])
     same = np.concatenate([x, x])
     assert smallest_separating_k(hard(same, np.repeat([1.0, -1.0], 13)), oracle) is None
-    with pytest.raises(UsageError, match="share=0"):
-        smallest_separating_k(hard(x, y), oracle, share=0.0)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_the_classes_may_have_a_k_of_their_own(seed):
-    x, y = clouds(20 + seed, 5, 8, 2, 1.2)
-    found = smallest_separating_k(hard(x, y), "qp", share=2.0)  # more than there are
-    tried = [(k, min(8, 2 * k)) for k in range(1, 6)]
-    assert found == next(pair for pair in tried if composed_separate(x, y, *pair))
-
-
-# -- a k for each class ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("oracle", ["qp", "smo-block"])
-def test_a_cap_for_each_class_reaches_the_optimum_of_the_composed_examples(oracle):
-    x, y = clouds(5, 8, 9, 2, 4.0)
-    problem = per_class(x, y, 2.0, 3.0)
-    last, found = finished(OptSoftMargin(gap=1e-6, oracle=oracle, r=12), problem)
-    assert last.done
-    assert found.dual == pytest.approx(composed(x, y, 2, 3), rel=1e-5)
-    assert found.relative_gap <= 1e-6 + 1e-12
 
 
 def test_doubling_stops_at_the_examples_of_a_class():
@@ -86,22 +57,7 @@ def test_doubling_stops_at_the_examples_of_a_class():
     assert with_doubled_k(reduced(x, y, 1 / 8, Linear())) is None
 
 
-# -- tubes -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", TUBES)
-def test_tubes_reach_the_optimum(name):
-    problem = TUBES[name]()
-    last, found = finished(OptSoftMargin(gap=1e-6, r=25), problem)
-    assert last.done
-    assert found.relative_gap <= 1e-6 + 1e-12
-    assert last.info["own_evaluations"] + last.info["oracle_evaluations"] == problem.kernel.counter.evaluations
-    best = get_solver("qp").solve(problem)
-    np.testing.assert_allclose(
-        problem.scores_new(last.dual_coef, last.intercept, problem.kernel.points),
-        problem.scores_new(best.dual_coef, best.intercept, problem.kernel.points),
-        atol=2e-3,
-    )
+# -- weighted examples ------------------------------------------------------------------------------
 
 
 def raised(exponents):
@@ -141,7 +97,6 @@ def test_the_draws_follow_the_law_of_all_sets_of_copies(exponents, r, machine, m
 )
 def test_weights_are_exact_at_any_size(exponents, members, r, seed):
     weights, chosen = raised(exponents), np.array(members[: len(exponents)])
-    assert weights.exponents().tolist() == exponents
     assert weights.total == sum(2**t for t in exponents)
     assert weights.weight(chosen) == sum(2**t for t, one in zip(exponents, chosen, strict=True) if one)
     r = min(r, weights.total)
@@ -151,4 +106,5 @@ def test_weights_are_exact_at_any_size(exponents, members, r, seed):
     for point, count in Counter(drawn.tolist()).items():
         assert count <= 2 ** exponents[point]
     weights.double(chosen)
-    assert weights.exponents().tolist() == [t + one for t, one in zip(exponents, chosen, strict=True)]
+    copies = [weights.weight(point) for point in np.eye(len(exponents), dtype=bool)]
+    assert copies == [2 ** (t + one) for t, one in zip(exponents, chosen.tolist(), strict=True)]

@@ -10,8 +10,8 @@ import pytest
 from harness_sampling import OptMargin, OptSoftMargin, OracleFailure, RandSVM, RandSVM1
 from harness_sampling import oracle as module
 
-from harness import CSVC, Iterate, Linear, Solver, UsageError, get_solver
-from harness.problems import EpsSVR, HardMargin, ReducedHull
+from harness import CSVC, Iterate, Solver, UsageError, get_solver
+from harness.problems import EpsSVR, HardMargin
 from harness.registry import load_registry
 from tests.plugins.hull_problems import clouds, hard
 from tests.plugins.points import overlapping
@@ -68,14 +68,6 @@ def test_an_oracle_that_is_not_there_is_refused_in_a_sentence(text, message):
     reason = OptMargin(gap=1e-6, oracle=text).skip(hard(*clouds(1, 8, 8, 2, 9.0)))
     assert reason is not None
     assert re.search(message, reason), reason
-
-
-def test_a_hard_margin_is_handed_over_as_the_reduced_hull_it_is():
-    problem = hard(*clouds(1, 8, 8, 2, 9.0))
-    stated = module.restated(problem, get_solver("smo"))
-    assert (type(stated), stated.cap) == (ReducedHull, 1.0)
-    assert module.restated(problem, get_solver("qp")) is problem
-    assert module.restated(reduced(*clouds(1, 8, 8, 2, 3.0), 0.5, Linear()), get_solver("lasvm")) is None
 
 
 # -- failures ----------------------------------------------------------------------------------------
