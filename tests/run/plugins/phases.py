@@ -113,23 +113,7 @@ class Phases(Solver):
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         yield from WAYS.get(self.way, zero)(problem)
 
-    def with_target_gap(self, gap: float) -> Solver:
-        if self.way == "hangs-when-made":
-            time.sleep(3600)
-        return self
-
-
-def hangs(targets: np.ndarray, scores: np.ndarray) -> float:
-    """Return nothing, ever."""
-    time.sleep(3600)
-    return 0.0
-
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     return [Phases]
-
-
-@hookimpl
-def harness_metrics() -> dict[str, Callable[[np.ndarray, np.ndarray], float]]:
-    return {"hangs": hangs}
