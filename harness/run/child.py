@@ -270,7 +270,8 @@ def measure(
     try:
         if path is None:
             outcome = _single(spec, solver, problem, clocks, emit)
-            claims |= _costs(solver, outcome, problem)
+            labels = problem.kernel.counter.labels if problem.sells_labels else None
+            claims |= {**_told(outcome), **_counted(solver, problem.kernel.counter), "labels_used": labels}
             if outcome.info_cut:
                 faults.append(f"info was cut to {INFO[0]:,} entries and {INFO[1]:,} characters, 4,000 of a text")
             model = model_of(outcome, problem).packed()
@@ -336,12 +337,6 @@ def _single(
         cpu_clock=clocks.cpu_clock,
         overtime=clocks.overtime,
     )
-
-
-def _costs(solver: Solver, outcome: Outcome, problem: Problem) -> dict[str, Any]:
-    """Return how a run of one problem ended, and what it took."""
-    labels = problem.kernel.counter.labels if problem.sells_labels else None
-    return {**_told(outcome), **_counted(solver, problem.kernel.counter), "labels_used": labels}
 
 
 def _along(

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from harness.entries import code_of, source_sha256
+from harness.entries import source_sha256
 from harness.errors import DataError, NotKept, UsageError
 from harness.machine import git_commit, machine, now, versions
 from harness.parameters import values_of
@@ -258,7 +258,6 @@ class _Driver:
             **asked,
             **spec.limits.as_columns(),
             "path": spec.path or None,
-            "label": self._label(spec),
             "n_train": int(dataset.x_train.shape[0]),
             "n_features": int(dataset.x_train.shape[1]),
             "n_test": int(dataset.x_test.shape[0]),
@@ -277,15 +276,6 @@ class _Driver:
         cells = [Record({**facts, **cell, "key": f"{key}/{number}"}) for number, cell in enumerate(outcome.cells)]
         found.cells = tuple(cells)
         return found
-
-    def _label(self, spec: RunSpec) -> str:
-        if spec.broken_reason:
-            return spec.solver
-        try:
-            with code_of(spec.plugin, "the label of its solver"):
-                return self.registry.solver_class(f"{spec.plugin}/{spec.solver}")(**spec.parameters).label
-        except Exception:  # it was made once already; what fails now is the plugin's
-            return spec.solver
 
     def _tell_plugins(self, hook: str, **arguments: Any) -> None:
         """Tell observing plugins; a fault of an observer must not end the grid."""

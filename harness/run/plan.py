@@ -165,6 +165,7 @@ class RunSpec:
     data_sha256: str = ""  # of the data the comparison was planned with
     skip_reason: str = ""  # not empty: the run is a row without being carried out
     broken_reason: str = ""  # not empty: the plugin could not be loaded
+    label: str = ""  # of the solver, with the parameters that are not as they come
 
     @property
     def data_key(self) -> str:
@@ -328,10 +329,15 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
     )
     for item in study.solvers:
         if isinstance(item, Broken):
-            yield replace(common, plugin=item.plugin, solver=item.solver or item.plugin, broken_reason=item.sentence)
+            name = item.solver or item.plugin
+            yield replace(common, plugin=item.plugin, solver=name, label=name, broken_reason=item.sentence)
             continue
-        values = parameters.values_of(item.solver)
-        own = replace(common, plugin=item.plugin, solver=item.solver.name, parameters=values)
+        who: dict[str, Any] = {
+            "solver": item.solver.name,
+            "parameters": parameters.values_of(item.solver),
+            "label": item.solver.label,
+        }
+        own = replace(common, plugin=item.plugin, **who)
         problems = formulations_of(item.solver, study, registry, dataset.task)
         if not problems:
             solved = ", ".join(cls.name for cls in registry.solved_by(type(item.solver)))
@@ -445,9 +451,7 @@ def _check_path(study: Study, registry: Registry) -> None:
     for name in study.path:
         parameters.check_known("parameter of a formulation or a kernel", name, [*of_problems, *sorted(of_kernels)])
         if any(values.get(name) for values in fixed):
-            raise UsageError(
-                f"{name} is given, and so is --path {name}, which has its values; leave out one of the two."
-            )
+            raise UsageError(f"{name} is given twice, as by --{name} and --path {name}; leave out one of the two.")
     for option, value in (("core-set-oracle", study.core_set_oracle), ("iteration-limit", study.limits.iterations)):
         if value:
             raise UsageError(f"--{option} is about one problem, not about a path; leave out one of the two.")

@@ -380,29 +380,23 @@ def summary(
 ) -> Record:
     """Return the path's own record: its totals, the choice, and the test figures of the refit."""
     gaps = [cell["relative_gap"] for cell in cells if cell.get("relative_gap") is not None]
-    violations = [cell["kkt_violation"] for cell in cells if cell.get("kkt_violation") is not None]
+    every = [*cells, *([] if refit is None else [refit])]
     path = {
         **spec.path,
         "cells": Grid.from_dict(spec.path).size,
         "finished": len(cells),
-        "rows": len(cells) + (refit is not None),
+        "rows": len(every),
         "certified": sum(cell.status is Status.OK and cell.get("relative_gap") is not None for cell in cells),
         "worst_gap": max(gaps, default=None),
-        "worst_violation": max(violations, default=None),
         **chosen,
     }
     found = Record({**run, "path": path, "shared_seconds": sum(cell.get("shared_seconds") or 0.0 for cell in cells)})
-    if found.get("fit_seconds") is None and cells:  # it was killed: what was measured of it
-        measured = {name: [cell[name] for cell in cells if cell.get(name) is not None] for name in _MEASURED}
-        found.update({name: sum(values) for name, values in measured.items() if values})
-    every = [*cells, *([] if refit is None else [refit])]
+    for name in _MEASURED:  # of a run that was killed what was measured of it
+        parts = [run] if run.get("fit_seconds") is not None else cells
+        known = [part[name] for part in (*parts, *every[len(cells) :]) if part.get(name) is not None]
+        found[name] = sum(known) if known else None
     if refit is not None:
-        path["refit_seconds"] = refit.get("fit_seconds")
-        for name in ("test_accuracy", "metrics", "support_vectors"):
-            found[name] = refit.get(name)
-        for name in _MEASURED:
-            if found.get(name) is not None and refit.get(name) is not None:
-                found[name] += refit[name]
+        found.update({name: refit.get(name) for name in ("test_accuracy", "metrics", "support_vectors")})
     astray = [cell for cell in every if cell.status is not Status.OK]
     if found.status is Status.OK and astray:
         first = astray[0]

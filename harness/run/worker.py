@@ -97,7 +97,8 @@ class Worker:
         self.descendants.begin()
         run = _Stated(spec, solver, problem, seller, kind)
         seen, told = self._carried_out(run)
-        if seen.phase == "warm-up" and seen.killed_for is not StoppedBy.FAULT and kind not in self.cold:
+        lost_in_warm_up = seen.phase == "warm-up" and not told and seen.killed_for is not StoppedBy.FAULT
+        if lost_in_warm_up and kind not in self.cold:
             # what it does on a few points need not happen in the measured run
             lost = f"its warm-up on a few points failed: {verdict(seen, spec)['reason']}; the run was carried out without one"
             self.cold.add(kind)

@@ -1,9 +1,7 @@
 """Stores of several machines in one: equal to their union, run by run, whatever they hold and through any file."""
 
-import contextlib
 import json
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -130,19 +128,6 @@ def test_the_newest_stands_for_a_run_that_both_have_and_both_are_named(tmp_path)
     assert conflict.winner == TARGET
     with StoreReader(tmp_path / "b") as store:
         assert [found["fit_seconds"] for found in store.of("k")] == [2.0, 1.0, 3.0]
-
-
-def test_a_damaged_row_is_named_and_the_others_are_merged(tmp_path):
-    with Store(tmp_path / "a") as store:
-        for key in "xyz":
-            store.append(record(key))
-    with contextlib.closing(sqlite3.connect(tmp_path / "a", isolation_level=None)) as connection:
-        connection.execute("UPDATE records SET record = replace(record, 'smo', 'oms') WHERE id = 2")
-    with Store(tmp_path / "c") as store, files.opened(tmp_path / "a") as source:
-        assert store.merge([source]).read == [2]
-        assert [row.content[0] for row in store.rows()] == ["x", "z"]
-    assert "row 2" in source.damaged[2]
-    assert "checksum" in source.damaged[2]
 
 
 KILLED = """

@@ -22,7 +22,7 @@ LIMITS = Limits(seconds=LIMIT)
 NOBODY = Child(1, -1, -1, -1, b"")
 EXPECTED = {
     "hangs-in-worker": ("ok", ""),  # twice: before the second run its worker warms itself up
-    "": ("ok", ""),
+    "none": ("ok", ""),
     "slow-steps": ("budget", "stopped at the time limit of 2 s"),
     "sleeps-in-warm-up": ("ok", ""),
     "dies-in-warm-up": ("ok", ""),
@@ -81,14 +81,14 @@ def test_a_warm_up_takes_more_points_where_few_have_no_solution():
 def rows(tmp_path_factory):
     """Return records by way: of everyone who keeps a phase waiting, and of who only seems to."""
     store = tmp_path_factory.mktemp("phases") / "store.sqlite"
-    ways = ",".join(f"phases[way={name or 'none'}]" for name in EXPECTED)
+    ways = f"faulty[fault=[{','.join(EXPECTED)}]]"
     _, records, _ = compared(
-        store, PLUGINS / "phases.py", ways, "--datasets", "checkerboard[n=200,n_test=50]", "--jobs", "2", "--repeat", "2",
+        store, PLUGINS / "faulty.py", ways, "--datasets", "checkerboard[n=200,n_test=50]", "--jobs", "2", "--repeat", "2",
         "--time-limit", LIMIT,
     )  # fmt: skip
     found = {}
     for record in records:
-        found.setdefault(record["parameters"]["way"], []).append(record)
+        found.setdefault(record["parameters"]["fault"], []).append(record)
     return found
 
 
@@ -96,8 +96,8 @@ def rows(tmp_path_factory):
 @pytest.mark.parametrize("way", EXPECTED)
 def test_whoever_keeps_a_phase_waiting_has_its_rows_and_no_one_else(rows, way):
     status, reason = EXPECTED[way]
-    assert len(rows[way or "none"]) == 2
-    for record in rows[way or "none"]:
+    assert len(rows[way]) == 2
+    for record in rows[way]:
         assert record["status"] in status.split("|"), record["reason"]
         assert reason in record["reason"]
         if "killed after" in record["reason"]:
