@@ -97,10 +97,19 @@ def status_bytes(field: str, pid: int | str = "self") -> int | None:
 
 def thread_cpu_seconds(pid: int) -> float:
     """Return the CPU seconds of a process's main thread as the system accounts for them, to 0.01 s; 0 if unreadable."""
+    return _accounted(f"/proc/{pid}/task/{pid}/stat", 2)
+
+
+def process_cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds of a process and of those that it waited for, to 0.01 s; 0 if unreadable."""
+    return _accounted(f"/proc/{pid}/stat", 4)
+
+
+def _accounted(file: str, figures: int) -> float:
     try:
-        figures = Path(f"/proc/{pid}/task/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(figures[11]) + int(figures[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError):
+        ticks = Path(file).read_text().rpartition(")")[2].split()[11 : 11 + figures]
+        return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
         return 0.0
 
 

@@ -100,7 +100,6 @@ def study_of(given: Mapping[str, Any], registry: Registry, **how: Any) -> Study:
         threads=said["threads"],
         jobs=said["jobs"],
         cache_mb=said["cache_mb"],
-        order=said["order"],
         plugin_paths=list(said["plugin_path"]),
         metrics=said["metrics"] or [],
         core_set_oracle=said["core_set_oracle"] or "",

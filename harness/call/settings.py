@@ -73,8 +73,6 @@ SETTINGS = {
         Setting("threads", HOW, "Threads of a run.", values.COUNT, "1"),
         Setting("jobs", HOW, "Runs at a time, on cores of their own.", values.COUNT, "1"),
         Setting("cache_mb", HOW, "Kernel cache of a run.", values.MEGABYTES, "256"),
-        Setting("order", HOW, "Solvers in turn (interleaved), or all runs in a fixed random order (shuffled).", values.ORDER,
-                "interleaved"),
         Setting("metrics", HOW, "Further test metrics: g-means,roc-auc.", values.NAMES),
         Setting("core_set_oracle", HOW, "Solve the core sets of hull formulations by it, and show margin(all) / margin(core set): "
                 "qp, smo-block.", values.TEXT),

@@ -205,12 +205,3 @@ FOLDS = Reader("K", lambda text: whole(text, least=2), "a whole number >= 2; wri
 PATH = Reader("GRID", _path,
               "a list of parameters with numbers; write C=1, C=[0.1,1], C=2^-5..2^15:2^2 (by a factor), "
               "C=1e-3..1e3/50 (so many)")  # fmt: skip
-
-
-def _order(text: str) -> str:
-    if text not in ("interleaved", "shuffled"):
-        raise ValueError(text)
-    return text
-
-
-ORDER = Reader("ORDER", _order, "interleaved or shuffled")

@@ -32,7 +32,6 @@ VARIABLES = {
     "HARNESS_CACHE": "the folder of what can be made again: parsed data, points given in memory",
     "NUMBA_CACHE_DIR": "the folder of compiled code",
     "HARNESS_DISABLE_PLUGINS": "plugins that are not loaded, a list of names",
-    "HARNESS_NO_GROUPS": "1: runs are not held by a control group",
     "HARNESS_DEBUG": "1: the traceback of an error",
     "COLUMNS": "the width of tables, where they go into a pipe",
     "NO_COLOR": "1: no bold text",

@@ -44,14 +44,13 @@ def merge(ctx: click.Context, sources: Sequence[str], into: str | None) -> None:
     """Merge the sources, and say what became of it."""
     from harness.report.files import opened
     from harness.run.store import Store, default_store
-    from harness.run.store import merge as merged
 
     target = Path(into) if into is not None else default_store()
     _refuse_the_same([Path(each) for each in sources], target)
     with contextlib.ExitStack() as stack:
         found = [stack.enter_context(opened(each)) for each in sources]
         store = stack.enter_context(Store(target))
-        told = merged(store, found)
+        told = store.merge(found)
     damaged = [sentence for each in found for sentence in each.damaged.values()]
     for sentence in damaged:
         say(f"note: {sentence}")

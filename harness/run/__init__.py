@@ -20,9 +20,8 @@ Messages (`messages.py`), each typed, with a checksum; a child's begin with a se
     driver --Run--> worker --(fork)--> child
     child --Compiling, Warm, Fitting, Point, Stopped, Fitted--> worker
     child --Buy--> worker --Sold--> child
-    worker --Solved, Ended--> driver
+    worker --Busy, Ended--> driver                             (Busy: while a run goes on)
     driver --Certify--> certifier --Certified--> driver        (while the child is ended)
-    worker, certifier --Busy--> driver                         (before whatever may take long)
 
 How long each may take is in `allowed.py`. Who does not send its next message in time is killed, and the run is a row.
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,29 +26,78 @@ from harness.path import Cell, SolutionPath
 from harness.plain import clean, clipped
 from harness.problems.problem import Problem
 from harness.registry import Registry, load_registry, share_registry
-from harness.run import allowed
 from harness.run.child import Workbench, is_environment, sentence
-from harness.run.messages import METRIC, BrokenStream, Busy, Certified, Certify, Model, Point, Reader, Solved, send
+from harness.run.messages import BrokenStream, Certified, Certify, Model, Point, Reader, Solved, send
 from harness.run.plan import RunSpec
 from harness.run.record import Status
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
     from harness.datasets.dataset import Dataset
-    from harness.problems.certificate import Certificate
 
 
 _OURS = frozenset({*FIGURES, "positive_support_vectors", "test_accuracy", "metrics"})
 """The figures of a trace point that only the certifier has."""
 
 
-class Judge:
-    """Certifies the runs of one problem after another."""
+class _Judge:
+    """What is said of every model, of one problem or of a cell of a path."""
 
-    def __init__(self, spec: RunSpec, bench: Workbench, busy: Callable[[str, float], None] = lambda *_: None) -> None:
-        """``busy`` : called with what is done next, and how many seconds it may take."""
-        self.spec, self.registry, self._busy = spec, bench.registry, busy
-        self.dataset: Dataset = bench.dataset(spec)
+    def __init__(self, spec: RunSpec, dataset: Dataset) -> None:
+        self.spec, self.dataset = spec, dataset
+
+    def certified(self, problem: Problem, coef: Vector, intercept: float, scores: Vector | None) -> dict[str, Any]:
+        """Return the certificate of a dual solution, and the sizes of its support.
+
+        scores : sum_j coef_j k(x_j, x_i) of the problem's own kernel; None: they are computed
+        """
+        certificate = problem.certify(coef, intercept, scores)
+        support, target = int(np.count_nonzero(coef)), self.spec.limits.target_gap
+        found = {**certificate.as_dict(), "support_vectors": support, "core_set_size": support}
+        if target is not None and not certificate.meets(target):
+            gap = certificate.relative_gap
+            told = (
+                "no gap can be certified"
+                if gap is None
+                else f"the certified relative gap is {gap:.2g}, above {target:g}"
+            )
+            found |= {"status": Status.MISSED, "reason": certificate.undecidable or told}
+        return found
+
+    def uncertified(self, problem: Problem, model: Model) -> tuple[Scored, dict[str, Any]]:
+        """Return a model that is no dual solution, and what is said of it where a gap was asked for.
+
+        Raises
+        ------
+        InvalidModel, BrokenStream : it is no model of the problem.
+        """
+        kernel, found = problem.kernel, dict[str, Any]()
+        if self.spec.limits.target_gap is not None:
+            reason = "no gap can be certified of a model that is no dual solution of the problem"
+            found = {"status": Status.MISSED, "reason": reason}
+        if model.free_coef is None:
+            return Weights.checked(kernel, model.weights, model.intercept), found
+        coef: Any = model.coefficients(problem.n)
+        own = None if model.own is None else model.own.points(kernel.n_features)
+        coef = coef if model.own is None else np.concatenate([coef, model.own.coef])
+        return FreeExpansion.checked(kernel, coef, own, model.intercept), found
+
+    def invalid(self, error: Exception) -> dict[str, Any]:
+        """Return status and reason of what is no model."""
+        return {"status": Status.INVALID, "reason": f"solver '{self.spec.solver}' returned an invalid model: {error}"}
+
+    def accuracy(self, targets: Vector, scores: Vector, name: str) -> dict[str, Any]:
+        """Return the share of right labels under its name, where there are labels."""
+        there = self.dataset.task == "classification" and len(targets)
+        return {name: accuracy(targets, scores)} if there else {}
+
+
+class Judge(_Judge):
+    """Certifies the run of one problem."""
+
+    def __init__(self, spec: RunSpec, bench: Workbench) -> None:
+        super().__init__(spec, bench.dataset(spec))
+        self.registry = bench.registry
         self.problem: Problem = bench.problem(spec)
         self.bought: Any = np.zeros(0, dtype=np.int64)  # in the order of purchase, where labels are sold
         self.faults: list[str] = []
@@ -59,20 +108,13 @@ class Judge:
             self.bought = solved.bought
         trace: list[dict[str, Any]] = []
         figures: dict[str, Any] = {"trace": trace}
-        self._certify_next()
         try:
             trace.extend(self._point(point) for point in solved.points)
             if solved.model:
                 figures = self._end(Model.unpacked(solved.model), trace)
         except InvalidModel as error:
-            reason = f"solver '{self.spec.solver}' returned an invalid model: {error}"
-            figures = {"trace": trace, "status": Status.INVALID, "reason": reason}
+            figures = {"trace": trace, **self.invalid(error)}
         return {**figures, "faults": [*dict.fromkeys(self.faults)]}
-
-    def _certify_next(self) -> None:
-        kinds = (("formulation", self.spec.formulation), ("kernel", self.spec.kernel))
-        of_plugins = any(self.registry.owner(*kind) != "harness" for kind in kinds)
-        self._busy("certifying the model", allowed.certifying(self.spec.limits.seconds, of_plugins=of_plugins))
 
     def _problem_after(self, labels: int | None) -> Problem:
         """Return the problem that a model is of: where labels are sold, after the first so many purchases."""
@@ -95,12 +137,11 @@ class Judge:
 
         own_coef : coefficients of points that are not the problem's, whose label is that of their coefficient
         """
-        positives = int(np.count_nonzero(coef[self.dataset.y_train > 0.0])) + int(np.sum(np.asarray(own_coef) > 0.0))
-        positive, counted = (
-            {"positive_support_vectors": positives},
-            {"support_vectors": int(np.count_nonzero(coef)) + len(own_coef)},
-        )
-        return counted | positive if self.dataset.task == "classification" else counted
+        found = {"support_vectors": int(np.count_nonzero(coef)) + len(own_coef)}
+        if self.dataset.task == "classification":
+            positives = np.count_nonzero(coef[self.dataset.y_train > 0.0]) + np.sum(np.asarray(own_coef) > 0.0)
+            found["positive_support_vectors"] = int(positives)
+        return found
 
     def _trace_scores(self, coef: Any, intercept: float) -> dict[str, Any]:
         """Return the test accuracy of a trace point where it is cheap, and where labels are sold all metrics."""
@@ -111,33 +152,30 @@ class Judge:
         if dataset.task != "classification" or not least <= values <= TracePlan.certificate_values:
             return {}
         scores = self.problem.scores_new(coef, intercept, dataset.x_test)
-        return self._scores(scores) if sells else {"test_accuracy": accuracy(dataset.y_test, scores)}
+        return self._scores(scores) if sells else self.accuracy(dataset.y_test, scores, "test_accuracy")
 
     def _end(self, model: Model, trace: list[dict[str, Any]]) -> dict[str, Any]:
         """Check, certify and score the last model."""
-        if model.dual_coef is None:
-            return self._scored(model, trace)
         problem, dataset = self._problem_after(None), self.dataset
-        coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
-        scores = problem.kernel.expand(coef)
-        certificate = problem.certify(coef, intercept, scores)
-        counts = self._counts(coef)
-        support = counts["support_vectors"]
-        found: dict[str, Any] = {**certificate.as_dict(), **counts, "core_set_size": support}
-        found |= missed(certificate, self.spec.limits.target_gap)
-        if dataset.task == "classification":
-            plain_scores = scores - problem.kernel.ridge * coef  # the model's f has no ridge
-            found["train_accuracy"] = accuracy(dataset.y_train, plain_scores + intercept)
-        if len(dataset.y_test):
-            found.update(self._scores(problem.scores_new(coef, intercept, dataset.x_test)))
-        if self.spec.core_set_oracle and support and problem.has_core_set:
-            found["core_set"] = self._core_set(coef)
-        if dataset.planted is not None and problem.gives_up_points():
-            found["inlier_margin"] = self._inlier_margin(dataset.planted, certificate.margin_lower)
-        shown = {name: found[name] for name in (*FIGURES, "test_accuracy") if found.get(name) is not None}
-        end = {"reason": "end", "support_vectors": support, **shown}
-        if problem.sells_labels:
-            end |= {**counts, "labels_used": len(self.bought), "metrics": found.get("metrics") or {}}
+        if model.dual_coef is None:
+            stated, found = self.uncertified(problem, model)
+            if isinstance(stated, FreeExpansion):
+                found |= {"core_set_size": stated.support, **self._counts(stated.coef, stated.own_coef)}
+            train = stated.scores(problem.kernel, dataset.x_train)
+            test = stated.scores(problem.kernel, dataset.x_test) if len(dataset.y_test) else None
+        else:
+            coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
+            scores = problem.kernel.expand(coef)
+            found = {**self.certified(problem, coef, intercept, scores), **self._counts(coef)}
+            train = scores - problem.kernel.ridge * coef + intercept  # the model's f has no ridge
+            test = problem.scores_new(coef, intercept, dataset.x_test) if len(dataset.y_test) else None
+            found |= self._oracles(problem, coef, found)
+        found |= self.accuracy(dataset.y_train, train, "train_accuracy")
+        found |= {} if test is None else self._scores(test)
+        shown = ("support_vectors", "test_accuracy", *(FIGURES if model.dual_coef is not None else ()))
+        end = {"reason": "end", **{name: found[name] for name in shown if found.get(name) is not None}}
+        if problem.sells_labels and model.dual_coef is not None:
+            end |= {**self._counts(coef), "labels_used": len(self.bought), "metrics": found.get("metrics") or {}}
             found["aubc"] = areas([*trace, end])
         return {**found, "trace": [*trace, end]}
 
@@ -145,9 +183,6 @@ class Judge:
         """Return test accuracy and metrics; a metric that fails costs its own figure alone."""
         dataset, found = self.dataset, dict[str, Any]()
         for name in self.spec.metrics:
-            of_plugin = self.registry.owner("metric", name) != "harness"
-            if of_plugin:
-                self._busy(f"{METRIC} '{name}'", allowed.scoring(self.spec.limits.seconds))
             try:
                 # copies: what a metric does to them is seen by no other
                 figure = clean(self.registry.metric(name)(dataset.y_test.copy(), scores.copy()))
@@ -156,75 +191,47 @@ class Judge:
                 found[name] = figure
             except Exception as error:
                 self.faults.append(f"metric '{name}' raised {sentence(error)}")
-            if of_plugin:
-                self._certify_next()
-        known = {"metrics": found}
-        return (
-            {**known, "test_accuracy": accuracy(dataset.y_test, scores)} if dataset.task == "classification" else known
-        )
+        return {"metrics": found, **self.accuracy(dataset.y_test, scores, "test_accuracy")}
 
-    def _core_set(self, coef: Any) -> dict[str, Any]:
-        """Return the core-set certificate; an oracle that fails is its reason, never the run's end."""
-        oracle = self.spec.core_set_oracle
-        try:
-            return core_set_certificate(self.problem, coef, self.registry.solver(oracle)).as_dict()
-        except Exception as error:
-            return CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {sentence(error)}").as_dict()
+    def _oracles(self, problem: Problem, coef: Vector, known: dict[str, Any]) -> dict[str, Any]:
+        """Return what solvers are asked for: one that fails is its reason, never the run's end."""
+        oracle, planted, found = self.spec.core_set_oracle, self.dataset.planted, dict[str, Any]()
+        if oracle and known["support_vectors"] and problem.has_core_set:
+            try:
+                core = core_set_certificate(problem, coef, self.registry.solver(oracle))
+            except Exception as error:
+                core = CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {sentence(error)}")
+            found["core_set"] = core.as_dict()
+        if planted is not None and problem.gives_up_points():
+            try:
+                inliers = inlier_margin(problem, planted, self.registry.solver(oracle) if oracle else None)
+            except Exception as error:
+                reason = (
+                    f"{oracle or 'the solver that serves for certificates'} failed on the inliers: {sentence(error)}"
+                )
+                inliers = InlierMargin(oracle, int((~planted).sum()), reason=reason)
+            found["inlier_margin"] = None if inliers is None else inliers.as_dict()
+            margin = known.get("margin_lower")
+            if inliers is not None and inliers.upper and not inliers.meets and margin is not None:
+                found["inlier_margin"]["ratio"] = margin / inliers.upper
+        return found
 
-    def _inlier_margin(self, planted: Any, margin: float | None) -> dict[str, Any] | None:
-        """Return the margin of the inliers, and the model's over it; a solver that fails is its reason, no more."""
-        name = self.spec.core_set_oracle
-        try:
-            found = inlier_margin(self.problem, planted, self.registry.solver(name) if name else None)
-        except Exception as error:
-            told = f"{name or 'the solver that serves for certificates'} failed on the inliers: {sentence(error)}"
-            return InlierMargin(name, int((~planted).sum()), reason=told).as_dict()
-        if found is None or not found.upper or found.meets or margin is None:
-            return None if found is None else found.as_dict()
-        return {**found.as_dict(), "ratio": margin / found.upper}
-
-    def _scored(self, model: Model, trace: list[dict[str, Any]]) -> dict[str, Any]:
-        """A model that is no dual solution: scores and its size; the certificate is absent."""
-        dataset, kernel = self.dataset, self.problem.kernel
-        found: dict[str, Any] = {}
-        if self.spec.limits.target_gap is not None:
-            which = (
-                "without dual coefficients" if model.free_coef is None else "that is no dual solution of the problem"
-            )
-            found |= {"status": Status.MISSED, "reason": f"no gap can be certified of a model {which}"}
-        stated = without_certificate(self.problem, model)
-        if isinstance(stated, FreeExpansion):
-            found |= {"core_set_size": stated.support, **self._counts(stated.coef, stated.own_coef)}
-        if dataset.task == "classification":
-            found["train_accuracy"] = accuracy(dataset.y_train, stated.scores(kernel, dataset.x_train))
-        if len(dataset.y_test):
-            found.update(self._scores(stated.scores(kernel, dataset.x_test)))
-        end = {name: found[name] for name in ("support_vectors", "test_accuracy") if name in found}
-        return {**found, "trace": [*trace, {"reason": "end", **end}]}
-
-
-_Known = tuple[Any, float] | Scored | str | None
 
 _TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
 
 
-class PathJudge:
-    """Certifies the cells of one path after another."""
+class PathJudge(_Judge):
+    """Certifies the cells of a path."""
 
-    def __init__(
-        self, spec: RunSpec, path: SolutionPath, dataset: Dataset, busy: Callable[[str, float], None] = lambda *_: None
-    ) -> None:
-        """``path`` : over the training points of ``dataset``; ``busy`` : called with what is done next, and for how long."""
-        self.spec, self.path, self.dataset, self._busy = spec, path, dataset, busy
+    def __init__(self, spec: RunSpec, path: SolutionPath, dataset: Dataset) -> None:
+        """``path`` : over the training points of ``dataset``."""
+        super().__init__(spec, dataset)
+        self.path = path
 
     def verdict(self, solved: Solved) -> dict[str, Any]:
         """Return ``cells``: for each point fields of a record, ``status`` only where its model is refused."""
-        limit = self.spec.limits.seconds
-        found: list[dict[str, Any]] = []
-        for group in self._together(solved.points):
-            self._busy("certifying the cells of a path", allowed.certifying(limit, of_plugins=False))
-            found += self._judged(group)
-        return {"cells": found, "faults": []}
+        judged = [self._judged(group) for group in self._together(solved.points)]
+        return {"cells": [cell for group in judged for cell in group], "faults": []}
 
     def _together(self, points: list[Point]) -> Iterator[list[tuple[Point, Cell]]]:
         """Yield neighbours with the same kernel: their scores are one product with the same kernel values."""
@@ -247,115 +254,62 @@ class PathJudge:
     def _judged(self, group: list[tuple[Point, Cell]]) -> list[dict[str, Any]]:
         """Return the figures of cells with the same kernel."""
         coefs = np.zeros((len(group), self.path.n))
-        models = [self._model(point.model, cell) for point, cell in group]
-        for row, (_, cell), model in zip(coefs, group, models, strict=True):
-            if isinstance(model, tuple):
-                row[self.path.members(cell)] = model[0]
+        found: list[dict[str, Any]] = []
+        duals: list[tuple[int, Vector, float]] = []
+        for row, (point, cell) in enumerate(group):
+            found.append({"n_train": len(self.path.members(cell))})
+            problem = self.path.problem(cell)
+            try:
+                if not point.model:
+                    if point.figures.get("status") != Status.INVALID:  # and says why
+                        raise InvalidModel("the cell ended without one")
+                    continue
+                model = Model.unpacked(point.model)
+                if model.dual_coef is None:
+                    found[row] |= self._scored(problem, cell, model)
+                    continue
+                coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
+                coefs[row, self.path.members(cell)] = coef
+                duals.append((row, coef, intercept))
+            except (InvalidModel, BrokenStream) as error:
+                found[row] |= self.invalid(error)
         support = np.flatnonzero(coefs.any(axis=0))
         scores = engine_of(self.path.whole(group[0][1])).expand(support, coefs[:, support].T, None)
-        return [
-            self._figures(point, cell, model, f) for (point, cell), model, f in zip(group, models, scores, strict=True)
-        ]
+        for row, coef, intercept in duals:
+            found[row] |= self._dual(group[row][1], coef, intercept, scores[row])
+        return found
 
-    def _figures(self, point: Point, cell: Cell, model: _Known, plain: Vector) -> dict[str, Any]:
-        """Return the figures of one cell; ``plain`` as of :meth:`_certified`."""
-        found: dict[str, Any] = {"n_train": len(self.path.members(cell))}
-        if isinstance(model, tuple):
-            return found | self._certified(cell, *model, plain)
-        if isinstance(model, str):
-            return found | {
-                "status": Status.INVALID,
-                "reason": f"solver '{self.spec.solver}' returned an invalid model: {model}",
-            }
-        if model is None:
-            claimed = point.figures.get("status") == Status.INVALID  # and says why
-            return found if claimed else found | {"status": Status.INVALID, "reason": "the cell ended without a model"}
-        return found | self._scored(cell, model)
-
-    def _model(self, packed: bytes, cell: Cell) -> _Known:
-        """Return coefficients and intercept, a model that is no dual solution, why it is refused, or None: there is none."""
-        if not packed:
-            return None
-        problem = self.path.problem(cell)
-        try:
-            model = Model.unpacked(packed)
-            if model.dual_coef is None:
-                return without_certificate(problem, model)
-            return problem.checked(model.coefficients(problem.n), model.intercept)
-        except (InvalidModel, BrokenStream) as error:
-            return str(error)
-
-    def _scored(self, cell: Cell, stated: Scored) -> dict[str, Any]:
+    def _scored(self, problem: Problem, cell: Cell, model: Model) -> dict[str, Any]:
         """Return what is known of a model that is no dual solution: its error on the fold left out."""
-        found: dict[str, Any] = {}
-        if self.spec.limits.target_gap is not None:
-            found = {"status": Status.MISSED, "reason": "no gap can be certified of a model that is no dual solution"}
-        path, problem, left_out = self.path, self.path.problem(cell), self.path.left_out(cell)
+        stated, found = self.uncertified(problem, model)
+        path, left_out = self.path, self.path.left_out(cell)
         if len(left_out):
             scores = stated.scores(problem.kernel, path.rows(left_out, path.members(cell)))
             found["validation_error"] = self._error(path.targets[left_out], scores)
         return found
 
-    def _certified(self, cell: Cell, coef: Vector, intercept: float, plain: Vector) -> dict[str, Any]:
+    def _dual(self, cell: Cell, coef: Vector, intercept: float, plain: Vector) -> dict[str, Any]:
         """Return certificate and errors of a cell's model; ``plain`` : sum_j coef_j k(x_j, x_i) for all points of the path."""
-        path, problem = self.path, self.path.problem(cell)
+        path, problem, dataset = self.path, self.path.problem(cell), self.dataset
         members, left_out = path.members(cell), path.left_out(cell)
-        scores = None
-        if problem.kernel.z is None:
-            scores = plain[members] + problem.kernel.ridge * coef
-        certificate = problem.certify(coef, intercept, scores)
-        support = int(np.count_nonzero(coef))
-        found = {**certificate.as_dict(), "support_vectors": support, "core_set_size": support}
-        found |= missed(certificate, self.spec.limits.target_gap)
-        if self.dataset.task == "classification":
-            found["train_accuracy"] = accuracy(path.targets[members], plain[members] + intercept)
+        scores = plain[members] + problem.kernel.ridge * coef if problem.kernel.z is None else None
+        found = self.certified(problem, coef, intercept, scores)
+        found |= self.accuracy(path.targets[members], plain[members] + intercept, "train_accuracy")
         if len(left_out):
             own = type(problem).scores_new is not Problem.scores_new  # its model is no plain sum of kernel values
             rows = path.rows(left_out, members) if own else None
             scores = problem.scores_new(coef, intercept, rows) if own else plain[left_out] + intercept
-            found["validation_error"] = self._error(path.targets[left_out], scores)
-        return found | ({} if len(left_out) else self._tested(problem, coef, intercept))
+            return {**found, "validation_error": self._error(path.targets[left_out], scores)}
+        if len(dataset.y_test) and dataset.task == "classification":
+            test = problem.scores_new(coef, intercept, dataset.x_test)
+            found |= self.accuracy(dataset.y_test, test, "test_accuracy")
+        return found
 
     def _error(self, targets: Vector, scores: Vector) -> float:
         """Return the share of wrong labels, or in regression the mean squared error."""
         if self.dataset.task == "classification":
             return 1.0 - accuracy(targets, scores)
         return float(np.mean((scores - targets) ** 2))
-
-    def _tested(self, problem: Problem, coef: Vector, intercept: float) -> dict[str, Any]:
-        """Return the test accuracy of a model of all training points, where there are test points and labels."""
-        dataset = self.dataset
-        if not len(dataset.y_test) or dataset.task != "classification":
-            return {}
-        return {"test_accuracy": accuracy(dataset.y_test, problem.scores_new(coef, intercept, dataset.x_test))}
-
-
-def without_certificate(problem: Problem, model: Model) -> Scored:
-    """Return a model that is no dual solution of its problem.
-
-    Raises
-    ------
-    InvalidModel, BrokenStream : it is none.
-    """
-    kernel = problem.kernel
-    if model.free_coef is None:
-        return Weights.checked(kernel, model.weights, model.intercept)
-    coef: Any = model.coefficients(problem.n)
-    if model.own is None:
-        return FreeExpansion.checked(kernel, coef, None, model.intercept)
-    coef = np.concatenate([coef, model.own.coef])
-    return FreeExpansion.checked(kernel, coef, model.own.points(kernel.n_features), model.intercept)
-
-
-def missed(certificate: Certificate, target_gap: float | None) -> dict[str, Any]:
-    """Return status and reason of a model whose certificate does not meet the gap that was asked for; nothing if it does."""
-    if target_gap is None or certificate.meets(target_gap):
-        return {}
-    gap = certificate.relative_gap
-    told = (
-        "no gap can be certified" if gap is None else f"the certified relative gap is {gap:.2g}, above {target_gap:g}"
-    )
-    return {"status": Status.MISSED, "reason": certificate.undecidable or told}
 
 
 class Certifier:
@@ -365,7 +319,6 @@ class Certifier:
         self.control = control
         self.benches: dict[tuple[str, ...], Workbench] = {}
         self.installed: Registry | None = None
-        self._read: tuple[str, ...] = ()  # which data and kernel were last read
         share_registry(self._installed)
 
     def serve(self) -> None:
@@ -376,9 +329,6 @@ class Certifier:
                 assert isinstance(request, Certify)
                 send(self.control, Certified(self._answer(request)))
 
-    def _busy(self, what: str, seconds: float) -> None:
-        send(self.control, Busy(what, seconds))
-
     def _installed(self) -> Registry:
         """Return the installed plugins, which a certificate may ask for an oracle (ramp-svc); loaded when one does."""
         self.installed = load_registry()
@@ -387,7 +337,6 @@ class Certifier:
     def _bench(self, spec: RunSpec) -> Workbench:
         """Return the workbench over the plugins that the run's certificate needs, and no others."""
         if spec.trusted not in self.benches:
-            self._busy("loading plugins", allowed.starting(spec.limits.seconds))
             from threadpoolctl import threadpool_limits
 
             self.benches.clear()  # their data are those of other runs
@@ -402,13 +351,8 @@ class Certifier:
             registries = [each for each in (self.installed, bench.registry) if each is not None]
             for registry in registries:
                 registry.used.clear()
-            if self._read != (read := (spec.data_key, spec.kernel, repr(spec.kernel_parameters))):
-                self._busy("reading the data", request.reading)
-            self._read = read
             judge: Judge | PathJudge = (
-                PathJudge(spec, bench.path(spec), bench.dataset(spec), self._busy)
-                if spec.path
-                else Judge(spec, bench, self._busy)
+                PathJudge(spec, bench.path(spec), bench.dataset(spec)) if spec.path else Judge(spec, bench)
             )
             found = judge.verdict(request.solved)
             return {**found, "sources": {name: sha for each in registries for name, sha in each.sources().items()}}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import resource
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, Literal
@@ -262,18 +262,21 @@ def measure(
     if refused is not None:
         return Fitted({"status": Status.SKIPPED, "reason": refused, **now()})
     claims: dict[str, Any] = {"load_average": load_average(), "faults": faults}
-    before = _contents(problem, path)
-    switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-    run: _Single | _Along = (
-        _Single(spec, solver, problem, compilation, buyer)
-        if path is None
-        else _Along(spec, solver, path, compilation, None)
-    )
+    before, model = _contents(problem, path), b""
+    switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
     reset_peak_memory()
     emit(Fitting())
-    run.began, compiled = monotonic(), compilation.seconds
+    clocks = _Clocks(compilation, buyer, spec.limits.seconds)
     try:
-        claims |= run.driven(emit, faults)
+        if path is None:
+            outcome = _single(spec, solver, problem, clocks, emit)
+            labels = problem.kernel.counter.labels if problem.sells_labels else None
+            claims |= {**_told(outcome), **_counted(solver, problem.kernel.counter), "labels_used": labels}
+            if outcome.info_cut:
+                faults.append(f"info was cut to {INFO[0]:,} entries and {INFO[1]:,} characters, 4,000 of a text")
+            model = model_of(outcome, problem).packed()
+        else:
+            claims |= _along(spec, solver, path, clocks, emit)
     except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
         claims |= fault(error)
     after = _contents(problem, path)
@@ -281,173 +284,149 @@ def measure(
     if changed:
         reason = f"solver '{solver.name}' changed its problem: {', '.join(changed)} differ from what it was given"
         claims.update(status=Status.INVALID, reason=reason)
-    claims |= run.costs()
     claims["compile_seconds"] = compilation.seconds - compiled
     claims["involuntary_switches"] = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
     claims["peak_rss_bytes"] = status_bytes("VmHWM")
-    return Fitted({**claims, **now()}, run.model)
+    return Fitted({**claims, **now()}, model)
 
 
-class _Measured:
-    """A measured run: its clocks, and what is counted beside them."""
+class _Clocks:
+    """The clocks of a measured run. They stand still while something compiles, and while labels are bought."""
 
-    def __init__(
-        self, spec: RunSpec, solver: Solver, whole: Any, compilation: CompilationWatch, buyer: Buyer | None
-    ) -> None:
-        self.spec, self.solver, self.whole, self.buyer, self.began = spec, solver, whole, buyer, 0.0
-        self.model = b""
-        self.clock, self.cpu_clock = compilation.clock, compilation.cpu_clock
-        if buyer is not None:  # they stand still while labels are bought, too
-            self.clock = lambda: compilation.clock() - buyer.seconds
-            self.cpu_clock = lambda: compilation.cpu_clock() - buyer.cpu_seconds
+    def __init__(self, compilation: CompilationWatch, buyer: Buyer | None, limit: float | None) -> None:
+        self.compilation, self.buyer, self.limit, self.began = compilation, buyer or Buyer(), limit, monotonic()
+
+    def clock(self) -> float:
+        """Return wall seconds."""
+        return self.compilation.clock() - self.buyer.seconds
+
+    def cpu_clock(self) -> float:
+        """Return CPU seconds."""
+        return self.compilation.cpu_clock() - self.buyer.cpu_seconds
+
+    def beside(self, seconds: float) -> float:
+        """Return the seconds of the run that were not those inside the solver."""
+        return monotonic() - self.began - seconds
 
     def overtime(self, seconds: float) -> float:
         """Return the seconds beside those inside the solver that count as spent of the time limit."""
-        limit, bought = self.spec.limits.seconds, 0.0 if self.buyer is None else self.buyer.seconds
-        if limit is None:
+        if self.limit is None:
             return 0.0
-        beside = monotonic() - self.began - seconds
-        return max(0.0, beside - allowed.off_the_clock(limit, beside - bought, bought))
-
-    def counted(self, counter: Any) -> dict[str, Any]:
-        """Return the figures of a counter; of kernels that the solver computes itself nothing is known."""
-        observable = bool(self.solver.observable)
-        return {
-            "kernel_evaluations": counter.evaluations if observable else None,
-            "evaluations_at_least": counter.evaluations_at_least if observable else None,
-            "cache_hits": counter.cache_hits if observable else None,
-            "oracle_calls": counter.oracle_calls,
-            "oracle_kernel_evaluations": counter.oracle_evaluations,
-        }
+        beside, bought = self.beside(seconds), self.buyer.seconds
+        return max(0.0, beside - allowed.off_the_clock(self.limit, beside - bought, bought))
 
 
-class _Single(_Measured):
-    """The run of one problem."""
+def _single(
+    spec: RunSpec, solver: Solver, problem: Problem, clocks: _Clocks, emit: Callable[[Message], None]
+) -> Outcome:
+    """Drive the solver on one problem, and send each trace point as it is taken."""
 
-    outcome: Outcome | None = None
+    def observe(point: TracePoint) -> None:
+        model = Model.of(*point.model).packed() if point.model else b""
+        emit(Point(point.as_dict(), clocks.beside(point.seconds), model))
 
-    def driven(self, emit: Callable[[Message], None], faults: list[str]) -> dict[str, Any]:
-        """Drive the solver; return how it ended."""
-
-        def observe(point: TracePoint) -> None:
-            model = Model.of(*point.model).packed() if point.model else b""
-            emit(Point(point.as_dict(), monotonic() - self.began - point.seconds, model))
-
-        outcome = drive(
-            self.solver,
-            self.whole,
-            np.random.default_rng(self.spec.seed),
-            self.spec.limits,
-            TracePlan(deferred=True),
-            observer=observe,
-            stopped=lambda: emit(Stopped()),
-            clock=self.clock,
-            cpu_clock=self.cpu_clock,
-            overtime=self.overtime,
-        )
-        if outcome.info_cut:
-            faults.append(f"info was cut to {INFO[0]:,} entries and {INFO[1]:,} characters, 4,000 of a text")
-        self.outcome = outcome
-        self.model = model_of(outcome, self.whole).packed()
-        return {"stopped_by": outcome.stopped_by, "status": outcome.status, "reason": outcome.reason}
-
-    def costs(self) -> dict[str, Any]:
-        """Return what it took."""
-        problem, outcome = self.whole, self.outcome
-        if outcome is None:
-            return {}
-        return {
-            "fit_seconds": outcome.seconds,
-            "iterations": outcome.iterations,
-            "labels_used": problem.kernel.counter.labels if problem.sells_labels else None,
-            **_told(outcome),
-            **self.counted(problem.kernel.counter),
-        }
+    return drive(
+        solver,
+        problem,
+        np.random.default_rng(spec.seed),
+        spec.limits,
+        TracePlan(deferred=True),
+        observer=observe,
+        stopped=lambda: emit(Stopped()),
+        clock=clocks.clock,
+        cpu_clock=clocks.cpu_clock,
+        overtime=clocks.overtime,
+    )
 
 
-class _Along(_Measured):
-    """The run of a path: each finished cell is sent at once, so that it is kept."""
+def _along(
+    spec: RunSpec, solver: Solver, path: SolutionPath, clocks: _Clocks, emit: Callable[[Message], None]
+) -> dict[str, Any]:
+    """Drive the solver along a path, and send each cell as it is finished; return how it ended, and what it took."""
+    stopped: StoppedBy | None = None
+    outcomes: list[Outcome] = []
+    own = 0.0
+    for found in drive_path(
+        solver,
+        path,
+        spec.seed,
+        spec.limits,
+        clock=clocks.clock,
+        cpu_clock=clocks.cpu_clock,
+        overtime=clocks.overtime,
+    ):
+        if isinstance(found, StoppedBy):
+            stopped = found
+            break
+        own += found.outcome.seconds
+        # what is left of an outcome is a few figures
+        outcomes.append(replace(found.outcome, dual_coef=None, weights=None, free=None, info={}))
+        figures, model = _cell(solver, path, found)
+        emit(Point(figures, clocks.beside(own + path.shared.seconds), model))
+    emit(Stopped())
+    return {
+        **_path_ended(spec.limits, outcomes, len(path.cells), stopped),
+        "fit_seconds": own + path.shared.seconds,
+        "cpu_seconds": sum(each.cpu_seconds for each in outcomes) + path.shared.cpu_seconds,
+        "iterations": sum(each.iterations for each in outcomes),
+        **_counted(solver, path.counter),
+    }
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self.own = self.own_cpu = 0.0
-        self.iterations = self.cells = self.unfinished = 0
 
-    @property
-    def seconds(self) -> float:
-        """Inside the solver so far, what cells share included."""
-        return float(self.own + self.whole.shared.seconds)
+def _cell(solver: Solver, path: SolutionPath, found: CellOutcome) -> tuple[dict[str, Any], bytes]:
+    """Return what is said of a finished cell; ``kernel_evaluations`` are those of the path so far, as of a trace."""
+    figures: dict[str, Any] = {
+        **_told(found.outcome),
+        "cell": found.cell.index,
+        "kernel_evaluations": path.counter.evaluations,
+        "own_evaluations": found.evaluations if solver.observable else None,
+        "cache_hits": found.cache_hits if solver.observable else None,
+        "shared_seconds": path.shared.seconds,
+        "shared_cpu_seconds": path.shared.cpu_seconds,
+    }
+    try:
+        return figures, model_of(found.outcome, path.problem(found.cell)).packed()
+    except InvalidModel as error:
+        return {**figures, "status": Status.INVALID, "reason": str(error), "stopped_by": StoppedBy.FAULT}, b""
 
-    def driven(self, emit: Callable[[Message], None], faults: list[str]) -> dict[str, Any]:
-        """Drive the solver along the path; return how it ended."""
-        stopped: StoppedBy | None = None
-        clocks = {"clock": self.clock, "cpu_clock": self.cpu_clock}
-        limits, seed = self.spec.limits, self.spec.seed
-        for found in drive_path(self.solver, self.whole, seed, limits, overtime=self.overtime, **clocks):
-            if isinstance(found, StoppedBy):
-                stopped = found
-                break
-            outcome = found.outcome
-            self.own, self.own_cpu = self.own + outcome.seconds, self.own_cpu + outcome.cpu_seconds
-            self.iterations, self.cells = self.iterations + outcome.iterations, self.cells + 1
-            self.unfinished += outcome.status is not Status.OK
-            emit(self._cell(found))
-        emit(Stopped())
-        return self._ended(stopped, len(self.whole.cells))
 
-    def _cell(self, found: CellOutcome) -> Point:
-        """Return what is said of a finished cell; ``kernel_evaluations`` are those of the path so far, as of a trace."""
-        outcome, shared, observable = found.outcome, self.whole.shared, bool(self.solver.observable)
-        figures: dict[str, Any] = {
-            "cell": found.cell.index,
-            "status": outcome.status,
-            "reason": outcome.reason,
-            "stopped_by": outcome.stopped_by,
-            "kernel_evaluations": self.whole.counter.evaluations,
-            "own_evaluations": found.evaluations if observable else None,
-            "cache_hits": found.cache_hits if observable else None,
-            "fit_seconds": outcome.seconds,
-            "shared_seconds": shared.seconds,
-            "shared_cpu_seconds": shared.cpu_seconds,
-            "iterations": outcome.iterations,
-            **_told(outcome),
-        }
-        model = b""
-        try:
-            model = model_of(outcome, self.whole.problem(found.cell)).packed()
-        except InvalidModel as error:
-            figures |= {"status": Status.INVALID, "reason": str(error), "stopped_by": StoppedBy.FAULT}
-        return Point(figures, monotonic() - self.began - self.seconds, model)
-
-    def costs(self) -> dict[str, Any]:
-        """Return what the path took, as far as it came."""
-        return {
-            "fit_seconds": self.seconds,
-            "cpu_seconds": self.own_cpu + self.whole.shared.cpu_seconds,
-            "iterations": self.iterations,
-            **self.counted(self.whole.counter),
-        }
-
-    def _ended(self, stopped: StoppedBy | None, cells: int) -> dict[str, Any]:
-        """Return status, cause and reason of a path that was gone through, or stopped."""
-        done, limits = f"{self.cells} of {cells} cells were finished", self.spec.limits
-        if stopped is not None:
-            evaluations = f"budget of {limits.kernel_evaluations or 0:,} kernel evaluations"
-            at = f"time limit of {limits.seconds:g} s" if stopped is StoppedBy.TIME else evaluations
-            return {"status": Status.BUDGET, "stopped_by": stopped, "reason": f"stopped at the {at}; {done}"}
-        if self.cells < cells or self.unfinished:
-            astray = f"{self.unfinished} of {cells} cells ended without being done"
-            reason = f"it ended when {done}" if self.cells < cells else astray
-            return {"status": Status.UNFINISHED, "stopped_by": StoppedBy.EXHAUSTED, "reason": reason}
+def _path_ended(limits: Limits, outcomes: Sequence[Outcome], cells: int, stopped: StoppedBy | None) -> dict[str, Any]:
+    """Return status, cause and reason of a path that was gone through, or stopped."""
+    done = f"{len(outcomes)} of {cells} cells were finished"
+    if stopped is not None:
+        evaluations = f"budget of {limits.kernel_evaluations or 0:,} kernel evaluations"
+        at = f"time limit of {limits.seconds:g} s" if stopped is StoppedBy.TIME else evaluations
+        return {"status": Status.BUDGET, "stopped_by": stopped, "reason": f"stopped at the {at}; {done}"}
+    unfinished = sum(each.status is not Status.OK for each in outcomes)
+    if len(outcomes) == cells and not unfinished:
         return {"status": Status.OK, "stopped_by": StoppedBy.SOLVER, "reason": "", "claimed_done": True}
+    reason = f"{done}, {unfinished} of them ended without being done"
+    return {"status": Status.UNFINISHED, "stopped_by": StoppedBy.EXHAUSTED, "reason": reason}
 
 
 def _told(outcome: Outcome) -> dict[str, Any]:
+    """Return how the driving of a problem ended."""
     return {
+        "status": outcome.status,
+        "stopped_by": outcome.stopped_by,
+        "reason": outcome.reason,
+        "fit_seconds": outcome.seconds,
         "cpu_seconds": outcome.cpu_seconds,
+        "iterations": outcome.iterations,
         "working_set_size": outcome.working_set,
         "claimed_done": outcome.claimed_done,
         "info": outcome.info,
+    }
+
+
+def _counted(solver: Solver, counter: Any) -> dict[str, Any]:
+    """Return the figures of a counter; of kernels that the solver computes itself nothing is known."""
+    return {
+        "kernel_evaluations": counter.evaluations if solver.observable else None,
+        "evaluations_at_least": counter.evaluations_at_least if solver.observable else None,
+        "cache_hits": counter.cache_hits if solver.observable else None,
+        "oracle_calls": counter.oracle_calls,
+        "oracle_kernel_evaluations": counter.oracle_evaluations,
     }
 
 

@@ -8,12 +8,12 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from harness.entries import code_of, source_sha256
+from harness.entries import source_sha256
 from harness.errors import DataError, NotKept, UsageError
 from harness.machine import git_commit, machine, now, versions
 from harness.parameters import values_of
@@ -21,7 +21,7 @@ from harness.registry import Registry
 from harness.run.plan import RunSpec, Study, data_key, plan
 from harness.run.pool import Pool, WorkerDied, numba_cache_folder
 from harness.run.record import COLUMNS, Record, Status, StoppedBy
-from harness.run.store import Store, StoreGone, StoreReader, default_store, existing
+from harness.run.store import Store, StoreReader, default_store, existing
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
@@ -32,18 +32,23 @@ if TYPE_CHECKING:
     OnNote = Callable[[str], None]
 
 
+def _nobody(*_: Any) -> None:
+    """Hear what nobody wants to."""
+
+
 def compare(
     study: Study,
     registry: Registry,
     *,
-    on_planned: OnPlanned | None = None,
-    on_started: OnStarted | None = None,
-    on_finished: OnFinished | None = None,
-    on_note: OnNote | None = None,
+    on_planned: OnPlanned = _nobody,
+    on_started: OnStarted = _nobody,
+    on_finished: OnFinished = _nobody,
+    on_note: OnNote = _nobody,
     pool: Pool | None = None,
 ) -> list[Record]:
     """Carry out a study and return its records in the order of the plan.
 
+    ``on_planned(specs, reused)`` hears what is to be done, ``on_started(spec)`` of each run that begins.
     Every record is in the store before ``on_finished(record, reused)`` hears of it. A run that the store
     holds with the same code, versions, data and machine is reused unless ``study.fresh``. ``on_note(sentence)`` hears
     what is no run's fault: an observing plugin that failed, rows that cannot be read or be trusted. Two drivers
@@ -60,27 +65,27 @@ def compare(
     return _Driver(study, registry, on_planned, on_started, on_finished, on_note, pool).run()
 
 
+@dataclass
 class _Driver:
-    def __init__(
-        self,
-        study: Study,
-        registry: Registry,
-        on_planned: OnPlanned | None = None,
-        on_started: OnStarted | None = None,
-        on_finished: OnFinished | None = None,
-        on_note: OnNote | None = None,
-        pool: Pool | None = None,
-    ) -> None:
-        self.study, self.registry, self.on_note, self.pool = study, registry, on_note, pool
-        self.on_planned, self.on_started, self.on_finished = on_planned, on_started, on_finished
+    """A study under way; the fields are the arguments of :func:`compare`."""
+
+    study: Study
+    registry: Registry
+    on_planned: OnPlanned = _nobody
+    on_started: OnStarted = _nobody
+    on_finished: OnFinished = _nobody
+    on_note: OnNote = _nobody
+    pool: Pool | None = None
+
+    def __post_init__(self) -> None:
         # how long each was read bounds what a worker may need for it
         self.datasets: dict[str, Dataset] = {}
         self.reading_seconds: dict[str, float] = {}
-        for source in study.datasets:
+        for source in self.study.datasets:
             began, key = monotonic(), data_key(source.name, values_of(source))
-            self.datasets[key] = _loaded(source, study.limits.memory_bytes)
+            self.datasets[key] = _loaded(source, self.study.limits.memory_bytes)
             self.reading_seconds[key] = monotonic() - began
-        planned = plan(study, registry, self.datasets)
+        planned = plan(self.study, self.registry, self.datasets)
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
         self.keys = [self._key(spec) for spec in self.specs]
 
@@ -92,10 +97,9 @@ class _Driver:
                 self._run(store, finished)
         except NotKept as error:
             everything = finished | self.unkept
-            kept = 0 if isinstance(error, StoreGone) else len(finished)
             raise NotKept(
-                f"{error}. {_of_runs(kept, len(self.specs))} kept in it, {_of_runs(len(everything) - kept)} in the output "
-                "alone. Make room, or name another file with --store; the same command goes on where it stopped.",
+                f"{error}. What is not kept in it is in the output alone. Make room, or name another file with --store; the "
+                "same command goes on where it stopped.",
                 [everything[index] for index in sorted(everything)],
             ) from None
         return [finished[index] for index in range(len(self.specs))]
@@ -105,19 +109,15 @@ class _Driver:
             record = self.known(store, index)
             if record is not None:
                 finished[index] = record
-        if self.on_planned:
-            self.on_planned(self.specs, len(finished))
+        self.on_planned(self.specs, len(finished))
         for sentence in store.damaged.values():
-            if self.on_note:
-                self.on_note(sentence)
+            self.on_note(sentence)
         for record in finished.values():
-            if self.on_finished:
-                self.on_finished(record, True)
+            self.on_finished(record, True)
         todo = [index for index in range(len(self.specs)) if index not in finished]
         for index, record in self._carried_out(todo, store):
             finished[index] = record
-            if self.on_finished:
-                self.on_finished(record, False)
+            self.on_finished(record, False)
 
     # -- reuse ---------------------------------------------------------------------------------------
 
@@ -188,8 +188,7 @@ class _Driver:
                     raise outcome
                 if outcome is None:
                     self._tell_plugins("harness_run_started", spec=copy.deepcopy(self.specs[index].as_dict()))
-                    if self.on_started:
-                        self.on_started(self.specs[index])
+                    self.on_started(self.specs[index])
                     continue
                 left -= 1
                 record = self._completed(index, outcome)
@@ -259,7 +258,6 @@ class _Driver:
             **asked,
             **spec.limits.as_columns(),
             "path": spec.path or None,
-            "label": self._label(spec),
             "n_train": int(dataset.x_train.shape[0]),
             "n_features": int(dataset.x_train.shape[1]),
             "n_test": int(dataset.x_test.shape[0]),
@@ -279,15 +277,6 @@ class _Driver:
         found.cells = tuple(cells)
         return found
 
-    def _label(self, spec: RunSpec) -> str:
-        if spec.broken_reason:
-            return spec.solver
-        try:
-            with code_of(spec.plugin, "the label of its solver"):
-                return self.registry.solver_class(f"{spec.plugin}/{spec.solver}")(**spec.parameters).label
-        except Exception:  # it was made once already; what fails now is the plugin's
-            return spec.solver
-
     def _tell_plugins(self, hook: str, **arguments: Any) -> None:
         """Tell observing plugins; a fault of an observer must not end the grid."""
         try:
@@ -295,13 +284,7 @@ class _Driver:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            if self.on_note:
-                self.on_note(f"a plugin's {hook} failed, and no run is worse for it: {type(error).__name__}: {error}")
-
-
-def _of_runs(count: int, total: int | None = None) -> str:
-    of = f"{count}" if total is None else f"{count} of {total}"
-    return f"{of} run{'' if (total or count) == 1 else 's'} {'is' if count == 1 else 'are'}"
+            self.on_note(f"a plugin's {hook} failed, and no run is worse for it: {type(error).__name__}: {error}")
 
 
 def _loaded(source: Any, memory_limit: int | None) -> Dataset:

@@ -16,85 +16,59 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-_TEMPORARY = ("TMPDIR", "TEMP", "TMP")  # the variables that name the folder of temporary files
 _PREFIX = "harness-runs-"
-_TRIES = 5
 
 
 class Folder:
     """A worker's folder. Whoever holds a lock on it is alive: the folders of the dead are removed by the next."""
 
     def __init__(self, parent: Path | None = None) -> None:
-        parent = Path(os.path.realpath(tempfile.gettempdir() if parent is None else parent))
+        parent = Path(os.path.realpath(parent or tempfile.gettempdir()))
         sweep(parent)
-        for _ in range(_TRIES):
-            self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=parent))
-            lock = _locked(self.path)
-            if lock is not None and self.path.exists():
-                self._lock, self._run, self._runs, self._identity = lock, self.path, 0, (0, 0)
-                return
-            # another process took it for a dead one's before it was locked
-        raise OSError(f"no folder can be made and kept in {parent}")
+        made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}", dir=parent))  # under a name that nobody sweeps
+        lock = _locked(made)
+        if lock is None:
+            raise OSError(f"no folder can be locked in {parent}")
+        self.path, self._lock = made.rename(made.with_name(made.name[1:])), lock
+        self.run = self.path / "run"
 
-    def new(self) -> Path:
-        """Return an empty folder for a run: the last one's if nothing is in it, which takes no milliseconds.
-
-        Raises
-        ------
-        OSError : the system refuses.
-        """
+    def new(self) -> None:
+        """Make the folder of a run, with nothing in it; OSError if the system refuses."""
         self.empty()
-        if self._run == self.path:
-            self._runs += 1
-            self._run = self.path / f"run-{self._runs}"
-            self._run.mkdir(mode=0o700)
-            self._identity = _identity(self._run)
-        return self._run
+        self.run.mkdir(mode=0o700)
 
     def empty(self) -> None:
-        """Remove what a run left in its folder, and the folder itself if it left anything or made it another."""
-        if self._run == self.path:
-            return
-        try:
-            untouched = _identity(self._run) == self._identity and not os.listdir(self._run)
-        except OSError:
-            untouched = False
-        if not untouched:
-            delete(self._run)
-            self._run = self.path
+        """Remove what a run left in its folder, and the folder."""
+        delete(self.run)
 
     def enter(self) -> None:
         """Work in the run's folder from now on: in the run's process, before the solver does anything."""
         os.close(self._lock)  # else a process that is left behind would keep the folder
-        _enter(self._run)
+        # what a plugin imports later is looked for where it was
+        sys.path[:] = [str(Path(path).absolute()) if path else path for path in sys.path]
+        os.chdir(self.run)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(self.run)
 
     @contextlib.contextmanager
-    def adopted(self) -> Iterator[None]:
+    def entered(self) -> Iterator[None]:
         """Have the solver's code run in this process itself, in a folder as a run has it."""
-        cwd, variables, default = Path.cwd(), {name: os.environ.get(name) for name in _TEMPORARY}, tempfile.tempdir
-        _enter(self.new())
+        variable, default = os.environ.get("TMPDIR"), tempfile.tempdir
+        self.new()
         try:
-            yield
+            with contextlib.chdir(self.run):
+                os.environ["TMPDIR"] = tempfile.tempdir = str(self.run)
+                yield
         finally:
-            os.chdir(cwd)
-            for name, value in variables.items():
-                os.environ.pop(name, None)
-                if value is not None:
-                    os.environ[name] = value
+            os.environ.pop("TMPDIR")
+            if variable is not None:
+                os.environ["TMPDIR"] = variable
             tempfile.tempdir = default
             self.empty()
 
     def remove(self) -> None:
         """Take the folder away with all that is in it."""
         delete(self.path)
-        with contextlib.suppress(OSError):
-            os.close(self._lock)
-
-
-def _identity(folder: Path) -> tuple[int, int]:
-    """Return what tells a folder from another in its place, and whether its permissions are what they were."""
-    found = folder.lstat()
-    return found.st_ino, found.st_mode
+        os.close(self._lock)
 
 
 def _locked(folder: Path) -> int | None:
@@ -122,18 +96,10 @@ def sweep(parent: Path) -> None:
 
 def delete(folder: Path) -> None:
     """Remove a folder with all that is in it: read-only folders, and those that are nested too deep for Python, too."""
+    if not os.path.lexists(folder):
+        return
     with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(folder)
-    if folder.exists():
-        for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
-            with contextlib.suppress(OSError):
-                subprocess.run([*command, str(folder)], capture_output=True, check=False)
-
-
-def _enter(folder: Path) -> None:
-    """Make a folder the working folder of this process, and the one of its temporary files."""
-    sys.path[:] = [str(Path(path).absolute()) if path else path for path in sys.path]
-    os.chdir(folder)
-    for name in _TEMPORARY:
-        os.environ[name] = str(folder)
-    tempfile.tempdir = str(folder)
+        return
+    for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
+        subprocess.run([*command, str(folder)], capture_output=True, check=False)

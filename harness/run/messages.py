@@ -25,7 +25,6 @@ from harness.run.plan import RunSpec
 _HEAD = struct.Struct("<QI")  # bytes of the message, their CRC-32
 _BESIDE_MODEL = 32 << 20  # bytes of a child's message
 SECRET_BYTES = 16
-METRIC = "computing the metric"  # begins what the certifier says it does where it is one of a plugin's
 
 Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
 Finite = Annotated[float, msgspec.Meta(ge=-1e308, le=1e308)]  # NaN is refused too
@@ -139,14 +138,9 @@ class Model(_Part, frozen=True):
 
 
 class Run(_Part, frozen=True):
-    """To a worker: carry this run out.
-
-    reading : seconds that its data may take to be read
-    adopt : afterwards the worker may run the solver's warm-up in its own process
-    """
+    """To a worker: carry this run out; ``adopt`` : before it the worker may run the solver's warm-up in its own process."""
 
     spec: RunSpec
-    reading: Seconds = 60.0
     adopt: bool = True
 
 
@@ -202,14 +196,14 @@ class Fitted(_Part, frozen=True):
 
 
 class Busy(_Part, frozen=True):
-    """To the driver: ``what`` is done now, as in "while reading the data"; the next message comes in so many seconds."""
+    """To the driver: the next message comes in so many seconds; ``running`` : the run has begun."""
 
-    what: str
-    seconds: Seconds
+    seconds: Annotated[float, msgspec.Meta(ge=0.0)]
+    running: bool = True
 
 
 class Solved(_Part, frozen=True):
-    """From a worker, before `Ended`: what is to be certified of a run while its process ends.
+    """What is to be certified of a run.
 
     bought : points in the order of purchase, or None
     """
@@ -220,18 +214,17 @@ class Solved(_Part, frozen=True):
 
 
 class Ended(_Part, frozen=True):
-    """From a worker: what became of a run; it hears its next request in ``occupied`` seconds at the latest."""
+    """From a worker: what became of a run, and what is to be certified of it."""
 
     claims: dict[str, Any]
-    occupied: Seconds = 0.0
+    solved: Solved = Solved()
 
 
 class Certify(_Part, frozen=True):
-    """To the certifier: certify and score what came of this run; its data may take ``reading`` seconds to be read."""
+    """To the certifier: certify and score what came of this run."""
 
     spec: RunSpec
     solved: Solved
-    reading: Seconds = 60.0
 
 
 class Certified(_Part, frozen=True):
@@ -240,22 +233,7 @@ class Certified(_Part, frozen=True):
     figures: dict[str, Any]
 
 
-Message = (
-    Run
-    | Compiling
-    | Warm
-    | Fitting
-    | Point
-    | Stopped
-    | Buy
-    | Sold
-    | Fitted
-    | Busy
-    | Solved
-    | Ended
-    | Certify
-    | Certified
-)
+Message = Run | Compiling | Warm | Fitting | Point | Stopped | Buy | Sold | Fitted | Busy | Ended | Certify | Certified
 
 
 def _plain(value: Any) -> Any:

@@ -7,11 +7,10 @@ import hashlib
 import itertools
 import json
 import math
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +20,6 @@ from harness.entries import Broken, Chosen
 from harness.errors import UsageError
 from harness.kernels.checks import check_precomputed
 from harness.kernels.functions import Precomputed
-from harness.machine import machine
 from harness.measure.metrics import applicable
 from harness.registry import Registry
 from harness.run.record import NO_LIMITS, Limits
@@ -33,9 +31,7 @@ if TYPE_CHECKING:
     from harness.solver import Solver
 
 _MOST_RUNS = 1_000_000  # without being told that so many are meant
-_RUN_BYTES = 8_000  # of the driver's memory: a run's plan and key (0.6 kB) and its record (6.3 kB, without a trace)
 _MOST_CELLS = 1_000_000  # of a path: what is known of them is held at once
-_NOTHING: dict[str, Any] = {"formulation": "", "problem_parameters": {}, "kernel": "", "kernel_parameters": {}}
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,6 @@ class Study:
     threads: int = 1
     jobs: int = 1
     cache_mb: float = 256.0
-    order: Literal["interleaved", "shuffled"] = "interleaved"
     fresh: bool = False
     many: bool = False
     store: Path | None = None
@@ -152,12 +147,12 @@ class RunSpec:
     dataset: str  # label, e.g. checkerboard[n=500]
     source: str  # data source name
     source_parameters: dict[str, Any]
-    formulation: str
-    problem_parameters: dict[str, Any]
-    kernel: str
-    kernel_parameters: dict[str, Any]
-    seed: int
-    repetition: int
+    formulation: str = ""
+    problem_parameters: dict[str, Any] = field(default_factory=dict)
+    kernel: str = ""
+    kernel_parameters: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    repetition: int = 0
     limits: Limits = NO_LIMITS
     threads: int = 1
     cache_mb: float = 256.0
@@ -170,6 +165,7 @@ class RunSpec:
     data_sha256: str = ""  # of the data the comparison was planned with
     skip_reason: str = ""  # not empty: the run is a row without being carried out
     broken_reason: str = ""  # not empty: the plugin could not be loaded
+    label: str = ""  # of the solver, with the parameters that are not as they come
 
     @property
     def data_key(self) -> str:
@@ -218,8 +214,7 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
     ----------
     datasets : data key of each source -> loaded data, for the defaults (kernel, gamma, C)
 
-    Interleaved order: repetitions and seeds outermost, solvers innermost, so that a disturbance of the
-    machine falls on all solvers alike. Shuffled: the same runs in a random order that is always the same.
+    Repetitions and seeds outermost, solvers innermost, so that a disturbance of the machine falls on all solvers alike.
 
     Raises
     ------
@@ -234,9 +229,7 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
     ]  # fmt: skip
     specs: list[RunSpec] = []
     for repetition, seed in itertools.product(range(study.repeat), study.seeds):
-        specs.extend(RunSpec(**{**cell, "seed": seed, "repetition": repetition}) for cell in cells)
-    if study.order == "shuffled":
-        random.Random(0).shuffle(specs)
+        specs.extend(replace(cell, seed=seed, repetition=repetition) for cell in cells)
     return specs
 
 
@@ -261,18 +254,12 @@ def check_size(asked: Sequence[tuple[int, str]], *, many: bool) -> None:
 
     Raises
     ------
-    UsageError : above a million runs unless ``many``; above what fits into memory always.
+    UsageError : above a million runs unless ``many``.
     """
     runs = math.prod(count for count, _ in asked)
     if runs > _MOST_RUNS and not many:
         whole = " x ".join(f"{count:,} {noun}" for count, noun in asked if count != 1)
         raise UsageError(f"{whole} = {runs:,} runs; above {_MOST_RUNS:,} they are only carried out with --yes.")
-    needed, there = runs * _RUN_BYTES, int(machine()["memory_bytes"])
-    if runs > _MOST_RUNS and needed > there:
-        raise UsageError(
-            f"{runs:,} runs; their results take about {needed / 2**30:,.1f} GB of memory, this machine has "
-            f"{there / 2**30:,.1f} GB: carry them out in parts, for example a range of --seeds at a time."
-        )
 
 
 def factors(study: Study, registry: Registry) -> list[tuple[int, str]]:
@@ -324,40 +311,38 @@ def mismatch(problem: type[Problem], source: DataSource, task: str, registry: Re
     return f"{found}: take other data, or --formulation {' or '.join(able)}"
 
 
-def _cells(study: Study, registry: Registry, source: DataSource, dataset: Dataset) -> Iterator[dict[str, Any]]:
+def _cells(study: Study, registry: Registry, source: DataSource, dataset: Dataset) -> Iterator[RunSpec]:
     """Yield the runs on one data set, solvers innermost, without seed and repetition."""
-    base: dict[str, Any] = {
-        "dataset": source.label,
-        "source": source.name,
-        "source_parameters": parameters.values_of(source),
-        "limits": study.limits,
-        "threads": study.threads,
-        "cache_mb": study.cache_mb,
-        "plugin_paths": tuple(study.plugin_paths),
-        "metrics": tuple(study.metrics),
-        "core_set_oracle": study.core_set_oracle,
-    }
+    common = RunSpec(
+        plugin="",
+        solver="",
+        parameters={},
+        dataset=source.label,
+        source=source.name,
+        source_parameters=parameters.values_of(source),
+        limits=study.limits,
+        threads=study.threads,
+        cache_mb=study.cache_mb,
+        plugin_paths=tuple(study.plugin_paths),
+        metrics=tuple(study.metrics),
+        core_set_oracle=study.core_set_oracle,
+    )
     for item in study.solvers:
         if isinstance(item, Broken):
-            who = {"plugin": item.plugin, "solver": item.solver or item.plugin, "parameters": {}}
-            yield {**base, **_NOTHING, **who, "broken_reason": item.sentence}
+            name = item.solver or item.plugin
+            yield replace(common, plugin=item.plugin, solver=name, label=name, broken_reason=item.sentence)
             continue
-        own = {
-            **base,
-            "plugin": item.plugin,
+        who: dict[str, Any] = {
             "solver": item.solver.name,
             "parameters": parameters.values_of(item.solver),
+            "label": item.solver.label,
         }
+        own = replace(common, plugin=item.plugin, **who)
         problems = formulations_of(item.solver, study, registry, dataset.task)
         if not problems:
             solved = ", ".join(cls.name for cls in registry.solved_by(type(item.solver)))
             asked = ", ".join(study.formulations or [])
-            yield {
-                **own,
-                **_NOTHING,
-                "formulation": asked,
-                "skip_reason": f"{item.solver.name} solves {solved}, not {asked}",
-            }
+            yield replace(own, formulation=asked, skip_reason=f"{item.solver.name} solves {solved}, not {asked}")
             continue
         strange = [cls.name for cls in problems if cls.name not in registry.formulations]
         if strange:
@@ -365,37 +350,38 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
                 f"solver '{item.solver.name}' solves '{strange[0]}', a formulation that no plugin registers; "
                 "return its class from harness_formulations."
             )
-            yield {**own, **_NOTHING, "broken_reason": reason}
+            yield replace(own, broken_reason=reason)
             continue
         for problem in problems:
-            for kernel_name, kernel_values in _kernels(study, registry, item, dataset):
+            fits = dataset.task == problem.task
+            metrics = applicable((*problem.metrics, *study.metrics), dataset.task)
+            oracle = study.core_set_oracle if problem.has_core_set or problem.gives_up_points() else ""
+            stated = replace(
+                own,
+                formulation=problem.name,
+                metrics=metrics,
+                core_set_oracle=oracle,
+                sells_labels=problem.sells_labels,
+                skip_reason="" if fits else mismatch(problem, source, dataset.task, registry),
+            )
+            for kernel, kernel_values in _kernels(study, registry, item, dataset):
+                trusted = registry.owners(problem.name, kernel.name, source.name, metrics, oracle)
                 for problem_values in _problem_grid(study, item, problem, dataset):
-                    fits = dataset.task == problem.task
-                    metrics = applicable((*problem.metrics, *study.metrics), dataset.task)
-                    oracle = study.core_set_oracle if problem.has_core_set or problem.gives_up_points() else ""
-                    yield from _along_path(
-                        study,
-                        registry.kernel_class(kernel_name),
-                        problem,
-                        dataset,
-                        {
-                            **own,
-                            "formulation": problem.name,
-                            "problem_parameters": problem_values,
-                            "kernel": kernel_name,
-                            "kernel_parameters": kernel_values,
-                            "metrics": metrics,
-                            "core_set_oracle": oracle,
-                            "sells_labels": problem.sells_labels,
-                            "trusted": registry.owners(problem.name, kernel_name, source.name, metrics, oracle),
-                            "skip_reason": "" if fits else mismatch(problem, source, dataset.task, registry),
-                        },
+                    cell = replace(
+                        stated,
+                        problem_parameters=problem_values,
+                        kernel=kernel.name,
+                        kernel_parameters=kernel_values,
+                        trusted=trusted,
                     )
+                    yield from _along_path(study, kernel, problem, dataset, cell) if study.path else (cell,)
 
 
 def _problem_grid(study: Study, item: Chosen, problem: type[Problem], dataset: Dataset) -> list[dict[str, Any]]:
     """Return the formulation's parameter assignments: brackets win over options, options over the data set's."""
-    axes = _problem_axes(study, item, problem, dataset.defaults)
+    names = [known.name for known in problem.known_parameters()]
+    own = study.formulation_values.get(problem.name, {})
+    axes = _axes(names, _single(item.problem_values), own, study.problem_values, _single(dataset.defaults))
     cells = []
     for cell in itertools.product(*axes.values()):
         values = parameters.validated(
@@ -405,62 +391,36 @@ def _problem_grid(study: Study, item: Chosen, problem: type[Problem], dataset: D
     return cells
 
 
-def _problem_axes(
-    study: Study, item: Chosen, problem: type[Problem], defaults: Mapping[str, Any]
-) -> dict[str, list[Any]]:
-    """Return the values that each of the formulation's parameters takes; ``defaults`` are the data set's, one each."""
-    axes: dict[str, list[Any]] = {}
-    for known in problem.known_parameters():
-        if known.name in item.problem_values:
-            axes[known.name] = [item.problem_values[known.name]]
-        elif known.name in study.formulation_values.get(problem.name, {}):
-            axes[known.name] = list(study.formulation_values[problem.name][known.name])
-        elif study.problem_values.get(known.name):
-            axes[known.name] = list(study.problem_values[known.name])
-        elif known.name in defaults:
-            axes[known.name] = [defaults[known.name]]
-    return axes
-
-
-def _kernels(study: Study, registry: Registry, item: Chosen, dataset: Dataset) -> list[tuple[str, dict[str, Any]]]:
+def _kernels(
+    study: Study, registry: Registry, item: Chosen, dataset: Dataset
+) -> list[tuple[type[Kernel], dict[str, Any]]]:
     """Return (kernel, parameters) pairs of the grid: a solver's brackets win over a kernel's, those over options."""
-    default_name = _default_kernel(dataset)
-    cells: dict[str, tuple[str, dict[str, Any]]] = {}
+    default_name = str(dataset.defaults.get("kernel", "rbf"))
+    cells: dict[str, tuple[type[Kernel], dict[str, Any]]] = {}
     for name, own in registry.select_kernels(study.kernel or default_name):
         cls = registry.kernel_class(name)
         if issubclass(cls, Precomputed):
             check_precomputed(dataset)
-        axes = _kernel_axes(study, cls, item, own, dataset.defaults if name == default_name else {})
+        names = [known.name for known in parameters.parameters_of(cls)]
+        defaults = {"gamma": "scale", **(dataset.defaults if name == default_name else {})}
+        axes = _axes(names, _single(item.problem_values), _single(own), study.kernel_values, _single(defaults))
         for cell in itertools.product(*axes.values()):
             values = dict(zip(axes, cell, strict=True))
             if values.get("gamma") == "scale":
                 values["gamma"] = scale_gamma(dataset)
             kernel = cls(**parameters.validated(cls, values, owner=f"kernel '{name}'"))
-            cells[f"{name} {kernel!r}"] = (name, parameters.values_of(kernel))
+            cells[f"{name} {kernel!r}"] = (cls, parameters.values_of(kernel))
     return list(cells.values())
 
 
-def _default_kernel(dataset: Dataset) -> str:
-    return str(dataset.defaults.get("kernel", "rbf"))
+def _single(values: Mapping[str, Any]) -> dict[str, list[Any]]:
+    return {name: [value] for name, value in values.items()}
 
 
-def _kernel_axes(
-    study: Study, kernel: type[Kernel], item: Chosen, own: Mapping[str, str], defaults: Mapping[str, Any]
-) -> dict[str, list[Any]]:
-    """Return the values that each of the kernel's parameters takes; ``own``: of its selection, ``defaults``: the data's."""
-    axes: dict[str, list[Any]] = {}
-    for known in parameters.parameters_of(kernel):
-        if known.name in item.problem_values:
-            axes[known.name] = [item.problem_values[known.name]]
-        elif known.name in own:
-            axes[known.name] = [own[known.name]]
-        elif study.kernel_values.get(known.name):
-            axes[known.name] = list(study.kernel_values[known.name])
-        elif known.name in defaults:
-            axes[known.name] = [defaults[known.name]]
-        elif known.name == "gamma":
-            axes[known.name] = ["scale"]
-    return axes
+def _axes(names: Sequence[str], *given: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """Return the values that each parameter takes: those of the first of ``given`` that has any."""
+    found = {name: [values[name] for values in given if values.get(name)] for name in names}
+    return {name: values[0] for name, values in found.items() if values}
 
 
 def scale_gamma(dataset: Dataset) -> float:
@@ -486,57 +446,37 @@ def _check_path(study: Study, registry: Registry) -> None:
         return
     of_problems = registry.problem_parameters()
     of_kernels = {known.name for cls in registry.kernels.values() for known in parameters.parameters_of(cls)}
+    fixed: list[Mapping[str, Any]] = [study.problem_values, study.kernel_values, *study.formulation_values.values()]
+    fixed += [item.problem_values for item in study.solvers if isinstance(item, Chosen)]
     for name in study.path:
         parameters.check_known("parameter of a formulation or a kernel", name, [*of_problems, *sorted(of_kernels)])
-        if study.problem_values.get(name) or study.kernel_values.get(name):
-            raise UsageError(f"--{name} and --path {name}: the path has its values; leave out one of the two.")
-        if any(name in values for values in study.formulation_values.values()):
-            raise UsageError(f"--formulation gives {name}, and so does --path; leave out one of the two.")
-    for item in study.solvers:
-        fixed = [name for name in study.path if name in getattr(item, "problem_values", {})]
-        if fixed:
-            raise UsageError(f"a solver's brackets give {fixed[0]}, and so does --path; leave out one of the two.")
-    if study.core_set_oracle:
-        raise UsageError("--core-set-oracle is about one problem, not about a path; leave out one of the two.")
+        if any(values.get(name) for values in fixed):
+            raise UsageError(f"{name} is given twice, as by --{name} and --path {name}; leave out one of the two.")
+    for option, value in (("core-set-oracle", study.core_set_oracle), ("iteration-limit", study.limits.iterations)):
+        if value:
+            raise UsageError(f"--{option} is about one problem, not about a path; leave out one of the two.")
     cells = math.prod(map(len, study.path.values())) * max(1, study.folds)
     if cells > _MOST_CELLS:
-        raise UsageError(
-            f"--path: {cells:,} cells in a run; at most {_MOST_CELLS:,} are taken: fewer values, or several paths."
-        )
-    if study.limits.iterations is not None:
-        raise UsageError(
-            "--iteration-limit is about one problem; limit a path by --time-limit or --kernel-evaluation-limit."
-        )
+        raise UsageError(f"--path: {cells:,} cells in a run, and at most {_MOST_CELLS:,} are taken; give fewer values.")
 
 
 def _along_path(
-    study: Study, kernel: type[Kernel], problem: type[Problem], dataset: Dataset, cell: dict[str, Any]
-) -> Iterator[dict[str, Any]]:
+    study: Study, kernel: type[Kernel], problem: type[Problem], dataset: Dataset, cell: RunSpec
+) -> Iterator[RunSpec]:
     """Yield a run of one problem as the paths that it stands for: warm, and beside it cold if that is asked for."""
-    if not study.path:
-        yield cell
-        return
     of_kernel = {known.name for known in parameters.parameters_of(kernel)}
     of_problem = {known.name for known in problem.known_parameters()}
-    strange = [name for name in study.path if name not in of_kernel | of_problem]
-    reason = cell["skip_reason"]
-    if strange and not reason:
-        reason = f"{problem.name} with the kernel {kernel.name} has no {strange[0]}, which the path goes through"
-    for name, other in problem.stand_ins().items():
-        if name in study.path and not reason and cell["problem_parameters"].get(other) is not None:
-            reason = f"{other} is given, and the {name} of the path only stands for {other}"
-    reason = reason or _unfit(study, problem, dataset)
     costs = _checked(problem.parameter_class, study, of_problem, f"formulation '{problem.name}'")
     widths = _checked(kernel, study, of_kernel - of_problem, f"kernel '{kernel.name}'")
-    own = {
-        "problem_parameters": {k: v for k, v in cell["problem_parameters"].items() if k not in costs},
-        "kernel_parameters": {k: v for k, v in cell["kernel_parameters"].items() if k not in widths},
-        "skip_reason": reason,
-        "core_set_oracle": "",
-    }
+    own = replace(
+        cell,
+        problem_parameters={k: v for k, v in cell.problem_parameters.items() if k not in costs},
+        kernel_parameters={k: v for k, v in cell.kernel_parameters.items() if k not in widths},
+        skip_reason=cell.skip_reason or _unfit(study, kernel, problem, dataset, cell),
+        core_set_oracle="",
+    )
     for start in ("warm", "cold") if study.cold else ("warm",):
-        path = {"costs": costs, "widths": widths, "folds": study.folds, "start": start}
-        yield {**cell, **own, "path": path}
+        yield replace(own, path={"costs": costs, "widths": widths, "folds": study.folds, "start": start})
 
 
 def _checked(cls: type, study: Study, names: set[str], owner: str) -> dict[str, list[float]]:
@@ -548,14 +488,20 @@ def _checked(cls: type, study: Study, names: set[str], owner: str) -> dict[str, 
     return found
 
 
-def _unfit(study: Study, problem: type[Problem], dataset: Dataset) -> str:
+def _unfit(study: Study, kernel: type[Kernel], problem: type[Problem], dataset: Dataset, cell: RunSpec) -> str:
     """Return why a path cannot be gone through on these data; empty if it can."""
+    known = {each.name for each in (*parameters.parameters_of(kernel), *problem.known_parameters())}
+    for name in study.path:
+        if name not in known:
+            return f"{problem.name} with the kernel {kernel.name} has no {name}, which the path goes through"
+    for name, other in problem.stand_ins().items():
+        if name in study.path and cell.problem_parameters.get(other) is not None:
+            return f"{other} is given, and the {name} of the path only stands for {other}"
     if problem.sells_labels:
         return f"{problem.name} sells labels, and a path needs all of them"
-    if problem.task == "classification" and study.folds and dataset.task == "classification":
-        least = min(int(np.sum(dataset.y_train == label)) for label in np.unique(dataset.y_train))
-        if least < study.folds:
-            return f"{study.folds} folds of a class that has {least} training points; take fewer --folds"
-    elif study.folds > len(dataset.y_train):
-        return f"{study.folds} folds of {len(dataset.y_train)} training points; take fewer --folds"
+    least, of = len(dataset.y_train), ""
+    if problem.task == dataset.task == "classification":
+        least, of = min(np.unique(dataset.y_train, return_counts=True)[1]), "a class that has "
+    if study.folds > least:
+        return f"{study.folds} folds of {of}{least} training points; take fewer --folds"
     return ""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import selectors
 import signal
 import socket
 import struct
@@ -21,7 +20,7 @@ import sys
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
@@ -34,13 +33,11 @@ from harness.machine import now
 from harness.path import Grid
 from harness.plain import clipped
 from harness.run import allowed
-from harness.run.descendants import living, remove_groups, signal_to
+from harness.run.descendants import living, signal_to
 from harness.run.folder import sweep
 from harness.run.messages import (
-    METRIC,
     BrokenStream,
     Busy,
-    Certified,
     Certify,
     Ended,
     Message,
@@ -53,12 +50,12 @@ from harness.run.messages import (
 from harness.run.plan import RunSpec
 from harness.run.record import CLAIMED, MEASURED, Record, Status, StoppedBy, checked
 
-_LIVE_WORKERS = 6  # idle ones hold their data: the least recently used is closed
+_LIVE = 7  # the certifier and six workers, which hold their data while idle: the least recently used is closed
 _CLOSE_SECONDS = 1.5
 _LATE_SECONDS = 0.5  # that a message may be late
-_IDLE_SECONDS = 5.0  # in which a process that has nothing to do hears a request
 _SEND_SECONDS = 60  # in which somebody reads what is sent: at once, or when it has started
 _POLL_SECONDS = 0.2
+_CERTIFIER = "harness.run.certifier"
 # what tells numba where in its cache; its own ways serve functions that are in no file
 _NUMBA_LOCATORS = "harness.measure.machine_code.SourceKeyedLocator,IPythonCacheLocator,ZipCacheLocator"
 _TOLD = (
@@ -69,33 +66,26 @@ _MEASURED = ("fit_seconds", "cpu_seconds", "kernel_evaluations", "iterations")
 
 
 class WorkerDied(Exception):
-    """The process itself ended; the request it had is lost and may be sent again."""
+    """The process itself ended; the request it had is lost and may be sent again; ``running`` : the run had begun."""
+
+    running = False
 
 
 class Late(WorkerDied):
-    """The process did not send its next message in time and was killed; ``what`` it was at, empty if it said nothing."""
-
-    def __init__(self, what: str, seconds: float) -> None:
-        super().__init__(
-            f"nothing was heard for {seconds:.1f} s {f'while {what}' if what else 'after it was asked'}; killed"
-        )
-        self.what = what
+    """The process did not send its next message in time, and was killed."""
 
 
 class Process:
     """A warm process of the host's, and the socket to it.
 
-    heard : when it last said something to the request that it has, of ``monotonic()``; 0.0: nothing
-    doing : what it then said that it does
+    running : it said that the run which it was last asked for has begun
     """
 
-    def __init__(
-        self, module: str, threads: int, cores: list[int] | None, numba_cache: Path, starting: float = 60.0
-    ) -> None:
-        """Start it; ``starting`` : seconds in which it hears its first request."""
+    def __init__(self, module: str, threads: int, cores: list[int] | None, numba_cache: Path) -> None:
         ours, theirs = socket.socketpair()
         # who does not read does not hold us up
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_SECONDS, 0))
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, int(_POLL_SECONDS * 1e6)))
         self.socket = ours
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in kill()
         with theirs:
@@ -111,57 +101,38 @@ class Process:
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)
         self.reader = Reader(ours.fileno())
-        self.heard, self.doing = 0.0, ""
-        self._free_by = monotonic() + starting
+        self.running = False
 
-    def tell(self, message: Message) -> None:
-        """Send a request, which :meth:`answer` waits for.
-
-        Raises
-        ------
-        WorkerDied : it ended.
-        """
-        self.heard, self.doing = 0.0, ""
-        try:
-            send(self.socket.fileno(), message)
-        except OSError as error:
-            raise WorkerDied(self._epitaph()) from error
-
-    def answer(self, stop: threading.Event, limit: float, ahead: Callable[[Solved], None] = lambda _: None) -> Any:
-        """Wait for the answer, at most ``limit`` seconds, and as long as the process says each time.
-
-        ahead : called with what is to be certified, which comes before the answer
+    def ask(self, request: Message, stop: threading.Event, seconds: float) -> Any:
+        """Send a request and return the answer, which comes in so many seconds, or as many as the process says each time.
 
         Raises
         ------
         Late : it did not say anything in time, or was stopped, and had to be killed.
         WorkerDied : it ended before it answered, or said what is no message.
         """
-        began = since = monotonic()
-        deadline = max(self._free_by, began + _IDLE_SECONDS) + _LATE_SECONDS
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.socket, selectors.EVENT_READ)
+        self.running = False
+        since = monotonic()
+        deadline = since + seconds + _LATE_SECONDS
+        try:
+            send(self.socket.fileno(), request)
             while not self.reader.closed:
+                received = self.reader.received
+                for answer in self.reader.read():
+                    if not isinstance(answer, Busy):
+                        return answer
+                    since = monotonic()
+                    self.running, deadline = answer.running, since + answer.seconds + _LATE_SECONDS
                 if stop.is_set():
                     raise WorkerDied("stopped")
-                if not selector.select(_POLL_SECONDS):
-                    # after a last look: we may have been stopped ourselves
-                    if monotonic() > min(deadline, began + limit):
-                        self.kill()
-                        raise Late(self.doing, monotonic() - since)
-                    continue
-                try:
-                    for answer in self.reader.read():
-                        self.heard = since = monotonic()
-                        if isinstance(answer, Solved):
-                            ahead(answer)
-                        elif isinstance(answer, Busy):
-                            self.doing, deadline = answer.what, since + answer.seconds + _LATE_SECONDS
-                        else:
-                            self._free_by = since + (answer.occupied if isinstance(answer, Ended) else 0.0)
-                            return answer
-                except BrokenStream as error:
-                    raise WorkerDied(str(error)) from error
+                # after a last look: we may have been stopped ourselves
+                if self.reader.received == received and monotonic() > deadline:
+                    self.kill()
+                    raise Late(f"nothing was heard for {monotonic() - since:.1f} s, and it was killed")
+        except BrokenStream as error:
+            raise WorkerDied(str(error)) from error
+        except OSError:  # nobody reads
+            pass
         raise WorkerDied(self._epitaph())
 
     def _epitaph(self) -> str:
@@ -192,7 +163,6 @@ class Process:
         self.process.wait()
         for each in descendants:
             signal_to(each, signal.SIGKILL)
-        remove_groups(self.process.pid)
         if self.process.returncode:  # it could not remove its folder itself
             sweep(Path(tempfile.gettempdir()))
         self.errors.close()
@@ -213,51 +183,45 @@ class Pool:
 
     def __init__(self, cores: list[int] | None, numba_cache: Path, stop: threading.Event) -> None:
         self.cores, self.numba_cache, self.stop = cores, numba_cache, stop
-        self._workers: OrderedDict[str, Process] = OrderedDict()
-        self._certifier: Process | None = None
-        self._certifying: Process | None = None  # that was sent the model of the run which is not over yet
-        self._not_adopting: set[str] = set()  # workers that ended, or hung, when they warmed themselves up
+        self._processes: OrderedDict[str, Process] = OrderedDict()
+        self._not_adopting: set[str] = set()  # workers that ended, or hung, before their run began
 
     def run(self, spec: RunSpec, reading_seconds: float = 0.0) -> Record:
         """Carry out a run and certify its model, which all end in time; see :mod:`harness.run.allowed`.
 
-        A process that dies under it early is replaced and asked once more.
-
         reading_seconds : what it took to read the run's data before
         """
-        began, reading = monotonic(), allowed.reading(reading_seconds, spec.limits.seconds)
+        beginning = allowed.beginning(spec.limits.seconds, reading_seconds)
         try:
-            ended, solved = self._ended(spec, reading)
-        except Late as error:
-            # it is the solver's fault that its worker hangs or is stopped, unless it was not its turn yet
-            stopped = StoppedBy.TIME if error.what else StoppedBy.KILLED
-            reason = f"the process that carries out the solver's runs is stopped or hangs: {error}"
-            return Record(status=Status.TIMEOUT, stopped_by=stopped, reason=reason, **now())
+            ended = self._ended(spec, beginning)
         except WorkerDied as error:
             if self.stop.is_set():
                 raise
             reason = f"the process that carries out the solver's runs failed: {error}"
-            return Record(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, **now())
+            if not isinstance(error, Late):
+                return Record(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, **now())
+            # it is the solver's fault that its worker hangs or is stopped, unless it was not its turn yet
+            stopped = StoppedBy.TIME if error.running else StoppedBy.KILLED
+            return Record(status=Status.TIMEOUT, stopped_by=stopped, reason=reason, **now())
+        solved = ended.solved
         record, wrong = checked({name: value for name, value in ended.claims.items() if name in CLAIMED})
         if record.status is None:
             wrong.append(f"status is {clipped(str(record.get('status')), 80)}, which is none")
         without = not solved.model and not spec.path
         if record.status in MEASURED and (without or record.get("fit_seconds") is None):
             wrong.append("it says that it has a result, without a model or a time")
-        if (record.get("fit_seconds") or 0.0) > monotonic() - began:
-            wrong.append(f"its clock says {record['fit_seconds']:g} s, more than passed")
         if wrong:
             reason = f"the solver's process gave figures that cannot be: {'; '.join(wrong)}"
             record.update(status=Status.INVALID, reason=reason)
         if spec.path:
-            return self._path(spec, record, solved, reading, reading_seconds)
+            return self._path(spec, record, solved, beginning, reading_seconds)
         if solved.model or solved.points:
-            judge(record, checked(self._certified(spec, solved, reading))[0])
+            judge(record, checked(self._certified(spec, solved, beginning))[0])
         return record
 
-    def _path(self, spec: RunSpec, run: Record, solved: Solved, reading: float, reading_seconds: float) -> Record:
+    def _path(self, spec: RunSpec, run: Record, solved: Solved, beginning: float, reading_seconds: float) -> Record:
         """Return a path's summary with the rows of its cells, and that of the chosen one on all training points."""
-        verdict = self._certified(spec, solved, reading) if solved.points else {}
+        verdict = self._certified(spec, solved, beginning) if solved.points else {}
         judged = verdict.pop("cells", None)
         judge(run, checked(verdict)[0])
         cells = [] if judged is None else cell_records(spec, run, solved.points, judged)
@@ -271,113 +235,60 @@ class Pool:
         )
         return summary(spec, run, cells, refit, chosen)
 
-    def _ended(self, spec: RunSpec, reading: float) -> tuple[Ended, Solved]:
-        """Have a run carried out; what is to be certified of it goes to the certifier at once, while its process ends."""
-        limit, attempts = spec.limits.seconds, 0
-        while True:
-            if self._certifying is not None:  # of a run that was lost: its answer is nobody's
-                self._close_certifier()
-            worker, is_new = self._worker(spec)
-            self._started_certifier(spec)  # it loads its data meanwhile
-            sent: list[Solved] = []
-
-            def ahead(solved: Solved, sent: list[Solved] = sent) -> None:
-                sent.append(solved)
-                if solved.model or solved.points:
-                    with contextlib.suppress(WorkerDied):  # it is asked once more
-                        self._certifying = self._told(spec, solved, reading)
-
+    def _ended(self, spec: RunSpec, beginning: float) -> Ended:
+        """Have a run carried out. A process that dies before it begins with it is replaced, and asked once more."""
+        for may_retry in (True, False):
+            worker = self._process(spec.worker, "harness.run.worker", spec)
+            self._process(_CERTIFIER, _CERTIFIER, spec)  # it imports meanwhile
             try:
-                worker.tell(Run(spec, reading, spec.worker not in self._not_adopting))
-                answer = worker.answer(self.stop, allowed.request(limit, reading), ahead)
-                if isinstance(answer, Ended):
-                    return answer, sent[-1] if sent else Solved()
-                raise WorkerDied(f"it answered with {type(answer).__name__}")
+                ended: Ended = worker.ask(Run(spec, spec.worker not in self._not_adopting), self.stop, beginning)
+                return ended
             except WorkerDied as error:
-                self._forget(spec)
-                if self.stop.is_set():
+                self._close(spec.worker)
+                error.running = worker.running
+                if worker.running or not may_retry or self.stop.is_set():
                     raise
-                if not worker.heard and not is_new:
-                    # it was not this run that ended it or kept it, but what the one before did to it after its end
-                    self._not_adopting.add(spec.worker)
-                    continue
-                attempts += 1
-                spent = monotonic() - worker.heard if worker.heard else 0.0
-                if attempts == 2 or isinstance(error, Late) or spent > 0.5 * (limit or float("inf")):
-                    raise
+                # it was not this run that ended it or kept it, but what the one before did to it
+                self._not_adopting.add(spec.worker)
+        raise AssertionError
 
-    def _told(self, spec: RunSpec, solved: Solved, reading: float) -> Process:
-        certifier = self._started_certifier(spec)
-        certifier.tell(Certify(spec, solved, reading))
-        return certifier
-
-    def _certified(self, spec: RunSpec, solved: Solved, reading: float) -> dict[str, Any]:
-        """Return the certifier's figures. Where it dies of them, or of a metric, those without a plugin's metrics, and why."""
+    def _certified(self, spec: RunSpec, solved: Solved, beginning: float) -> dict[str, Any]:
+        """Return the certifier's figures. Where it dies of them, those without the metrics, and why."""
         faults: list[str] = []
-        asked = spec
-        while True:
-            was_idle, certifier = self._certifier is not None, self._started_certifier(spec)
+        of_plugins = not {"harness"}.issuperset(spec.trusted)
+        seconds = beginning + allowed.certifying(spec.limits.seconds, of_plugins=of_plugins)
+        for asked in (spec, replace(spec, metrics=())):
+            certifier = self._process(_CERTIFIER, _CERTIFIER, spec)
             try:
-                if certifier is not self._certifying:
-                    self._told(asked, solved, reading)
-                self._certifying = None
-                answer = certifier.answer(self.stop, allowed.request(spec.limits.seconds, reading))
-                if isinstance(answer, Certified):
-                    return {**answer.figures, "faults": [*faults, *(answer.figures.get("faults") or [])]}
-                raise WorkerDied(f"it answered with {type(answer).__name__}")
+                figures = certifier.ask(Certify(asked, solved), self.stop, seconds).figures
+                return {**figures, "faults": [*faults, *(figures.get("faults") or [])]}
             except WorkerDied as error:
-                self._close_certifier()
+                self._close(_CERTIFIER)
                 if self.stop.is_set():
                     raise
-                if was_idle and not certifier.heard:
-                    continue  # it ended, or was stopped, before it heard of this model
                 metrics = ", ".join(spec.metrics) or "(none)"
                 faults.append(f"the certifier failed, perhaps of the metrics {metrics}: {error}")
-                if len(faults) == 2 or (isinstance(error, Late) and not error.what.startswith(METRIC)):
-                    break
-                asked = replace(spec, metrics=())
         reason = f"the host could not certify the model: {faults[-1]}"
         return {"status": Status.ERROR, "stopped_by": StoppedBy.KILLED, "reason": reason, "faults": faults}
 
-    def _worker(self, spec: RunSpec) -> tuple[Process, bool]:
-        """Return the worker of a run, and whether it was started just now."""
-        name = spec.worker
-        if name in self._workers and self._workers[name].process.poll() is not None:
-            self._not_adopting.add(name)
-            self._forget(spec)
-        is_new = name not in self._workers
-        if is_new:
-            while len(self._workers) >= _LIVE_WORKERS:
-                self._workers.popitem(last=False)[1].close()
-            self._workers[name] = self._started("harness.run.worker", spec)
-        self._workers.move_to_end(name)
-        return self._workers[name], is_new
+    def _process(self, name: str, module: str, spec: RunSpec) -> Process:
+        """Return a process that lives, started if there is none."""
+        if name in self._processes and self._processes[name].process.poll() is not None:
+            self._close(name)
+        if name not in self._processes:
+            while len(self._processes) >= _LIVE:
+                self._processes.popitem(last=False)[1].close()
+            self._processes[name] = Process(module, spec.threads, self.cores, self.numba_cache)
+        self._processes.move_to_end(name)
+        return self._processes[name]
 
-    def _started(self, module: str, spec: RunSpec) -> Process:
-        return Process(module, spec.threads, self.cores, self.numba_cache, allowed.starting(spec.limits.seconds))
-
-    def _started_certifier(self, spec: RunSpec) -> Process:
-        if self._certifier is not None and self._certifier.process.poll() is not None:
-            self._close_certifier()
-        if self._certifier is None:
-            self._certifier = self._started("harness.run.certifier", spec)
-        return self._certifier
-
-    def _forget(self, spec: RunSpec) -> None:
-        worker = self._workers.pop(spec.worker, None)
-        if worker is not None:
-            worker.close()
+    def _close(self, name: str) -> None:
+        self._processes.pop(name).close()
 
     def close(self) -> None:
         """End all processes."""
-        while self._workers:
-            self._workers.popitem()[1].close()
-        self._close_certifier()
-
-    def _close_certifier(self) -> None:
-        if self._certifier is not None:
-            self._certifier.close()
-        self._certifier = self._certifying = None
+        while self._processes:
+            self._processes.popitem()[1].close()
 
 
 def judge(record: Record, verdict: Record) -> None:
@@ -469,29 +380,23 @@ def summary(
 ) -> Record:
     """Return the path's own record: its totals, the choice, and the test figures of the refit."""
     gaps = [cell["relative_gap"] for cell in cells if cell.get("relative_gap") is not None]
-    violations = [cell["kkt_violation"] for cell in cells if cell.get("kkt_violation") is not None]
+    every = [*cells, *([] if refit is None else [refit])]
     path = {
         **spec.path,
         "cells": Grid.from_dict(spec.path).size,
         "finished": len(cells),
-        "rows": len(cells) + (refit is not None),
+        "rows": len(every),
         "certified": sum(cell.status is Status.OK and cell.get("relative_gap") is not None for cell in cells),
         "worst_gap": max(gaps, default=None),
-        "worst_violation": max(violations, default=None),
         **chosen,
     }
     found = Record({**run, "path": path, "shared_seconds": sum(cell.get("shared_seconds") or 0.0 for cell in cells)})
-    if found.get("fit_seconds") is None and cells:  # it was killed: what was measured of it
-        measured = {name: [cell[name] for cell in cells if cell.get(name) is not None] for name in _MEASURED}
-        found.update({name: sum(values) for name, values in measured.items() if values})
-    every = [*cells, *([] if refit is None else [refit])]
+    for name in _MEASURED:  # of a run that was killed what was measured of it
+        parts = [run] if run.get("fit_seconds") is not None else cells
+        known = [part[name] for part in (*parts, *every[len(cells) :]) if part.get(name) is not None]
+        found[name] = sum(known) if known else None
     if refit is not None:
-        path["refit_seconds"] = refit.get("fit_seconds")
-        for name in ("test_accuracy", "metrics", "support_vectors"):
-            found[name] = refit.get(name)
-        for name in _MEASURED:
-            if found.get(name) is not None and refit.get(name) is not None:
-                found[name] += refit[name]
+        found.update({name: refit.get(name) for name in ("test_accuracy", "metrics", "support_vectors")})
     astray = [cell for cell in every if cell.status is not Status.OK]
     if found.status is Status.OK and astray:
         first = astray[0]

@@ -157,7 +157,7 @@ class Fields(TypedDict):
     kernel_parameters: dict[str, Any]
     seed: int
     repetition: int
-    path: dict[str, Any]  # of a path and of its cells, see `harness.run.path_records`; None: a run of one problem
+    path: dict[str, Any]  # of a path and of its cells, see `harness.run.pool`; None: a run of one problem
     fold: int  # left out of the training points of a cell; None: it has all
     status: str
     stopped_by: str

@@ -40,28 +40,22 @@ class Seller:
 
     def sell(self, indices: Any) -> Vector | None:
         """Return the labels of the points ``indices``, (m,), and enter them; None, and no entry, if that is refused."""
-        reason = self._refusal(indices)
-        if reason:
-            self.refused = self.refused or reason
+        n, left = len(self._labels), self.most - len(self.bought)
+        if not self._are_for_sale(indices) or len(indices) > left:
+            self.refused = self.refused or (
+                f"asked for labels that it cannot have: of the points 0 to {n - 1}, each once, {left} of {self.most} were left"
+            )
             return None
         self._is_sold[indices] = True
         self.bought.extend(indices.tolist())
         return np.asarray(self._labels[indices])
 
-    def _refusal(self, indices: Any) -> str:
-        n = len(self._labels)
+    def _are_for_sale(self, indices: Any) -> bool:
+        """Return whether these are points, each once, whose labels have not been sold."""
         if not isinstance(indices, np.ndarray) or indices.ndim != 1 or indices.dtype.kind != "i":
-            return "asked for labels of what are no points"
-        strange = indices[(indices < 0) | (indices >= n)]
-        if len(strange):
-            return f"asked for the label of point {strange[0]}; there are the points 0 to {n - 1}"
-        values, counts = np.unique(indices, return_counts=True)
-        again = values[self._is_sold[values] | (counts > 1)]
-        if len(again):
-            return f"asked for the label of point {again[0]} more than once"
-        if len(self.bought) + len(indices) > self.most:
-            return f"asked for {len(indices)} labels where {self.most - len(self.bought)} of {self.most} were left"
-        return ""
+            return False
+        there = bool(np.all((indices >= 0) & (indices < len(self._labels))))
+        return there and not self._is_sold[indices].any() and len(np.unique(indices)) == len(indices)
 
     def erase(self) -> None:
         """Overwrite the labels: in a forked process they are its own copy, and no part of it is left there."""

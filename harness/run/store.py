@@ -16,13 +16,12 @@ run: of two of the same time that of the store named last.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import sqlite3
 import stat
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
@@ -43,7 +42,7 @@ _SHAPES = {
     1: ["id INTEGER", "key TEXT", "status TEXT", "measured_at TEXT", "record TEXT"],
     2: ["id INTEGER", "key TEXT", "status TEXT", "measured_at TEXT", "record TEXT", "checksum INTEGER"],
 }
-_ROWS_AT_ONCE = 200  # in memory: a row with a long trace has a megabyte
+_OLDEST_FIRST = "ORDER BY measured_at, id"  # not by number alone: a merge adds older rows behind newer ones
 _BUSY_SECONDS = 5.0  # readers wait for the moment in which the last writer takes the log away
 
 
@@ -104,48 +103,32 @@ class StoreReader:
 
     def of(self, key: str) -> Iterator[Record]:
         """Yield the records of a run that can be read, newest first."""
-        newest = "ORDER BY measured_at DESC, id DESC"  # not by number alone: a merge adds older rows behind newer ones
-        return (row.record for row in self._read(f"WHERE key = ? {newest}", key))
+        return (row.record for row in self._read("WHERE key = ? ORDER BY measured_at DESC, id DESC", key))
 
     def records(self) -> Iterator[Record]:
-        """Yield all records that can be read, in the order in which they came; ``damaged`` names the others."""
+        """Yield all records that can be read, oldest first; ``damaged`` names the others."""
         return (row.record for row in self.rows())
 
     def rows(self, key: str | None = None) -> Iterator[Row]:
-        """Yield all rows that can be read, or those of a run, in the order in which they came."""
-        return self._read("ORDER BY id") if key is None else self._read("WHERE key = ? ORDER BY id", key)
+        """Yield all rows that can be read, or those of a run, oldest first."""
+        return self._read(f"{'WHERE key = ?' if key else ''} {_OLDEST_FIRST}", *([key] if key else []))
 
     def at(self, numbers: Iterable[int]) -> Iterator[Record]:
         """Yield the records of rows by their numbers; of those that are gone or cannot be read none."""
-        return (row.record for row in self._checked_rows(self._by_number(numbers)))
+        return (row.record for number in numbers for row in self._rows_at(number))
 
     def count(self) -> int:
         """Return how many rows there are; 0 if they cannot be listed."""
         return int(next(iter(self._fetched("SELECT count(*) FROM records")), (0,))[0]) if self.schema else 0
 
-    def _read(self, condition: str, *values: str | int) -> Iterator[Row]:
-        """Yield the rows under a condition, a few of them in memory at a time."""
-        return self._checked_rows(self._under(condition, values)) if self.schema else iter(())  # 0: an empty file
+    def _read(self, condition: str, *values: str) -> Iterator[Row]:
+        """Yield the rows under a condition, one of them in memory at a time."""
+        numbers = (
+            self._fetched(f"SELECT id FROM records {condition}", *values) if self.schema else []
+        )  # 0: an empty file
+        return (row for (number,) in numbers for row in self._rows_at(number))
 
-    def _under(self, condition: str, values: tuple[str | int, ...]) -> Iterator[Any]:
-        found = self._fetched(f"SELECT id FROM records {condition}", values)
-        yield from self._by_number(number for (number,) in found)
-
-    def _by_number(self, numbers: Iterable[int]) -> Iterator[Any]:
-        waiting = iter(numbers)
-        while part := list(itertools.islice(waiting, _ROWS_AT_ONCE)):
-            columns = f"id, key, status, measured_at, record, {'checksum' if self.schema > 1 else 'NULL'}"
-            listed = f"({', '.join(map(str, part))})"
-            found = {row[0]: row for row in self._fetched(f"SELECT {columns} FROM records WHERE id IN {listed}")}
-            for number in part:
-                if number in found:
-                    yield found[number]
-                else:
-                    self.damaged.setdefault(
-                        number, f"row {number} of {self.path} is not where it shall be; it is left out."
-                    )
-
-    def _fetched(self, query: str, values: tuple[str | int, ...] = ()) -> list[Any]:
+    def _fetched(self, query: str, *values: str | int) -> list[Any]:
         """Return rows, none of a part that is damaged."""
         try:
             return self._connection.execute(query, values).fetchall()
@@ -153,8 +136,13 @@ class StoreReader:
             self.damaged[0] = f"{self.path} is damaged ({error}), and rows are left out; sqlite3's .recover saves more."
             return []
 
-    def _checked_rows(self, found: Iterable[Any]) -> Iterator[Row]:
-        for number, *content, check in found:
+    def _rows_at(self, number: int) -> Iterator[Row]:
+        """Yield the row of this number, if it is there and can be read."""
+        columns = f"key, status, measured_at, record, {'checksum' if self.schema > 1 else 'NULL'}"
+        found = self._fetched(f"SELECT {columns} FROM records WHERE id = ?", number)
+        if not found:
+            self.damaged.setdefault(number, f"row {number} of {self.path} is not where it shall be; it is left out.")
+        for *content, check in found:
             record = self._checked(number, content, check)
             if record is not None:
                 yield Row(number, tuple(content), check, record)
@@ -248,196 +236,6 @@ def written(record: Record) -> tuple[str, str, str, str]:
     return str(record["key"]), str(record["status"]), str(record["measured_at"]), record.text()
 
 
-class StoreGone(NotKept):
-    """The store's file was deleted, moved or replaced while it was open."""
-
-
-class Store(StoreReader):
-    """A store that is open for writing, made if there is none; a context manager.
-
-    Raises
-    ------
-    UsageError : the file is no store, or was written by a newer schema; the sentence says which. It is as it was.
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        self.path, self.damaged = Path(path), {}
-        if self.path.exists():
-            StoreReader(path).close()  # refuses what is no store, and changes nothing of it
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(self.path, timeout=_WRITER_SECONDS, isolation_level=None)
-            self._connection.text_factory = lambda data: data.decode(errors="replace")
-            try:
-                self._prepare()
-                self.schema, self._files = SCHEMA_VERSION, self._stamped()
-            except BaseException:
-                self._connection.close()  # its lock would hold up whoever opens the file next
-                raise
-        except (OSError, *DAMAGE) as error:
-            raise cannot_be_opened(self.path, error) from None
-
-    def _prepare(self) -> None:
-        run = self._connection.execute
-        self._keep_a_log()
-        run("PRAGMA synchronous=FULL")
-        if self._is_ready():
-            return
-        with self._transaction():  # two processes may create the same store at once
-            found = schema_of(self._connection, self.path)
-            if found < SCHEMA_VERSION:
-                run("CREATE TABLE IF NOT EXISTS records (id INTEGER PRIMARY KEY, key TEXT NOT NULL, "
-                    "status TEXT NOT NULL, measured_at TEXT NOT NULL, record TEXT NOT NULL)")  # fmt: skip
-                run("ALTER TABLE records ADD COLUMN checksum INTEGER")  # NULL: a row of an older harness
-                run("CREATE INDEX IF NOT EXISTS records_key ON records (key)")
-                run(f"PRAGMA user_version={SCHEMA_VERSION}")
-            run(f"PRAGMA application_id={APPLICATION_ID}")
-            self._show_columns()
-
-    def _keep_a_log(self) -> None:
-        """Keep the log beside the file. SQLite does not wait where another process begins to do so at the same moment."""
-        end = monotonic() + _WRITER_SECONDS
-        while True:
-            try:
-                self._connection.execute("PRAGMA journal_mode=WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > end:
-                    raise
-                sleep(0.01)
-
-    def _is_ready(self) -> bool:
-        """Return whether there is nothing to prepare, for which one need not wait for other writers."""
-        run = self._connection.execute
-        shown = {name for _, name, *_ in run("PRAGMA table_info(results)")}
-        marked = run("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
-        return marked and shown.issuperset(COLUMNS)
-
-    def _show_columns(self) -> None:
-        """Make the view anew unless it has every column: an older harness may have made it. What it has more stays."""
-        run = self._connection.execute
-        shown = {name for _, name, *_ in run("PRAGMA table_info(results)")}
-        if shown.issuperset(COLUMNS):
-            return
-        names = [*COLUMNS, *sorted(shown.difference(COLUMNS, {"id"}))]
-        columns = ", ".join(f"json_extract(record, '$.{name}') AS \"{name}\"" for name in names)
-        run("DROP VIEW IF EXISTS results")
-        run(f"CREATE VIEW results AS SELECT id, {columns} FROM records ORDER BY id")
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        run = self._connection.execute
-        run("BEGIN IMMEDIATE")
-        try:
-            yield
-            run("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:  # SQLite itself takes back what it has no room for
-                with contextlib.suppress(sqlite3.Error):
-                    run("ROLLBACK")
-            raise
-
-    @contextlib.contextmanager
-    def _written(self) -> Iterator[None]:
-        """Commit what is written inside.
-
-        Raises
-        ------
-        NotKept : it could not be written: no space is left, the file is damaged, or it is not the one that was opened.
-        """
-        try:
-            self._refuse_another_file()
-            with self._transaction():
-                yield
-            self._refuse_another_file()
-        except (OSError, *DAMAGE) as error:
-            raise NotKept(f"the result store {self.path} cannot be written ({error})") from None
-
-    def _stamped(self) -> list[tuple[int, int] | None]:
-        """Return which file is the store's, and which its log's: that stays the same while anybody has the store open.
-
-        Not by opening one: closing it again would take this process's locks from it.
-        """
-        found: list[tuple[int, int] | None] = []
-        for end in ("", "-wal"):
-            try:
-                facts = Path(f"{os.path.realpath(self.path)}{end}").stat()
-                found.append((facts.st_dev, facts.st_ino))
-            except FileNotFoundError:
-                found.append(None)
-        return found
-
-    def _refuse_another_file(self) -> None:
-        if self._stamped() != self._files:
-            raise StoreGone(f"the result store {self.path} was deleted, moved or replaced since it was opened")
-
-    def append(self, record: Record) -> None:
-        """Commit one record, the rows of its cells with it. It is on disk when this returns.
-
-        Raises
-        ------
-        NotKept : it could not be written.
-        """
-        with self._written():
-            for each in (*record.cells, record):
-                content = written(each)
-                self._connection.execute(_INSERT, (*content, checksum(*content)))
-
-    def add(self, rows: Iterable[tuple[str, str, str, str, int | None]]) -> None:
-        """Commit rows of other stores as they are there, all of them or none: their four texts and their checksum.
-
-        Raises
-        ------
-        NotKept : they could not be written.
-        """
-        with self._written():
-            self._connection.executemany(_INSERT, rows)
-
-    def delete(self, rows: Iterable[tuple[int, str, str]]) -> int:
-        """Delete rows by number, key and time of measurement, all of them or none; return how many there were.
-
-        The number alone may be that of another row by now.
-
-        Raises
-        ------
-        NotKept : the store could not be written.
-        """
-        with self._written():
-            before = self._connection.total_changes
-            self._connection.executemany("DELETE FROM records WHERE id = ? AND key = ? AND measured_at = ?", rows)
-            return self._connection.total_changes - before
-
-
-def read_results(path: str | Path | None = None) -> pd.DataFrame:
-    """Return every record of a store as a DataFrame, oldest first; nested figures are dicts and lists.
-
-    ``attrs["damaged"]`` has a sentence for each row that could not be read.
-
-    Raises
-    ------
-    UsageError : there is no store at ``path``.
-    """
-    import pandas as pd
-
-    with existing(path) as store:
-        frame = pd.DataFrame(list(store.records()), columns=list(COLUMNS))
-        frame.attrs["damaged"] = list(store.damaged.values())
-    return frame
-
-
-def existing(path: str | Path | None = None) -> StoreReader:
-    """Open a store that is there already, for reading.
-
-    Raises
-    ------
-    UsageError : there is none at ``path``.
-    """
-    path = Path(path) if path is not None else default_store()
-    if not path.exists():
-        raise UsageError(f"there is no result store at {path}; run `harness compare` first or name one with --store.")
-    return StoreReader(path)
-
-
 TARGET = -1  # where others are numbered in the order in which they were named
 
 
@@ -482,47 +280,183 @@ class Merged:
     conflicts: dict[str, Conflict] = field(default_factory=dict)
 
 
-def merge(into: Store, sources: Sequence[Source]) -> Merged:
-    """Add the rows of the sources to a store, in one transaction at the end: all of them or, where it is killed, none.
-
-    Nothing of the sources is changed. Rows that cannot be read are in each source's ``damaged``.
+class Store(StoreReader):
+    """A store that is open for writing, made if there is none; a context manager.
 
     Raises
     ------
-    NotKept : the store could not be written; it is as it was.
+    UsageError : the file is no store, or was written by a newer schema; the sentence says which. It is as it was.
     """
-    told = Merged([0] * len(sources), [0] * len(sources))
-    with contextlib.closing(sqlite3.connect("", isolation_level=None)) as waiting:  # a file of its own, gone at the end
-        waiting.execute(
-            "CREATE TABLE rows (key TEXT, status TEXT, measured_at TEXT, record TEXT, checksum INTEGER, source INTEGER)"
-        )
-        waiting.execute("CREATE INDEX keys ON rows (key)")
-        for number, source in enumerate(sources):
-            for row in source.rows():
-                told.read[number] += 1
-                there = _there(into, waiting, row.content[0])
-                if there and any(record.text() == row.record.text() for record, _ in there):
-                    continue
-                told.added[number] += 1
-                if any(whose != number for _, whose in there):
-                    _note(told.conflicts, row, number, there)
-                waiting.execute("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)", (*row.content, row.check, number))
-        order = "ORDER BY measured_at, rowid"  # readers of several stores take each for ordered by time
-        into.add(waiting.execute(f"SELECT key, status, measured_at, record, checksum FROM rows {order}"))
-    return told
+
+    def __init__(self, path: str | Path) -> None:
+        self.path, self.damaged = Path(path), {}
+        if self.path.exists():
+            StoreReader(path).close()  # refuses what is no store, and changes nothing of it
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(self.path, timeout=_WRITER_SECONDS, isolation_level=None)
+            self._connection.text_factory = lambda data: data.decode(errors="replace")
+            try:
+                self._prepare()
+                self.schema, self._files = SCHEMA_VERSION, self._stamped()
+            except BaseException:
+                self._connection.close()  # its lock would hold up whoever opens the file next
+                raise
+        except (OSError, *DAMAGE) as error:
+            raise cannot_be_opened(self.path, error) from None
+
+    def _prepare(self) -> None:
+        run = self._connection.execute
+        self._keep_a_log()
+        run("PRAGMA synchronous=FULL")
+        if self._is_ready():
+            return
+        with self._connection:  # two processes may create the same store at once
+            run("BEGIN IMMEDIATE")
+            if schema_of(self._connection, self.path) < SCHEMA_VERSION:
+                run("CREATE TABLE IF NOT EXISTS records (id INTEGER PRIMARY KEY, key TEXT NOT NULL, "
+                    "status TEXT NOT NULL, measured_at TEXT NOT NULL, record TEXT NOT NULL)")  # fmt: skip
+                run("ALTER TABLE records ADD COLUMN checksum INTEGER")  # NULL: a row of an older harness
+                run("CREATE INDEX IF NOT EXISTS records_key ON records (key)")
+                run(f"PRAGMA user_version={SCHEMA_VERSION}")
+            run(f"PRAGMA application_id={APPLICATION_ID}")
+            self._show_columns()
+
+    def _keep_a_log(self) -> None:
+        """Keep the log beside the file. SQLite does not wait where another process begins to do so at the same moment."""
+        end = monotonic() + _WRITER_SECONDS
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > end:
+                    raise
+                sleep(0.01)
+
+    def _shown(self) -> set[str]:
+        """Return the columns of the view: an older harness may have made it, or a newer one."""
+        return {name for _, name, *_ in self._connection.execute("PRAGMA table_info(results)")}
+
+    def _is_ready(self) -> bool:
+        """Return whether there is nothing to prepare, for which one need not wait for other writers."""
+        marked = self._connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+        return marked and self._shown().issuperset(COLUMNS)
+
+    def _show_columns(self) -> None:
+        """Make the view anew with every column; what it has more stays."""
+        names = [*COLUMNS, *sorted(self._shown().difference(COLUMNS, {"id"}))]
+        columns = ", ".join(f"json_extract(record, '$.{name}') AS \"{name}\"" for name in names)
+        self._connection.execute("DROP VIEW IF EXISTS results")
+        self._connection.execute(f"CREATE VIEW results AS SELECT id, {columns} FROM records ORDER BY id")
+
+    @contextlib.contextmanager
+    def _written(self) -> Iterator[sqlite3.Connection]:
+        """Commit what is written inside, all of it or nothing.
+
+        Raises
+        ------
+        NotKept : it could not be written: no space is left, the file is damaged, or it is not the one that was opened.
+        """
+        try:
+            self._refuse_another_file()
+            with self._connection:
+                self._connection.execute("BEGIN IMMEDIATE")
+                yield self._connection
+            self._refuse_another_file()
+        except (OSError, *DAMAGE) as error:
+            raise NotKept(f"the result store {self.path} cannot be written ({error})") from None
+
+    def _stamped(self) -> list[int]:
+        """Return which file is the store's, and which its log's: that stays the same while anybody has the store open.
+
+        Not by opening one: closing it again would take this process's locks from it.
+        """
+        return [Path(f"{os.path.realpath(self.path)}{end}").stat().st_ino for end in ("", "-wal")]
+
+    def _refuse_another_file(self) -> None:
+        with contextlib.suppress(OSError):
+            if self._stamped() == self._files:
+                return
+        raise NotKept(f"the result store {self.path} was deleted, moved or replaced since it was opened")
+
+    def append(self, record: Record) -> None:
+        """Commit one record, the rows of its cells with it. It is on disk when this returns.
+
+        Raises
+        ------
+        NotKept : it could not be written.
+        """
+        with self._written() as connection:
+            for each in (*record.cells, record):
+                content = written(each)
+                connection.execute(_INSERT, (*content, checksum(*content)))
+
+    def merge(self, sources: Sequence[Source]) -> Merged:
+        """Add the rows of the sources, all of them or, where it is killed, none; other writers wait meanwhile.
+
+        Nothing of the sources is changed. Rows that cannot be read are in each source's ``damaged``.
+
+        Raises
+        ------
+        NotKept : the store could not be written; it is as it was.
+        """
+        told, measured = Merged([0] * len(sources), [0] * len(sources)), dict[str, list[tuple[str, int]]]()
+        with self._written() as connection:
+            for number, source in enumerate(sources):
+                for row in source.rows():
+                    told.read[number] += 1
+                    there = list(self.rows(row.content[0]))
+                    if any(each.record.text() == row.record.text() for each in there):
+                        continue
+                    told.added[number] += 1
+                    connection.execute(_INSERT, (*row.content, row.check))
+                    known = measured.setdefault(row.content[0], [(each.content[2], TARGET) for each in there])
+                    known.append((row.content[2], number))
+        several = {key: each for key, each in measured.items() if len({whose for _, whose in each}) > 1}
+        told.conflicts = {key: Conflict(next(self.of(key)), each) for key, each in several.items()}
+        return told
+
+    def delete(self, rows: Iterable[tuple[int, str, str]]) -> int:
+        """Delete rows by number, key and time of measurement, all of them or none; return how many there were.
+
+        The number alone may be that of another row by now.
+
+        Raises
+        ------
+        NotKept : the store could not be written.
+        """
+        with self._written() as connection:
+            before = connection.total_changes
+            connection.executemany("DELETE FROM records WHERE id = ? AND key = ? AND measured_at = ?", rows)
+            return connection.total_changes - before
 
 
-def _there(into: Store, waiting: sqlite3.Connection, key: str) -> list[tuple[Record, int]]:
-    """Return what is known of a run so far, and whose it is."""
-    found = waiting.execute("SELECT record, source FROM rows WHERE key = ?", (key,)).fetchall()
-    return [(row.record, TARGET) for row in into.rows(key)] + [
-        (checked(json.loads(text))[0], whose) for text, whose in found
-    ]
+def read_results(path: str | Path | None = None) -> pd.DataFrame:
+    """Return every record of a store as a DataFrame, oldest first; nested figures are dicts and lists.
+
+    ``attrs["damaged"]`` has a sentence for each row that could not be read.
+
+    Raises
+    ------
+    UsageError : there is no store at ``path``.
+    """
+    import pandas as pd
+
+    with existing(path) as store:
+        frame = pd.DataFrame(list(store.records()), columns=list(COLUMNS))
+        frame.attrs["damaged"] = list(store.damaged.values())
+    return frame
 
 
-def _note(
-    conflicts: dict[str, Conflict], row: Row, number: int, there: Iterable[tuple[Mapping[str, object], int]]
-) -> None:
-    known = [(str(record.get("measured_at")), whose) for record, whose in there]
-    conflict = conflicts.setdefault(row.content[0], Conflict(row.record, known))
-    conflict.measured = [*known, (str(row.record.get("measured_at")), number)]
+def existing(path: str | Path | None = None) -> StoreReader:
+    """Open a store that is there already, for reading.
+
+    Raises
+    ------
+    UsageError : there is none at ``path``.
+    """
+    path = Path(path) if path is not None else default_store()
+    if not path.exists():
+        raise UsageError(f"there is no result store at {path}; run `harness compare` first or name one with --store.")
+    return StoreReader(path)

@@ -10,15 +10,14 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import fcntl
+import math
 import os
 import resource
 import select
 import selectors
 import signal
 import socket
-import struct
 import sys
-import termios
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import getpid  # by name: what a solver patches later is not this function
@@ -28,7 +27,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from harness.machine import now, status_bytes, thread_cpu_seconds
+from harness.machine import now, process_cpu_seconds, status_bytes, thread_cpu_seconds
 from harness.run import allowed
 from harness.run.descendants import Descendants, at_parents_end, trackers_of
 from harness.run.folder import Folder
@@ -58,28 +57,15 @@ _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
 _EXIT_SECONDS = 1.0  # that a child which has said all may take to end
 _OUTPUT_KEPT = 4000
 _OUTPUT_LIMIT = 1_000_000
-_PIECE = 1 << 16
+_PIECE = 1 << 16  # what a pipe holds
 _PIPE = 200  # a descriptor above those that a solver's stray writes and double closes hit
 _CLOCK_SLACK = 0.25  # seconds of CPU time that the host's own work may take
 _LATE = 5.0  # seconds that a message may wait on a busy machine
 _SLOWEST_CLOCK = 0.5  # of the CPU time the system accounted
 
 
-class Place:
-    """Where a worker's runs take place: its folder, and the processes below it."""
-
-    def __init__(self) -> None:
-        self.folder, self.descendants = Folder(), Descendants()
-
-    def begin(self) -> None:
-        """Make what the next run needs; OSError if its folder cannot be made."""
-        self.folder.new()
-        self.descendants.begin()
-
-    def remove(self) -> None:
-        """Remove all folders: the worker ends."""
-        self.folder.remove()
-        self.descendants.close()
+class DriverGone(Exception):
+    """Nobody is left to hear of this run."""
 
 
 @dataclass
@@ -119,9 +105,9 @@ def fork(
     sys.stderr.flush()
     pid = os.fork()
     if pid:
-        for fd in (messages_in, output_in, answers_out):
-            os.close(fd)
-        os.set_blocking(answers_in, False)  # who does not read what it asked for does not hold us up
+        for ours, theirs in ((messages_out, messages_in), (output_out, output_in), (answers_in, answers_out)):
+            os.set_blocking(ours, False)  # who does not read what it asked for does not hold us up
+            os.close(theirs)
         return Child(pid, messages_out, output_out, answers_in, secret)
     status, own = 1, getpid()
     try:
@@ -170,19 +156,16 @@ class Observed:
     fitted: Fitted | None = None
     fit_seconds: float = 0.0  # from the message before the fit to the one after it, compilation taken off
     fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
-    cpu_seconds: float = 0.0  # of the whole child and what it started, as far as the system accounts for it
+    cpu_seconds: float = math.inf  # of the whole child and what it waited for, as far as the system accounts for it
     points: list[Point] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
     phase: str = "warm-up"  # then "start", "fit", "end"
     phase_began: float = field(default_factory=monotonic)
-    compiling: bool = False
-    compile_began: float = 0.0
-    compile_heard: float = 0.0  # when the compiler was last done with something
+    compiling_since: float | None = None
     compile_spent: float = 0.0  # in this phase
     warm_up_seconds: float | None = None
     sources: dict[str, Any] = field(default_factory=dict)
-    output_head: bytes = b""
-    output_tail: bytes = b""
+    output_end: bytes = b""  # what the child printed, at the end
     output_bytes: int = 0
     peak_rss: int = 0
     killed_for: StoppedBy | None = None  # TIME, MEMORY; FAULT: it wrote what is no message
@@ -191,35 +174,46 @@ class Observed:
     left_behind: int = 0
     survivors: list[int] = field(default_factory=list)  # processes that could not be killed
     seller: Seller | None = None  # of labels; None: the problem came with them
-    buying_seconds: float = 0.0  # that purchases since the last trace point took, as far as that can be
-    bought_seconds: float = 0.0  # that all purchases took
+    bought_seconds: float = 0.0  # that purchases took, as far as that can be
+    faults: list[str] = field(default_factory=list)  # sentences, of what cost the run nothing
     miscount: str = ""  # what it said of the labels it bought, where that is not so
 
     @property
     def output(self) -> str:
-        """What the child printed: its beginning and its end."""
-        cut = "\n...\n" if self.output_bytes > len(self.output_head) + len(self.output_tail) else ""
-        return self.output_head.decode(errors="replace") + cut + self.output_tail.decode(errors="replace")
-
-    @property
-    def bought(self) -> Any:
-        """The points whose labels it bought, in that order; None where none are sold."""
-        return None if self.seller is None else np.array(self.seller.bought, dtype=np.int64)
+        """The end of what the child printed."""
+        return self.output_end.decode(errors="replace")
 
     @property
     def solved(self) -> Solved:
         """What is to be certified of the run."""
-        return Solved(b"" if self.fitted is None else self.fitted.model, self.points, self.bought)
+        bought = None if self.seller is None else np.array(self.seller.bought, dtype=np.int64)
+        return Solved(b"" if self.fitted is None else self.fitted.model, self.points, bought)
+
+    @property
+    def compiled(self) -> float:
+        """The seconds of compilation in this phase, up to now."""
+        return self.compile_spent + (monotonic() - self.compiling_since if self.compiling_since else 0.0)
+
+    def deadline(self, limits: Limits) -> float:
+        """Return the time of ``monotonic()`` at which this phase has to be over; infinity: it has no limit."""
+        if self.phase == "fit":
+            if limits.seconds is None:
+                return math.inf
+            host = max(0.0, self.host_seconds - self.bought_seconds)  # what the host did contains the purchases
+            return self.phase_began + allowed.fit(limits.seconds, host + self.compiled, self.bought_seconds)
+        most = allowed.compilation(limits.seconds)
+        if self.phase == "warm-up" and self.compiling_since is not None:
+            return self.compiling_since + most - self.compile_spent
+        spared = min(self.compile_spent, most) if self.phase == "warm-up" else 0.0
+        return self.phase_began + allowed.phase(limits.seconds) + spared
 
     def note(self, message: Message, child: Child) -> None:
         """Take in what a child says."""
         if isinstance(message, Compiling):
-            self.compile_heard = monotonic()
-            if message.on and not self.compiling:
-                self.compile_began = self.compile_heard
-            elif self.compiling and not message.on:
-                self.compile_spent += self.compile_heard - self.compile_began
-            self.compiling = message.on
+            if not message.on:
+                self.compile_spent, self.compiling_since = self.compiled, None
+            elif self.compiling_since is None:
+                self.compiling_since = monotonic()
         elif isinstance(message, Warm):
             self.warm_up_seconds, self.sources = message.seconds, message.sources
             self._enter("start")
@@ -228,20 +222,23 @@ class Observed:
             self.fit_cpu_seconds = -thread_cpu_seconds(child.pid)
         elif isinstance(message, Point):
             self.points.append(self._counted(message))
-            self.buying_seconds = 0.0  # in what follows
             self.host_seconds = min(max(0.0, message.host_seconds), monotonic() - self.phase_began)
         elif isinstance(message, Stopped):
-            self.fit_seconds = monotonic() - self.phase_began - self.compile_spent
-            self.fit_cpu_seconds += thread_cpu_seconds(child.pid) - self.compile_spent
-            self.phase, self.phase_began = "end", monotonic()
+            self._end_fit(child)
+            self._enter("end")
         elif isinstance(message, Fitted):
-            self.fit_seconds = self.fit_seconds or monotonic() - self.phase_began - self.compile_spent
+            if self.phase == "fit":
+                self._end_fit(child)
             self.fitted = message
         elif isinstance(message, Buy):
             self._sell(message, child)
 
     def _enter(self, phase: str) -> None:
         self.phase, self.phase_began, self.compile_spent = phase, monotonic(), 0.0
+
+    def _end_fit(self, child: Child) -> None:
+        self.fit_seconds = monotonic() - self.phase_began - self.compile_spent
+        self.fit_cpu_seconds += thread_cpu_seconds(child.pid) - self.compile_spent
 
     def _counted(self, point: Point) -> Point:
         """Return a trace point with this process's count of the labels bought in the place of the child's own."""
@@ -263,12 +260,10 @@ class Observed:
         if self.seller is None:
             raise BrokenStream("a purchase of labels where none are sold")
         began = monotonic()
-        waited = min(max(0.0, wanted.waited), WAKING_SECONDS)
         labels = self.seller.sell(wanted.indices)
         found = None if labels is None else labels.astype("int8")
         seconds = monotonic() - began
-        self.buying_seconds += waited
-        self.bought_seconds += waited + seconds
+        self.bought_seconds += min(max(0.0, wanted.waited), WAKING_SECONDS) + seconds
         answer = packed(Sold(found, seconds, self.seller.refused), child.secret)
         with contextlib.suppress(OSError):
             if os.write(child.answers, answer) == len(answer):
@@ -279,107 +274,88 @@ class Observed:
         """Read once what a child printed; return whether there is more to come."""
         try:
             data = os.read(output, _PIECE)
-        except BlockingIOError:
+        except OSError:  # there is nothing to be read
             return False
-        except OSError:
-            data = b""
         self.output_bytes += len(data)
-        room = _OUTPUT_KEPT - len(self.output_head)
-        self.output_head += data[:room]
-        self.output_tail = (self.output_tail + data[room:])[-_OUTPUT_KEPT:]
+        self.output_end = (self.output_end + data)[-_OUTPUT_KEPT:]
         return bool(data)
 
 
 def watch(
     child: Child,
-    place: Place,
+    descendants: Descendants,
     limits: Limits,
     *,
     control: int,
-    largest: int,
+    reader: Reader,
     seller: Seller | None = None,
-    told: Callable[[Observed], None] = lambda _: None,
-    ending: Callable[[Observed], None] = lambda _: None,
+    busy: Callable[[float], None] = lambda _: None,
 ) -> Observed:
-    """Wait for a child, enforcing its limits; kill it and what it left behind; return what was seen.
+    """Wait until a child has said all, ends or passes a limit; return what was seen. It is ended by :func:`finish`.
 
-    control : descriptor of the driver's socket; the child dies when the driver is gone
-    largest : bytes that a model of it may have
+    control : descriptor of the driver's socket
+    reader : of the child's messages
     seller : of the labels that it may buy
-    told : called whenever something was seen, while the child goes on
-    ending : called when it does not go on, before it and what it left behind are killed
+    busy : called with the time of ``monotonic()`` at which the phase that a run is in has to be over
+
+    Raises
+    ------
+    DriverGone : nobody is left to hear of this run.
     """
     seen, handle = Observed(seller=seller), os.pidfd_open(child.pid)
-    reader = Reader(child.messages, child.secret, largest=largest)
     with selectors.DefaultSelector() as selector:
         for fd in (child.messages, child.output, control, handle):
             selector.register(fd, selectors.EVENT_READ)
-        ended = False
-        while not ended and not reader.closed and not seen.killed_for and seen.fitted is None:
-            for ready, _ in selector.select(_POLL_SECONDS):
-                if ready.fd == child.messages:
-                    _take(seen, reader, child)
-                elif ready.fd == child.output:
-                    if not seen.drain(child.output):
-                        selector.unregister(child.output)
-                elif ready.fd == handle:
-                    ended = True
-                else:
-                    _exit_if_alone(control, child, place)
-                    selector.unregister(control)  # the next request waits until this run is over
+        while not reader.closed and not seen.killed_for and seen.fitted is None:
+            busy(seen.deadline(limits))
+            ready = {key.fd for key, _ in selector.select(_POLL_SECONDS)}
+            if child.messages in ready:
+                _take(seen, reader, child)
+            if child.output in ready and not seen.drain(child.output):
+                selector.unregister(child.output)
+            if handle in ready:
+                break
+            if control in ready:
+                _refuse_to_be_alone(control)
+                selector.unregister(control)  # the next request waits until this run is over
             if not seen.killed_for and seen.fitted is None:
-                told(seen)
-                seen.killed_for = allowed.excess(seen, limits) or _beyond_memory(seen, child, place, limits)
+                seen.killed_for = _excess(seen, child, descendants, limits)
     os.close(handle)
     if seen.phase == "fit" and seen.fitted is None:  # of a process that has ended the system tells nothing more
         seen.fit_cpu_seconds += thread_cpu_seconds(child.pid) - seen.compile_spent
-    ending(seen)
-    _finish(seen, child, place.descendants, reader)
+    seen.cpu_seconds = process_cpu_seconds(child.pid)
+    if seen.fitted is not None:  # it waits
+        seen.drain(child.output)
+        others = descendants.left(child.pid)
+        seen.left_behind = len(others) - len(trackers_of(others))
     return seen
 
 
-def _finish(seen: Observed, child: Child, descendants: Descendants, reader: Reader) -> None:
+def finish(seen: Observed, child: Child, descendants: Descendants, reader: Reader) -> None:
     """End a child and all that it started, and read what it had to say."""
-    if seen.fitted is not None:  # it waits
-        others = descendants.others(child.pid)
-        seen.left_behind = len(others) - len(trackers_of(others))
     os.close(child.answers)  # lets it end
-    killed = _end(seen, child.pid)
-    if killed and seen.fitted is None and not seen.killed_for:
-        seen.killed_for = StoppedBy.FAULT
-        seen.broken = "closed a descriptor that is not its own, or became another program, and went on"
-    seen.cpu_seconds = max(seen.cpu_seconds, descendants.cpu_seconds())
-    left, seen.survivors = descendants.end()
-    seen.left_behind = max(seen.left_behind, left)
-    # what is in the pipes now; what comes later is not the child's
-    for _ in range(-(-_waiting(child.output) // _PIECE)):
-        seen.drain(child.output)
-    until = reader.received + _waiting(child.messages)
-    while reader.received < until and seen.fitted is None and not seen.broken:
-        _take(seen, reader, child)
-    for fd in (child.messages, child.output):
-        os.close(fd)
-
-
-def _end(seen: Observed, pid: int) -> bool:
-    """End a child, note its wait status and CPU seconds; return whether it had to be killed."""
     if seen.killed_for:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGTERM)
-    handle = os.pidfd_open(pid)
+            os.killpg(child.pid, signal.SIGTERM)
+    handle = os.pidfd_open(child.pid)
     alive = not select.select([handle], [], [], _TERM_SECONDS if seen.killed_for else _EXIT_SECONDS)[0]
     os.close(handle)
     if alive:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    _, seen.exit_status, usage = os.wait4(pid, 0)
-    seen.cpu_seconds = usage.ru_utime + usage.ru_stime
-    return alive
-
-
-def _waiting(pipe: int) -> int:
-    """Return how many bytes can be read from a pipe."""
-    return int(struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0])
+        os.kill(child.pid, signal.SIGKILL)
+    seen.exit_status = os.waitpid(child.pid, 0)[1]
+    if alive and seen.fitted is None and not seen.killed_for:
+        seen.killed_for = StoppedBy.FAULT
+        seen.broken = "closed a descriptor that is not its own, or became another program, and went on"
+    left, seen.survivors = descendants.end()
+    seen.left_behind = max(seen.left_behind, left)
+    # what is in the pipes now; what comes later is not the child's
+    seen.drain(child.output)
+    received = -1
+    while received < reader.received and seen.fitted is None and not seen.broken:
+        received = reader.received
+        _take(seen, reader, child)
+    for fd in (child.messages, child.output):
+        os.close(fd)
 
 
 def _take(seen: Observed, reader: Reader, child: Child) -> None:
@@ -390,21 +366,19 @@ def _take(seen: Observed, reader: Reader, child: Child) -> None:
         seen.killed_for, seen.broken = StoppedBy.FAULT, f"wrote to a descriptor that is not its own: {error}"
 
 
-def _exit_if_alone(control: int, child: Child, place: Place) -> None:
-    """End everything if the driver is gone: nobody is left to hear of this run."""
+def _refuse_to_be_alone(control: int) -> None:
     with socket.socket(fileno=os.dup(control)) as peer, contextlib.suppress(BlockingIOError):
         if peer.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
-            os.kill(child.pid, signal.SIGKILL)
-            place.descendants.end()
-            place.remove()
-            os._exit(1)
+            raise DriverGone
 
 
-def _beyond_memory(seen: Observed, child: Child, place: Place, limits: Limits) -> StoppedBy | None:
-    """Return the limit of memory if it is passed."""
+def _excess(seen: Observed, child: Child, descendants: Descendants, limits: Limits) -> StoppedBy | None:
+    """Return the limit that is passed, if one is."""
+    if monotonic() > seen.deadline(limits):
+        return StoppedBy.TIME
     if limits.memory_bytes is None:
         return None
-    resident = place.descendants.memory_bytes(child.pid, limits.memory_bytes)
+    resident = descendants.memory_bytes(child.pid, limits.memory_bytes)
     seen.peak_rss = max(seen.peak_rss, resident)
     return StoppedBy.MEMORY if resident > limits.memory_bytes else None
 
@@ -412,10 +386,10 @@ def _beyond_memory(seen: Observed, child: Child, place: Place, limits: Limits) -
 # -- what became of it ---------------------------------------------------------------------------------
 
 
-def verdict(seen: Observed, spec: RunSpec, wall: float) -> dict[str, Any]:
+def verdict(seen: Observed, spec: RunSpec) -> dict[str, Any]:
     """Return what became of a child as fields of a record: its claims where they can be true, else what was seen of it."""
     claims: dict[str, Any] = {**now(), "sources": seen.sources} if seen.fitted is None else dict(seen.fitted.claims)
-    trouble = _trouble(seen, spec, wall)
+    trouble = _trouble(seen, spec)
     if trouble is not None:
         claims.update(zip(("status", "stopped_by", "reason"), trouble, strict=True))
     if seen.output.strip():
@@ -428,30 +402,15 @@ def verdict(seen: Observed, spec: RunSpec, wall: float) -> dict[str, Any]:
     return claims
 
 
-def warm_up_lost(seen: Observed, spec: RunSpec) -> str:
-    """Return how a child ended in its warm-up by what need not happen in the measured run; empty if it did not.
-
-    Not where the compiler came to no end, which is not asked a second time, nor where it wrote what is no message.
-    """
-    if seen.phase != "warm-up" or seen.fitted is not None or seen.killed_for is StoppedBy.FAULT:
-        return ""
-    if seen.killed_for is StoppedBy.TIME:
-        after = f"was still running after {allowed.phase_seconds(spec.limits.seconds):g} s, beside compilation"
-        return "" if seen.compiling else after
-    if seen.killed_for is StoppedBy.MEMORY:
-        return "passed the limit of memory"
-    return f"ended its process ({_cause(seen, spec, 0.0)[2]})"
-
-
 def number(value: Any) -> float:
     """Return a claimed figure; 0 if it is none."""
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
-def _trouble(seen: Observed, spec: RunSpec, wall: float) -> tuple[Status, StoppedBy, str] | None:
+def _trouble(seen: Observed, spec: RunSpec) -> tuple[Status, StoppedBy, str] | None:
     """Return status, cause and reason where a child did not end as it should have, or claims what cannot be."""
     if seen.fitted is None or seen.killed_for:
-        return _cause(seen, spec, wall)
+        return _cause(seen, spec.limits)
     if seen.left_behind:
         many = "es" if seen.left_behind > 1 else ""
         alive = ", ".join(map(str, seen.survivors))
@@ -469,7 +428,7 @@ def _trouble(seen: Observed, spec: RunSpec, wall: float) -> tuple[Status, Stoppe
 def _impossible(seen: Observed, claims: dict[str, Any]) -> str:
     """Return what the child says of clock and counts that the host knows to be untrue; empty if nothing is."""
     seconds, cpu = number(claims.get("fit_seconds")), number(claims.get("cpu_seconds"))
-    least = _SLOWEST_CLOCK * (seen.fit_cpu_seconds - seen.host_seconds - seen.buying_seconds) - _CLOCK_SLACK
+    least = _SLOWEST_CLOCK * (seen.fit_cpu_seconds - seen.host_seconds - seen.bought_seconds) - _CLOCK_SLACK
     if claims.get("fit_seconds") is not None and not max(0.0, least) <= seconds <= seen.fit_seconds + _LATE:
         seen_then = f"the host saw {seen.fit_seconds:.3g} s pass, {seen.fit_cpu_seconds:.3g} s of them CPU time"
         return f"its clock says {seconds:g} s inside the solver; {seen_then}"
@@ -488,47 +447,38 @@ def _impossible(seen: Observed, claims: dict[str, Any]) -> str:
     return seen.miscount if counted else f"it counts {claimed} labels where {bought} were bought"
 
 
-def _cause(seen: Observed, spec: RunSpec, wall: float) -> tuple[Status, StoppedBy, str]:
+def _cause(seen: Observed, limits: Limits) -> tuple[Status, StoppedBy, str]:
     """Return status, cause and reason of a child that ended without a result."""
-    last, limits = _last_line(seen.output), spec.limits
     if seen.killed_for is StoppedBy.TIME:
-        return Status.TIMEOUT, StoppedBy.TIME, _late(seen, limits.seconds, wall)
+        return Status.TIMEOUT, StoppedBy.TIME, _late(seen, limits.seconds)
     if seen.killed_for is StoppedBy.MEMORY:
         reason = f"resident memory passed the limit of {(limits.memory_bytes or 0) / 2**20:g} MB; killed"
         return Status.MEMORY, StoppedBy.MEMORY, reason
     if seen.killed_for is StoppedBy.FAULT:
         return Status.ERROR, StoppedBy.FAULT, f"the solver's process {seen.broken}; killed"
-    code, refused = os.waitstatus_to_exitcode(seen.exit_status), "MemoryError" in last or "std::bad_alloc" in last
+    code, last = os.waitstatus_to_exitcode(seen.exit_status), _last_line(seen.output)
     how = f"exited with code {code} without a result"
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
         how = f"ended by signal {-code} ({name})"
-    if refused:
-        when = (
-            f"{how} when an allocation was refused" if code < 0 else "an allocation beyond the memory limit was refused"
-        )
-        return Status.MEMORY, StoppedBy.MEMORY, when
+    if "MemoryError" in last or "std::bad_alloc" in last:
+        return Status.MEMORY, StoppedBy.MEMORY, f"{how} when an allocation was refused"
     who = StoppedBy.KILLED if code == -signal.SIGKILL else StoppedBy.FAULT
     return Status.CRASHED, who, f"{how}{': ' + last if last else ''}"
 
 
-def _late(seen: Observed, limit: float | None, wall: float) -> str:
-    """Return the sentence on a child that was killed for time, ``wall`` seconds after its phase began."""
-    ended = f"killed after {wall:.1f} s"
-    compiled = seen.compile_spent + (max(0.0, seen.phase_began + wall - seen.compile_began) if seen.compiling else 0.0)
-    if seen.phase == "fit":
-        compiling = f", {compiled:.1f} s of them compiling; compile in warm_ups()" if compiled > 0.1 else ""
-        return f"still running at the time limit of {limit:g} s; {ended}{compiling}"
-    if seen.phase == "warm-up" and seen.compiling:
-        most = allowed.one_compilation(limit)
-        how = f"for {compiled:.1f} s" if compiled >= allowed.compilation(limit) else f"without an end for {most:g} s"
-        return f"compiling {how} on a few points, before the measured run; {ended}"
+def _late(seen: Observed, limit: float | None) -> str:
+    """Return the sentence on a child that was killed for time."""
+    wall = monotonic() - seen.phase_began
+    ended = f"at the time limit of {limit or 60.0:g} s; killed after {wall:.1f} s"
+    compiling = f", {seen.compiled:.1f} s of them compiling; compile in warm_ups()" if seen.compiled > 0.1 else ""
     where = {
         "warm-up": " on a few points, before the measured run,",
         "start": " before its first step, in skip() for example,",
+        "fit": "",
         "end": " after its last model, closing its iterates for example,",
     }[seen.phase]
-    return f"still running{where} at the time limit of {allowed.warm_up_limit(limit):g} s; {ended}"
+    return f"still running{where} {ended}{compiling}"
 
 
 def _last_line(output: str) -> str:

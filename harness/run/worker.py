@@ -1,7 +1,7 @@
 """The warm worker: one process for each solver, which forks one child a run.
 
-It imports the plugins and numba once, loads the data, and after the first run of a configuration that went well
-compiles in itself what that run's warm-up compiled (from the disk cache), so that the next child starts warm.
+It imports the plugins and numba once, loads the data, and before the second run of a configuration that went well compiles
+in itself what the first one's warm-up compiled (from the disk cache), so that its children start warm.
 Started as ``python -m harness.run.descendants harness.run.worker FD``; FD is its end of the driver's socket pair.
 """
 
@@ -14,53 +14,57 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from time import monotonic  # by name: what a solver patches later is not this clock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.errors import HarnessError
 from harness.machine import now
 from harness.measure.compilation import CompilationWatch
 from harness.run import allowed
-from harness.run.descendants import adopt_orphans
+from harness.run.descendants import Descendants
+from harness.run.folder import Folder
 from harness.run.messages import Busy, Compiling, Ended, Message, Reader, Run, Warm, send
-from harness.run.record import Limits, Status, StoppedBy
+from harness.run.record import Status, StoppedBy
 from harness.run.seller import Buyer, Seller
-from harness.run.watch import Observed, Place, fork, limit_memory, number, verdict, warm_up_lost, watch
+from harness.run.watch import DriverGone, Observed, finish, fork, limit_memory, number, verdict, watch
 
 if TYPE_CHECKING:
     from harness.registry import Registry
     from harness.run.plan import RunSpec
 
-_KILLING = 0.5  # seconds between the end of a phase and the next message, where the run is killed
 _SAID_AHEAD = 2.0  # seconds before the next message is due that it is sent, where a run goes on
-_FINISHING = 5.0  # seconds within which a run is usually ended, whatever it left behind
-_FOR_EVER = 1e9  # seconds
-_PHASES = {
-    "warm-up": "warming up on a few points",
-    "start": "preparing the measured run",
-    "fit": "carrying out the measured run",
-    "end": "closing the measured run",
-}
+_ENDING = 10.0  # seconds that the host may need, after a phase, to end a run's processes and to send what it knows
 _WENT_WELL = (Status.OK, Status.BUDGET, Status.UNFINISHED)
 _MODEL_BYTES = 1 << 20  # of a message, beside 16 a point and the model's own points, which have coefficients too
+
+
+class _Stated(NamedTuple):
+    """A run with what it is about; ``kind`` : solver and layout, which decide what is compiled."""
+
+    spec: RunSpec
+    solver: Any
+    problem: Any
+    seller: Seller | None
+    kind: tuple[str, str]
 
 
 class Worker:
     """Serves run requests until the driver closes the socket.
 
     warm : solver and layout -> seconds the warm-up took in this process
+    proven : solver and layout -> seconds the warm-up took in a child whose run went well
     cold : solver and layout whose warm-up came to no end: only the measured run decides
     """
 
     def __init__(self, control: int) -> None:
         self.control = control
         self.warm: dict[tuple[str, str], float] = {}
+        self.proven: dict[tuple[str, str], float] = {}
         self.cold: set[tuple[str, str]] = set()
         self.bench: Any = None
-        self.place: Place | None = None
+        self.folder: Folder | None = None
+        self.descendants = Descendants()
         self.compilation = CompilationWatch()
         self._until = 0.0  # when the driver expects the next message
-        self._read: tuple[str, ...] = ()  # which data and kernel were last read
-        self._sent = False  # what is to be certified of the run
 
     def serve(self) -> None:
         """Answer requests one after another."""
@@ -68,28 +72,21 @@ class Worker:
         while not reader.closed:
             for request in reader.read():
                 assert isinstance(request, Run)
-                self._answer(request.spec, request)
+                self._answer(request.spec, request.adopt)
 
-    def _busy(self, what: str, seconds: float) -> None:
-        self._until = monotonic() + seconds
-        send(self.control, Busy(what, min(seconds, _FOR_EVER)))
-
-    def _answer(self, spec: RunSpec, request: Run) -> None:
+    def _answer(self, spec: RunSpec, adopt: bool) -> None:
         from harness.run.child import is_environment, layout, of_environment, sentence
 
-        limit = spec.limits.seconds
+        self._until = 0.0
         try:
             self._prepare(spec)
-            if self._read != (read := (spec.data_key, spec.kernel, repr(spec.kernel_parameters))) or spec.sells_labels:
-                self._busy("reading the data", request.reading)
-            self._read = read
-            problem = self.bench.problem(spec.first)
-            seller = Seller(self.bench.labels(spec), problem.labels_left) if spec.sells_labels else None
-            self._busy(f"making and running the solver '{spec.solver}'", allowed.phase_seconds(limit))
-            solver = self.bench.solver(spec)
+            problem, solver = self.bench.problem(spec.first), self.bench.solver(spec)
             kind = (repr(solver), layout(problem))
-            self.place = self.place or Place()
-            self.place.begin()
+            self.folder = self.folder or Folder()
+            if adopt and kind in self.proven and kind not in self.warm:
+                self._adopt(solver, problem, kind, spec.limits.seconds)
+            seller = Seller(self.bench.labels(spec), problem.labels_left) if spec.sells_labels else None
+            self.folder.new()
         except Exception as error:  # a plugin's or a data source's fault: a row, never the end of the worker
             if is_environment(error):
                 status, reason = Status.ENVIRONMENT, of_environment(error)
@@ -97,33 +94,68 @@ class Worker:
                 status, reason = Status.ERROR, str(error) if isinstance(error, HarnessError) else sentence(error)
             send(self.control, Ended({"status": status, "stopped_by": StoppedBy.FAULT, "reason": reason, **now()}))
             return
-        seen, faults = self._watched(spec, solver, problem, seller, cold=kind in self.cold), list[str]()
-        if lost := warm_up_lost(seen, spec):
-            faults = [f"its warm-up on a few points {lost}; the run was carried out without one"]
+        self.descendants.begin()
+        run = _Stated(spec, solver, problem, seller, kind)
+        seen, told = self._carried_out(run)
+        lost_in_warm_up = seen.phase == "warm-up" and not told and seen.killed_for is not StoppedBy.FAULT
+        if lost_in_warm_up and kind not in self.cold:
+            # what it does on a few points need not happen in the measured run
+            lost = f"its warm-up on a few points failed: {verdict(seen, spec)['reason']}; the run was carried out without one"
             self.cold.add(kind)
-            self.place.begin()
-            seen = self._watched(spec, solver, problem, seller, cold=True)
-        claims, warmed = verdict(seen, spec, monotonic() - seen.phase_began), self.warm.get(kind, seen.warm_up_seconds)
-        claims["faults"] = [*(claims.get("faults") or []), *faults]
+            self.folder.new()
+            seen, told = self._carried_out(run, lost)
+        if not told:
+            self._tell(seen, run)
+        self.folder.empty()
+
+    def _carried_out(self, run: _Stated, *faults: str) -> tuple[Observed, bool]:
+        """Carry a run out in a child; return what was seen of it, and whether the driver has been told of it already."""
+        from harness.measure.scored import room_for_own_points
+
+        assert self.folder is not None
+        child = fork(self._body(run), self.folder, self.control)
+        room = 2 * room_for_own_points(run.problem.kernel)
+        largest = _MODEL_BYTES + 16 * max(run.problem.n, run.problem.kernel.n_features) + room
+        reader = Reader(child.messages, child.secret, largest=largest)
+        seen = watch(
+            child,
+            self.descendants,
+            run.spec.limits,
+            control=self.control,
+            reader=reader,
+            seller=run.seller,
+            busy=self._busy,
+        )
+        seen.faults += faults
+        told = seen.fitted is not None and not seen.left_behind
+        if told:  # all is known: its process ends while its model is certified
+            self._tell(seen, run)
+        else:
+            self._busy(monotonic())
+        finish(seen, child, self.descendants, reader)
+        return seen, told
+
+    def _tell(self, seen: Observed, run: _Stated) -> None:
+        """Say what became of a run."""
+        claims, warmed = verdict(seen, run.spec), self.warm.get(run.kind, seen.warm_up_seconds)
+        claims["faults"] = [*(claims.get("faults") or []), *seen.faults]
         if warmed is not None:
             claims["compile_seconds"] = warmed + number(claims.get("compile_seconds"))
-        warmed = None if seen.killed_for or claims["status"] not in _WENT_WELL else seen.warm_up_seconds
-        alone = spec.threads == 1 and bool(solver.observable) and kind not in self.warm and kind not in self.cold
-        adopts = warmed is not None and alone and request.adopt and not spec.path
-        occupied = allowed.adopting(limit, warmed or 0.0) if adopts else allowed.ending(limit)
-        if not self._sent:
-            send(self.control, seen.solved)
-        send(self.control, Ended(claims, occupied))
-        self.place.folder.empty()
-        if adopts:
-            self._adopt(solver, problem, kind, limit)
+        alone = run.spec.threads == 1 and bool(run.solver.observable) and not run.spec.path
+        if warmed is not None and alone and claims["status"] in _WENT_WELL and run.kind not in self.cold:
+            self.proven[run.kind] = warmed
+        send(self.control, Ended(claims, seen.solved))
+
+    def _busy(self, deadline: float) -> None:
+        """Say by when the next message comes, when the time that was said is nearly so; ``deadline`` of what goes on."""
+        if self._until - monotonic() < _SAID_AHEAD and deadline + _ENDING > self._until:
+            self._until = deadline + _ENDING
+            send(self.control, Busy(min(self._until - monotonic(), 1e9)))
 
     def _prepare(self, spec: RunSpec) -> None:
         """Load the plugins that the run needs: a file that it does not need cannot disturb it."""
         from harness.registry import load_registry, share_registry
 
-        if self.bench is None:
-            self._busy("loading its plugins", allowed.starting(spec.limits.seconds))
         registry = load_registry() if self.bench is None else self.bench.registry
         registry.load_all((), spec.plugin_paths, {spec.plugin, *spec.trusted})
         if self.bench is None:
@@ -140,13 +172,12 @@ class Worker:
             hash(plugin.fingerprint)  # of the source as it was loaded, and once for all children
         registry.used.clear()
 
-    def _watched(self, spec: RunSpec, solver: Any, problem: Any, seller: Seller | None, *, cold: bool) -> Observed:
-        """Fork a child that carries the run out, and return what was seen of it."""
-        from harness.measure.scored import room_for_own_points
+    def _body(self, run: _Stated) -> Callable[[Callable[[Message], None], Callable[[], Message]], None]:
+        """Return what a child does to carry the run out."""
         from harness.run.child import measure, warm_up
 
-        assert self.place is not None
-        compilation, limits = self.compilation, spec.limits
+        spec, solver, problem, seller, kind = run
+        compilation, limits, cold = self.compilation, spec.limits, kind in self.cold
         buyer: Buyer | None = None if seller is None else self.bench.buyer
         path = self.bench.path(spec, (compilation.clock, compilation.cpu_clock)) if spec.path else None
 
@@ -167,49 +198,24 @@ class Worker:
 
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
-        child = fork(body, self.place.folder, self.control)
-        room = 2 * room_for_own_points(problem.kernel)
-        return watch(
-            child,
-            self.place,
-            limits,
-            control=self.control,
-            largest=_MODEL_BYTES + 16 * max(problem.n, problem.kernel.n_features) + room,
-            seller=seller,
-            told=lambda seen: self._tell(seen, limits),
-            ending=lambda seen: self._finishing(seen, limits),
-        )
-
-    def _tell(self, seen: Observed, limits: Limits) -> None:
-        """Say by when the phase that a run is in is over, when the time that was said is nearly so."""
-        if self._until - monotonic() < _SAID_AHEAD:
-            latest = allowed.latest(seen, limits) + _KILLING
-            if latest > self._until:
-                self._busy(_PHASES[seen.phase], latest - monotonic())
-
-    def _finishing(self, seen: Observed, limits: Limits) -> None:
-        """Send the models of a run that ended by itself, which are certified while its process ends."""
-        self._sent = seen.fitted is not None
-        if self._sent:
-            send(self.control, seen.solved)
-        if self._until - monotonic() < _FINISHING:
-            self._busy("ending the run", allowed.ending(limits.seconds))
+        return body
 
     def _adopt(self, solver: Any, problem: Any, kind: tuple[str, str], limit: float | None) -> None:
-        """Warm this process up as the child did, unless that leaves threads behind a fork.
+        """Warm this process up as a child of it did, unless that leaves threads behind a fork.
 
-        It is the solver's code that runs: the labels that are sold are read again for the next run, and of the last one
+        It is the solver's code that runs: the labels that are sold are read again for this run, and of the last one
         nothing is left that it could find.
         """
         from harness.run.child import warm_up
 
-        assert self.place is not None
+        assert self.folder is not None
+        send(self.control, Busy(allowed.phase(limit) + self.proven[kind] + _ENDING, running=False))
         self.bench.forget_labels()
         threads = _own_threads()
-        with self.place.folder.adopted():
+        with self.folder.entered():
             self.warm[kind] = warm_up(solver, problem, limit, self.compilation.clock)
         if _own_threads() > threads:
-            # a forked child would lack these threads; the driver starts a fresh worker for the next run
+            # a forked child would lack these threads; the driver asks a fresh worker
             sys.exit(0)
 
 
@@ -226,15 +232,15 @@ def _own_threads() -> int:
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
     control = int(sys.argv[1])
-    adopt_orphans()
     os.set_inheritable(control, False)
     worker = Worker(control)
     try:
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(BrokenPipeError, DriverGone):
             worker.serve()
     finally:
-        if worker.place is not None:
-            worker.place.remove()
+        worker.descendants.end()
+        if worker.folder is not None:
+            worker.folder.remove()
     os._exit(0)  # nothing is left to do, and the driver waits
 
 

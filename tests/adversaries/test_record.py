@@ -1,5 +1,6 @@
 """What enters a record and a store: validated once, read whatever became of the file."""
 
+import contextlib
 import json
 import sqlite3
 
@@ -12,15 +13,12 @@ from harness import HarnessError, Record, checked
 from harness.plain import clean
 from harness.run.record import COLUMNS
 from harness.run.store import Store, read_results
+from tests.run.rows import filled, record
 
 WRONG = {
     "core_set_size": [1, 2], "working_set_size": 2.5, "iterations": -3, "kernel_evaluations": 10**400, "fit_seconds": "fast",
     "claimed_done": 1, "info": [1], "trace": {"a": 1}, "reason": 7, "cpu_seconds": True,
 }  # fmt: skip
-
-
-def row(**values):
-    return Record({"key": "k", "status": "ok", "measured_at": "2026-01-01T00:00:00+00:00", "solver": "s", **values})
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -41,11 +39,11 @@ anything = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(COLUMNS), anything))
 def test_whatever_a_process_says_becomes_a_line_that_can_be_written_and_read(given_):
-    record, _ = checked(given_)
-    text = Record({**record, "key": "k"}).text()
+    said, _ = checked(given_)
+    text = Record({**said, "key": "k"}).text()
     text.encode("utf-8")
     assert checked(json.loads(text))[0] == {
-        name: value for name, value in checked({**record, "key": "k"})[0].items() if value is not None
+        name: value for name, value in checked({**said, "key": "k"})[0].items() if value is not None
     }
 
 
@@ -57,13 +55,6 @@ def test_sizes_are_bounded():
         deep = [deep]
     assert len(json.dumps(clean(deep))) < 5000
     assert clean(np.arange(3)) == [0, 1, 2]
-
-
-def filled(path, rows=3):
-    with Store(path) as store:
-        for number in range(rows):
-            store.append(row(key=str(number), fit_seconds=float(number)))
-    return path
 
 
 @pytest.mark.parametrize(
@@ -96,31 +87,6 @@ def test_a_row_that_cannot_be_read_is_named_and_the_others_are_shown(tmp_path):
     assert second.startswith("row 3 of ")
 
 
-def test_whatever_becomes_of_the_file_rows_are_read_or_a_sentence_says_why_not(tmp_path):
-    path = filled(tmp_path / "s.sqlite", 12)
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
-    whole, rng, outcomes = path.read_bytes(), np.random.default_rng(1), []
-    for turn in range(60):
-        damaged = np.frombuffer(whole, np.uint8).copy()
-        places = rng.integers(0, len(whole), 20 if turn % 2 else 1)
-        damaged[places] ^= rng.integers(1, 256, len(places)).astype(np.uint8)
-        if turn % 3 == 0:
-            damaged[places[0] : places[0] + 300] = 0
-        broken = tmp_path / f"{turn}.sqlite"
-        broken.write_bytes(damaged[: places[0]].tobytes() if turn % 5 == 0 else damaged.tobytes())
-        try:
-            with Store(broken) as store:
-                outcomes.append(len(list(store.records())))
-                list(store.of("3"))
-                store.append(row(key="new"))
-        except HarnessError as error:
-            outcomes.append(str(error))
-    assert any(isinstance(each, int) and each >= 8 for each in outcomes)
-    assert all(str(tmp_path) in each for each in outcomes if isinstance(each, str))
-
-
 def test_no_flipped_bit_of_a_row_is_read_as_another_value(tmp_path):
     path = filled(tmp_path / "s.sqlite", 1)
     connection = sqlite3.connect(path, isolation_level=None)
@@ -136,3 +102,27 @@ def test_no_flipped_bit_of_a_row_is_read_as_another_value(tmp_path):
         with Store(path) as store:
             assert list(store.records()) in ([], written)
     connection.close()
+
+
+def test_whatever_becomes_of_the_file_rows_are_read_or_a_sentence_says_why_not(tmp_path):
+    path = filled(tmp_path / "s.sqlite", 12)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    whole, rng, outcomes = path.read_bytes(), np.random.default_rng(1), []
+    for turn in range(60):
+        damaged = np.frombuffer(whole, np.uint8).copy()
+        places = rng.integers(0, len(whole), 20 if turn % 2 else 1)
+        damaged[places] ^= rng.integers(1, 256, len(places)).astype(np.uint8)
+        if turn % 3 == 0:
+            damaged[places[0] : places[0] + 300] = 0
+        broken = tmp_path / f"{turn}.sqlite"
+        broken.write_bytes(damaged[: places[0]].tobytes() if turn % 5 == 0 else damaged.tobytes())
+        try:
+            with Store(broken) as store:
+                outcomes.append(len(list(store.records())))
+                list(store.of("3"))
+                store.append(record("new"))
+        except HarnessError as error:
+            outcomes.append(str(error))
+    assert any(isinstance(each, int) and each >= 8 for each in outcomes)
+    assert all(str(tmp_path) in each for each in outcomes if isinstance(each, str))

@@ -16,7 +16,6 @@ COMPARE = ("compare", "--plugin-path", SLOW, "--plugins", "quick")
         (("compare", "extra"), "extra argument (extra). See `"),
         (("compare", "--plugins"), "requires an argument. See"),
         ((*COMPARE, "--gamma", "wide"), "--gamma: 'wide' is not a list of positive numbers or 'scale'"),
-        ((*COMPARE, "--order", "random"), "--order: 'random'"),
         ((*COMPARE, "--format", "jsn"), "did you mean 'json'"),
         ((*COMPARE, "--metrics", "roc-acu"), "did you mean 'roc-auc'"),
         ((*COMPARE, "--datasets", "digits[digt=3]"), "did you mean 'digit'"),

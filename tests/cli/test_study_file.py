@@ -29,7 +29,6 @@ seeds = "0-4"
 repeat = 3
 threads = 1
 cache_mb = 100.0
-order = "shuffled"
 metrics = ["g-means"]
 cold = true
 folds = 3
@@ -62,7 +61,7 @@ def test_a_file_means_what_the_options_mean(tmp_path, registry):
         registry, "--plugins", "lasvm[epochs=[1,2]],smo", "--datasets", "digits", "--datasets", "twonorm[n=200,noise=0.1]",
         "--formulation", "c-svc[class_weight=[none,balanced]]", "--kernel", "rbf[gamma=[0.1,1]],poly[degree=2]", "--C", "1,10.5",
         "--target-gap", "0.001", "--time-limit", "300s", "--memory-limit", "2GiB", "--seeds", "0-4", "--repeat", "3",
-        "--cache-mb", "100", "--order", "shuffled", "--metrics", "g-means", "--cold", "--folds", "3", "--path", "gamma=[0.1,1]",
+        "--cache-mb", "100", "--metrics", "g-means", "--cold", "--folds", "3", "--path", "gamma=[0.1,1]",
     )  # fmt: skip
     said = meant(path, registry)
     assert said == line

@@ -7,35 +7,31 @@ from pathlib import Path
 
 import pytest
 
+from harness import Limits
+from harness.run.plan import RunSpec
+
 PLUGINS = Path(__file__).parent / "plugins"
 HARNESS = [sys.executable, "-m", "harness.cli.main"]
 ALONE = {"HARNESS_DISABLE_PLUGINS": ",".join(entry.name for entry in entry_points(group="harness"))}
 """For a command that finds no installed plugin: each of its processes is there 0.1 s earlier."""
+SPEC = RunSpec("p", "s", {}, "d", "d", {}, "c-svc", {}, "rbf", {}, 0, 0, limits=Limits(seconds=2.0))
 
 
-@pytest.fixture
-def compare(tmp_path):
-    """Run `harness compare` as a user would; returns (exit code, records, stderr)."""
+def compared(store, plugins, selection, *options, environment=None, cwd=None):
+    """Run `harness compare` as a user would; return its exit code, its records and what it said beside them.
 
-    def run(*arguments, environment=None, timeout=240):
-        command = [*HARNESS, "compare", "--format", "json", "--store", str(tmp_path / "store.sqlite"), *arguments]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            env={**os.environ, **(environment or {})},
-            check=False,
-        )
-        records = json.loads(done.stdout) if done.stdout.strip().startswith("[") else []
-        return done.returncode, records, done.stderr
-
-    return run
-
-
-@pytest.fixture
-def plugins():
-    return PLUGINS
+    plugins : a file of them, or several
+    """
+    paths = [
+        option for path in ([plugins] if isinstance(plugins, Path) else plugins) for option in ("--plugin-path", path)
+    ]
+    command = [*HARNESS, "compare", *paths, "--plugins", selection, *options, "--store", store, "--format", "json"]
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, timeout=280, check=False, cwd=cwd,
+        env={**os.environ, **(environment or {})},
+    )  # fmt: skip
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout), done.stderr
 
 
 @pytest.fixture

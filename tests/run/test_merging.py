@@ -2,7 +2,6 @@
 
 import json
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,8 @@ from hypothesis import strategies as st
 from harness import Record, Status, StoreReader, UsageError, checked
 from harness.report import files
 from harness.run.record import TYPES
-from harness.run.store import TARGET, Store, merge
+from harness.run.store import TARGET, Store
+from tests.run.rows import record
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NUMBERS = st.floats() | st.integers(-(10**18), 10**18)
@@ -52,18 +52,6 @@ RUNS = st.builds(
 PATHS = st.fixed_dictionaries({"run": RUNS, "cells": st.lists(RUNS, max_size=2)})
 
 
-def record(key="k", **values):
-    base = {
-        "key": key,
-        "status": "ok",
-        "measured_at": "2026-01-01T00:00:00",
-        "solver": "smo",
-        "dataset": "digits",
-        "seed": 0,
-    }
-    return checked({**base, **values})[0]
-
-
 def filled(path, runs):
     with Store(path) as store:
         for run in runs:
@@ -87,7 +75,7 @@ def texts(path):
 def merged(into, *sources):
     with Store(into) as store:
         opened = [files.opened(each).__enter__() for each in sources]
-        told = merge(store, opened)
+        told = store.merge(opened)
         for each in opened:
             each.__exit__()
     return told
@@ -142,39 +130,19 @@ def test_the_newest_stands_for_a_run_that_both_have_and_both_are_named(tmp_path)
         assert [found["fit_seconds"] for found in store.of("k")] == [2.0, 1.0, 3.0]
 
 
-def test_a_damaged_row_is_named_and_the_others_are_merged(tmp_path):
-    with Store(tmp_path / "a") as store:
-        for key in "xyz":
-            store.append(record(key))
-    connection = sqlite3.connect(tmp_path / "a")
-    connection.execute("UPDATE records SET record = replace(record, 'digits', 'tigers') WHERE id = 2")
-    connection.commit()
-    connection.close()
-    with Store(tmp_path / "c") as store, files.opened(tmp_path / "a") as source:
-        told = merge(store, [source])
-        assert [row.content[0] for row in store.rows()] == ["x", "z"]
-    assert told.read == [2]
-    assert "row 2" in source.damaged[2]
-    assert "checksum" in source.damaged[2]
-
-
 KILLED = """
 import os, signal, sys
-from harness.report import files
-from harness.run import store
-from harness.run.store import merge
+from harness.run.store import Store, StoreReader
 
-class Dying(store.Store):
-    def add(self, rows):
-        def some():
-            for number, row in enumerate(rows):
-                if number == 3:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                yield row
-        super().add(some())
+class Dying(StoreReader):
+    def rows(self):
+        for number, row in enumerate(super().rows()):
+            if number == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield row
 
-with files.opened(sys.argv[1]) as source, Dying(sys.argv[2]) as into:
-    merge(into, [source])
+with Dying(sys.argv[1]) as source, Store(sys.argv[2]) as into:
+    into.merge([source])
 """
 
 

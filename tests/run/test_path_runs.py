@@ -37,13 +37,7 @@ def test_a_path_is_a_row_for_each_cell_and_one_for_all(study):
     for record, start in ((warm, "warm"), (cold, "cold")):
         path = record["path"]
         assert record.status is Status.OK
-        assert (path["start"], path["cells"], path["finished"], path["certified"], path["rows"]) == (
-            start,
-            12,
-            12,
-            12,
-            13,
-        )
+        assert [path[name] for name in ("start", "cells", "finished", "certified", "rows")] == [start, 12, 12, 12, 13]
         assert path["worst_gap"] <= 1e-3
         cells, refit = record.cells[:-1], record.cells[-1]
         assert [cell["path"]["cell"] for cell in cells] == list(range(12))
@@ -160,18 +154,6 @@ def planned(request, registry):
     return plan(request, registry, {data_key(s.name, vars(s)): s.load() for s in request.datasets})
 
 
-def test_a_path_is_one_run_of_the_plan_and_its_cold_twin_another(study):
-    request, registry = study("smo-block,fw", cold=True)
-    specs = planned(request, registry)
-    assert [(spec.solver, spec.formulation, spec.path["start"]) for spec in specs] == [
-        ("smo-block", "l2-svc", "warm"), ("smo-block", "l2-svc", "cold"), ("fw", "l2-svc", "warm"), ("fw", "l2-svc", "cold")
-    ]  # fmt: skip
-    assert specs[0].path == {"costs": {"C": [1.0, 10.0]}, "widths": {"gamma": [0.5, 2.0]}, "folds": 3, "start": "warm"}
-    assert "C" not in specs[0].problem_parameters
-    assert "gamma" not in specs[0].kernel_parameters
-    assert specs[0].first.problem_parameters["C"] == 1.0
-
-
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
@@ -196,8 +178,8 @@ def test_a_path_that_cannot_be_gone_through_is_skipped_with_its_reason(study, op
         ("smo-block", {"path": {}, "folds": 0, "cold": True}, "--cold is about a path"),
         ("smo-block", {"path": {"c": [1.0]}}, "did you mean"),
         ("smo-block", {"path": {"C": [-1.0]}}, "parameter C=-1.0 is not valid"),
-        ("smo-block", {"problem_values": {"C": [3.0]}}, "--C and --path C"),
-        ("smo-block[C=3]", {}, "brackets give C"),
+        ("smo-block", {"problem_values": {"C": [3.0]}}, "C is given twice"),
+        ("smo-block[C=3]", {}, "C is given twice"),
         ("smo-block", {"limits": Limits(iterations=3)}, "--iteration-limit is about one problem"),
         ("smo-block", {"core_set_oracle": "qp"}, "--core-set-oracle is about one problem"),
         ("smo-block", {"path": {"C": list(range(1, 2000)), "gamma": list(range(1, 2000))}}, "11,988,003 cells|11,988"),

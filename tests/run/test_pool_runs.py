@@ -1,8 +1,5 @@
 """Runs of a formulation that sells labels, as a user has them: the same as in this process, compared, kept and reused."""
 
-import json
-import subprocess
-
 import numpy as np
 import pytest
 
@@ -10,11 +7,10 @@ from harness import RBF, KernelOracle, TracePlan, drive
 from harness.datasets.generators import Checkerboard
 from harness.measure.metrics import accuracy
 from harness.problems import PoolSVC
-from tests.run.conftest import HARNESS, PLUGINS
+from tests.run.conftest import PLUGINS, compared
 from tests.run.plugins.buys import BuysAtRandom
 
-DATA = "checkerboard[n=120,n_test=60]"
-BUYS = ("--plugin-path", str(PLUGINS / "buys.py"), "--datasets", DATA, "--C", "10", "--gamma", "2")
+GIVEN = ("--datasets", "checkerboard[n=120,n_test=60]", "--C", "10", "--gamma", "2")
 RANDOM = "buys-at-random[first=4,batch=3]"
 
 pytestmark = pytest.mark.slow  # each starts processes
@@ -24,13 +20,10 @@ pytestmark = pytest.mark.slow  # each starts processes
 def measured(tmp_path_factory):
     """Return (records of two budgets and of c-svc, the store)."""
     store = tmp_path_factory.mktemp("pool") / "store.sqlite"
-    command = [
-        *HARNESS, "compare", *BUYS, "--plugins", f"{RANDOM},qp", "--formulation", "pool-svc[budget=[40,500]],c-svc",
-        "--seeds", "0,1", "--store", str(store), "--format", "json",
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout), store
+    asked = ("--formulation", "pool-svc[budget=[40,500]],c-svc", "--seeds", "0,1")
+    code, records, errors = compared(store, PLUGINS / "buys.py", f"{RANDOM},qp", *GIVEN, *asked)
+    assert code == 0, errors
+    return records, store
 
 
 def found(records, budget, seed):
@@ -81,11 +74,7 @@ def test_who_was_given_the_labels_has_bought_none(measured):
 
 
 def test_a_row_is_reused_for_its_own_budget_alone(measured):
-    command = [
-        *HARNESS, "compare", *BUYS, "--plugins", RANDOM, "--formulation", "pool-svc[budget=[40,41]]",
-        "--store", str(measured[1]), "--format", "json",
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    records = json.loads(done.stdout)
+    asked = ("--formulation", "pool-svc[budget=[40,41]]")
+    _, records, _ = compared(measured[1], PLUGINS / "buys.py", RANDOM, *GIVEN, *asked)
     assert {record["problem_parameters"]["budget"]: record["reused"] for record in records} == {40: True, 41: False}
     assert {"buys", "qp", "harness"} <= set(records[0]["sources"]), "who trains belongs to what the run used"

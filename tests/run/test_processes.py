@@ -1,7 +1,7 @@
-"""What a run's process starts is held, counted and ended, with control groups and without; and it is waited for alone."""
+"""What a run starts and writes: its processes are counted and ended, it has a folder of its own, which is emptied."""
 
-import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,8 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.run.descendants import Descendants, living, own_group
-from tests.run.conftest import ALONE, HARNESS, PLUGINS
+from harness.run.descendants import Descendants
+from harness.run.folder import Folder, delete
+from tests.run.conftest import ALONE, PLUGINS, compared
 
 LIMIT_SECONDS = 5.0
 LEFT = {"executor": 2, "many": 60, "guards": 2, "hidden-grandchild": 1, "stopped-program": 1, "printing": 1}
@@ -25,85 +26,106 @@ EXPECTED = {
     "forks-large": ("memory", "resident memory passed the limit of 450 MB"),
     "shared-map": ("memory", "resident memory passed the limit of 450 MB"),
     "nothing": ("ok", ""),
+    "where": ("ok", ""),
+    "files": ("ok", ""),
+    "files-killed": ("timeout", ""),
+    "warm-up": ("ok", ""),
 }
-WITHOUT_GROUPS = ("executor", "daemon", "daemon-and-hangs", "guards", "hidden-grandchild", "forks-large", "nothing")
 
 
-@pytest.fixture(scope="module", params=["as the machine has it", "no groups"])
-def grid(request, tmp_path_factory):
-    """One drive of the command with control groups, if the machine has them, and one without: their records."""
-    things, variable = (EXPECTED, "") if request.param != "no groups" else (WITHOUT_GROUPS, "1")
-    folder = tmp_path_factory.mktemp("processes")
-    command = [
-        *HARNESS, "compare", "--plugin-path", str(PLUGINS / "leaves.py"),
-        "--plugins", f"leaves[what=[{','.join(things)}]]", "--datasets", "checkerboard[n=200,n_test=50]",
-        "--time-limit", str(LIMIT_SECONDS), "--memory-limit", "450M",
-        "--store", str(folder / "store.sqlite"), "--format", "json",
-    ]  # fmt: skip
-    environment = {**os.environ, **ALONE, "HARNESS_NO_GROUPS": variable}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=environment, check=False)
-    assert done.stdout, done.stderr
-    return {record["parameters"]["what"]: record for record in json.loads(done.stdout)}
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory):
+    """One drive of the command: its records, its folder and the temporary folder it had."""
+    folder, temporary = (tmp_path_factory.mktemp(name) for name in ("cwd", "temporary"))
+    _, records, _ = compared(
+        "store.sqlite", PLUGINS / "leaves.py", f"leaves[what=[{','.join(EXPECTED)}],mark={os.getpid()}]",
+        "--datasets", "checkerboard[n=200,n_test=50]", "--time-limit", LIMIT_SECONDS, "--memory-limit", "450M",
+        environment={**ALONE, "TMPDIR": str(temporary)}, cwd=folder,
+    )  # fmt: skip
+    for path in Path("/dev/shm").glob(f"*{os.getpid()}"):
+        path.unlink()
+    return {record["parameters"]["what"]: record for record in records}, folder, temporary
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", EXPECTED)
-def test_what_starts_processes_has_its_row(grid, what):
-    if what not in grid:
-        pytest.skip("the same with groups and without")
+def test_what_leaves_something_behind_has_its_row(grid, what):
     status, reason = EXPECTED[what]
-    assert grid[what]["status"] == status, grid[what]["reason"]
-    assert reason in grid[what]["reason"]
-    assert "could not kill" not in grid[what]["reason"]
+    record = grid[0][what]
+    assert record["status"] == status, record["reason"]
+    assert reason in record["reason"]
+    assert "could not kill" not in record["reason"]
 
 
 @pytest.mark.slow
 def test_nothing_lives_on(grid):
+    def living():
+        names = [p.info["cmdline"] or [] for p in psutil.process_iter(["cmdline"])]
+        return [name for name in names if name in (["sleep", "300.0"], ["yes"]) or "leaves.py" in " ".join(name)]
+
     until = time.monotonic() + 2.0
-    while left := _living():
+    while left := living():
         assert time.monotonic() < until, left
         time.sleep(0.1)
 
 
-def _living():
-    names = [p.info["cmdline"] or [] for p in psutil.process_iter(["cmdline"])]
-    return [name for name in names if name in (["sleep", "300.0"], ["yes"]) or "leaves.py" in " ".join(name)]
+@pytest.mark.slow
+def test_a_run_works_in_an_empty_folder_of_its_own_which_is_gone_afterwards(grid):
+    records, folder, temporary = grid
+    place = Path(records["where"]["info"]["folder"])
+    assert place.is_relative_to(temporary)
+    assert records["where"]["info"]["temporary"] == str(place) == records["where"]["info"]["variable"]
+    assert records["files"]["info"]["entries"] == []
+    assert list(temporary.iterdir()) == []
+    assert [path.name for path in folder.iterdir() if not path.name.startswith("store.sqlite")] == []
 
 
-def names(pids):
-    return [Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids]
-
-
-def test_living_finds_what_threads_forked_and_leaves_out_the_dead():
-    script = (
-        "import subprocess, threading, time\n"
-        "def run(): subprocess.Popen(['sleep', '60']); time.sleep(60)\n"
-        "subprocess.Popen(['true'])\n"
-        "threading.Thread(target=run, daemon=True).start()\n"
-        "time.sleep(60)\n"
-    )
-    parent = subprocess.Popen([sys.executable, "-c", script])
-    try:
-        until = time.monotonic() + 20.0
-        while names(living(parent.pid)) != ["sleep"] and time.monotonic() < until:
-            time.sleep(0.02)
-        assert names(living(parent.pid)) == ["sleep"]
-    finally:
-        for pid in [*living(parent.pid), parent.pid]:
-            os.kill(pid, 9)
-        parent.wait()
-
-
-def test_what_was_there_before_a_run_is_not_its(monkeypatch):
-    monkeypatch.setenv("HARNESS_NO_GROUPS", "1")
-    own_group.cache_clear()
-    helper = subprocess.Popen(["sleep", "60"])
-    try:
+def test_what_was_there_before_a_run_is_not_its():
+    with subprocess.Popen(["sleep", "60"]) as helper:
         descendants = Descendants()
         descendants.begin()
         assert descendants.end() == (0, [])
         assert helper.poll() is None
-    finally:
         helper.kill()
-        helper.wait()
-        own_group.cache_clear()
+
+
+def test_the_folder_of_a_worker_that_was_killed_is_removed_by_the_next(tmp_path):
+    script = (
+        "import sys, time; from pathlib import Path; from harness.run.folder import Folder\n"
+        "folder = Folder(Path(sys.argv[1])); folder.new()\n"
+        "(folder.run / 'file').write_text('x'); print('made', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE) as worker:
+        assert worker.stdout is not None
+        worker.stdout.readline()
+        (folder,) = tmp_path.iterdir()
+        assert folder.stat().st_mode & 0o777 == 0o700
+        beside = Folder(tmp_path)
+        assert folder.exists()  # its owner lives
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+    last = Folder(tmp_path)
+    assert not folder.exists()
+    assert beside.path.exists()
+    beside.remove()
+    last.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_closed_or_very_deep_is_deleted(tmp_path):
+    folder = tmp_path / "folder"
+    (folder / "closed").mkdir(parents=True)
+    (folder / "closed" / "file").touch()
+    (folder / "closed").chmod(0)
+    here = Path.cwd()
+    os.chdir(folder)
+    try:
+        for _ in range(1100):
+            Path("deep").mkdir()
+            os.chdir("deep")
+    finally:
+        os.chdir(here)
+    delete(folder)
+    gone = not folder.exists()
+    subprocess.run(["rm", "-rf", str(folder)], check=True)  # pytest could not
+    assert gone

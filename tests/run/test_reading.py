@@ -1,7 +1,6 @@
 """Reading a store changes no row, waits for nobody and needs no right to write; what is no store is left as it is."""
 
 import contextlib
-import multiprocessing
 import os
 import sqlite3
 import subprocess
@@ -14,8 +13,7 @@ import pytest
 
 from harness import StoreReader, UsageError
 from harness.run.store import Store, read_results
-from tests.run.test_reuse import OLD
-from tests.run.test_store import record
+from tests.run.rows import OLD, filled
 
 READ = (
     "import os, sys; from harness.run.store import StoreReader as R\n"
@@ -24,7 +22,7 @@ READ = (
     "with R(sys.argv[1]) as s: print(len([*s.records()]))"
 )
 WRITE = (
-    "import os, sys; from tests.run.test_store import record; from harness.run.store import Store\n"
+    "import os, sys; from tests.run.rows import record; from harness.run.store import Store\n"
     "with Store(sys.argv[1]) as store: store.append(record('late')); print(flush=True); sys.stdin.read()"
 )
 
@@ -32,13 +30,6 @@ WRITE = (
 def seen(folder):
     """Return all there is in a folder: names and contents."""
     return {path.name: path.read_bytes() if path.is_file() else b"" for path in folder.iterdir()}
-
-
-def filled(path, rows=3):
-    with Store(path) as store:
-        for number in range(rows):
-            store.append(record(str(number)))
-    return path
 
 
 @contextlib.contextmanager
@@ -108,32 +99,6 @@ def test_a_store_is_read_where_nothing_may_be_written(store):
         folder.chmod(0o755)
         assert done.stdout.split() == [str(rows)], done.stderr
         assert seen(folder) == before
-
-
-def _come_and_go(path, stop):
-    while not stop.is_set():
-        filled(path, 5)
-
-
-@pytest.mark.slow
-def test_readers_and_writers_that_come_and_go_do_not_disturb_each_other(tmp_path):
-    path = filled(tmp_path / "s.sqlite")
-    context = multiprocessing.get_context("spawn")
-    stop = context.Event()
-    writers = [context.Process(target=_come_and_go, args=(path, stop)) for _ in range(2)]
-    for writer in writers:
-        writer.start()
-    counts, deadline = [], time.monotonic() + 60.0
-    while len(set(counts)) < 15 and time.monotonic() < deadline:
-        with StoreReader(path) as reader:
-            counts.append(len(list(reader.records())))
-            assert not reader.damaged
-    stop.set()
-    for writer in writers:
-        writer.join(60)
-    assert counts == sorted(counts)
-    assert len(set(counts)) == 15
-    assert [writer.exitcode for writer in writers] == [0, 0]
 
 
 def _another_database(path, script):

@@ -1,39 +1,47 @@
-"""Carrying out a study: records, reuse, staleness, budgets."""
+"""Carrying out a study: records, budgets, targets; which rows of the store stand for a run, and which are measured again."""
 
+import json
 import shutil
-from dataclasses import replace
+import sqlite3
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from harness import Limits, get_solver
+from harness import Limits, Record, get_solver
 from harness.registry import load_registry
 from harness.run.driver import compare
 from harness.run.plan import Study
+from harness.run.pool import judge
 from harness.run.record import COLUMNS
-from tests.run.conftest import PLUGINS
+from harness.run.store import read_results
+from tests.adversaries.plugins import PLUGINS as ADVERSARIES
+from tests.run.conftest import HARNESS, PLUGINS
+from tests.run.rows import OLD
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_sessions")]
+FAULTY = PLUGINS / "faulty.py"
 
 
-@pytest.fixture
-def study(tmp_path):
-    registry = load_registry([PLUGINS / "faulty.py"])
+def measured(store, *paths, solvers="smo", datasets="checkerboard[n=200,n_test=50]", heard=None, notes=None, **options):
+    """Return the records of a comparison with plugins as they are on disk now.
 
-    def build(selection, datasets="checkerboard[n=200,n_test=50]", **options):
-        options.setdefault("plugin_paths", [str(PLUGINS / "faulty.py")])
-        chosen = Study(
-            registry.select_solvers(selection),
-            registry.select_datasets(datasets),
-            store=tmp_path / "s.sqlite",
-            **options,
-        )
-        return chosen, registry
+    heard, notes : lists, of whether each record was reused, and of what is no run's fault
+    """
+    registry = load_registry(paths)
+    study = Study(
+        registry.select_solvers(solvers),
+        registry.select_datasets(datasets),
+        store=store,
+        plugin_paths=[str(path) for path in paths],
+        **options,
+    )
+    heard, notes = [] if heard is None else heard, [] if notes is None else notes
+    return compare(study, registry, on_finished=lambda _, reused: heard.append(reused), on_note=notes.append)
 
-    return build
 
-
-def test_a_record_has_every_field_and_the_certificate(study):
-    (record,) = compare(*study("smo"))
+def test_a_record_has_every_field_and_the_certificate(tmp_path):
+    (record,) = measured(tmp_path / "s")
     assert set(COLUMNS) <= set(record)
     assert record["status"] == "ok"
     assert record["relative_gap"] <= 1e-2
@@ -46,113 +54,72 @@ def test_a_record_has_every_field_and_the_certificate(study):
     assert record["trace"][-1]["primal"] == record["primal"]
 
 
-def test_finished_runs_are_reused_and_fresh_measures_again(study):
-    request, registry = study("smo", repeat=2)
-    first = compare(request, registry)
-    heard = []
-    again = compare(request, registry, on_finished=lambda record, reused: heard.append(reused))
+def test_finished_runs_are_reused_and_fresh_measures_again(tmp_path):
+    first, heard = measured(tmp_path / "s", repeat=2), []
+    again = measured(tmp_path / "s", repeat=2, heard=heard)
     assert heard == [True, True]
     assert [record["measured_at"] for record in again] == [record["measured_at"] for record in first]
     assert all(record["reused"] for record in again)
-    fresh = compare(replace(request, fresh=True), registry)
+    fresh = measured(tmp_path / "s", repeat=2, fresh=True)
     assert not any(record["reused"] for record in fresh)
     assert fresh[0]["measured_at"] > first[0]["measured_at"]
 
 
-def test_a_change_of_solver_code_makes_results_stale(study, tmp_path):
-    copied = shutil.copy(PLUGINS / "faulty.py", tmp_path / "faulty.py")
-    sources = "checkerboard[n=200,n_test=50]"
-
-    def run():
-        registry = load_registry([copied])
-        request = Study(
-            registry.select_solvers("well-behaved"),
-            registry.select_datasets(sources),
-            store=tmp_path / "s.sqlite",
-            plugin_paths=[copied],
-        )
-        return compare(request, registry)[0]["reused"]
-
-    assert [run(), run()] == [False, True]
-    with open(copied, "a") as code:
-        code.write("\n# changed\n")
-    assert run() is False
-
-
-def test_budgets_stop_a_run_and_say_so(study):
-    (record,) = compare(*study("faulty[fault=yields-forever]", limits=Limits(iterations=100)))
-    assert (record["status"], record["iterations"]) == ("budget", 100)
+def test_budgets_stop_a_run_and_say_so(tmp_path):
+    endless = {"solvers": "faulty[fault=yields-forever]"}
+    (record,) = measured(tmp_path / "s", FAULTY, **endless, limits=Limits(iterations=100))
+    assert (record["status"], record["iterations"], record.failed) == ("budget", 100, False)
     assert "100 iterations" in record["reason"]
-    assert not record.failed
-    (record,) = compare(*study("faulty[fault=yields-forever]", limits=Limits(seconds=0.2)))
-    assert record["status"] == "budget"
-    assert record.failed
+    (record,) = measured(tmp_path / "s", FAULTY, **endless, limits=Limits(seconds=0.2))
+    assert (record["status"], record.failed) == ("budget", True)
+    (record,) = measured(tmp_path / "s", solvers="qp", limits=Limits(kernel_evaluations=1000))
+    assert (record["status"], record["stopped_by"]) == ("budget", "kernel-evaluations")
+    assert f"with {record['kernel_evaluations']:,} of at most 1,000 kernel evaluations" in record["reason"]
 
 
-def test_target_gap_reaches_the_solver_and_is_certified(study):
-    (record,) = compare(*study("fw", limits=Limits(target_gap=1e-2)))
-    assert record["parameters"]["epsilon"] == get_solver("fw").epsilon  # as asked; the target is beside it
-    assert record["target_gap"] == 1e-2
-    assert record["relative_gap"] <= 1e-2
+def test_a_target_reaches_the_solver_and_is_certified_whatever_the_solver_claims(tmp_path):
+    missed, reached = measured(tmp_path / "s", FAULTY, solvers="well-behaved,fw", limits=Limits(target_gap=1e-2))
+    assert (missed["status"], missed["claimed_done"], missed.failed) == ("missed", True, True)
+    assert "the certified relative gap is 1, above 0.01" in missed["reason"]
+    assert (reached["status"], reached.failed, reached["target_gap"]) == ("ok", False, 1e-2)
+    assert reached["relative_gap"] + (reached["gap_rounding"] or 0.0) <= 1e-2
+    assert reached["parameters"]["epsilon"] == get_solver("fw").epsilon  # as asked; the target is beside it
 
 
-def test_jobs_run_at_the_same_time_and_keep_the_order(study):
-    records = compare(*study("smo,well-behaved", repeat=2, jobs=2))
+def test_jobs_run_at_the_same_time_and_keep_the_order(tmp_path):
+    records = measured(tmp_path / "s", FAULTY, solvers="smo,well-behaved", repeat=2, jobs=2)
     assert [record["solver"] for record in records] == ["smo", "well-behaved"] * 2
     assert all(record["status"] == "ok" for record in records)
 
 
 def test_compilation_in_the_measured_run_is_off_the_clock(tmp_path):
-    path = str(PLUGINS / "compiles_late.py")
-    registry = load_registry([path])
-    request = Study(
-        registry.select_solvers("compiles-late"),
-        registry.select_datasets("checkerboard[n=200,n_test=50]"),
-        store=tmp_path / "s.sqlite",
-        plugin_paths=[path],
-    )
-    (record,) = compare(request, registry)
+    (record,) = measured(tmp_path / "s", PLUGINS / "warm_ups.py", solvers="compiles-late")
     assert record["status"] == "ok"
     assert record["compile_seconds"] > 5.0 * record["fit_seconds"]
     assert record["compile_seconds"] > 0.02
 
 
 def test_the_warm_up_takes_every_way_that_the_solver_names(tmp_path):
-    path = str(PLUGINS / "two_ways.py")
-    registry = load_registry([path])
-    request = Study(
-        registry.select_solvers("two-ways"),
-        registry.select_datasets("checkerboard[n=200,n_test=50]"),
-        store=tmp_path / "s.sqlite",
-        plugin_paths=[path],
-    )
-    (record,) = compare(request, registry)
+    (record,) = measured(tmp_path / "s", PLUGINS / "warm_ups.py", solvers="two-ways")
     assert record["info"]["before"] == "few,many"
 
 
-def test_kernel_evaluations_are_those_of_the_measured_run_alone(study):
-    records = compare(*study("smo,lasvm", repeat=3))
+def test_kernel_evaluations_are_those_of_the_measured_run_alone(tmp_path):
+    records = measured(tmp_path / "s", solvers="smo,lasvm", repeat=3)
     for solver in ("smo", "lasvm"):
         counts = {record["kernel_evaluations"] for record in records if record["solver"] == solver}
         assert len(counts) == 1, counts
 
 
-def test_a_kernel_that_overflows_is_a_sentence(study):
-    (record,) = compare(*study("smo", kernel="poly", kernel_values={"degree": [1000], "gamma": [100.0]}))
+def test_a_kernel_that_overflows_is_a_sentence(tmp_path):
+    (record,) = measured(tmp_path / "s", kernel="poly", kernel_values={"degree": [1000], "gamma": [100.0]})
     assert record["status"] == "error"
     assert "kernel 'poly' (degree=1000, gamma=100, coef0=1) gives values that are not finite" in record["reason"]
 
 
 def test_a_one_class_run_is_scored_against_the_labels(tmp_path):
-    registry = load_registry()
-    request = Study(
-        registry.select_solvers("smo"),
-        registry.select_datasets("breast-cancer"),
-        formulations=["one-class"],
-        problem_values={"nu": [0.1]},
-        store=tmp_path / "s.sqlite",
-    )
-    (record,) = compare(request, registry)
+    asked = {"datasets": "breast-cancer", "formulations": ["one-class"], "problem_values": {"nu": [0.1]}}
+    (record,) = measured(tmp_path / "s", **asked)
     assert record["status"] == "ok", record["reason"]
     assert 0.5 < record["metrics"]["roc-auc"] < 1.0
     assert record["test_accuracy"] is not None
@@ -162,12 +129,117 @@ def test_a_one_class_run_is_scored_against_the_labels(tmp_path):
 def test_configurations_of_a_solver_share_a_warm_process_and_each_run_has_its_own(tmp_path, monkeypatch):
     log = tmp_path / "log"
     monkeypatch.setenv("SLOW_STEPS_LOG", str(log))
-    paths = [str(PLUGINS / "slow_steps.py")]
-    registry = load_registry(paths)
-    solvers = registry.select_solvers("slow-steps[seconds=0,number=[1,2,3]]")
-    datasets = registry.select_datasets("checkerboard[n=200,n_test=50]")
-    compare(Study(solvers, datasets, store=tmp_path / "s.sqlite", plugin_paths=paths), registry)
+    measured(tmp_path / "s", PLUGINS / "slow_steps.py", solvers="slow-steps[seconds=0,number=[1,2,3]]")
     numbers, workers, children = zip(*(line.split()[:3] for line in log.read_text().splitlines()), strict=True)
     assert numbers == ("1", "2", "3")
     assert len(set(workers)) == 1
     assert len(set(children)) == 3
+
+
+# -- reuse ---------------------------------------------------------------------------------------------
+
+
+def changed(path, before, after):
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+
+
+@pytest.fixture
+def parts(tmp_path):
+    return Path(shutil.copy(ADVERSARIES / "parts.py", tmp_path / "parts.py"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("RATE = 1.0", "RATE = 7.0"), ("np.mean(y * f > 0)", "np.mean(y * f <= 0)")]
+)
+def test_a_change_of_the_kernels_or_a_metrics_code_is_measured_again(tmp_path, parts, before, after):
+    options = {"kernel": "laplace", "metrics": ["share-right"], "solvers": "smo"}
+    (first,) = measured(tmp_path / "s", parts, **options)
+    (same,) = measured(tmp_path / "s", parts, **options)
+    changed(parts, before, after)
+    (second,) = measured(tmp_path / "s", parts, **options)
+    assert [first["reused"], same["reused"], second["reused"]] == [False, True, False]
+    figures = ("test_accuracy", "relative_gap", "metrics")
+    assert [first[name] for name in figures] != [second[name] for name in figures]
+    changed(parts, after, before)
+    (back,) = measured(tmp_path / "s", parts, **options)
+    assert back["reused"], "the older row is of this very source"
+    assert back["measured_at"] == first["measured_at"]
+
+
+def test_a_change_of_a_helper_beside_the_plugin_is_measured_again(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "beside_it.py").write_text("VALUE = 0.0\n")
+    text = (PLUGINS / "faulty.py").read_text().replace("import ctypes\n", "import ctypes\nimport beside_it\n")
+    plugin = tmp_path / "with_helper.py"
+    plugin.write_text(text)
+    run = lambda: measured(tmp_path / "s", plugin, solvers="well-behaved")[0]["reused"]  # noqa: E731
+    assert [run(), run()] == [False, True]
+    (tmp_path / "beside_it.py").write_text("VALUE = 1.0\n")
+    assert run() is False
+
+
+@pytest.mark.parametrize("claimed", ["", "deadbeef"])
+def test_the_host_measures_the_content_itself(tmp_path, monkeypatch, claimed):
+    parts = ADVERSARIES / "parts.py"
+    monkeypatch.setenv("CLAIMED_SHA256", claimed)
+    (first,) = measured(tmp_path / "s", parts, datasets="claims")
+    (other,) = measured(tmp_path / "s", parts, datasets="claims[shift=1]", kernel_values={"gamma": [1.0]})
+    assert len({first["data_sha256"], claimed}) == 2
+    assert first["status"] == other["status"] == "ok"
+    monkeypatch.setenv("UNSTEADY", "1")
+    (unsteady,) = measured(tmp_path / "s", parts, datasets="claims[shift=1]", kernel_values={"gamma": [1.0]})
+    assert unsteady["status"] == "environment", "each process reads other data"
+    assert "not what they were when the comparison was planned" in unsteady["reason"]
+
+
+def test_a_store_of_929e25f_opens_and_its_rows_are_shown_and_not_reused(tmp_path):
+    path = tmp_path / "old.sqlite"
+    connection = sqlite3.connect(path)
+    connection.executescript(OLD.read_text())
+    connection.close()
+    assert set(read_results(path).solver) == {"lasvm", "fw"}
+    notes: list[str] = []
+    (record,) = measured(path, solvers="fw", notes=notes)
+    assert not record["reused"]
+    (record,) = measured(path, solvers="fw", notes=notes)
+    assert (record["reused"], notes) == (True, [])
+    done = subprocess.run(
+        [*HARNESS, "results", "--store", str(path), "--format", "json"], capture_output=True, text=True, check=True
+    )
+    assert {row["solver"] for row in json.loads(done.stdout)} == {"lasvm", "fw"}
+
+
+def test_a_metric_that_raises_or_ends_the_certifier_costs_figures_of_metrics_alone(tmp_path):
+    parts = ADVERSARIES / "parts.py"
+    (raises,) = measured(tmp_path / "s", parts, metrics=["raises", "share-right"])
+    assert (raises["status"], set(raises["metrics"])) == ("ok", {"share-right"})
+    (fault,) = raises["faults"]
+    assert fault.startswith("metric 'raises' raised ZeroDivisionError: division by zero (parts.py:")
+    (ends,) = measured(tmp_path / "s", parts, metrics=["ends-all", "share-right"])
+    assert (ends["status"], ends["metrics"]) == ("ok", {})
+    (fault,) = ends["faults"]
+    assert fault.startswith(
+        "the certifier failed, perhaps of the metrics ends-all, share-right: it ended by exit code 3"
+    )
+    assert raises["test_accuracy"] == ends["test_accuracy"] is not None
+
+
+def test_a_certifier_that_dies_is_no_verdict_and_the_run_is_measured_again():
+    record = Record(status="ok", stopped_by="solver", sources={"harness": "1"})
+    killed = {"status": "error", "stopped_by": "killed", "reason": "the host could not certify the model"}
+    judge(record, Record(killed))
+    assert (record.status, record["stopped_by"], record.reusable) == ("error", "killed", False)
+    late = Record(status="timeout", stopped_by="time", reason="still running")
+    judge(late, Record(killed))
+    assert (late.status, late["stopped_by"], late["reason"]) == ("timeout", "time", "still running")
+
+
+def test_an_observer_that_ends_everything_ends_nothing_and_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("OBSERVER_FAILS", "1")
+    notes: list[str] = []
+    records = measured(tmp_path / "s", ADVERSARIES / "parts.py", repeat=2, notes=notes)
+    assert [record["status"] for record in records] == ["ok", "ok"]
+    assert len(notes) == 2
+    assert "harness_run_finished failed" in notes[0]

@@ -12,22 +12,10 @@ import time
 import pandas as pd
 import pytest
 
-from harness import Record, UsageError
+from harness import UsageError
 from harness.run.record import COLUMNS
 from harness.run.store import SCHEMA_VERSION, Store, read_results
-
-
-def record(key="k", **values):
-    return Record({"key": key, "status": "ok", "measured_at": "2026-01-01T00:00:00+00:00", "plugin": "p", **values})
-
-
-def test_newest_wins_and_nothing_is_overwritten(tmp_path):
-    with Store(tmp_path / "s.sqlite") as store:
-        store.append(record(fit_seconds=1.0))
-        store.append(record(fit_seconds=2.0))
-        assert next(store.of("k"))["fit_seconds"] == 2.0
-        assert [row["fit_seconds"] for row in store.records()] == [1.0, 2.0]
-        assert list(store.of("other")) == []
+from tests.run.rows import record
 
 
 def test_a_store_that_another_process_is_making_is_waited_for(tmp_path):
@@ -98,7 +86,7 @@ def test_several_writers_at_once_lose_nothing(tmp_path):
 def test_a_killed_writer_leaves_whole_rows(tmp_path, delay):
     path = tmp_path / "s.sqlite"
     code = (
-        "import sys; from tests.run.test_store import record; from harness.run.store import Store\n"
+        "import sys; from tests.run.rows import record; from harness.run.store import Store\n"
         "store = Store(sys.argv[1])\n"
         "for i in range(10**6):\n    store.append(record(str(i))); print(i, flush=True)"
     )

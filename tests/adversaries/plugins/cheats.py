@@ -5,7 +5,6 @@ All but the last few are ways of one solver, which its warm process carries out 
 
 import ctypes
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -154,12 +153,6 @@ def junk(problem):
     written(every_descriptor())
 
 
-@way(BEFORE, "forges-row")
-def forges_row(problem):
-    row = b'{"event": "record", "record": {"status": "ok", "relative_gap": 0.0, "test_accuracy": 1.0}}\n'
-    written(every_descriptor(), row)
-
-
 @way(BEFORE, "disk-full")
 def disk_full(problem):
     raise OSError(28, "No space left on device")
@@ -205,11 +198,6 @@ def execs(problem):
     os.execv("/bin/sleep", ["sleep", "60"])
 
 
-@way(BEFORE, "segfaults")
-def segfaults(problem):
-    os.kill(os.getpid(), signal.SIGSEGV)
-
-
 # -- at the end --------------------------------------------------------------------------------------------
 
 
@@ -223,7 +211,6 @@ ends_with("infeasible-unseen", "dual_coef", lambda problem, last: 5.0 * problem.
 ends_with("complex", "dual_coef", lambda problem, last: last.dual_coef * (1 + 0.5j))
 ends_with("text", "dual_coef", lambda problem, last: np.array(["0"] * problem.n))
 ends_with("working-set-list", "working_set", lambda problem, last: np.flatnonzero(last.dual_coef).tolist())
-ends_with("step-text", "step", lambda problem, last: "epoch 3")
 ends_with("step-huge", "step", lambda problem, last: 10**400)
 ends_with("long-info", "info", lambda problem, last: {f"text {i}": "x" * 4000 for i in range(20_000)})  # 80 MB
 ends_with("info-list", "info", lambda problem, last: [1, 2])

@@ -16,6 +16,7 @@ import numpy as np
 
 from harness import CSVC, Iterate, Problem, Solver, hookimpl, parameter
 
+AT_IMPORT = os.getpid()
 WARM_UP_POINTS = 100  # at most; those faults pass that could not be told from a warm-up that hangs
 BEFORE: dict[str, Callable[[Problem, np.ndarray], object]] = {}
 INSTEAD: dict[str, Callable[[Problem], Iterator[Iterate]]] = {}
@@ -39,6 +40,9 @@ class Faulty(Solver):
     name = "faulty"
     solves = (CSVC,)
     fault: str = parameter("", "what is wrong")
+
+    def skip(self, problem: Problem) -> str | None:
+        return time.sleep(3600) if self.fault == "hangs-in-skip" else None
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         if self.fault in INSTEAD:
@@ -155,6 +159,80 @@ def yields_nothing(problem):
 @fault(INSTEAD, "yields-text")
 def yields_text(problem):
     yield "a model"
+
+
+# -- those that keep a phase waiting, and some that only seem to -------------------------------------------
+
+
+@fault(INSTEAD, "none")
+def zero(problem):
+    yield Iterate(dual_coef=np.zeros(problem.n), done=True)
+
+
+@fault(INSTEAD, "slow-steps")
+def slow_steps(problem):
+    while True:
+        time.sleep(0.2)
+        yield Iterate(dual_coef=np.zeros(problem.n))
+
+
+@fault(INSTEAD, "sleeps-in-warm-up")
+def sleeps_in_warm_up(problem):
+    if problem.n <= WARM_UP_POINTS:
+        time.sleep(3600)
+    yield from zero(problem)
+
+
+@fault(INSTEAD, "dies-in-warm-up")
+def dies_in_warm_up(problem):
+    if problem.n <= WARM_UP_POINTS:
+        os._exit(3)
+    yield from zero(problem)
+
+
+@fault(INSTEAD, "compiles-for-ever")
+def compiles_for_ever(problem):
+    if problem.n > WARM_UP_POINTS:
+        from numba.core.event import start_event
+
+        start_event("numba:compiler_lock")
+        time.sleep(3600)
+    yield from zero(problem)
+
+
+@fault(INSTEAD, "compiles-each-step")
+def compiles_each_step(problem):
+    from numba.core.event import end_event, start_event
+
+    while True:
+        if problem.n > WARM_UP_POINTS:
+            start_event("numba:compiler_lock")
+            time.sleep(0.2)
+            end_event("numba:compiler_lock")
+        yield Iterate(dual_coef=np.zeros(problem.n))
+
+
+@fault(INSTEAD, "never-closes")
+def never_closes(problem):
+    try:
+        yield from zero(problem)
+    finally:
+        if problem.n > WARM_UP_POINTS:
+            time.sleep(3600)
+
+
+@fault(INSTEAD, "stops-worker")
+def stops_worker(problem):
+    if problem.n > WARM_UP_POINTS:
+        os.kill(os.getppid(), signal.SIGSTOP)
+    yield from zero(problem)
+
+
+@fault(INSTEAD, "hangs-in-worker")
+def hangs_in_worker(problem):
+    if os.getpid() == AT_IMPORT:
+        time.sleep(3600)
+    yield from zero(problem)
 
 
 @hookimpl

@@ -39,20 +39,8 @@ class FreeModel(Solver):
         free: Any = np.concatenate([coef, own_coef])
         last: Any = {"free_coef": free, "extra_points": own}
         if n > WIDE:
-            many = np.concatenate([coef, np.ones(10_000)])
-            huge = np.broadcast_to(np.ones((1, 1)), (10_000, 125_000))  # 10 GB, and 8 bytes of memory
             ways: dict[str, Any] = {
-                "alone": {"free_coef": 50.0 * y},
                 "sparse": {"free_coef": free, "extra_points": scipy.sparse.csr_array(own)},
-                "nan": {"free_coef": np.where(np.arange(len(free)) == 3, np.nan, free), "extra_points": own},
-                "short": {"free_coef": free[:-1], "extra_points": own},
-                "no-coefficients": {"extra_points": own},
-                "two-models": {"free_coef": free, "extra_points": own, "dual_coef": np.zeros(n)},
-                "other-width": {"free_coef": free, "extra_points": own[:, :1]},
-                "infinite-points": {"free_coef": free, "extra_points": np.where(own == own[0, 0], np.inf, own)},
-                "text-points": {"free_coef": free, "extra_points": own.astype(str)},
-                "a-list": {"free_coef": free, "extra_points": own.tolist()},
-                "wide-claim": {"free_coef": many, "extra_points": huge},
                 "too-large": {
                     "free_coef": np.ones(n + 100_000),
                     "extra_points": np.broadcast_to(np.ones((1, 2)), (100_000, 2)),

@@ -1,4 +1,4 @@
-"""A solver of two ways, one of which few points never take: its warm-up names both."""
+"""Solvers about the warm-up: one whose measured run needs what it does not reach, one that names two ways to warm up."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +8,29 @@ import numpy as np
 from harness import CSVC, Iterate, Problem, Solver, hookimpl, parameter
 
 seen: list[tuple[str, int]] = []  # ways and points of this process so far
+
+
+@dataclass(frozen=True)
+class CompilesLate(Solver):
+    """Compiles a function of its own on the clock, on more than 100 points only."""
+
+    name = "compiles-late"
+    solves = (CSVC,)
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        dual_coef = np.zeros(problem.n)
+        if problem.n > 100:
+            import numba
+
+            @numba.njit
+            def total(x):
+                result = 0.0
+                for value in x:
+                    result += np.sqrt(np.abs(value)) * np.cos(value)
+                return result
+
+            total(dual_coef)
+        yield Iterate(dual_coef=dual_coef, done=True)
 
 
 @dataclass(frozen=True)
@@ -29,4 +52,4 @@ class TwoWays(Solver):
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
-    return [TwoWays]
+    return [CompilesLate, TwoWays]
