@@ -74,7 +74,6 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     if not said.get("plugins"):
         raise UsageError("--plugins is missing; name solvers or plugins, for example --plugins lasvm,fw.")
     form = formats.chosen(given["format_"], target, registry.report_formats)
-    output.warn_of_suffix(target, given["format_"], registry.report_formats)
     store = Path(given["store"]) if given["store"] else None
     study = request.asked(said, registry, fresh=given["fresh"], many=given["yes"], store=store)
     if given["dry_run"]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +17,7 @@ from harness.cli.options import Converted
 from harness.errors import UsageError
 from harness.report.output import say
 from harness.report.rows import is_cell
-from harness.run.record import Record, Status
+from harness.run.record import Record
 
 if TYPE_CHECKING:
     from harness.run.store import Row, StoreReader
@@ -32,7 +31,7 @@ several times is shown as it was measured last; what another version of the code
 limit measured is a row of its own.
 
 \b
-harness results --where 'fit_seconds>1' --where dataset~twonorm
+harness results --where 'fit_seconds>1' --where dataset~twonorm --where status=timeout,memory
 harness results --where problem_parameters.C=10 --output runs.parquet
 harness results --where 'measured_at<2026-01' --delete
 
@@ -40,7 +39,7 @@ The fields are those of --format json; 'none' is what is unknown.
 """
 _ALONE = {
     "delete": ("path", "cells", "all", "limit", "format_", "output"),
-    "path": ("where", "plugins", "datasets", "status"),
+    "path": ("where", "plugins", "datasets"),
 }
 """Option -> those that say nothing beside it."""
 
@@ -59,7 +58,6 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
 @click.option("--store", **options.STORE)
 @click.option("--plugins", type=Converted(values.LABELS), help="Only these: plugins, solvers or labels.")
 @click.option("--datasets", type=Converted(values.LABELS), help="Only these data sets.")
-@click.option("--status", type=Converted(values.NAMES), help=f"Only these: {', '.join(Status)}.")
 @click.option(
     "--where",
     multiple=True,
@@ -72,7 +70,7 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
 @click.option("--limit", type=Converted(values.COUNT), help="At most so many runs, the newest.")
 @click.option("--format", "format_", **options.FORMAT)
 @click.option("--output", **options.OUTPUT)
-@click.option("--path", is_flag=True, help="Only say where the store lies, and what is asked.")
+@click.option("--path", is_flag=True, help="Only say where the store lies.")
 @click.option(
     "--delete", is_flag=True, help="Delete what fits, older measurements and cells of its paths too; asks before."
 )
@@ -89,9 +87,10 @@ def command(ctx: click.Context, /, **given: Any) -> None:
             raise UsageError(f"--{name} does not go with --{beside[0]}; leave one of them out.")
     if given["yes"] and not given["delete"]:
         raise UsageError("--yes answers the question of --delete, which is not given; add it, or leave --yes out.")
-    _check_statuses(given["status"])
     if given["path"]:
-        _tell_path(given["store"])
+        from harness.run.store import default_store
+
+        click.echo(given["store"] or default_store())
     elif given["delete"]:
         _delete(given)
     else:
@@ -112,23 +111,6 @@ def _refuse_options(ctx: click.Context) -> None:
         )
 
 
-def _tell_path(named: str | None) -> None:
-    """Print where the store lies, alone on standard output; what is there goes to standard error."""
-    from harness.run.store import default_store, existing
-
-    path = named or str(default_store())
-    click.echo(path)
-    try:
-        with existing(path) as store:
-            count = store.count()
-    except UsageError:
-        if Path(path).exists():
-            raise
-        say("nothing is there yet; `harness compare` makes it.")
-    else:
-        say(f"it holds {count:,} row{'' if count == 1 else 's'}.")
-
-
 def _show(given: Mapping[str, Any]) -> None:
     from harness.call import request
     from harness.report import files, formats, output
@@ -140,7 +122,6 @@ def _show(given: Mapping[str, Any]) -> None:
     certain = formats.meant_by(target, {}) or target is None if named is None else named in formats.BUILTIN
     added = {} if certain else request.loaded().report_formats
     form = formats.chosen(named, target, added)
-    output.warn_of_suffix(target, named, added)
     cells = given["cells"] or form not in formats.OF_RUNS
     with existing(given["store"]) as store:
         asked = _Asked(given)
@@ -221,24 +202,17 @@ class _Asked:
                     yield row
 
     def fits(self, record: Record) -> bool:
-        """Return whether a run is as --status and --where say."""
-        fits_status = _fits(self._given["status"], str(record.get("status")))
-        return fits_status and all(each.fits(record) for each in self._given["where"])
+        """Return whether a run is as --where says."""
+        return all(each.fits(record) for each in self._given["where"])
 
     def nothing(self) -> str:
         """Say what was asked for, none of which the store holds."""
         if not self.count:
             return "the store holds no runs yet; `harness compare` measures some."
-        lists = [(name, self._given[name]) for name in ("plugins", "datasets", "status")]
+        lists = [(name, self._given[name]) for name in ("plugins", "datasets")]
         parts = [f"--{name} {','.join(listed)}" for name, listed in lists if listed]
         parts += [f"--where '{each.text}'" for each in self._given["where"]]
         return f"no run fits {' '.join(parts)}; `harness results` shows the {self.count:,} that the store holds."
-
-
-def _check_statuses(patterns: Sequence[str] | None) -> None:
-    for pattern in patterns or []:
-        if not any(_fits([pattern], status) for status in Status):
-            raise UsageError(f"--status: there is no status '{pattern}'; the statuses are {', '.join(Status)}.")
 
 
 def chosen(record: Record, plugins: Sequence[str] | None, datasets: Sequence[str] | None) -> bool:

@@ -62,7 +62,7 @@ def test_of_scores_more_is_better_and_of_losses_less():
 @pytest.mark.parametrize(
     ("by", "target", "message"),
     [
-        ("tim", None, r"by='tim' is no figure of these runs \(did you mean 'time'"),
+        ("tim", None, r"by='tim' is no figure that is ranked \(did you mean 'time'"),
         ("test_accuracy", 1e-3, "a gap above 0 has a time or kernel evaluations until it"),
         ("time", -1.0, "target=-1.0"),
     ],

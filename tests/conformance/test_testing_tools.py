@@ -33,14 +33,6 @@ def test_an_excluded_check_is_skipped_with_its_reason() -> None:
     assert {(result.status, result.message) for result in results} == {("skipped", "excluded: an endless stream")}
 
 
-def test_checks_newer_than_the_pin_are_left_out() -> None:
-    class Newer(SolverConformance):
-        solver = bad.Sound()
-        exclude_after = "0.0"
-
-    assert {result.status for result in run_checks(Newer)} == {"skipped"}
-
-
 def test_a_check_that_cannot_be_made_is_none_of_the_suite() -> None:
     of_buyers = {"test_rests_on_bought_labels_alone"}
     everything = set(SolverConformance.checks()) - of_buyers
