@@ -257,18 +257,6 @@ def test_what_differs_by_less_than_its_noise_is_not_told_apart():
     assert found["p"][2] < 0.05
 
 
-def test_a_target_that_was_not_reached_is_worse_than_every_time_and_in_no_mean():
-    costs = [[1.0, 1.0, 1.0, math.inf], [500.0, 500.0, 500.0, 500.0]]
-    found = answer(ranking.ranking(table(costs)))
-    assert found["solver"] == [0, 1]
-    assert found["solved"] == [3, 4]
-    assert found["counted"] == [3, 4]
-    assert found["rank"][0] == [1.25, 1.75]
-    assert found["wins"] == [3, 1]
-    assert found["common"] == [3, 3]
-    assert found["behind"] == [0, 1]
-
-
 def test_a_sweep_over_c_is_one_data_set():
     costs = [[1.0, 1.0, 1.0, 9.0], [2.0, 2.0, 2.0, 1.0]]
     found = answer(ranking.ranking(table(costs, sets=["a", "a", "a[n=5]", "b"])))
