@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.call.best import Best, best_of
+from harness.call.best import best_of
 from harness.call.settings import SETTINGS
 from harness.call.study_file import text_of
 from harness.errors import UsageError
@@ -58,13 +58,17 @@ class Result:
         """The runs that failed or did not do what was asked; each has its ``reason``."""
         return tuple(record for record in self.records if record.failed)
 
-    def best(self, by: str = "time", target: float | None = None) -> Best:
+    def best(self, by: str = "time", target: float | None = None) -> pd.DataFrame:
         """Return which solver is best on each data set, and whether that can be told apart from the noise of the runs.
+
+        A line a data set and kernel, and a problem where C has several values: ``solver`` (empty: none did what was asked),
+        its figure, the median of its runs, between ``low`` and ``high``; ``ties``: who cannot be told apart from it,
+        ``beaten``: who can, ``out``: who did not do what was asked, or did not reach the target.
 
         Parameters
         ----------
-        by : ``time`` (CPU seconds where every run had one thread, else seconds), ``test_accuracy``, or another figure of a
-            record: ``kernel_evaluations``, ``support_vectors``, ``relative_gap``, ``metrics.f1`` ...
+        by : ``time`` (CPU seconds where every run had one thread, else seconds), ``test_accuracy``, or another figure that
+            tables rank: ``kernel_evaluations``, ``support_vectors``, ``relative_gap``, ``metrics.f1`` ...
         target : a certified relative gap: the time, or the kernel evaluations, until it was reached. Without it runs
             compare in what they cost only if all had the same ``target_gap``
 

@@ -137,19 +137,17 @@ def core(rows: Sequence[Row]) -> list[Measure]:
 
     A row that was given all labels, beside others that bought theirs, has bought none: ``-``.
     """
-    accuracy = [ACCURACY] if any(row.values("test_accuracy") for row in rows) else []
-    ratio = [CORE_RATIO] if any(row.values("core_set.ratio") for row in rows) else []
-    labels = [LABELS] if any(row.values("labels_used") for row in rows) else []
-    area = [AREA] if any(row.values("aubc.accuracy") for row in rows) else []
-    return [FIT, EVALUATIONS, *labels, SIZE, GAP, optimality(rows), *margins(rows), *ratio, *area, *accuracy]
+    kkt = optimality(rows)
+    every = (FIT, EVALUATIONS, LABELS, SIZE, GAP, kkt, *margins(rows), CORE_RATIO, AREA, ACCURACY)
+    always = (FIT, EVALUATIONS, SIZE, GAP, kkt, MARGIN, BOUND, GIVEN_UP)
+    return [measure for measure in every if measure in always or any(row.values(measure.figure) for row in rows)]
 
 
 def margins(rows: Sequence[Row]) -> list[Measure]:
     """Return the columns of formulations whose models give points up; empty where no row has one."""
     if not any(row.values("given_up") for row in rows):
         return []
-    known = [each for each in (INLIERS, OF_INLIERS) if any(row.values(each.figure) for row in rows)]
-    return [MARGIN, BOUND, GIVEN_UP, *known]
+    return [MARGIN, BOUND, GIVEN_UP, INLIERS, OF_INLIERS]
 
 
 def metrics(rows: Iterable[Row]) -> list[Measure]:
