@@ -124,13 +124,13 @@ def _show(given: Mapping[str, Any]) -> None:
     form = formats.chosen(named, target, added)
     cells = given["cells"] or form not in formats.OF_RUNS
     with existing(given["store"]) as store:
-        asked = _Asked(given)
-        found, older = newest(asked.among(store.rows(), cells=cells), asked.fits, every=given["all"])
+        rows = _among(store.rows(), given, cells=cells)
+        found, older = newest(rows, lambda record: _meets(record, given), every=given["all"])
         numbers = found[: given["limit"]]
         for sentence in store.damaged.values():
             say(f"note: {sentence}")
         if not numbers:
-            say(f"note: {asked.nothing()}")
+            say(_nothing(given))
         if form in files.WRITERS:
             output.deliver(lambda file: files.WRITERS[form](store.at(numbers), file), target)
             return
@@ -150,13 +150,12 @@ def _delete(given: Mapping[str, Any]) -> None:
     """Delete the rows that fit, every measurement of them, and the cells of their paths; ask before."""
     from harness.run.store import Store, existing
 
-    asked = _Asked(given)
     with existing(given["store"]) as reader:
-        path, doomed = reader.path, _doomed(reader, asked)
+        path, doomed = reader.path, _doomed(reader, given)
         for sentence in reader.damaged.values():
             say(f"note: {sentence}")
     if not doomed:
-        say(f"note: {asked.nothing()}")
+        say(_nothing(given))
         return
     solvers = Counter(solver for *_, solver in doomed)
     told = ", ".join(f"{solver} ({count:,})" for solver, count in solvers.most_common())
@@ -175,44 +174,37 @@ def _delete(given: Mapping[str, Any]) -> None:
     say(f"deleted {gone:,} row{'' if gone == 1 else 's'} from {path}")
 
 
-def _doomed(reader: StoreReader, asked: _Asked) -> list[tuple[int, str, str, str]]:
+def _doomed(reader: StoreReader, given: Mapping[str, Any]) -> list[tuple[int, str, str, str]]:
     """Return number, key, time of measurement and solver of the rows that fit, and of the cells of the paths among them."""
     kept: list[tuple[int, str, str, str]] = []
     found: list[tuple[int, str, str, str]] = []
-    for row in asked.among(reader.rows(), cells=True):
+    for row in _among(reader.rows(), given, cells=True):
         key, _, measured_at, _ = row.content
         entry = (row.number, key, measured_at, str(row.record.get("solver")))
-        (found if asked.fits(row.record) else kept).append(entry)
+        (found if _meets(row.record, given) else kept).append(entry)
     paths = {(key, measured_at) for _, key, measured_at, _ in found}
     return found + [each for each in kept if (each[1].rpartition("/")[0], each[2]) in paths]
 
 
-class _Asked:
-    """What of a store is asked for, and how many rows went by."""
+def _among(rows: Iterable[Row], given: Mapping[str, Any], *, cells: bool) -> Iterable[Row]:
+    """Yield the rows of the plugins and data sets that are asked for."""
+    for row in rows:
+        if (cells or not is_cell(row.record)) and chosen(row.record, given["plugins"], given["datasets"]):
+            yield row
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        self._given, self.count = given, 0
 
-    def among(self, rows: Iterable[Row], *, cells: bool) -> Iterable[Row]:
-        """Yield the rows of the plugins and data sets that are asked for."""
-        for row in rows:
-            if cells or not is_cell(row.record):
-                self.count += 1
-                if chosen(row.record, self._given["plugins"], self._given["datasets"]):
-                    yield row
+def _meets(record: Record, given: Mapping[str, Any]) -> bool:
+    """Return whether a run is as --where says."""
+    return all(each.fits(record) for each in given["where"])
 
-    def fits(self, record: Record) -> bool:
-        """Return whether a run is as --where says."""
-        return all(each.fits(record) for each in self._given["where"])
 
-    def nothing(self) -> str:
-        """Say what was asked for, none of which the store holds."""
-        if not self.count:
-            return "the store holds no runs yet; `harness compare` measures some."
-        lists = [(name, self._given[name]) for name in ("plugins", "datasets")]
-        parts = [f"--{name} {','.join(listed)}" for name, listed in lists if listed]
-        parts += [f"--where '{each.text}'" for each in self._given["where"]]
-        return f"no run fits {' '.join(parts)}; `harness results` shows the {self.count:,} that the store holds."
+def _nothing(given: Mapping[str, Any]) -> str:
+    """Say what was asked for, none of which the store holds."""
+    parts = [f"--{name} {','.join(given[name])}" for name in ("plugins", "datasets") if given[name]]
+    parts += [f"--where '{each.text}'" for each in given["where"]]
+    if not parts:
+        return "note: the store holds no runs yet; `harness compare` measures some."
+    return f"note: no run fits {' '.join(parts)}; `harness results` shows all that the store holds."
 
 
 def chosen(record: Record, plugins: Sequence[str] | None, datasets: Sequence[str] | None) -> bool:

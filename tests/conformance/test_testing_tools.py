@@ -4,15 +4,12 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from harness import CSVC, CSVCNoBias, Limits, drive
+from harness import CSVC, CSVCNoBias
 from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, PoolSVC, ReducedHull, TubeSVR
 from harness.testing import Case, SolverConformance, run_checks, zoo
 from harness.testing.exact import oracle_bounds
 from harness.testing.running import recorded_work
-from harness.testing.strategies import cases
 from tests.conformance import bad_solvers as bad
 
 ALL = (CSVC, CSVCNoBias, HardMargin, ReducedHull, L2SVC, NuSVC, OneClass, PolytopeDistance, EpsSVR, TubeSVR)
@@ -107,17 +104,3 @@ def test_the_record_of_work_equals_the_count() -> None:
         problem.kernel.expand(coef, [1, 2, 3])
         problem.restrict([1, 2, 3]).kernel.row(0)
     assert work.values == problem.kernel.counter.evaluations == 40 + 80 + 6 + 40 + 15 + 3
-
-
-@given(st.sampled_from(ALL).flatmap(cases))
-def test_drawn_problems_can_be_stated(case: Case) -> None:
-    problem = case.problem()
-    assert case.formulation.task == "regression" or set(np.unique(problem.targets)) == {-1.0, 1.0}
-    assert problem.kernel.block(np.arange(problem.n)).shape == (problem.n, problem.n)
-
-
-@given(cases(L2SVC))
-def test_the_sound_solver_certifies_drawn_problems(case: Case) -> None:
-    problem = case.problem()
-    outcome = drive(bad.Sound(epsilon=1e-3), problem, np.random.default_rng(0), Limits(seconds=200.0))
-    assert problem.certify(outcome.dual_coef, outcome.intercept).relative_gap <= 1.001e-3
