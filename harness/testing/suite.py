@@ -60,7 +60,7 @@ def check(
             if failed:
                 told = "\n".join(result.message for result in failed)
                 raise AssertionError(f"{len(failed)} of {len(found)} cases failed:\n{told}") from failed[0].error
-            if all(result.status == "skipped" for result in found):
+            if not any(result.status == "passed" for result in found):
                 raise unittest.SkipTest(found[0].message if found else "the suite has no case that the check is for")
 
         marked: Any = made
