@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -46,7 +47,11 @@ def best_of(records: Sequence[Record], by: str, target: float | None) -> pd.Data
             "without target_gap each solver stops where its own rule says, so what they cost does not compare; ask for "
             "best(target=1e-3), or give target_gap=1e-3 to the comparison."
         )
-    return pd.DataFrame([_best(group, known[by], by, target) for group in groups])
+    lines = [_best(group, known[by], by, target) for group in groups]
+    kernels = Counter(group.dataset for group in groups)
+    for line, group in zip(lines, groups, strict=True):
+        line["dataset"] += f" {group.kernel}" if kernels[group.dataset] > 1 else ""
+    return pd.DataFrame(lines)
 
 
 def _parts(group: Group) -> list[Group]:
@@ -63,29 +68,20 @@ def _best(group: Group, measure: Measure, by: str, target: float | None) -> dict
     clock = "wall" if by == "seconds" else of_traces
     if target is None and by == "time":
         measure = measure.honest(group)
-    found: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
     for row in group.rows:
-        name = f"{row.name} {row.problem}" if len(group.problems) > 1 else row.name
-        found[name] = (
-            (measure.ranked(row) if row.complete else []) if target is None else _until(row, by, target, clock)
-        )
-    values = {name: each for name, each in found.items() if each}
+        if found := _figures(row, measure, by, target, clock):
+            values[f"{row.name} {row.problem}" if len(group.problems) > 1 else row.name] = found
     winner, *ties = measures.winners(measure, values) if values else [""]
     low, high = measure.interval(values[winner]) if values else (None, None)
-    return {
-        "dataset": f"{group.dataset} {group.kernel}".strip(),
-        "solver": winner,
-        by: median(values[winner]) if values else None,
-        "low": low,
-        "high": high,
-        "ties": ties,
-        "beaten": [name for name in values if name not in (winner, *ties)],
-        "out": [name for name in found if name not in values],
-    }
+    middle = median(values[winner]) if values else None
+    return {"dataset": group.dataset, "solver": winner, by: middle, "low": low, "high": high, "ties": ties}
 
 
-def _until(row: Row, by: str, target: float, clock: str) -> list[float]:
-    """Return what every run of a row had spent when its gap was certified below the target; empty if one never was."""
+def _figures(row: Row, measure: Measure, by: str, target: float | None, clock: str) -> list[float]:
+    """Return what every run of a row had in the end, or had spent when its target was certified; empty if one did not."""
+    if target is None:
+        return measure.ranked(row) if row.complete else []
     found = [spent(reached(record, [target]), record, _UNTIL[by], clock)[0] for record in row.measured]
     return (
         [value for value in found if value is not None] if len(found) == len(row.records) and None not in found else []

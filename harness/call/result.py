@@ -62,8 +62,7 @@ class Result:
         """Return which solver is best on each data set, and whether that can be told apart from the noise of the runs.
 
         A line a data set and kernel, and a problem where C has several values: ``solver`` (empty: none did what was asked),
-        its figure, the median of its runs, between ``low`` and ``high``; ``ties``: who cannot be told apart from it,
-        ``beaten``: who can, ``out``: who did not do what was asked, or did not reach the target.
+        its figure, the median of its runs, between ``low`` and ``high``; ``ties``: who cannot be told apart from it.
 
         Parameters
         ----------
