@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,13 @@ from harness.call.objects import Objects
 from harness.call.result import Result, command_of
 from harness.call.study_file import StudyFile
 from harness.errors import UsageError
-from harness.report.progress import Reporter, reporter
+from harness.report.progress import reporter
 
 _INSTEAD = {
     "format": "the result has .table, .frame and .to_html()",
     "output": "the result has .to_html(path) and .frame",
     "dry_run": "`harness compare --dry-run` says what a comparison would cost",
-    "save_study": "the result has .save_study(path)",
     "cells": "the result's .frame has every cell of a path",
-    "resume": "fresh=True measures again what the store holds",
 }
 
 
@@ -57,7 +54,7 @@ def compare(
 
     Raises
     ------
-    UsageError, DataError : what the command refuses, in the same words, every mistake at once.
+    UsageError, DataError : what the command refuses, in the same words.
     NotKept : what was measured could not be kept; the error has it in ``records``.
     KeyboardInterrupt : passed on; what was measured is in the store, and the same call goes on from there.
     """
@@ -69,36 +66,10 @@ def compare(
     objects = Objects(request.loaded([*(path for each in studies for path in study_file.plugin_paths(each)), *paths]))
     said = objects.settings({"plugins": plugins, "datasets": datasets, "plugin_path": paths, **options})
     registry = objects.registry
-    given = request.gathered([*studies, StudyFile("harness.compare", Path.cwd(), said)], registry, {})
+    given = request.gathered([*studies, StudyFile("harness.compare", Path.cwd(), said)], registry)
     if not given.get("plugins"):
         raise UsageError("plugins is missing; name solvers or plugins, for example harness.compare('lasvm,fw').")
     asked = request.asked(given, registry, fresh=fresh, many=yes, store=Path(store) if store else None)
-    progress = _reporter(quiet=quiet)
-    try:
-        with progress:
-            records = request.carried_out(asked, registry, progress, quiet=quiet)
-    except KeyboardInterrupt:  # said when the live display is gone
-        request.say_what_is_kept(progress, asked)
-        raise
-    kept = study_file.kept(given, registry)
-    further = [
-        *(["--store", str(store)] if store else []),
-        *(["--fresh"] if fresh else []),
-        *(["--yes"] if yes else []),
-    ]
-    return Result(tuple(records), command_of(kept, further), asked.sha256, kept, registry)
-
-
-def _reporter(*, quiet: bool) -> Reporter:
-    if not quiet and _in_notebook():
-        from harness.call.notebook import Shown
-
-        return Shown()
-    return reporter(quiet=quiet)
-
-
-def _in_notebook() -> bool:
-    """Return whether this process is the kernel of a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return getattr(shell, "kernel", None) is not None
+    records = request.carried_out(asked, registry, reporter(quiet=quiet), quiet=quiet)
+    how = {"study": study and str(study), "store": store and str(store), "fresh": fresh, "yes": yes}
+    return Result(tuple(records), command_of({**said, **how}), asked.sha256, registry)

@@ -14,6 +14,7 @@ from harness import parameters
 from harness.call.data import data
 from harness.call.own_source import plugin_of
 from harness.datasets.dataset import Dataset, DataSource
+from harness.datasets.files import FileSource
 from harness.errors import UsageError
 from harness.kernels.functions import Kernel
 from harness.problems.problem import Problem
@@ -22,6 +23,9 @@ from harness.solver import Solver
 
 if TYPE_CHECKING:
     from harness.registry import Registry
+
+_NO_POINTS = (str, Path, DataSource, Dataset)
+_EXAMPLES = {"kernel": "rbf", "formulation": "c-svc"}
 
 
 class Objects:
@@ -46,8 +50,7 @@ class Objects:
             if value is None:
                 continue
             if name in ("plugins", "core_set_oracle"):
-                texts = [self.solver(each, name) for each in _listed(value)]
-                found[name] = texts[0] if name == "core_set_oracle" and len(texts) == 1 else texts
+                found[name] = [self.solver(each, name) for each in _listed(value)]
             elif name == "datasets":
                 found[name] = list(self.datasets(value))
             elif name in ("kernel", "formulation"):
@@ -94,53 +97,41 @@ class Objects:
         return path.parent.name if path.name == "__init__.py" else path.stem
 
     def datasets(self, value: Any, name: str = "") -> Iterable[str]:
-        """Yield the selections that mean data sets: names, sources, arrays with labels, frames, or a dict of these by name."""
-        if isinstance(value, str):
+        """Yield the selections that mean data sets: names, sources, arrays with labels, frames, or a dict of these by name.
+
+        name : of arrays and frames; a name, a path and a source have their own
+        """
+        if isinstance(value, str) and not name:
             yield value
-        elif isinstance(value, Path):
+        elif isinstance(value, Path) and not name:
             yield text_of(Item(str(value)))
-        elif isinstance(value, Mapping):
-            for key, each in value.items():
-                if isinstance(each, str | Path | DataSource):
-                    what = (
-                        "harness.data(X, y, name=...) names arrays"
-                        if isinstance(each, DataSource)
-                        else "it has its own"
-                    )
-                    raise UsageError(f"datasets: the name {key!r} is given to what is no array and no frame: {what}.")
-                yield from self.datasets(each, str(key))
-        elif isinstance(value, DataSource):
+        elif isinstance(value, DataSource) and not name:
             yield self._source(value)
         elif isinstance(value, Dataset) or hasattr(value, "columns"):
             yield self._source(data(value, name=name))
-        elif (
-            isinstance(value, tuple)
-            and len(value) in (2, 4)
-            and not isinstance(value[0], str | DataSource | Dataset | Path)
-        ):
-            x, y, *test = value
-            yield self._source(
-                data(x, y, X_test=test[0] if test else None, y_test=test[1] if test else None, name=name)
-            )
+        elif isinstance(value, tuple) and len(value) in (2, 4) and not isinstance(value[0], _NO_POINTS):
+            tested = dict(zip(("X_test", "y_test"), value[2:], strict=False))
+            yield self._source(data(*value[:2], **tested, name=name))
+        elif isinstance(value, Mapping):
+            for key, each in value.items():
+                yield from self.datasets(each, str(key))
         elif isinstance(value, list | tuple) and not name:
             for each in value:
                 yield from self.datasets(each)
         else:
             raise UsageError(
-                f"datasets: a {type(value).__name__} is no data set; give a name, a path, (X, y), (X, y, X_test, y_test), a frame, "
-                "what harness.data(...) returns, or a dict of these by name."
+                f"datasets: {f'{name!r}: ' if name else ''}a {type(value).__name__} is no data set; give a name, a path, (X, y), "
+                "(X, y, X_test, y_test), a frame, what harness.data(...) returns, or a dict of arrays and frames by name."
             )
 
     def _source(self, source: DataSource) -> str:
         values = {name: [_text(value)] for name, value in parameters.changed(source).items() if name != "path"}
         cls = type(source)
-        if self.registry.datasets.get(cls.name) not in (cls, None) or (
-            cls.name not in self.registry.datasets and cls.name != "file"
-        ):
+        if cls is not FileSource and self.registry.datasets.get(cls.name) is not cls:
             raise UsageError(
                 f"datasets: {cls.__name__} is a source that no plugin registers; give its load() as a Dataset."
             )
-        return text_of(Item(str(getattr(source, "path", "")) if cls.name == "file" else cls.name, values))
+        return text_of(Item(source.path if isinstance(source, FileSource) else cls.name, values))
 
 
 def _listed(value: Any) -> list[Any]:
@@ -166,11 +157,10 @@ def plain(value: Any) -> Any:
         return f"{value[0]}-{value[-1]}"
     if isinstance(value, Mapping):
         return {_name(key): plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple | set | frozenset | range) or hasattr(value, "to_list"):
-        return [
-            "none" if each is None else plain(each)
-            for each in (value if not hasattr(value, "to_list") else value.to_list())
-        ]
+    if hasattr(value, "to_list"):  # a series
+        value = value.to_list()
+    if isinstance(value, list | tuple | set | frozenset | range):
+        return ["none" if each is None else plain(each) for each in value]
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 10_000:
         raise UsageError("a number has too many digits.")
     return value
@@ -185,17 +175,10 @@ def _selected(given: Any, setting: str, kind: type) -> Iterable[str]:
     asked = given if isinstance(given, Mapping) else dict.fromkeys(_listed(given))
     for item, own in asked.items():
         cls = item if inspect.isclass(item) else type(item)
-        if isinstance(item, Problem):
-            raise UsageError(
-                "formulation: a problem that is stated already has its data; give its class, and datasets."
-            )
-        if not (isinstance(item, str) or issubclass(cls, kind)):
+        if not (isinstance(item, str) or issubclass(cls, kind)) or isinstance(item, Problem):
             raise UsageError(
                 f"{setting}: {item!r:.80} is none; give its name or its class, as in {setting}='{_EXAMPLES[setting]}'."
             )
         values = parameters.values_of(item) if isinstance(item, Kernel) else own or {}
         texts = {name: [_text(each) for each in _listed(plain(value))] for name, value in values.items()}
         yield text_of(Item(_name(item), texts)) if texts else _name(item)
-
-
-_EXAMPLES = {"kernel": "rbf", "formulation": "c-svc"}

@@ -1,23 +1,20 @@
 """A solver that is defined in a script or a notebook, as a plugin's file.
 
-A run's process imports no script and no notebook. So what the class is made of is written to a file, as it stands in the
-source: the class, the functions and classes that it uses, the imports behind its names, plain constants. A file, and not
-a pickle: its hash says whether the code has changed, a row's ``sources`` can be read, and compiled loops are kept.
+A run's process imports no script and no notebook. So what the class is made of is written to a file: the class, the
+functions, classes and imports that it uses, in the order of the source, and plain constants by their values. A file, and
+not a pickle: its hash says whether the code has changed, a row's ``sources`` can be read, and compiled loops are kept.
 """
 
 from __future__ import annotations
-import __future__
 
 import ast
 import builtins
+import contextlib
 import hashlib
-import inspect
-import linecache
 import re
 import sys
-import textwrap
+from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from harness.datasets.cache import cache_root
@@ -36,61 +33,69 @@ def plugin_of(cls: type) -> Path:
     ------
     UsageError : its source is not to be had, or uses what no file can have.
     """
-    text = _Source(cls).text()
-    name = re.sub(r"\W", "_", str(getattr(cls, "name", cls.__name__)))
-    path = cache_root().resolve() / "plugins" / hashlib.sha256(text.encode()).hexdigest()[:16] / f"own_{name}.py"
+    name = str(getattr(cls, "name", cls.__name__))
+    if cls.__qualname__ != cls.__name__:
+        raise UsageError(f"solver '{name}' is defined within a function or a class; {_REMEDY}.")
+    text = _source(cls.__name__, vars(sys.modules[cls.__module__]), f"solver '{name}'")
+    file = "own_" + re.sub(r"\W", "_", name) + ".py"
+    path = cache_root().resolve() / "plugins" / hashlib.sha256(text.encode()).hexdigest()[:16] / file
     write_whole(path, text.encode())
     return path
 
 
-class _Source:
-    """The source of a class and of all that it uses, in the order in which it must be defined."""
-
-    def __init__(self, cls: type) -> None:
-        self.cls, self.who = cls, f"solver '{getattr(cls, 'name', cls.__name__)}'"
-        self.namespace = vars(sys.modules[cls.__module__])
-        self.imports = _imports(self.namespace)
-        self.lines: dict[str, str] = {}  # name -> what defines it
-        self.future = False
-
-    def text(self) -> str:
-        if self.cls.__qualname__ != self.cls.__name__:
-            raise UsageError(f"{self.who} is defined within a function or a class; {_REMEDY}.")
-        self._define(self.cls.__name__, self.cls)
-        head = "from __future__ import annotations\n\n" if self.future else ""
-        body = "\n".join(self.lines.values())
-        hook = f"\n\n@_hookimpl\ndef harness_solvers():\n    return [{self.cls.__name__}]\n"
-        return f'"""Written from a script or a notebook."""\n\n{head}from harness import hookimpl as _hookimpl\n\n{body}{hook}'
-
-    def _define(self, name: str, thing: Any) -> None:
-        """Note the source of a class or a function of the script, after that of what it uses."""
-        source = _text_of(thing)
-        if source is None:
-            raise UsageError(f"{self.who}: the source of {name} is not to be had; {_REMEDY}.")
-        self.lines[name] = ""  # it may use itself
-        code = getattr(getattr(thing, "py_func", thing), "__code__", None)
-        for each in [code, *(getattr(member, "__code__", None) for member in getattr(thing, "__dict__", {}).values())]:
-            self.future |= bool(each and each.co_flags & __future__.annotations.compiler_flag)
-        for used in dict.fromkeys(node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)):
-            if used not in self.lines and used in self.namespace:
-                self._use(used, name)
-        del self.lines[name]
-        self.lines[name] = source
-
-    def _use(self, name: str, by: str) -> None:
-        value = self.namespace[name]
-        if name in self.imports:
-            self.lines[name] = self.imports[name]
-        elif isinstance(value, ModuleType):
-            self.lines[name] = f"import {value.__name__} as {name}"
-        elif _is_literal(value):
-            self.lines[name] = f"{name} = {value!r}"
-        elif inspect.isclass(value) or callable(value):
-            self._define(name, value)
+def _source(cls: str, namespace: Mapping[str, Any], who: str) -> str:
+    """Return the source of a class and of all that it uses."""
+    statements, constants = _definitions(namespace), dict[str, str]()
+    needed, waiting = set[str](), [cls]
+    while waiting:
+        name = waiting.pop()
+        if name in needed:
+            continue
+        needed.add(name)
+        if name in statements:
+            used = {node.id for node in ast.walk(statements[name]) if isinstance(node, ast.Name)}
+            waiting += sorted(used & namespace.keys())
+        elif _is_literal(namespace[name]):
+            constants[name] = f"{name} = {namespace[name]!r}"
         elif not hasattr(builtins, name):
-            raise UsageError(
-                f"{self.who}: {by} uses {name}, a {type(value).__name__} that no file can have; {_REMEDY}."
-            )
+            what = f"uses {name}, a {type(namespace[name]).__name__} that no file can have"
+            raise UsageError(f"{who} {what if name != cls else 'has no source that is to be had'}; {_REMEDY}.")
+    taken = [ast.unparse(statement) for name, statement in statements.items() if name in needed]
+    return "\n\n".join(
+        [
+            '"""Written from a script or a notebook."""',
+            "from __future__ import annotations",
+            "from harness import hookimpl as _hookimpl",
+            *constants.values(),
+            *taken,
+            f"@_hookimpl\ndef harness_solvers():\n    return [{cls}]\n",
+        ]
+    )
+
+
+def _definitions(namespace: Mapping[str, Any]) -> dict[str, ast.stmt]:
+    """Return what binds the names of a script, or of a notebook's cells: the last class, function or import of each."""
+    file = namespace.get("__file__")
+    texts = [Path(file).read_text(encoding="utf-8")] if file and Path(file).is_file() else namespace.get("In", [])
+    found: dict[str, ast.stmt] = {}
+    for text in texts:
+        with contextlib.suppress(SyntaxError):  # a cell that failed
+            for node in ast.parse(text).body:
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    bound = {alias.asname or alias.name.partition(".")[0]: _alone(node, alias) for alias in node.names}
+                elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+                    bound = {node.name: node}
+                else:
+                    continue
+                for name, statement in bound.items():
+                    found.pop(name, None)  # the order is that of the last ones
+                    found[name] = statement
+    return found
+
+
+def _alone(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> ast.stmt:
+    """Return the import of one of its names."""
+    return ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], node.level)
 
 
 def _is_literal(value: Any) -> bool:
@@ -98,53 +103,3 @@ def _is_literal(value: Any) -> bool:
         return bool(ast.literal_eval(repr(value)) == value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return False
-
-
-def _imports(namespace: dict[str, Any]) -> dict[str, str]:
-    """Return what the imports of a script, or of the cells of a notebook, bind: name -> the import of it alone."""
-    file = namespace.get("__file__")
-    texts = [Path(file).read_text(encoding="utf-8")] if file and Path(file).is_file() else namespace.get("In", [])
-    found: dict[str, str] = {}
-    for text in texts:
-        try:
-            tree = ast.parse(text)
-        except SyntaxError:  # a cell with a line of IPython's own
-            kept = [line for line in text.splitlines() if re.match(r"(from\s+\S+\s+)?import\s[^(]*$", line)]
-            tree = ast.parse("\n".join(kept))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    bound = alias.asname or alias.name.partition(".")[0]
-                    found[bound] = f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
-            elif isinstance(node, ast.ImportFrom) and not node.level and node.module != "__future__":
-                for alias in node.names:
-                    bound = alias.asname or alias.name
-                    found[bound] = f"from {node.module} import {alias.name}" + (
-                        f" as {alias.asname}" if alias.asname else ""
-                    )
-    return found
-
-
-def _text_of(thing: Any) -> str | None:
-    """Return the source of a class or a function with its decorators, None if it is not to be had."""
-    thing = getattr(thing, "py_func", thing)  # a compiled function's
-    try:
-        return textwrap.dedent(inspect.getsource(thing))
-    except (OSError, TypeError):  # a class of a notebook, before Python 3.13: by its methods
-        pass
-    codes = (
-        [member.__code__ for member in vars(thing).values() if hasattr(member, "__code__")]
-        if inspect.isclass(thing)
-        else []
-    )
-    for name in dict.fromkeys(code.co_filename for code in codes):
-        lines = linecache.getlines(name)
-        try:
-            tree = ast.parse("".join(lines))
-        except SyntaxError:
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and node.name == thing.__name__:
-                first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-                return textwrap.dedent("".join(lines[first - 1 : node.end_lineno]))
-    return None

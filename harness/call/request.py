@@ -47,17 +47,9 @@ def warn_of_broken(registry: Registry, but: Container[str] = ()) -> None:
             say(f"harness: plugin '{broken.plugin}' could not be loaded: {' '.join(broken.reason.split())}")
 
 
-def gathered(files: Sequence[StudyFile], registry: Registry, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what study files say, the later ones before the earlier ones, and before all of them what is ``given``.
-
-    Raises
-    ------
-    UsageError : every mistake of a file in a sentence of its own.
-    """
-    found: dict[str, Any] = {}
-    for file in files:
-        found |= study_file.read(file, registry)
-    return {**found, **given}
+def gathered(files: Iterable[StudyFile], registry: Registry) -> dict[str, Any]:
+    """Return what study files say, the later ones before the earlier ones; errors as `study_file.read`."""
+    return {name: value for file in files for name, value in study_file.read(file, registry).items()}
 
 
 def asked(given: Mapping[str, Any], registry: Registry, **how: Any) -> Study:
@@ -113,20 +105,16 @@ def study_of(given: Mapping[str, Any], registry: Registry, **how: Any) -> Study:
     return study
 
 
+_GRIDS = {"plugins": "solvers", "datasets": "data sets", "kernel": "kernels", "formulation": "formulations"}
+
+
 def _check_selections(said: Mapping[str, Any], *, many: bool) -> None:
     """Refuse grids in brackets that alone make too many runs, before any of them is expanded."""
-    of_solvers = sum(item.size for item in selection.parse(said["plugins"]))
-    asked_for = [
-        (of_solvers, "solvers"),
-        (sum(item.size for item in selection.parse(said["datasets"], paths=True)), "data sets"),
-        *[
-            (sum(item.size for item in selection.parse(said[name] or "")) or 1, f"{name}s")
-            for name in ("kernel", "formulation")
-        ],
-        (len(said["seeds"]), "seeds"),
-        (said["repeat"], "repetitions"),
+    sizes = [
+        (sum(item.size for item in selection.parse(said[name] or "", paths=name == "datasets")) or 1, nouns)
+        for name, nouns in _GRIDS.items()
     ]
-    check_size(asked_for, many=many)
+    check_size([*sizes, (len(said["seeds"]), "seeds"), (said["repeat"], "repetitions")], many=many)
 
 
 def _meant(source: DataSource, formulations: Iterable[str] | None, registry: Registry) -> DataSource:
@@ -136,7 +124,10 @@ def _meant(source: DataSource, formulations: Iterable[str] | None, registry: Reg
 
 
 def carried_out(study: Study, registry: Registry, progress: Reporter, *, quiet: bool) -> list[Record]:
-    """Carry out a study, telling ``progress`` of its runs and of what is to be said before they start; errors as the session."""
+    """Carry out a study, telling ``progress`` of its runs and of what is to be said before they start.
+
+    Errors as the session; a KeyboardInterrupt passes when it was said what the store has.
+    """
     from harness.run import driver
 
     store = study.store or default_store()
@@ -149,22 +140,21 @@ def carried_out(study: Study, registry: Registry, progress: Reporter, *, quiet: 
         for note in notes(study, specs, registry):
             progress.say(note)
 
-    return driver.compare(
-        study,
-        registry,
-        on_planned=planned,
-        on_started=progress.started,
-        on_finished=progress.finished,
-        on_note=progress.say,
-    )
-
-
-def say_what_is_kept(progress: Reporter, study: Study) -> None:
-    """Say, of a comparison that was interrupted, how much of it the store has."""
-    done, total = progress.done, progress.total
-    store = study.store or default_store()
-    measured = f"{done} of {total} runs are finished and kept in {store}" if total else "no run had been started"
-    say(f"harness: interrupted; {measured}. The same again goes on where it stopped.")
+    try:
+        with progress:
+            return driver.compare(
+                study,
+                registry,
+                on_planned=planned,
+                on_started=progress.started,
+                on_finished=progress.finished,
+                on_note=progress.say,
+            )
+    except KeyboardInterrupt:  # said when the live display is gone
+        done, total = progress.done, progress.total
+        measured = f"{done} of {total} runs are finished and kept in {store}" if total else "no run had been started"
+        say(f"harness: interrupted; {measured}. The same again goes on where it stopped.")
+        raise
 
 
 def exit_code(records: Sequence[Record]) -> int:
@@ -191,20 +181,17 @@ def notes(study: Study, specs: Iterable[RunSpec], registry: Registry) -> list[st
 
 def _unused(study: Study, formulated: Sequence[RunSpec], registry: Registry) -> Iterable[tuple[str, str]]:
     """Yield each setting that was given and that no run takes a parameter from, and why that is."""
-    stated = [(registry.formulations[spec.formulation], spec.problem_parameters) for spec in formulated]
-    taken = {name for formulation, values in stated for name in formulation.counting(values)}
+    taken = {
+        name
+        for spec in formulated
+        for name in registry.formulations[spec.formulation].counting(spec.problem_parameters)
+    }
+    solved, kernels = (
+        ", ".join(dict.fromkeys(getattr(spec, what) for spec in formulated)) for what in ("formulation", "kernel")
+    )
     for name in study.problem_values:
         if name not in taken:
-            others = [formulation.stand_ins()[name] for formulation, values in stated if name in values]
-            yield (
-                name,
-                (
-                    f"{others[-1]} is given, and {name} only stands for {others[-1]}"
-                    if others
-                    else f"none of the chosen solvers solves a formulation with {name}"
-                ),
-            )
-    kernels = ", ".join(dict.fromkeys(spec.kernel for spec in formulated))
+            yield name, f"no run of {solved} takes a {name}"
     for name in study.kernel_values:
         if not any(name in spec.kernel_parameters for spec in formulated):
             yield name, f"the kernel {kernels} has no {name}"
@@ -212,19 +199,13 @@ def _unused(study: Study, formulated: Sequence[RunSpec], registry: Registry) -> 
     if unused:
         yield f"metrics {','.join(unused)}", "no run predicts labels"
     if study.core_set_oracle and not any(spec.core_set_oracle for spec in formulated):
-        solved = ", ".join(dict.fromkeys(spec.formulation for spec in formulated))
         yield "core-set-oracle", f"{solved} has no core set; hull formulations such as l2-svc have one"
 
 
 def _scarce(threads: int, jobs: int) -> list[str]:
     """Return what to expect of more threads than there are cores."""
     cores = len(os.sched_getaffinity(0))
-    there = f"{cores} core{'' if cores == 1 else 's'}"
-    if threads > cores:
-        return [
-            f"note: --threads {threads} is more than the {there} here: threads wait for each other, times say little"
-        ]
-    if threads * jobs > cores:
-        each = "" if threads == 1 else f" of {threads} threads each"
-        return [f"note: {jobs} runs at a time{each} share {there} here: they wait for each other, times say little"]
-    return []
+    if threads * jobs <= cores:
+        return []
+    asked_for = f"{jobs} run{'' if jobs == 1 else 's'} at a time of {threads} thread{'' if threads == 1 else 's'} each"
+    return [f"note: {asked_for} on {cores} core{'' if cores == 1 else 's'}: they wait for each other, times say little"]

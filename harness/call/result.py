@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.call.best import Best, best_of
+from harness.call.best import best_of
+from harness.call.settings import SETTINGS
+from harness.call.study_file import text_of
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ class Result:
     records: tuple[Record, ...]
     command: str
     study: str
-    _options: Mapping[str, Any] = field(default_factory=dict)
     _registry: Registry | None = None
 
     @property
@@ -57,13 +58,16 @@ class Result:
         """The runs that failed or did not do what was asked; each has its ``reason``."""
         return tuple(record for record in self.records if record.failed)
 
-    def best(self, by: str = "time", target: float | None = None) -> Best:
+    def best(self, by: str = "time", target: float | None = None) -> pd.DataFrame:
         """Return which solver is best on each data set, and whether that can be told apart from the noise of the runs.
+
+        A line a data set and kernel, and a problem where C has several values: ``solver`` (empty: none did what was asked),
+        its figure, the median of its runs, between ``low`` and ``high``; ``ties``: who cannot be told apart from it.
 
         Parameters
         ----------
-        by : ``time`` (CPU seconds where every run had one thread, else seconds), ``test_accuracy``, or another figure of a
-            record: ``kernel_evaluations``, ``support_vectors``, ``relative_gap``, ``metrics.f1`` ...
+        by : ``time`` (CPU seconds where every run had one thread, else seconds), ``test_accuracy``, or another figure that
+            tables rank: ``kernel_evaluations``, ``support_vectors``, ``relative_gap``, ``metrics.f1`` ...
         target : a certified relative gap: the time, or the kernel evaluations, until it was reached. Without it runs
             compare in what they cost only if all had the same ``target_gap``
 
@@ -92,17 +96,6 @@ class Result:
             output.deliver(text, target, quiet=True)
         return text
 
-    def save_study(self, path: str | Path) -> None:
-        """Write what was asked as a study file, for ``harness compare --study`` and ``harness.compare(study=...)``.
-
-        Raises
-        ------
-        UsageError : the file cannot be written.
-        """
-        from harness.call import study_file
-
-        study_file.save(self._options, Path(path), self._registry, self.command)
-
     def __str__(self) -> str:
         return self.table
 
@@ -123,22 +116,14 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
 
-def command_of(options: Mapping[str, Any], further: Sequence[str] = ()) -> str:
-    """Return the command line of options as a study file has them."""
+def command_of(given: Mapping[str, Any]) -> str:
+    """Return the command line of options as a study file has them; what is None or false is left out."""
     words = ["harness", "compare"]
-    for name, value in options.items():
+    for name, value in given.items():
         option = f"--{name.replace('_', '-')}"
-        if isinstance(value, bool):
-            words += [option] if value else []
-        elif isinstance(value, Mapping):
-            axes = [f"{axis}=[{','.join(map(_number, values))}]" for axis, values in value.items()]
-            words += [option, ",".join(axes)]
-        elif name in ("plugin_path", "datasets"):
-            words += [word for each in value for word in (option, str(each))]
-        else:
-            words += [option, ",".join(map(_number, value)) if isinstance(value, list) else _number(value)]
-    return shlex.join([*words, *further])
-
-
-def _number(value: Any) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
+        if value is True:
+            words.append(option)
+        elif value not in (None, False, []):
+            several = name in SETTINGS and SETTINGS[name].several and isinstance(value, list)
+            words += [word for each in (value if several else [value]) for word in (option, text_of(each))]
+    return shlex.join(words)

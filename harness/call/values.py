@@ -22,7 +22,7 @@ _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0
 _BYTES = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _LONGEST = 10**15  # of a range of seeds
 _AMOUNT = re.compile(r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*([A-Za-z]*)\s*", re.ASCII)
-_RANGE = re.compile(r"(?P<first>[^:/]+?)\.\.(?P<last>[^:/]+?)(?P<how>[:/])(?P<step>.+)")
+_RANGE = re.compile(r"(?P<first>[^:]+?)\.\.(?P<last>[^:]+?):(?P<factor>.+)")
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _path(text: str) -> dict[str, list[float]]:
     """Return what a path goes through: parameter -> its values.
 
     ``C,gamma`` takes the usual values of both; ``C=[0.1,1,10]`` lists values, ``gamma=2^-15..2^3:2^2`` goes from the first
-    number to the last by a factor, ``C=1e-3..1e3/50`` takes so many between them, each the same factor above the one before.
+    number to the last by a factor.
     """
     found: dict[str, list[float]] = {}
     for part in selection.split(text):
@@ -165,20 +165,13 @@ def _range(text: str) -> list[float]:
     first, last = positive(str(_power(match["first"]))), positive(str(_power(match["last"])))
     if last < first:
         raise ValueError(text)
-    if match["how"] == "/":
-        count = whole(match["step"], least=1)
-        if count == 1 and last != first:
-            raise ValueError(text)
-        factor = math.exp((math.log(last) - math.log(first)) / max(1, count - 1))
-    else:
-        factor = _power(match["step"])
-        if not factor > 1.0:
-            raise ValueError(text)
-        count = 1 + math.floor((math.log(last) - math.log(first)) / math.log(factor) + 1e-9)
+    factor = _power(match["factor"])
+    if not factor > 1.0:
+        raise ValueError(text)
+    count = 1 + math.floor((math.log(last) - math.log(first)) / math.log(factor) + 1e-9)
     if count > MOST_VALUES:
         raise UsageError(f"{text} are {count:,} values; at most {MOST_VALUES:,} are taken.")
-    found = [first * factor**k for k in range(count)]
-    return found if match["how"] == ":" else [*found[:-1], last]
+    return [first * factor**k for k in range(count)]
 
 
 def _power(text: str) -> float:
@@ -203,5 +196,4 @@ MEGABYTES = Reader("MB", positive, "a positive number of megabytes; write for ex
 COUNT = Reader("N", lambda text: whole(text, least=1), "a whole number >= 1; write for example 3")
 FOLDS = Reader("K", lambda text: whole(text, least=2), "a whole number >= 2; write for example 5")
 PATH = Reader("GRID", _path,
-              "a list of parameters with numbers; write C=1, C=[0.1,1], C=2^-5..2^15:2^2 (by a factor), "
-              "C=1e-3..1e3/50 (so many)")  # fmt: skip
+              "a list of parameters with numbers; write C=1, C=[0.1,1] or C=2^-5..2^15:2^2 (by a factor)")  # fmt: skip

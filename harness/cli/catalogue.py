@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import MISSING, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from harness import parameters
 from harness.cli import commands
 from harness.cli.describe import KINDS
 from harness.errors import UsageError
 from harness.parameters import did_you_mean
-from harness.report import figures
 from harness.run.record import Status
 
 if TYPE_CHECKING:
     from harness.problems.problem import Problem
     from harness.registry import Registry
 
-_YEAR = re.compile(r"\b(?:19[5-9]|20[0-3])\d\b")
 _MARKUP = re.compile(r"(?::[\w:]+:)?`{1,2}([^`]+)`{1,2}")  # ``code``, `name`, :mod:`module`
 
 
@@ -123,25 +120,3 @@ def find(registry: Registry, name: str) -> list[Entry]:
             f"nothing is called '{name}'{near}; `harness list KIND` shows what there is, KIND one of {', '.join(KINDS)}."
         )
     return found
-
-
-# -- as JSON data -----------------------------------------------------------------------------------------
-
-
-def parameters_told(cls: type) -> list[dict[str, str]]:
-    """Return the parameters of a class in words: ``name``, ``type``, ``range``, ``default`` as a user types it, ``meaning``."""
-    return [
-        {
-            "name": known.name,
-            "type": known.type_name,
-            "range": known.range,
-            "default": "required" if known.default is MISSING else _as_typed(known.default),
-            "meaning": unmarked(known.doc),
-        }
-        for known in parameters.parameters_of(cls)
-    ]
-
-
-def _as_typed(value: Any) -> str:
-    """Return a default as a user would type it: ``none``, ``true``."""
-    return str(value).lower() if value is None or isinstance(value, bool) else figures.setting(value)

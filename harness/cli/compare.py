@@ -16,18 +16,14 @@ from harness.report.output import say
 from harness.run.record import FAILED, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from harness.call.study_file import StudyFile
-    from harness.registry import Registry
     from harness.run.record import Record
 
 _STUDY, _RESULT = "A study as a file", "The result"
 _FURTHER = [
     Option(["--study"], metavar="FILE", section=_STUDY,
            help="Take the options from a file: C = [1, 10] in it is --C 1,10. What is given beside it replaces what it says."),
-    Option(["--save-study"], metavar="FILE", type=click.Path(dir_okay=False), section=_STUDY,
-           help="Write such a file of what is compared here, before the runs begin."),
     Option(["--fresh"], is_flag=True, section=_RESULT,
            help="Measure again what the store holds; without it runs of the same code, data and machine are reused."),
     Option(["--yes"], is_flag=True, section=_RESULT, help="Carry out more than a million runs."),
@@ -68,19 +64,18 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     from harness.report.progress import reporter
 
     target, quiet = output.checked_output(given["output"]), given["quiet"]
-    words = {name: _value(given[name]) for name in SETTINGS if given[name] not in (None, (), False)}
+    words = {name: given[name] for name in SETTINGS if given[name] not in (None, (), False)}
+    words |= {name: list(value) for name, value in words.items() if isinstance(value, tuple)}
     files = [study_file.parsed(given["study"])] if given["study"] else []
     for file in files:
         words.setdefault("plugin_path", study_file.plugin_paths(file))
     registry = request.loaded(words.get("plugin_path", []))
-    said = request.gathered(files, registry, words)
+    said = request.gathered(files, registry) | words
     if not said.get("plugins"):
         raise UsageError("--plugins is missing; name solvers or plugins, for example --plugins lasvm,fw.")
     form = formats.chosen(given["format_"], target, registry.report_formats)
-    output.warn_of_suffix(target, given["format_"], registry.report_formats)
     store = Path(given["store"]) if given["store"] else None
     study = request.asked(said, registry, fresh=given["fresh"], many=given["yes"], store=store)
-    _tell_and_save(given, files, said, words, registry)
     if given["dry_run"]:
         output.deliver(dry_run.shown(study, registry), target, quiet=quiet)
         ctx.exit(0)
@@ -94,44 +89,15 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         )
         output.deliver(content, target, quiet=quiet)
 
-    progress = reporter(quiet=quiet)
     try:
-        with progress:
-            records = request.carried_out(study, registry, progress, quiet=quiet)
-    except KeyboardInterrupt:  # said when the live display is gone
-        request.say_what_is_kept(progress, study)
+        records = request.carried_out(study, registry, reporter(quiet=quiet), quiet=quiet)
+    except KeyboardInterrupt:
         ctx.exit(130)
     except NotKept as error:
         _deliver_somewhere(deliver, error.records)
         raise
     deliver(records)
     ctx.exit(request.exit_code(records))
-
-
-def _value(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _tell_and_save(
-    given: Mapping[str, Any],
-    files: Sequence[StudyFile],
-    said: Mapping[str, Any],
-    words: Mapping[str, Any],
-    registry: Registry,
-) -> None:
-    """Say which options replace what a study file says, and write the file that was asked for."""
-    from harness.call import study_file
-
-    in_files = {key.replace("-", "_") for file in files for key in file.values} - {"plugin_path"}
-    replaced = [f"--{name.replace('_', '-')}" for name in words if name in in_files]
-    if replaced and not given["quiet"]:
-        say(f"note: {', '.join(replaced)} of the command line replace{'s' if len(replaced) == 1 else ''} "
-            f"what {given['study']} says")  # fmt: skip
-    if given["save_study"]:
-        target = Path(given["save_study"])
-        study_file.save(study_file.kept(said, registry), target, registry)
-        if not given["quiet"]:
-            say(f"written to {target}")
 
 
 def _deliver_somewhere(deliver: Callable[[Sequence[Record]], None], records: Sequence[Record]) -> None:

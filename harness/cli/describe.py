@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -167,18 +168,15 @@ def _dataset(entry: Entry, _registry: Registry) -> list[tuple[str, str]]:
     from harness.report import figures
 
     files, root = _files(entry.subject), raw_root()
-    missing = sum(not (root / name).is_file() for name in files)
+    there = [root / name for name in files if (root / name).is_file()]
     where = f"all there, under {root}" if files else "none needed"
-    if missing:
+    if len(there) < len(files):
+        missing = len(files) - len(there)
         where = f"{missing} of {len(files)} missing under {root}; set HARNESS_DATA to the folder that holds them"
     facts = [("description", entry.summary), ("raw files", where)]
+    if sum(path.stat().st_size for path in there) > _READABLE_BYTES:
+        return [*facts, ("size and defaults", "not read for a description, the files are large")]
     try:
-        weight = sum((root / name).stat().st_size for name in files)
-        if weight > _READABLE_BYTES:
-            return [
-                *facts,
-                ("size and defaults", f"not read for a description, the files have {weight / 1e6:.0f} MB"),
-            ]
         data = entry.subject().load()
     except (OSError, DataError):
         return facts
@@ -204,20 +202,26 @@ def _raw_file(name: str, sha256: str) -> str:
         try:
             catalogue.verified(name, sha256, wanted_by=name)
             state = "ok"
-        except DataError:
-            state = "wrong checksum"
-        except OSError as error:
-            state = f"cannot be read ({error.strerror})"
+        except (OSError, DataError):
+            state = "wrong checksum, or it cannot be read"
     return f"{_INDENT * 2}{name}: {state}\n{_INDENT * 3}SHA-256 {sha256}"
 
 
 def _parameters(cls: type, width: int) -> str:
-    from harness.cli.catalogue import parameters_told
+    from harness import parameters
+    from harness.cli.catalogue import unmarked
 
     lines: list[str] = []
-    for told in parameters_told(cls):
-        bounds = f" in {told['range']}" if told["range"] else ""
-        default = told["default"] if told["default"] == "required" else f"default {told['default']}"
-        lines.append(_wrapped(f"{told['name']}: {told['type']}{bounds}, {default}", width, _INDENT * 2, _INDENT))
-        lines += [_wrapped(told["meaning"], width, _INDENT * 4)] if told["meaning"] else []
+    for known in parameters.parameters_of(cls):
+        bounds = f" in {known.range}" if known.range else ""
+        default = "required" if known.default is MISSING else f"default {_as_typed(known.default)}"
+        lines.append(_wrapped(f"{known.name}: {known.type_name}{bounds}, {default}", width, _INDENT * 2, _INDENT))
+        lines += [_wrapped(unmarked(known.doc), width, _INDENT * 4)] if known.doc else []
     return "\n".join([f"{_INDENT}parameters:", *lines] if lines else [f"{_INDENT}no parameters"])
+
+
+def _as_typed(value: Any) -> str:
+    """Return a default as a user would type it: ``none``, ``true``."""
+    from harness.report import figures
+
+    return str(value).lower() if value is None or isinstance(value, bool) else figures.setting(value)

@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from harness.registry import Registry
     from harness.run.plan import Study
 
-_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
-
 
 def shown(study: Study, registry: Registry) -> str:
     """Return what a study would do as text; nothing is carried out and nothing written.
@@ -25,7 +23,7 @@ def shown(study: Study, registry: Registry) -> str:
     every, todo = still_to_do(study, registry)
     product = " x ".join(f"{count:,} {noun}" for count, noun in factors(study, registry) if count != 1)
     limit = study.limits.seconds
-    most = "" if limit is None or not todo else f", at most {_duration(limit * len(todo) / study.jobs)}"
+    most = "" if limit is None or not todo else f", at most {limit * len(todo) / study.jobs / 3600:,.3g} h"
     without = sum(bool(spec.skip_reason or spec.broken_reason) for spec in every)
     return (
         f"{len(every):,} run{'s' * (len(every) != 1)}{f': {product}' if product else ''}; nothing is carried out\n"
@@ -33,11 +31,3 @@ def shown(study: Study, registry: Registry) -> str:
         + (f"{without:,} of them a row without a run: skipped, or of a broken plugin\n" if without else "")
         + f"{len(todo):,} to carry out{most}\n"
     )
-
-
-def _duration(seconds: float) -> str:
-    """Return ``3.2 s``, ``12 min``, ``1.5 h`` or ``4.1 d``."""
-    for length, unit in _UNITS:
-        if seconds >= length:
-            return f"{seconds / length:.3g} {unit}"
-    return f"{seconds:.2g} s"

@@ -14,12 +14,12 @@ from harness.errors import UsageError
 from harness.report.output import say
 
 if TYPE_CHECKING:
-    from harness.run.store import Conflict, Merged, Source
+    from harness.run.store import Merged, Source
 
 _HELP = """\
 Add every run of the FILEs to one store: result stores, and Parquet or JSON files that `harness results` wrote.
 
-The same measurement twice is one row. Of a run that several have with different content all is kept, each is named,
+The same measurement twice is one row. Of a run that several have with different content all is kept,
 and the newest stands for the run (of two of the same time that of the file named last). The FILEs stay as they are.
 A merge that is killed leaves the store as it was.
 
@@ -30,7 +30,6 @@ harness results merge runs.parquet
 Exit codes: 0 every row is there, 1 some rows of the FILEs could not be read and are named, 2 a FILE is nothing of the
 kind, 3 the store could not be written: it is as it was.
 """
-_MOST_NAMED = 10  # conflicts
 
 
 @click.command("merge", help=_HELP, short_help="Merge stores, and Parquet or JSON files of runs, into one store.")
@@ -46,7 +45,12 @@ def merge(ctx: click.Context, sources: Sequence[str], into: str | None) -> None:
     from harness.run.store import Store, default_store
 
     target = Path(into) if into is not None else default_store()
-    _refuse_the_same([Path(each) for each in sources], target)
+    for path in map(Path, sources):
+        if path.exists() and target.exists() and path.samefile(target):
+            raise UsageError(
+                f"{path} is what the others are merged into, and a file to be merged too; name it with --into alone, "
+                "or another one with --into."
+            )
     with contextlib.ExitStack() as stack:
         found = [stack.enter_context(opened(each)) for each in sources]
         store = stack.enter_context(Store(target))
@@ -58,34 +62,13 @@ def merge(ctx: click.Context, sources: Sequence[str], into: str | None) -> None:
     ctx.exit(1 if damaged else 0)
 
 
-def _refuse_the_same(sources: Sequence[Path], target: Path) -> None:
-    """Refuse a source that is the target."""
-    for path in sources:
-        if path.exists() and target.exists() and path.samefile(target):
-            raise UsageError(
-                f"{path} is what the others are merged into, and a file to be merged too; name it with --into alone, "
-                "or another one with --into."
-            )
-
-
 def _tell(told: Merged, sources: Sequence[Source], target: Path) -> None:
     for source, read, added in zip(sources, told.read, told.added, strict=True):
         there = f", {read - added:,} there already" if read > added else ""
         say(f"{source.path}: {read:,} row{'' if read == 1 else 's'}, {added:,} new{there}")
-    for conflict in list(told.conflicts.values())[:_MOST_NAMED]:
-        say(_sentence(conflict, sources, target))
-    if len(told.conflicts) > _MOST_NAMED:
-        say(f"... and {len(told.conflicts) - _MOST_NAMED:,} more runs that several have with different content")
+    if told.conflicts:
+        several = f"{len(told.conflicts):,} run{'' if len(told.conflicts) == 1 else 's'}"
+        say(
+            f"note: {several} measured several times, with different content: all is kept, the newest stands for the run"
+        )
     say(f"merged into {target}")
-
-
-def _sentence(conflict: Conflict, sources: Sequence[Source], target: Path) -> str:
-    from harness.run.store import TARGET
-
-    def name(number: int) -> str:
-        return str(target if number == TARGET else sources[number].path)
-
-    run = conflict.run
-    what = f"{run.get('label') or run.get('solver')} on {run.get('dataset')}, seed {run.get('seed')}"
-    measured = "; ".join(f"{name(whose)} at {time}" for time, whose in conflict.measured)
-    return f"note: {what}, measured several times: {measured}. That of {name(conflict.winner)} stands for the run."

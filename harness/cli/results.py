@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +17,7 @@ from harness.cli.options import Converted
 from harness.errors import UsageError
 from harness.report.output import say
 from harness.report.rows import is_cell
-from harness.run.record import Record, Status
+from harness.run.record import Record
 
 if TYPE_CHECKING:
     from harness.run.store import Row, StoreReader
@@ -32,7 +31,7 @@ several times is shown as it was measured last; what another version of the code
 limit measured is a row of its own.
 
 \b
-harness results --where 'fit_seconds>1' --where dataset~twonorm
+harness results --where 'fit_seconds>1' --where dataset~twonorm --where status=timeout,memory
 harness results --where problem_parameters.C=10 --output runs.parquet
 harness results --where 'measured_at<2026-01' --delete
 
@@ -40,7 +39,7 @@ The fields are those of --format json; 'none' is what is unknown.
 """
 _ALONE = {
     "delete": ("path", "cells", "all", "limit", "format_", "output"),
-    "path": ("where", "plugins", "datasets", "status"),
+    "path": ("where", "plugins", "datasets"),
 }
 """Option -> those that say nothing beside it."""
 
@@ -59,7 +58,6 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
 @click.option("--store", **options.STORE)
 @click.option("--plugins", type=Converted(values.LABELS), help="Only these: plugins, solvers or labels.")
 @click.option("--datasets", type=Converted(values.LABELS), help="Only these data sets.")
-@click.option("--status", type=Converted(values.NAMES), help=f"Only these: {', '.join(Status)}.")
 @click.option(
     "--where",
     multiple=True,
@@ -72,7 +70,7 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
 @click.option("--limit", type=Converted(values.COUNT), help="At most so many runs, the newest.")
 @click.option("--format", "format_", **options.FORMAT)
 @click.option("--output", **options.OUTPUT)
-@click.option("--path", is_flag=True, help="Only say where the store lies, and what is asked.")
+@click.option("--path", is_flag=True, help="Only say where the store lies.")
 @click.option(
     "--delete", is_flag=True, help="Delete what fits, older measurements and cells of its paths too; asks before."
 )
@@ -89,9 +87,10 @@ def command(ctx: click.Context, /, **given: Any) -> None:
             raise UsageError(f"--{name} does not go with --{beside[0]}; leave one of them out.")
     if given["yes"] and not given["delete"]:
         raise UsageError("--yes answers the question of --delete, which is not given; add it, or leave --yes out.")
-    _check_statuses(given["status"])
     if given["path"]:
-        _tell_path(given["store"])
+        from harness.run.store import default_store
+
+        click.echo(given["store"] or default_store())
     elif given["delete"]:
         _delete(given)
     else:
@@ -112,23 +111,6 @@ def _refuse_options(ctx: click.Context) -> None:
         )
 
 
-def _tell_path(named: str | None) -> None:
-    """Print where the store lies, alone on standard output; what is there goes to standard error."""
-    from harness.run.store import default_store, existing
-
-    path = named or str(default_store())
-    click.echo(path)
-    try:
-        with existing(path) as store:
-            count = store.count()
-    except UsageError:
-        if Path(path).exists():
-            raise
-        say("nothing is there yet; `harness compare` makes it.")
-    else:
-        say(f"it holds {count:,} row{'' if count == 1 else 's'}.")
-
-
 def _show(given: Mapping[str, Any]) -> None:
     from harness.call import request
     from harness.report import files, formats, output
@@ -140,16 +122,15 @@ def _show(given: Mapping[str, Any]) -> None:
     certain = formats.meant_by(target, {}) or target is None if named is None else named in formats.BUILTIN
     added = {} if certain else request.loaded().report_formats
     form = formats.chosen(named, target, added)
-    output.warn_of_suffix(target, named, added)
     cells = given["cells"] or form not in formats.OF_RUNS
     with existing(given["store"]) as store:
-        asked = _Asked(given)
-        found, older = newest(asked.among(store.rows(), cells=cells), asked.fits, every=given["all"])
+        rows = _among(store.rows(), given, cells=cells)
+        found, older = newest(rows, lambda record: _meets(record, given), every=given["all"])
         numbers = found[: given["limit"]]
         for sentence in store.damaged.values():
             say(f"note: {sentence}")
         if not numbers:
-            say(f"note: {asked.nothing()}")
+            say(_nothing(given))
         if form in files.WRITERS:
             output.deliver(lambda file: files.WRITERS[form](store.at(numbers), file), target)
             return
@@ -169,13 +150,12 @@ def _delete(given: Mapping[str, Any]) -> None:
     """Delete the rows that fit, every measurement of them, and the cells of their paths; ask before."""
     from harness.run.store import Store, existing
 
-    asked = _Asked(given)
     with existing(given["store"]) as reader:
-        path, doomed = reader.path, _doomed(reader, asked)
+        path, doomed = reader.path, _doomed(reader, given)
         for sentence in reader.damaged.values():
             say(f"note: {sentence}")
     if not doomed:
-        say(f"note: {asked.nothing()}")
+        say(_nothing(given))
         return
     solvers = Counter(solver for *_, solver in doomed)
     told = ", ".join(f"{solver} ({count:,})" for solver, count in solvers.most_common())
@@ -194,51 +174,37 @@ def _delete(given: Mapping[str, Any]) -> None:
     say(f"deleted {gone:,} row{'' if gone == 1 else 's'} from {path}")
 
 
-def _doomed(reader: StoreReader, asked: _Asked) -> list[tuple[int, str, str, str]]:
+def _doomed(reader: StoreReader, given: Mapping[str, Any]) -> list[tuple[int, str, str, str]]:
     """Return number, key, time of measurement and solver of the rows that fit, and of the cells of the paths among them."""
     kept: list[tuple[int, str, str, str]] = []
     found: list[tuple[int, str, str, str]] = []
-    for row in asked.among(reader.rows(), cells=True):
+    for row in _among(reader.rows(), given, cells=True):
         key, _, measured_at, _ = row.content
         entry = (row.number, key, measured_at, str(row.record.get("solver")))
-        (found if asked.fits(row.record) else kept).append(entry)
+        (found if _meets(row.record, given) else kept).append(entry)
     paths = {(key, measured_at) for _, key, measured_at, _ in found}
     return found + [each for each in kept if (each[1].rpartition("/")[0], each[2]) in paths]
 
 
-class _Asked:
-    """What of a store is asked for, and how many rows went by."""
-
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        self._given, self.count = given, 0
-
-    def among(self, rows: Iterable[Row], *, cells: bool) -> Iterable[Row]:
-        """Yield the rows of the plugins and data sets that are asked for."""
-        for row in rows:
-            if cells or not is_cell(row.record):
-                self.count += 1
-                if chosen(row.record, self._given["plugins"], self._given["datasets"]):
-                    yield row
-
-    def fits(self, record: Record) -> bool:
-        """Return whether a run is as --status and --where say."""
-        fits_status = _fits(self._given["status"], str(record.get("status")))
-        return fits_status and all(each.fits(record) for each in self._given["where"])
-
-    def nothing(self) -> str:
-        """Say what was asked for, none of which the store holds."""
-        if not self.count:
-            return "the store holds no runs yet; `harness compare` measures some."
-        lists = [(name, self._given[name]) for name in ("plugins", "datasets", "status")]
-        parts = [f"--{name} {','.join(listed)}" for name, listed in lists if listed]
-        parts += [f"--where '{each.text}'" for each in self._given["where"]]
-        return f"no run fits {' '.join(parts)}; `harness results` shows the {self.count:,} that the store holds."
+def _among(rows: Iterable[Row], given: Mapping[str, Any], *, cells: bool) -> Iterable[Row]:
+    """Yield the rows of the plugins and data sets that are asked for."""
+    for row in rows:
+        if (cells or not is_cell(row.record)) and chosen(row.record, given["plugins"], given["datasets"]):
+            yield row
 
 
-def _check_statuses(patterns: Sequence[str] | None) -> None:
-    for pattern in patterns or []:
-        if not any(_fits([pattern], status) for status in Status):
-            raise UsageError(f"--status: there is no status '{pattern}'; the statuses are {', '.join(Status)}.")
+def _meets(record: Record, given: Mapping[str, Any]) -> bool:
+    """Return whether a run is as --where says."""
+    return all(each.fits(record) for each in given["where"])
+
+
+def _nothing(given: Mapping[str, Any]) -> str:
+    """Say what was asked for, none of which the store holds."""
+    parts = [f"--{name} {','.join(given[name])}" for name in ("plugins", "datasets") if given[name]]
+    parts += [f"--where '{each.text}'" for each in given["where"]]
+    if not parts:
+        return "note: the store holds no runs yet; `harness compare` measures some."
+    return f"note: no run fits {' '.join(parts)}; `harness results` shows all that the store holds."
 
 
 def chosen(record: Record, plugins: Sequence[str] | None, datasets: Sequence[str] | None) -> bool:

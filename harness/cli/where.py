@@ -24,7 +24,6 @@ _TEXT = re.compile(r"\s*(?P<field>[^=<>~!]+?)\s*(?P<sign>==|!=|!~|<=|>=|=|~|<|>)
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?)?)?)?")
 _ORDERS: dict[str, Callable[[Any, Any], bool]]
 _ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-_NAMED = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
 _KERNEL = ("gamma", "degree", "coef0")
 
 
@@ -125,43 +124,28 @@ def _check_field(name: str, field: str, inner: str) -> None:
 
     kind = TYPES.get(field)
     if kind is None:
-        told = "; the fields are those of --format json"
-        if name in _KERNEL:
-            told = f"; of a kernel's parameter write kernel_parameters.{name}"
-        elif name in shared_registry().problem_parameters():
-            told = f"; of a problem's parameter write problem_parameters.{name}"
-        else:
-            told = f"{did_you_mean(field, COLUMNS)}{told}"
-        raise UsageError(f"--where: a run has no field '{field}'{told}.")
-    if inner and kind is not dict:
-        raise UsageError(f"--where: the field {field} is {_NAMED.get(kind, 'a list')}, which has no '{inner}' in it.")
-    if kind is dict and not inner:
-        raise UsageError(
-            f"--where: the field {field} has entries of its own; name one behind a dot, as in problem_parameters.C=10."
-        )
-    if field == "trace":
-        raise UsageError("--where: the trace is a list of points, which has no order; `--format json` has all of them.")
+        owners = {"kernel_parameters": _KERNEL, "problem_parameters": shared_registry().problem_parameters()}
+        own = [f"; write {owner}.{field}" for owner, names in owners.items() if field in names]
+        near = own[0] if own else did_you_mean(field, COLUMNS)
+        raise UsageError(f"--where: a run has no field '{field}'{near}; the fields are those of --format json.")
+    if (kind is dict) is not bool(inner):
+        has = "entries of its own, name one behind a dot" if kind is dict else "no entries, name it without a dot"
+        raise UsageError(f"--where: {name}: the field {field} has {has}; as in problem_parameters.C=10 and seed=1.")
 
 
 def _check_value(text: str, name: str, kind: type, sign: str, value: str) -> None:
     """Refuse a value that a field of a kind cannot have; ``dict``: of an entry whose kind nobody knows."""
-    if sign == "=" and value == NONE:
+    if sign == "~" or (sign == "=" and value == NONE):
         return
-    wrong = ""
-    if name == "measured_at" and sign != "~":
-        if not _DATE.fullmatch(value):
-            wrong = "a time as 2026-11-23 or 2026-11-23T09:30"
+    if name == "measured_at":
+        fits, expected = _DATE.fullmatch(value) is not None, "a time as 2026-11-23 or 2026-11-23T09:30"
     elif sign in _ORDERS and kind in (str, bool, list):
-        raise UsageError(
-            f"--where: {text!r}: {name} is {_NAMED.get(kind, 'a list')}, which has no order; compare it by =, != or ~."
-        )
-    elif sign in _ORDERS or (sign == "=" and kind in (int, float)):
-        number = _number(value)
-        if number is None or (kind is int and sign == "=" and not number.is_integer()):
-            wrong = _NAMED.get(kind, "a number")
-    elif sign == "=" and kind is bool and value not in ("true", "false"):
-        wrong = _NAMED[bool]
-    elif sign == "=" and name == "status" and not any(matches(status, value) for status in Status):
-        wrong = f"one of {', '.join(Status)}"
-    if wrong:
-        raise UsageError(f"--where: {text!r}: '{value}' is not what {name} can be; it is {wrong}, or none.")
+        raise UsageError(f"--where: {text!r}: {name} has no order; compare it by =, != or ~.")
+    elif sign in _ORDERS or kind in (int, float):
+        fits, expected = _number(value) is not None, "a number"
+    elif kind is bool:
+        fits, expected = value in ("true", "false"), "true or false"
+    else:
+        fits, expected = name != "status" or any(matches(each, value) for each in Status), f"one of {', '.join(Status)}"
+    if not fits:
+        raise UsageError(f"--where: {text!r}: '{value}' is not what {name} can be; it is {expected}, or none.")

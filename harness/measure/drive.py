@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import InvalidModel, PluginError
+from harness.errors import HarnessError, InvalidModel, PluginError
 from harness.measure.scored import FreeExpansion
 from harness.measure.trace import TracePlan, claims, trace_point
 from harness.plain import clean
@@ -143,9 +143,7 @@ class _Drive:
         began = clock()
         iterates = solver.iterates(self.problem, rng)
         if not isinstance(iterates, Iterable):
-            raise PluginError(
-                f"solver '{solver.name}' returned {type(iterates).__name__} from iterates; it must yield its models."
-            )
+            raise self._breach(f"returned {type(iterates).__name__} from iterates; it must yield its models.")
         advance = iter(iterates).__next__
         try:
             while True:
@@ -158,9 +156,7 @@ class _Drive:
                 seconds += clock() - began
                 yields += 1
                 if type(last) is not Iterate and not isinstance(last, Iterate):
-                    raise PluginError(
-                        f"solver '{solver.name}' yielded {type(last).__name__}; a solver yields harness.Iterate."
-                    )
+                    raise self._breach(f"yielded {type(last).__name__}; a solver yields harness.Iterate.")
                 if last.done:
                     stopped = StoppedBy.SOLVER
                     break
@@ -177,9 +173,7 @@ class _Drive:
                 began = clock()
             cpu_seconds = self._inside(self.cpu_clock())
             if last is None:
-                raise PluginError(
-                    f"solver '{solver.name}' ended without yielding a model; it must yield at least one Iterate."
-                )
+                raise self._breach("ended without yielding a model; it must yield at least one Iterate.")
             # copied before the generator is closed: its arrays are its own, and it may clear them
             assert stopped is not None
             outcome = self.outcome(last, stopped, seconds, cpu_seconds, yields)
@@ -189,6 +183,10 @@ class _Drive:
             close = getattr(iterates, "close", None)
             if close is not None:
                 close()
+
+    def _breach(self, what: str, kind: type[HarnessError] = PluginError) -> HarnessError:
+        """Return the error of what the solver did against the protocol, or of a model that is none."""
+        return kind(f"solver '{self.solver.name}' {what}")
 
     def _due(self) -> tuple[float, float, float]:
         """Return the seconds, evaluations and labels at which the host must look again."""
@@ -257,13 +255,9 @@ class _Drive:
     def _check(self, iterate: Iterate) -> None:
         """Raise a ``PluginError`` for a ``done`` that is no truth value, as text is, or an ``info`` that is no mapping."""
         if not isinstance(iterate.done, (bool, np.bool_, int, np.integer)):
-            raise PluginError(
-                f"solver '{self.solver.name}' yielded done={_shown(iterate.done)}; it must be True or False."
-            )
+            raise self._breach(f"yielded done={_shown(iterate.done)}; it must be True or False.")
         if not isinstance(iterate.info, Mapping):
-            raise PluginError(
-                f"solver '{self.solver.name}' yielded info={_shown(iterate.info)}; it must be a dict: names and values."
-            )
+            raise self._breach(f"yielded info={_shown(iterate.info)}; it must be a dict: names and values.")
 
     def _whole(self, iterate: Iterate, name: str, otherwise: Any) -> Any:
         """Return a count that the solver tells; a ``PluginError`` if it is none."""
@@ -271,10 +265,7 @@ class _Drive:
         if value is None:
             return otherwise
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 0 <= value < 2**63:
-            raise PluginError(
-                f"solver '{self.solver.name}' yielded {name}={_shown(value)}; "
-                "it must be a whole number from 0 to 2^63 - 1."
-            )
+            raise self._breach(f"yielded {name}={_shown(value)}; it must be a whole number from 0 to 2^63 - 1.")
         return int(value)
 
     def _judged(self, last: Iterate, stopped: StoppedBy, seconds: float) -> tuple[Status, StoppedBy, str]:
@@ -308,17 +299,15 @@ class _Drive:
     def _free(self, last: Iterate) -> FreeExpansion | None:
         """Return the last model if it is an expansion that is no dual solution, copied; an ``InvalidModel`` if it is none."""
         if last.free_coef is None:
-            if last.extra_points is not None:
-                raise InvalidModel(
-                    f"solver '{self.solver.name}' ended with extra_points and no free_coef; give the coefficients of the "
-                    "training points and the extra ones there."
-                )
-            return None
-        if last.dual_coef is not None or last.weights is not None:
-            raise InvalidModel(
-                f"solver '{self.solver.name}' ended with free_coef beside dual_coef or weights; a model is one of them: "
-                "give dual_coef alone if it is feasible."
+            if last.extra_points is None:
+                return None
+            told = (
+                "extra_points and no free_coef; give the coefficients of the training points and the extra ones there."
             )
+            raise self._breach(f"ended with {told}", InvalidModel)
+        if last.dual_coef is not None or last.weights is not None:
+            told = "dual_coef or weights; a model is one of them: give dual_coef alone if it is feasible."
+            raise self._breach(f"ended with free_coef beside {told}", InvalidModel)
         return FreeExpansion.checked(self.problem.kernel, last.free_coef, last.extra_points, last.intercept)
 
     def outcome(self, last: Iterate, stopped: StoppedBy, seconds: float, cpu_seconds: float, yields: int) -> Outcome:
@@ -329,9 +318,8 @@ class _Drive:
         weights = None if last.weights is None else np.array(last.weights)
         free = self._free(last)
         if coef is None and weights is None and free is None:
-            raise InvalidModel(
-                f"solver '{self.solver.name}' ended with neither dual_coef nor weights nor free_coef; one is needed."
-            )
+            told = "ended with neither dual_coef nor weights nor free_coef; one is needed."
+            raise self._breach(told, InvalidModel)
         info, info_cut = claims(last.info, *INFO)
         return Outcome(
             status=status,

@@ -7,7 +7,6 @@ looked at before any of it is copied, and once more by the process that scores i
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,23 +25,8 @@ _TIMES_THE_DATA = 4
 _LEAST_ROOM, _MOST_ROOM = 1 << 20, 1 << 30  # bytes
 
 
-class Scored(ABC):
-    """A model by its scores.
-
-    support : number of points with a coefficient; None where the model has no such
-    """
-
-    @property
-    @abstractmethod
-    def support(self) -> int | None: ...
-
-    @abstractmethod
-    def scores(self, kernel: KernelOracle, points: Any) -> Vector:
-        """Return f(x) of points, (m,); for ``precomputed`` they are kernel values with the training points. Uncounted."""
-
-
 @dataclass(frozen=True)
-class Weights(Scored):
+class Weights:
     """f(x) = <weights, x> + intercept; weights (d,) float64."""
 
     weights: Vector
@@ -65,14 +49,15 @@ class Weights(Scored):
 
     @property
     def support(self) -> None:
-        return None
+        """Number of points with a coefficient: the model has no such."""
 
     def scores(self, kernel: KernelOracle, points: Any) -> Vector:
+        """Return f(x) of points, (m,)."""
         return np.asarray(points @ self.weights) + self.intercept
 
 
 @dataclass(frozen=True)
-class FreeExpansion(Scored):
+class FreeExpansion:
     """f(x) = sum_i coef_i k(x_i, x) + sum_j own_coef_j k(own_j, x) + intercept, the kernel's own k, without a ridge.
 
     coef : (n,) float64, of the training points
@@ -116,14 +101,19 @@ class FreeExpansion(Scored):
 
     @property
     def support(self) -> int:
+        """Number of points with a coefficient."""
         return int(np.count_nonzero(self.coef)) + len(self.own_coef)
 
     def scores(self, kernel: KernelOracle, points: Any) -> Vector:
+        """Return f(x) of points, (m,); for ``precomputed`` they are kernel values with the training points. Uncounted."""
         with uncounted(kernel):
             found = kernel.expand_new(self.coef, points)
             if self.own is not None:
                 found += KernelOracle(kernel.kernel, self.own).expand_new(self.own_coef, points)
         return found + self.intercept
+
+
+Scored = Weights | FreeExpansion
 
 
 def room_for_own_points(kernel: KernelOracle) -> int:

@@ -82,16 +82,14 @@ def trace_point(
     evaluations = problem.kernel.counter.evaluations if observable else None
     labels = problem.kernel.counter.labels if problem.sells_labels else None
     info, _ = claims(iterate.info, *_INFO)
-    if iterate.dual_coef is None:
-        held = None if iterate.free_coef is None else int(np.count_nonzero(iterate.free_coef))
-        return TracePoint(
-            seconds, evaluations, iteration, reason, held, labels_used=labels, cpu_seconds=cpu_seconds, info=info
-        )
-    coef, intercept = np.array(iterate.dual_coef, dtype=np.float64), float(iterate.intercept)
-    support = int(np.count_nonzero(coef))
+    held = iterate.free_coef if iterate.dual_coef is None else iterate.dual_coef
+    support = None if held is None else int(np.count_nonzero(held))
     point = TracePoint(
         seconds, evaluations, iteration, reason, support, labels_used=labels, cpu_seconds=cpu_seconds, info=info
     )
+    if iterate.dual_coef is None or support is None:
+        return point
+    coef, intercept = np.array(iterate.dual_coef, dtype=np.float64), float(iterate.intercept)
     if coef.shape != (problem.n,) or not np.isfinite(coef).all() or not math.isfinite(intercept):
         return point
     if problem.certificate_cost(support) > plan.certificate_values:

@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from harness.report import figures, timing
-from harness.report.measures import GAP, LABELS, WORKING_SET
+from harness.report.measures import GAP, GIVEN_UP, LABELS, WORKING_SET
 from harness.report.rows import formulation_of
 
 if TYPE_CHECKING:
@@ -60,14 +60,14 @@ def notes(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
 def _targets(groups: Sequence[Group]) -> list[str]:
     """Say that costs are not ranked where the rows that compete had no common target."""
     loose = [row for group in groups for row in group.loose]
-    gaps = sorted(gap for row in loose if (gap := GAP.ranked(row)) is not None)
+    gaps = sorted(median(found) for row in loose if (found := GAP.ranked(row)))
     where = f" at gaps {' to '.join(dict.fromkeys(map(figures.gap, (gaps[0], gaps[-1]))))}" if gaps else ""
     told = f"no common target: rows stopped{where}, so cost is not ranked; see --target-gap."
     return [told] if loose else []
 
 
 def _reading(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
-    """Say what a figure is where a row stands for several runs, and what the columns of sizes mean."""
+    """Say what a figure is where a row stands for several runs, and what the columns mean that not every report has."""
     found = []
     if any(len(row.measured) > 1 for row in rows):
         counts = sorted({len(row.records) for row in rows})
@@ -83,63 +83,47 @@ def _reading(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
             f"wall time above {timing.DISTURBED:g} times CPU time in one thread, so the machine did other work: "
             f"{', '.join(dict.fromkeys(shared))}."
         )
-    if WORKING_SET in shown:
-        found.append(
-            "working set: points the solver says its last model was optimised over; SV, counted by the harness: those with "
-            "a coefficient, the core set."
-        )
+    found += [told for measure, told in _MEANINGS.items() if measure in shown]
     if any(row.values("epsilon") and not row.values("kkt_violation") for row in rows):
         found.append("eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.")
-    if LABELS in shown:
-        found.append(
-            "labels: bought by the solver, where its formulation sells them; AUBC: area under the curve of the test accuracy "
-            "over the labels bought, divided by their range."
-        )
-    found.extend(_given_up(rows))
-    certified = [record["core_set"] for row in rows for record in row.measured if record.get("core_set")]
-    if any(core.get("ratio") is not None for core in certified):
-        oracles = ", ".join(dict.fromkeys(str(core["oracle"]) for core in certified))
-        found.append(f"core ratio: margin of all points over that of the support alone, at least; solved by {oracles}.")
-    reasons = dict.fromkeys(str(core["reason"]) for core in certified if core.get("reason"))
-    found.extend(f"no core ratio: {reason}." for reason in reasons)
+    for name, told in _BESIDE.items():
+        beside = [record[name] for row in rows for record in row.measured if record.get(name)]
+        oracles = ", ".join(dict.fromkeys(str(each["oracle"]) for each in beside if not each.get("reason")))
+        found += [f"{told}; solved by {oracles}."] if oracles else []
+        reasons = dict.fromkeys(_plain(each["reason"]).rstrip(".") for each in beside if each.get("reason"))
+        found += [f"no {told.partition(':')[0]}: {reason}." for reason in reasons]
     return found
 
 
-def _given_up(rows: Sequence[Row]) -> list[str]:
-    """Say what the columns of margins mean where models give points up, and what the margin of the inliers is."""
-    if not any(row.values("given_up") for row in rows):
-        return []
-    read = (
-        "margin: the model's own, once it gives up as many points as it may, (1 + delta) times the share; margin bound: no "
-        "model that gives up the share alone has a wider one; given up: points on the wrong side or inside."
-    )
-    inliers = [record["inlier_margin"] for row in rows for record in row.measured if record.get("inlier_margin")]
-    found = []
-    oracles = ", ".join(dict.fromkeys(str(each["oracle"]) for each in inliers if each.get("upper") is not None))
-    if oracles:
-        found.append(
-            f"inliers' margin: that of the points which the source did not plant as outliers, solved by {oracles}; of "
-            "inliers': the model's margin over it, which may be above 1 where it gives up other points."
-        )
-    if any(each.get("meets") for each in inliers):
-        found.append("the hulls of the inliers meet, as far as can be told: they have no margin.")
-    reasons = dict.fromkeys(str(each["reason"]) for each in inliers if each.get("reason"))
-    return [read, *found, *(f"no inliers' margin: {_plain(reason).rstrip('.')}." for reason in reasons)]
+_MEANINGS = {
+    WORKING_SET: "working set: points the solver says its last model was optimised over; SV, counted by the harness: those with a "
+    "coefficient, the core set.",
+    LABELS: "labels: bought by the solver, where its formulation sells them; AUBC: area under the curve of the test accuracy over "
+    "the labels bought, divided by their range.",
+    GIVEN_UP: "margin: the model's own, once it gives up as many points as it may, (1 + delta) times the share; margin bound: no "
+    "model that gives up the share alone has a wider one; given up: points on the wrong side or inside.",
+}
+_BESIDE = {
+    "core_set": "core ratio: margin of all points over that of the support alone, at least",
+    "inlier_margin": "inliers' margin: that of the points which the source did not plant as outliers, 0 where their hulls meet; "
+    "of inliers': the model's margin over it, which may be above 1 where it gives up other points",
+}
+"""What another solver computed beside a run: field of the record -> what is told of its columns."""
 
 
 def _uncertain(rows: Sequence[Row]) -> list[str]:
     """Say why a figure is missing, a bound or undecided, and what went wrong beside a run that has its model."""
     blind = [row.label for row in rows if row.measured and not row.values("kernel_evaluations")]
     partly = [row.label for row in rows if row.said("evaluations_at_least")]
-    told = (
-        ("kernel evals -", blind, "not observable, computed out of the harness's sight"),
-        (
-            "kernel evals ≥",
-            partly,
-            "the solver took the points; what it computed of them is not counted, and not ranked",
-        ),
-    )
-    found = [f"{mark}: {', '.join(dict.fromkeys(names))}: {why}." for mark, names, why in told if names]
+    found = []
+    if blind:
+        told = ", ".join(dict.fromkeys(blind))
+        found.append(f"kernel evals -: {told}: not observable, computed out of the harness's sight.")
+    if partly:
+        told = ", ".join(dict.fromkeys(partly))
+        found.append(
+            f"kernel evals ≥: {told}: the solver took the points; what it computed of them is not counted, and not ranked."
+        )
     undecided = (f"gap ?: {row.name}: {_plain(why)}" for row in rows for why in row.said("undecidable"))
     faults = (_plain(fault) for row in rows for record in row.records for fault in record.get("faults") or [])
     return [*found, *dict.fromkeys(undecided), *dict.fromkeys(faults)]
@@ -147,38 +131,25 @@ def _uncertain(rows: Sequence[Row]) -> list[str]:
 
 def _formulations(groups: Sequence[Group]) -> list[str]:
     """Say who solved which formulation where they differ, and how their parameters correspond."""
-    solvers: dict[str, dict[str, None]] = {}
+    rows: dict[str, list[Row]] = {}
     for group in groups:
         for row in group.rows:
             if row.measured:
-                solvers.setdefault(row.formulation, {})[str(row.first.get("solver"))] = None
-    if len(solvers) < 2:
+                rows.setdefault(row.formulation, []).append(row)
+    if len(rows) < 2:
         return []
     told = []
-    for formulation, names in solvers.items():
+    for formulation, own in rows.items():
+        values = [row.first.get("problem_parameters") or {} for row in own]
         same = [
             f"{other} = {name}"
             for name, other in formulation_of(formulation).stand_ins().items()
-            if _is_same(formulation, name, other, groups)
+            if all(each.get(other) in (None, each.get(name)) for each in values)
         ]
+        solvers = ", ".join(dict.fromkeys(str(row.first.get("solver")) for row in own))
         mapping = f" ({', '.join(same)})" if same else ""
-        told.append(f"{formulation}{mapping} was solved by {', '.join(names)}")
+        told.append(f"{formulation}{mapping} was solved by {solvers}")
     return [f"formulations differ: {'; '.join(told)}. {NOT_RANKED[0].upper()}{NOT_RANKED[1:]}."]
-
-
-def _is_same(formulation: str, name: str, other: str, groups: Sequence[Group]) -> bool:
-    """Return whether every row of a formulation has one of another on the same data whose ``name`` is its ``other``."""
-    found = False
-    for group in groups:
-        chosen = [(row.formulation == formulation, row.first.get("problem_parameters") or {}) for row in group.rows]
-        # no set: a row of a damaged or foreign store may hold lists
-        elsewhere = [values[name] for own, values in chosen if not own and values.get(name) is not None]
-        for own, values in chosen:
-            if own and elsewhere:
-                if (values.get(other) or values.get(name)) not in elsewhere:
-                    return False
-                found = True
-    return found
 
 
 def _compilation(rows: Sequence[Row]) -> list[str]:

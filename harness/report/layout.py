@@ -22,10 +22,7 @@ STYLES = re.compile(f"({re.escape(_BOLD)}|{re.escape(_PLAIN)})")
 _GAP = " "
 _AFTER = re.compile(r"(?<=[,\[/ ])")
 NARROWEST = 8
-LABEL_ROOM = 40  # what labels get before other wrapping columns get more than WORDS_ROOM
-WORDS_ROOM = 14
 WORD_ROOM = 20  # of a name such as polytope-distance, which is not broken while there is room
-LABEL_ENOUGH = 20  # labels that get less than this share with the others
 
 
 @dataclass(frozen=True)
@@ -67,21 +64,10 @@ def natural_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) ->
 
 
 def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> list[int]:
-    """Return the widths with which a table is at most ``width`` wide.
-
-    Wrapping columns share what is left: labels get what they need first, up to :data:`LABEL_ROOM`, if the others
-    keep enough to be read.
-    """
+    """Return the widths with which a table is at most ``width`` wide: wrapping columns share what is left."""
     widths = natural_widths(columns, rows)
     flexible = sorted((i for i, column in enumerate(columns) if column.wrap), key=lambda i: widths[i])
     left = width - total_width(columns, widths) + sum(widths[i] for i in flexible)
-    labels = [i for i in flexible if columns[i].wrap == "label"]
-    others = [i for i in flexible if columns[i].wrap != "label"]
-    if len(labels) == 1 and sum(widths[i] for i in flexible) > left:
-        kept = sum(min(widths[i], WORDS_ROOM) for i in others)
-        wanted = min(widths[labels[0]], max(LABEL_ROOM, left - sum(widths[i] for i in others)), left - kept)
-        if wanted >= min(widths[labels[0]], LABEL_ENOUGH):
-            widths[labels[0]], left, flexible = wanted, left - wanted, others
     for position, i in enumerate(flexible):  # the narrow ones first: what they do not need goes to the wide ones
         after = len(flexible) - position - 1
         unbroken = min(_longest_word(columns[i], rows, i), WORD_ROOM, left - after * NARROWEST)

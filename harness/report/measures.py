@@ -7,15 +7,17 @@ What depends on where a solver stopped compares only among rows that were asked 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from statistics import median
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from harness.report import figures, noise, timing
 
 if TYPE_CHECKING:
     from harness.report.rows import Group, Row
 
+K = TypeVar("K")
 BEST = (
     "{} best of its data set among rows whose every run is ok, and what differs from it by less than the runs do (seconds, by CPU "
     f"time where all have one thread, of one run: a factor of {noise.ONE_RUN:g} either way); gap and optimality, and costs "
@@ -56,28 +58,34 @@ class Measure:
     spread: bool = False
     room: int = 0
 
-    def value(self, row: Row) -> float | None:
-        """Return the figure that is shown."""
-        value = row.median(self.figure)
-        return row.median(self.instead) if value is None else value
+    def values(self, row: Row) -> list[float]:
+        """Return the figure of each run; what is shown is their median."""
+        return row.values(self.figure) or row.values(self.instead)
 
-    def ranked(self, row: Row) -> float | None:
-        """Return the figure that is ranked, None if it ranks nowhere."""
-        return None if row.said(self.doubt) else self.value(row)
+    def ranked(self, row: Row) -> list[float]:
+        """Return the figures by which a row is ranked; none if it ranks nowhere."""
+        return [] if row.said(self.doubt) else self.values(row)
 
-    def interval(self, row: Row) -> noise.Interval:
-        """Return between which figures the one that is shown lies; there is one."""
-        return noise.interval(row.values(self.figure) or row.values(self.instead), noisy=self.timed)
+    def interval(self, values: Sequence[float]) -> noise.Interval:
+        """Return between which figures the median of runs lies."""
+        return noise.interval(values, noisy=self.timed)
+
+    def honest(self, group: Group) -> Measure:
+        """Return the measure by the clock by which a group is ranked, if it is a time."""
+        if not self.timed:
+            return self
+        clock, _ = timing.clocks([record for row in group.rows for record in row.measured])
+        return replace(self, figure=timing.CLOCKS[clock])
 
     def cell(self, row: Row) -> str:
         """Return the figure as text: empty without a measured run, ``-`` if the runs do not have it."""
         if not row.measured:
             return ""
-        value = self.value(row)
-        text = figures.NOT_OBSERVABLE if value is None else self.text(value)
+        values = self.values(row)
+        text = self.text(median(values)) if values else figures.NOT_OBSERVABLE
         if row.said(self.doubt):
             return self.doubted.format(text)
-        return text + (figures.spread(row.values(self.figure)) if self.spread and value is not None else "")
+        return text + (figures.spread(values) if self.spread and values else "")
 
 
 FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", stops=True, timed=True, spread=True, room=13)
@@ -129,19 +137,17 @@ def core(rows: Sequence[Row]) -> list[Measure]:
 
     A row that was given all labels, beside others that bought theirs, has bought none: ``-``.
     """
-    accuracy = [ACCURACY] if any(row.values("test_accuracy") for row in rows) else []
-    ratio = [CORE_RATIO] if any(row.values("core_set.ratio") for row in rows) else []
-    labels = [LABELS] if any(row.values("labels_used") for row in rows) else []
-    area = [AREA] if any(row.values("aubc.accuracy") for row in rows) else []
-    return [FIT, EVALUATIONS, *labels, SIZE, GAP, optimality(rows), *margins(rows), *ratio, *area, *accuracy]
+    kkt = optimality(rows)
+    every = (FIT, EVALUATIONS, LABELS, SIZE, GAP, kkt, *margins(rows), CORE_RATIO, AREA, ACCURACY)
+    always = (FIT, EVALUATIONS, SIZE, GAP, kkt, MARGIN, BOUND, GIVEN_UP)
+    return [measure for measure in every if measure in always or any(row.values(measure.figure) for row in rows)]
 
 
 def margins(rows: Sequence[Row]) -> list[Measure]:
     """Return the columns of formulations whose models give points up; empty where no row has one."""
     if not any(row.values("given_up") for row in rows):
         return []
-    known = [each for each in (INLIERS, OF_INLIERS) if any(row.values(each.figure) for row in rows)]
-    return [MARGIN, BOUND, GIVEN_UP, *known]
+    return [MARGIN, BOUND, GIVEN_UP, INLIERS, OF_INLIERS]
 
 
 def metrics(rows: Iterable[Row]) -> list[Measure]:
@@ -154,36 +160,44 @@ def metrics(rows: Iterable[Row]) -> list[Measure]:
     ]
 
 
+def ranked(rows: Sequence[Row]) -> list[Measure]:
+    """Return the measures by which rows are ranked."""
+    return [measure for measure in (*core(rows), *metrics(rows)) if measure.best is not None]
+
+
+def winners(measure: Measure, values: Mapping[K, Sequence[float]]) -> list[K]:
+    """Return who has the best of some figures of runs, and then those that are not told apart from it.
+
+    These are the ones whose intervals overlap (`noise`), and those whose medians have the same text.
+    """
+    middle = {key: median(each) for key, each in values.items()}
+    first = (min if measure.best == "low" else max)(middle, key=lambda key: middle[key])
+    text, sure = measure.text(middle[first]), measure.interval(values[first])
+    others = (key for key in values if key != first)
+    return [
+        first,
+        *(k for k in others if measure.text(middle[k]) == text or not noise.apart(measure.interval(values[k]), sure)),
+    ]
+
+
 def best_rows(measure: Measure, group: Group) -> set[int]:
     """Return the positions of the rows that are best in a column.
 
     Only rows whose every run ended with ``ok`` are candidates, and for what depends on where a solver stopped only those
-    with a common target, so that stopping early is no advantage. Rows that are not told apart from the best (`noise`), or
-    have the same text, are equally good; if all candidates are, none stands out.
+    with a common target, so that stopping early is no advantage. Rows that are not told apart from the best are equally
+    good; if all candidates are, none stands out.
     """
     if measure.best is None or (measure.stops and group.loose):
         return set()
-    if measure.timed:
-        clock, _ = timing.clocks([record for row in group.rows for record in row.measured])
-        measure = replace(measure, figure=timing.CLOCKS[clock])
+    measure = measure.honest(group)
     best: set[int] = set()
     whole = measure.within == "group" and not (measure.stops and group.swept)
-    scopes = [None] if whole else [*dict.fromkeys(row.problem for row in group.rows)]
-    for scope in scopes:
+    for scope in [None] if whole else dict.fromkeys(row.problem for row in group.rows):
         rivals = {
-            i: value
+            i: values
             for i, row in enumerate(group.rows)
-            if row.complete and scope in (None, row.problem) and (value := measure.ranked(row)) is not None
+            if row.complete and scope in (None, row.problem) and (values := measure.ranked(row))
         }
-        if len(rivals) < 2:
-            continue
-        winner = (min if measure.best == "low" else max)(rivals, key=lambda i: rivals[i])
-        text, sure = measure.text(rivals[winner]), measure.interval(group.rows[winner])
-        winners = {
-            i
-            for i, value in rivals.items()
-            if measure.text(value) == text or not noise.apart(measure.interval(group.rows[i]), sure)
-        }
-        if len(winners) < len(rivals):
-            best |= winners
+        if rivals and len(found := winners(measure, rivals)) < len(rivals):
+            best.update(found)
     return best

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import click
 
@@ -15,9 +15,6 @@ from harness.errors import UsageError
 from harness.files import write_whole
 from harness.plain import plain
 from harness.report.layout import PIPE_WIDTH, STYLES
-
-if TYPE_CHECKING:
-    from harness.report.formats import Renderer
 
 NARROWEST_TERMINAL = 60
 
@@ -57,16 +54,6 @@ def checked_file(given: str, option: str, example: str) -> Path:
             f"{option}: the folder {path.parent} of {given} does not exist; make it first or name another."
         )
     return path
-
-
-def warn_of_suffix(output: Path | None, format_: str | None, added: Mapping[str, Renderer]) -> None:
-    """Say on standard error that a file's suffix means no format, so that it gets the table."""
-    from harness.report import formats
-
-    if output is None or format_ is not None or not output.suffix or formats.meant_by(output, added):
-        return
-    known = ", ".join([*formats.BUILTIN, *added])
-    say(f"note: the suffix {output.suffix} means no format, {output} gets the table; --format: {known}")
 
 
 def deliver(content: str | bytes | Callable[[IO[bytes]], object], output: Path | None, *, quiet: bool = False) -> None:

@@ -11,9 +11,9 @@ from harness.report.measures import Measure
 from harness.report.rows import Group, Row, Section, Sheet, grouped
 from harness.run.record import Record
 
-_ROOMY = {"label": layout.LABEL_ROOM, "words": 32}  # names keep this much where a column is optional
-_TIGHT = {"label": 24, "words": layout.WORDS_ROOM}  # where a column is one of the core
-_TIGHTER = {"label": 16, "words": layout.WORDS_ROOM}  # where it is the gap
+_ROOMY = {"label": 40, "words": 32}  # names keep this much where a column is optional
+_TIGHT = {"label": 24, "words": 14}  # where a column is one of the core
+_TIGHTER = {"label": 16, "words": 14}  # where it is the gap
 _NARROW = {"label": 10, "words": layout.NARROWEST}
 
 

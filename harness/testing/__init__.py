@@ -16,7 +16,6 @@ checks judge that drive. What cannot be asked of it is no test of its suite: no 
 problem that its ``skip`` refuses. Declare what else does not apply rather than editing a check:
 
 * ``exclude = {"test_scaling_the_points": "absolute tolerances, as the paper has them"}``
-* ``exclude_after = "0.1"`` leaves out the checks that came with later versions of the harness
 * ``cases = [...]`` replaces the zoo by your own :class:`Case` list
 
 Without pytest, ``run_checks(TestMySolver)`` returns one :class:`Result` for each check and problem.
@@ -25,8 +24,8 @@ Without pytest, ``run_checks(TestMySolver)`` returns one :class:`Result` for eac
 from harness.problems import cases as problems
 from harness.problems.cases import Case as Case
 from harness.testing.conformance import SolverConformance as SolverConformance
-from harness.testing.runner import Result as Result
-from harness.testing.runner import run_checks as run_checks
+from harness.testing.suite import Result as Result
+from harness.testing.suite import run_checks as run_checks
 from harness.testing.suite import zoo as zoo
 
 __all__ = ["Case", "Result", "SolverConformance", "problems", "run_checks", "zoo"]

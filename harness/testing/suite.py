@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import unittest
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from harness.kernels.functions import RBF
 from harness.measure.path_drive import drive_path
@@ -26,50 +27,45 @@ ROUNDING = 1e-9
 _NO_MARGIN = 1e-6  # dual objective of hulls that meet
 
 
+@dataclass(frozen=True)
+class Result:
+    """What one check found on one problem (``case`` is empty for checks that need none)."""
+
+    check: str
+    case: str
+    status: Literal["passed", "failed", "skipped"]
+    message: str = ""
+    error: Exception | None = None
+
+
 def check(
     *,
-    since: str,
     on: str = "",
     needs: Callable[[type[Suite]], bool] | None = None,
     fits: Callable[[Case], bool] | None = None,
 ) -> Callable[[Callable[..., None]], Any]:
-    """Mark a method as a check.
+    """Mark a method as a check: pytest makes it on all cases that it is for, as one test.
 
     Parameters
     ----------
-    since : version of the harness it came with; authors leave out newer ones by ``exclude_after``
     on : ``all`` cases, those with a tag, or empty for a check that takes no case
     needs : whether a suite can make the check; one that cannot does not have it
     fits : whether the check can be made on a case; None: on all
     """
 
     def decorate(function: Callable[..., None]) -> Any:
-        name = function.__name__
-
-        def made(self: Suite, *cases: Case) -> None:
-            """Make the check on ``cases``; without any, as pytest calls it, on all that it is for."""
-            self._left_out(name, since)
-            asked = cases or type(self).cases_of(name)
-            skipped: list[unittest.SkipTest] = []
-            failed: list[Exception] = []
-            for case in asked:
-                try:
-                    function(self, *(() if case is None else (case,)))
-                except unittest.SkipTest as reason:
-                    skipped.append(reason)
-                except Exception as error:  # a solver may raise anything; the other cases are looked at as well
-                    failed.append(error)
-            if len(failed) > 1:
-                told = "\n".join(f"{type(error).__name__}: {error}" for error in failed)
-                raise AssertionError(f"{len(failed)} of {len(asked)} cases failed:\n{told}") from failed[0]
+        def made(self: Suite) -> None:
+            found = type(self).results(function.__name__)
+            failed = [result for result in found if result.error]
             if failed:
-                raise failed[0]
-            if len(skipped) == len(asked):
-                raise skipped[0] if skipped else unittest.SkipTest("the suite has no case that the check is for")
+                told = "\n".join(result.message for result in failed)
+                raise AssertionError(f"{len(failed)} of {len(found)} cases failed:\n{told}") from failed[0].error
+            if not any(result.status == "passed" for result in found):
+                raise unittest.SkipTest(found[0].message if found else "the suite has no case that the check is for")
 
         marked: Any = made
-        marked.__name__, marked.__doc__ = name, function.__doc__
-        marked.since, marked.on, marked.needs, marked.fits, marked.once = since, on, needs, fits, function
+        marked.__name__, marked.__doc__ = function.__name__, function.__doc__
+        marked.on, marked.needs, marked.fits, marked.once = on, needs, fits, function
         return marked
 
     return decorate
@@ -93,6 +89,11 @@ def is_observable(suite: type[Suite]) -> bool:
 def buys_labels(suite: type[Suite]) -> bool:
     """True if the solver solves a formulation that sells labels."""
     return any(formulation.sells_labels for formulation in suite.solver.solves)
+
+
+def run_checks(suite: type[Suite], only: str = "") -> list[Result]:
+    """Make the checks of a suite whose name contains ``only``, without pytest."""
+    return [result for name in suite.checks() if only in name for result in suite.results(name)]
 
 
 def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:
@@ -137,7 +138,6 @@ class Suite:
     gap : the relative gap its final iterates reach, certified by the host; None: it claims none
     cases : the problems; None: the zoo of the solver's ``solves``
     exclude : check name -> reason why it does not apply
-    exclude_after : a version; checks that came later are left out
     seed : of the solver's random numbers
     """
 
@@ -145,9 +145,8 @@ class Suite:
     gap: ClassVar[float | None] = None
     cases: ClassVar[Sequence[Case] | None] = None
     exclude: ClassVar[Mapping[str, str]] = {}
-    exclude_after: ClassVar[str] = ""
     seed: ClassVar[int] = 0
-    _runs: ClassVar[dict[tuple[int, int], Run]]
+    _runs: ClassVar[dict[int, Run]]
     _flips: ClassVar[dict[int, tuple[Case, Case]]]
 
     def __init_subclass__(cls, **further: Any) -> None:
@@ -168,7 +167,25 @@ class Suite:
     @classmethod
     def checks(cls) -> list[str]:
         """Names of all checks that can be made, in the order of the class body."""
-        return [name for name in cls._names() if hasattr(getattr(cls, name), "since")]
+        return [name for name in cls._names() if hasattr(getattr(cls, name), "once")]
+
+    @classmethod
+    def results(cls, name: str) -> list[Result]:
+        """Make a check and return what it found on each of its cases; nothing a solver raises passes through."""
+        found = []
+        for case in cls.cases_of(name):
+            label = "" if case is None else str(case)
+            try:
+                if name in cls.exclude:
+                    raise unittest.SkipTest(f"excluded: {cls.exclude[name]}")
+                getattr(cls, name).once(cls(), *(() if case is None else (case,)))
+            except unittest.SkipTest as reason:
+                found.append(Result(name, label, "skipped", str(reason)))
+            except Exception as error:  # a solver may raise anything, and that is the finding
+                found.append(Result(name, label, "failed", f"{type(error).__name__}: {error}", error))
+            else:
+                found.append(Result(name, label, "passed"))
+        return found
 
     @classmethod
     @functools.cache
@@ -209,12 +226,6 @@ class Suite:
         """Let go of the drives: pytest is done with the suite."""
         cls._runs.clear()
 
-    def _left_out(self, name: str, since: str) -> None:
-        if name in self.exclude:
-            raise unittest.SkipTest(f"excluded: {self.exclude[name]}")
-        if self.exclude_after and _version(since) > _version(self.exclude_after):
-            raise unittest.SkipTest(f"came with version {since}; the suite is pinned to {self.exclude_after}")
-
     def _stated(self, case: Case) -> Problem:
         problem: Problem = case.problem()
         reason = self.solver.skip(problem)
@@ -222,21 +233,20 @@ class Suite:
             raise unittest.SkipTest(reason)
         return problem
 
-    def _run(self, case: Case, seed: int | None = None) -> Run:
+    def _run(self, case: Case) -> Run:
         """Return the drive of the solver on a case: the same one to every check that asks."""
-        key = id(case), self.seed if seed is None else seed
-        if key not in self._runs:
+        if id(case) not in self._runs:
             self._stated(case)
-            self._runs[key] = observed(self.solver, case, seed=key[1], seconds=PATIENT_SECONDS)
-        return self._runs[key]  # it keeps the case, so that its id stays its own
+            self._runs[id(case)] = observed(self.solver, case, seed=self.seed, seconds=PATIENT_SECONDS)
+        return self._runs[id(case)]  # it keeps the case, so that its id stays its own
 
     def _flipped(self, case: Case) -> Case:
         """Return the case with the opposite targets, the same object to every check that asks."""
         return self._flips.setdefault(id(case), (case, case.changed(y=-case.y)))[1]
 
-    def _finished(self, case: Case, seed: int | None = None) -> Run:
+    def _finished(self, case: Case) -> Run:
         """Return the drive of the solver, which must have come to its own end."""
-        run = self._run(case, seed)
+        run = self._run(case)
         outcome = run.outcome
         ended = outcome.status is Status.OK or ("meets" in case.tags and outcome.status is Status.UNFINISHED)
         assert ended, (
@@ -245,16 +255,16 @@ class Suite:
         )
         return run
 
-    def _certified(self, case: Case, seed: int | None = None) -> Certificate:
+    def _certified(self, case: Case) -> Certificate:
         """Return the host's certificate of the solver's last model."""
-        run = self._finished(case, seed)
+        run = self._finished(case)
         if run.outcome.dual_coef is None:
             raise unittest.SkipTest("the solver gives no dual coefficients: nothing to certify")
         return run.certificate
 
-    def _objective(self, case: Case, seed: int | None = None) -> tuple[float, float]:
+    def _objective(self, case: Case) -> tuple[float, float]:
         """Return the dual objective and how far from the optimum the claimed gap lets it be."""
-        found = self._certified(case, seed)
+        found = self._certified(case)
         if "meets" in case.tags:
             return found.dual or 0.0, _NO_MARGIN
         assert found.dual is not None, f"{case}: the host could not certify the model: {found}."
@@ -301,7 +311,3 @@ def _scale(found: Certificate) -> float:
     if found.gap and found.relative_gap:
         return found.gap / found.relative_gap
     return max(1.0, abs(found.dual or 0.0))
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split("."))

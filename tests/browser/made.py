@@ -8,7 +8,6 @@ exactly that. Counts are the same in every run. The code was measured in two sta
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -228,13 +227,3 @@ boxes.forEach(([name, a], i) => boxes.slice(i + 1).forEach(([other, b]) => {
 }));
 return found;
 """
-
-
-def picture(browser: Browser, name: str) -> None:
-    """Save the whole page as NAME.png for looking at, where the variable HARNESS_PICTURES names a folder."""
-    if folder := os.environ.get("HARNESS_PICTURES"):
-        width = browser.ask("return document.documentElement.clientWidth")
-        browser.size(width, min(3000, browser.ask("return document.documentElement.scrollHeight")))
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        browser.driver.save_screenshot(str(Path(folder) / f"{name}.png"))
-        browser.size(width, 900)

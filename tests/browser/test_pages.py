@@ -13,7 +13,7 @@ from harness_dashboard.tables import TARGETS
 from benchmarks.browser import Browser
 from harness.report.noise import ONE_RUN, apart, interval
 from tests.browser import made as plan
-from tests.browser.made import drawn, overlapping, picture, problem, redrawn, too_wide
+from tests.browser.made import drawn, overlapping, problem, redrawn, too_wide
 from tests.dashboard.stored import PATH, failed, record
 
 pytestmark = pytest.mark.slow
@@ -91,7 +91,6 @@ def test_a_page_fits_its_screen_can_be_read_and_asks_nobody(
     browser.size(width, 900)
     browser.prefer(scheme)
     assert drawn(browser, made, page, **PAGES[page]) > 0
-    picture(browser, f"{page}-{width}-{scheme}")
     assert browser.ask("return document.documentElement.dataset.theme") == scheme
     browser.ask("document.querySelectorAll('details').forEach(each => each.open = true)")
     assert too_wide(browser) == 0

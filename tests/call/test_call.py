@@ -66,7 +66,7 @@ class OwnAscent(Solver):
 # -- the same as the command ------------------------------------------------------------------------------
 
 
-def test_a_call_gives_what_its_command_gives(tmp_path, monkeypatch):
+def test_a_call_gives_what_its_command_gives():
     from click.testing import CliRunner
 
     from harness.cli.main import cli
@@ -87,35 +87,34 @@ def test_a_call_gives_what_its_command_gives(tmp_path, monkeypatch):
     frame = made.frame
     assert isinstance(frame, pd.DataFrame)
     assert list(frame["key"]) == [record["key"] for record in records]
-    again = harness.compare(study=_saved(made, tmp_path), quiet=True)
+    again = harness.compare(
+        "smo,lasvm", "twonorm[n=200]", C=[1, 10], repeat=2, gamma="scale", target_gap=0.5, quiet=True
+    )
     assert again.study == made.study
     assert all(record["reused"] for record in again.records)
     assert "all runs reused" in again.table
     assert str(again) == again.table
     assert repr(again) == "<8 runs of smo, lasvm on twonorm[n=200]>"
-    assert harness.compare(study=_saved(made, tmp_path), plugins="smo", repeat=1, quiet=True).study != made.study
 
 
-def _saved(made, folder):
-    made.save_study(folder / "study.toml")
-    return folder / "study.toml"
-
-
-def _without(*names):
-    return {name: value for name, value in SMALL.items() if name not in names}
+def test_a_study_file_and_what_is_given_beside_it(tmp_path):
+    (tmp_path / "study.toml").write_text("plugins = 'smo'\ndatasets = 'twonorm[n=60]'\nC = [1, 2]\ngamma = 0.5\n")
+    made = harness.compare(study=tmp_path / "study.toml", C=3, quiet=True)
+    assert [record["problem_parameters"]["C"] for record in made.records] == [3.0]
+    assert made.command == f"harness compare --C 3 --study {tmp_path / 'study.toml'}"
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({}, "plugins is missing; name solvers"),
-        ({"plugins": "smu"}, "harness.compare: plugins: there is no solver or plugin called 'smu'"),
+        ({"plugins": "smu"}, "there is no solver or plugin called 'smu'"),
         (
             {"plugins": "smo", "C": "x", "foo": 1, "repeat": 0},
-            "has 3 mistakes:(?s:.*)C: 'x'(?s:.*)'foo'(?s:.*)repeat: '0'",
+            "harness.compare has 3 mistakes:(?s:.*)C: 'x'(?s:.*)foo: (?s:.*)repeat: '0'",
         ),
-        ({"plugins": "smo", "C": {"a": 1}}, "is not a text, a number or a list"),
-        ({"plugins": "smo", "C": [[1]]}, r"C: \[1\] is not a text or a number"),
+        ({"plugins": "smo", "C": {"a": 1}}, "C: 'a=.1.' is not a list of numbers"),
+        ({"plugins": "smo", "C": object()}, "C: .* is not a text, a number or a list"),
         ({"plugins": "smo", "repeat": 10**5000}, "too many digits"),
         ({"plugins": "smo", "dry_run": True}, "dry_run is an option of the command alone"),
         ({"plugins": "smo", "output": "x.html"}, r"output is an option of the command alone; the result has .to_html"),
@@ -127,7 +126,7 @@ def _without(*names):
         ({"plugins": "smo", "datasets": {"a/b": (X, Y)}}, "name='a/b' cannot name data"),
         ({"plugins": "smo", "datasets": {"a": (X, np.ones(80))}}, "80 labels is '1'"),
         ({"plugins": "smo", "datasets": {"a": (X * np.nan, Y)}}, "row 1, column 1 holds nan"),
-        ({"plugins": "smo", "datasets": {"a": "digits"}}, "the name 'a' is given to what is no array"),
+        ({"plugins": "smo", "datasets": {"a": "digits"}}, "datasets: 'a': a str is no data set"),
         ({"plugins": "smo", "formulation": 3}, "formulation: 3 is none"),
         ({"plugins": "smo", "formulation": "c-svc[C=1],c-svc[C=2]"}, "is named twice; write a grid"),
         ({"plugins": "smo", "formulation": {CSVC: {"C": 0}}}, "parameter C=.0. is not valid"),

@@ -1,10 +1,8 @@
 """A plain script, with a solver of its own and no guard around what it does; and what is kept when it is interrupted."""
 
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -49,32 +47,3 @@ def test_a_script_without_a_guard(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout == "begun\n"  # no process of a run carries out the script
     assert done.stderr.splitlines()[-1] == "ok ok own_nothing"
-
-
-INTERRUPTED = """\
-import harness
-harness.compare("quick,sleeper[seconds=30]", "twonorm[n=200,n_test=10]", plugin_path={slow!r}, gamma=0.1)
-"""
-
-
-def test_what_was_measured_before_an_interrupt_is_in_the_store(tmp_path, heeds_interrupts):
-    from tests.cli.conftest import SLOW
-
-    store = tmp_path / "store.sqlite"
-    process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED.format(slow=SLOW)], stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "HARNESS_STORE": str(store)},
-    )  # fmt: skip
-    assert process.stderr is not None
-    told = ""
-    while "[1/2]" not in told:
-        told += (line := process.stderr.readline())
-        assert line, told
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    told += process.communicate(timeout=60)[1]
-    assert f"interrupted; 1 of 2 runs are finished and kept in {store}" in told
-    assert "KeyboardInterrupt" in told
-    from harness.run.store import read_results
-
-    assert list(read_results(store)["solver"]) == ["quick"]

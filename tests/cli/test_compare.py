@@ -55,7 +55,7 @@ def test_quick_comparison_in_every_format(harness, invoke, slow):
     assert shown.exit_code == 0, shown.stderr
     assert re.search(r"20\d\d UTC +status", shown.stdout)
     filtered = json.loads(
-        invoke("results", "--plugins", "quick[shift=0.5]", "--status", "ok", "--format", "json").stdout
+        invoke("results", "--plugins", "quick[shift=0.5]", "--where", "status=ok", "--format", "json").stdout
     )
     assert [record["label"] for record in filtered] == ["quick[shift=0.5]"] * 2
     assert isinstance(filtered[0]["iterations"], int)
@@ -88,7 +88,7 @@ def test_what_was_not_done_or_not_reached_is_a_row_and_the_exit_code(invoke, slo
     assert len(re.findall(r" missed \[\d\]$", aimed.stdout, flags=re.MULTILINE)) == 3
     assert "optimist: missed: the certified relative gap is 1, above 0.001" in aimed.stdout
     assert "*" not in aimed.stdout
-    shown = json.loads(invoke("results", "--status", "missed,unf*", "--format", "json").stdout)
+    shown = json.loads(invoke("results", "--where", "status=missed,unf*", "--format", "json").stdout)
     assert sorted((record["label"], record["status"]) for record in shown) == [
         ("optimist", "missed"), ("quick", "missed"), ("quitter", "missed"), ("quitter", "unfinished"),
     ]  # fmt: skip

@@ -58,13 +58,13 @@ def test_a_dry_run_says_what_there_is_and_carries_nothing_out(invoke, slow, tmp_
     assert first.stdout.splitlines() == [
         "6 runs: 2 solvers x 3 seeds; nothing is carried out",
         f"0 of them in the store {store}",
-        "6 to carry out, at most 12 min",
+        "6 to carry out, at most 0.2 h",
     ]
     assert not store.exists()
 
     assert invoke(*common, "--plugins", "quick").exit_code == 0
     before = store.read_bytes()
-    told = [f"1 of them in the store {store}", "5 to carry out, at most 5 min"]
+    told = [f"1 of them in the store {store}", "5 to carry out, at most 0.0833 h"]
     assert invoke(*wider, "--jobs", "2").stdout.splitlines()[1:] == told
     assert "0 of them in the store" in invoke(*wider, "--fresh").stdout
     other = invoke(*common, "--plugins", "quick", "--formulation", "eps-svr", "--dry-run").stdout

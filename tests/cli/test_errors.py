@@ -28,7 +28,7 @@ COMPARE = ("compare", "--plugin-path", SLOW, "--plugins", "quick")
         (("results", "--store", "/nowhere.sqlite"), "/nowhere.sqlite"),
         (("describe", "l3-svc"), "did you mean 'l2-svc'"),
         ((*COMPARE, "--seeds", "0-99999999999"), "only carried out with --yes"),
-        (("results", "--status", "nope"), "the statuses are ok, budget"),
+        (("results", "--where", "status=nope"), "it is one of ok, budget"),
     ],
 )
 def test_bad_usage(invoke, arguments, said):

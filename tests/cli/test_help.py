@@ -84,22 +84,3 @@ def test_python_m_harness_is_the_command_and_a_full_device_is_a_sentence():
         done = subprocess.run([sys.executable, "-m", "harness", "list", "kernels"], stdout=full, stderr=subprocess.PIPE, text=True,
                               check=False, env=os.environ)  # fmt: skip
     assert (done.returncode, done.stderr) == (2, "harness: standard output: No space left on device.\n")
-
-
-def test_the_progress_shows_the_whole_run_on_a_narrow_terminal():
-    """Rendered as rich would, at that width: nothing of the run is cut off."""
-    import io
-
-    from rich.console import Console
-
-    from harness.report import progress
-
-    shown = io.StringIO()
-    live = progress.Live()
-    live._progress.update(live._task, total=48, completed=12, failed="3 failed")
-    live._run.plain = run = "smo-block[newton=never] l2-svc C=10 rbf gamma=0.005 breast-cancer seed 12 rep 3"
-    Console(file=shown, width=60, force_terminal=False).print(live._display.renderable)
-    text = " ".join(shown.getvalue().split())
-    assert run in text
-    assert "3 failed" in text
-    assert "…" not in text

@@ -58,7 +58,7 @@ def test_settings_without_effect():
     assert notes([regression], metrics=["mse"]) == []
     svm = spec({"C": 1.0, "class_weight": "none"}, kernel_parameters={"gamma": 1.0})
     assert notes([svm], problem_values={"C": [1.0], "nu": [0.2]}, kernel_values={"gamma": [1.0]}) == [
-        "note: --nu has no effect: none of the chosen solvers solves a formulation with nu"
+        "note: --nu has no effect: no run of c-svc takes a nu"
     ]
     linear = spec({"C": 1.0}, kernel="linear")
     assert notes([linear], kernel_values={"gamma": [1.0]}) == [
@@ -66,18 +66,15 @@ def test_settings_without_effect():
     ]
     hull = spec({"C": 1.0, "chi": 2.0}, formulation="l2-svc")
     assert notes([svm, hull], problem_values={"C": [1.0]}) == []
-    assert notes([hull], problem_values={"C": [1.0]}) == [
-        "note: --C has no effect: chi is given, and C only stands for chi"
-    ]
+    assert notes([hull], problem_values={"C": [1.0]}) == ["note: --C has no effect: no run of l2-svc takes a C"]
     assert notes([spec({}, kernel="", formulation="")], problem_values={"nu": [1.0]}) == []
 
 
 @pytest.mark.parametrize(
     ("threads", "jobs", "runs", "said"),
     [
-        (99, 1, 5, "--threads 99 is more than the 2 cores here"),
-        (1, 4, 5, "4 runs at a time share 2 cores here"),
-        (2, 2, 5, "2 runs at a time of 2 threads each share 2 cores here"),
+        (99, 1, 5, "1 run at a time of 99 threads each on 2 cores"),
+        (1, 4, 5, "4 runs at a time of 1 thread each on 2 cores"),
         (1, 4, 2, ""),
         (2, 1, 5, ""),
     ],
@@ -106,10 +103,8 @@ def test_files_of_other_suffixes(invoke, stored, tmp_path):
 
     stored({})
     done = invoke("results", "--output", str(tmp_path / "x.xyz"))
-    assert "note: the suffix .xyz means no format" in done.stderr
-    assert "1198 x 64" in (tmp_path / "x.xyz").read_text()
-    assert "note" not in invoke("results", "--output", str(tmp_path / "x.md")).stderr
-    assert "note" not in invoke("results", "--output", str(tmp_path / "x.xyz"), "--format", "csv").stderr
+    assert done.exit_code == 0
+    assert "1198 x 64" in (tmp_path / "x.xyz").read_text(), "a suffix that means no format is the table's"
     assert invoke("results", "--output", str(tmp_path / "x.parquet")).exit_code == 0
     assert pd.read_parquet(tmp_path / "x.parquet")["solver"].tolist() == ["smo"]
     assert invoke("results", "--format", "parquet").exit_code == 2
@@ -130,7 +125,7 @@ def test_parts_of_a_description_of_raw_files(invoke, monkeypatch, tmp_path):
     monkeypatch.setitem(Adult.files, "adult/a9a.gz", empty)
     text = invoke("describe", "adult").stdout
     assert "adult/a9a.gz: ok" in text
-    assert "adult/a9a.t.gz: wrong checksum" in text
+    assert "adult/a9a.t.gz: wrong checksum, or" in text
     assert "raetsch/banana.mat: missing" in invoke("describe", "banana").stdout
 
 

@@ -233,18 +233,6 @@ class BehindTheCounter(Sound):
 
 
 @dataclass(frozen=True)
-class FirstPointMatters(Sound):
-    """Never moves weight to the point that comes last."""
-
-    name = "first-point-matters"
-
-    def look(self, y: Any, coef: Any, scores: Any) -> tuple[float, int, int, float, float]:
-        shifted = scores.copy()
-        shifted[-1] += y[-1] * 1e3
-        return super().look(y, coef, shifted) if coef[-1] == 0.0 else super().look(y, coef, scores)
-
-
-@dataclass(frozen=True)
 class Silent(Sound):
     """Has a parameter without a word about it."""
 

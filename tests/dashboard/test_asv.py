@@ -5,11 +5,9 @@ from __future__ import annotations
 import ast
 import base64
 import hashlib
-import inspect
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,48 +15,11 @@ pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-har
 
 import asv
 import harness_dashboard
-from asv.commands.publish import Publish
-from asv.commands.run import Run
-from asv.environment import Environment
-from asv.plugins.regressions import Regressions
 from harness_dashboard import inside_asv
 from harness_dashboard.publishers import LOCAL, localized
 
 FOLDER = Path(harness_dashboard.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
-ARGUMENTS = {
-    Run.run: {
-        "conf", "range_spec", "bench", "attribute", "machine", "_machine_file", "interleave_rounds", "record_samples",
-        "launch_method",
-    },
-    Publish.run: {"conf", "range_spec", "pull"},
-    Regressions._save_feed: {"conf", "benchmarks", "data", "revisions", "revision_to_hash"},
-}  # fmt: skip
-NEW = (
-    f"asv {asv.__version__} has no {{}} any more: plugins/harness_dashboard/inside_asv.py holds for "
-    f"{inside_asv.HOLDS_FOR}; see what took its place, or pin asv below this version in pyproject.toml"
-)
-
-
-def test_asv_has_every_private_name_that_is_used() -> None:
-    source = inspect.getsource(Environment)
-    for name in ("_python", "_requirements", "_path", "_setup", "_set_commit_hash", "_set_installed_commit_hash"):
-        assert hasattr(Environment, name) or f"self.{name} = " in source, NEW.format(f"Environment.{name}")
-
-
-@pytest.mark.parametrize("function", ARGUMENTS, ids=lambda function: function.__qualname__)
-def test_asv_takes_the_arguments_that_it_is_given(function: Any) -> None:
-    for name in ARGUMENTS[function] - set(inspect.signature(function).parameters):
-        pytest.fail(NEW.format(f"{name} of {function.__qualname__}"))
-
-
-def test_no_other_module_uses_what_asv_does_not_show() -> None:
-    for path in FOLDER.glob("*.py"):
-        if path.name not in ("inside_asv.py", "publishers.py"):
-            text = path.read_text()
-            assert not re.search(r"(from|import) asv[\w.]*\._|from asv[\w.]* import .*\b_\w", text), path.name
-            assert "asv.commands" not in text, path.name
-            assert not re.search(r"\bos\.(chdir|environ\[|environ\.update)|chdir\(|\bsetattr\(asv", text), path.name
 
 
 def test_the_versions_are_those_of_the_requirement() -> None:

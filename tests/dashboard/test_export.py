@@ -13,7 +13,7 @@ pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-har
 from harness_dashboard import configuration, export, measuring, names, numbers, page
 from harness_dashboard.records import read_all
 
-from .stored import MACHINE, blocks, cells_of, command, failed, git, published, record, repository, store
+from .stored import MACHINE, blocks, cells_of, command, failed, published, record, repository, store
 
 PROBLEM = ", c-svc C=10, rbf gamma=0.05"
 TIME = "grid.time_fit"
@@ -190,15 +190,6 @@ def test_a_number_that_asv_cannot_square_is_none(seconds, shown):
     assert number.of(record(fit_seconds=seconds)) == shown
 
 
-def test_a_cell_is_named_by_its_record_alone():
-    changed = record("smo", cache_mb=1.0, iteration_limit=500, threads=2)
-    assert names.solver_name(record("smo")) == "smo"
-    assert names.solver_name(changed) == "smo (2 threads, cache 1 MB, iterations <= 500)"
-    squared = record(formulation="l2-svc", problem_parameters={"C": 1.0, "chi": 2.0})
-    assert names.dataset_name(squared) == "digits, l2-svc chi=2, rbf gamma=0.05"
-    assert names.dataset_name(record(formulation=None, kernel=None)) == "digits"
-
-
 @settings(max_examples=30)
 @given(st.text(max_size=400), st.text(max_size=400))
 def test_a_name_is_harmless_and_bounded(one, other):
@@ -232,13 +223,3 @@ def test_of_several_stores_the_newest_of_a_run_counts_and_rows_of_paths_do_not(t
     found = cells_of(blocks(text)["0-table"])
     assert {solver: row["fit_seconds"] for (solver, _), row in found.items()} == {"smo": 0.3, "fw": 0.5, "qp": 0.5}
     assert (summary.runs, sum("are of paths" in note for note in summary.notes())) == (3, 1)
-
-
-def test_a_range_of_commits_is_read_as_git_reads_it(dashboard):
-    commits, conf = dashboard
-    bench = measuring.Bench.of(conf)
-    assert bench.repository.range("HEAD~2..HEAD") == commits[2:]
-    assert bench.repository.range("HEAD~1") == [commits[2]]
-    assert not bench.repository.edited()
-    git(conf.folder, "add", "asv.conf.json")
-    assert bench.repository.edited()

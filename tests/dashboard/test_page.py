@@ -9,7 +9,6 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 
-import pytest
 from harness_dashboard import page
 
 from harness.report.table import report_table
@@ -45,23 +44,6 @@ class Parts(HTMLParser):
             self.scripts[-1] += data
         if self._open == "pre":
             self.pre[self._within] += data
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ('import x from "./b.js";', "not imported or exported this way: import x"),
-        ("const a = 1;\nexport { a };", "not imported"),
-        ('const b = await import("./b.js");', "not imported"),
-        ('import { a } from "./main.js";', "in a circle: main.js -> main.js"),
-        ('const a = "</script>";', "ends or hides"),
-    ],
-)
-def test_a_module_of_another_form_is_refused(tmp_path, text, why):
-    (tmp_path / "main.js").write_text(text)
-    (tmp_path / "b.js").write_text("export const b = 1;\n")
-    with pytest.raises(ValueError, match=re.escape(why)):
-        page.joined(tmp_path, "main.js")
 
 
 def test_a_module_gives_what_it_exports(tmp_path):

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import click
-import pytest
 from harness_dashboard.command import dashboard
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,24 +31,3 @@ def test_the_commands_are_understood() -> None:
         found = dashboard.get_command(click.Context(dashboard), name)
         assert found is not None
         assert found.make_context(name, arguments).params
-
-
-def test_the_recipe_is_two_workflows_whose_steps_do_something() -> None:
-    yaml = pytest.importorskip("yaml", reason="asv brings pyyaml")
-    workflows: list[dict[str, Any]] = [yaml.safe_load(block) for block in blocks("yaml")]
-    assert [each["name"] for each in workflows] == ["history", "gate"]
-    for workflow in workflows:
-        (job,) = workflow["jobs"].values()
-        assert all(set(step) & {"run", "uses"} for step in job["steps"])
-
-
-def test_the_benchmarks_of_the_page_are_those_of_the_folder() -> None:
-    named = set(re.findall(r"`((?:solvers|command)\.[\w.]+|(?:peakmem|track|time)_\w+)`", TEXT))
-    defined = {
-        name
-        for file in ("solvers", "command")
-        for name in re.findall(
-            r"def ((?:time|track|peakmem)_\w+)", (ROOT / f"benchmarks/history/{file}.py").read_text()
-        )
-    }
-    assert {name.rpartition(".")[2] for name in named} == defined

@@ -12,11 +12,6 @@ def point(labels, accuracy=None, reason="labels", **metrics):
     return {"labels_used": labels, "test_accuracy": accuracy, "reason": reason, "metrics": metrics}
 
 
-def test_trapezoids_over_the_range_of_labels():
-    trace = [point(2, 0.5), point(4, 0.7), point(10, 0.9, reason="end")]
-    assert areas(trace) == {"accuracy": pytest.approx((2 * 0.6 + 6 * 0.8) / 8)}
-
-
 def test_points_that_the_machines_speed_makes_due_are_none_of_the_curve():
     ladder = [point(2, 0.5), point(10, 0.9)]
     disturbed = [ladder[0], point(3, 0.1, reason="seconds"), point(9, 0.1, reason="kernel_evaluations"), ladder[1]]

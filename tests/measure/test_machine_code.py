@@ -30,15 +30,6 @@ def _package(root: Path, name: str) -> Path:
     return folder
 
 
-def test_a_change_in_one_plugin_changes_no_other_key(tmp_path: Path) -> None:
-    first, second = _package(tmp_path, "first"), _package(tmp_path, "second")
-    assert machine_code.package_of(first / "loops.py") == first
-    before = machine_code.source_key(first), machine_code.source_key(second)
-    (first / "numbers_of.py").write_text("FACTOR = 3\n")
-    assert machine_code.source_key(first) != before[0]
-    assert machine_code.source_key(second) == before[1]
-
-
 def test_a_plugin_of_one_file_depends_on_what_stands_beside_it(tmp_path: Path) -> None:
     (tmp_path / "numbers_of.py").write_text("FACTOR = 2\n")
     (tmp_path / "loops.py").write_text(COMPILED.format(helper="numbers_of"))

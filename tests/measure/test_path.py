@@ -123,21 +123,6 @@ def test_a_start_has_what_was_at_a_bound_at_the_new_bound():
 # -- driving -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ["smo-block", "smo", "lasvm"])
-def test_a_path_reaches_what_its_cells_reach_alone(solver):
-    found, alone = (solved(get_solver(solver).with_target_gap(1e-4), path_of(cold=cold)) for cold in (False, True))
-    path = path_of()
-    assert len(found) == len(alone) == len(path.cells)
-    for one, other, cell in zip(found, alone, path.cells, strict=True):
-        assert one.cell.index == other.cell.index == cell.index
-        assert one.outcome.status is Status.OK
-        problem = path.problem(cell)
-        first, second = (problem.certify(each.outcome.dual_coef, each.outcome.intercept) for each in (one, other))
-        if solver != "lasvm":  # one pass, and no promise
-            assert max(first.relative_gap, second.relative_gap) <= 1e-4
-            assert first.dual == pytest.approx(second.dual, rel=2e-4)
-
-
 def test_a_cold_cell_is_a_usual_run_bit_for_bit():
     x, y = data()
     path = path_of(Grid({"C": (1.0, 4.0)}), x=x, y=y, kernel_parameters={"gamma": 0.5}, cold=True)

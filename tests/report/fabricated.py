@@ -28,7 +28,12 @@ def record(solver: str = "smo", dataset: str = "digits", **changes: Any) -> Reco
 
 
 def hull(solver: str = "fw", **changes: Any) -> Record:
-    own = {"formulation": "l2-svc", "problem_parameters": {"chi": 10.0}, "kkt_violation": None, "epsilon": 9e-4}
+    own = {
+        "formulation": "l2-svc",
+        "problem_parameters": {"C": 10.0, "chi": 10.0},
+        "kkt_violation": None,
+        "epsilon": 9e-4,
+    }
     return record(solver, **{**own, **changes})
 
 

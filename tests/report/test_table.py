@@ -6,8 +6,6 @@ import pytest
 
 from harness import Status
 from harness.report import formats, table
-from harness.report.rows import newest
-from harness.run import store
 from tests.report.fabricated import failed, hull, record
 
 GOLDEN = """\
@@ -181,16 +179,6 @@ def test_machines_and_data_are_not_mixed():
     assert sum(line.startswith("smo") for line in table.render([record("smo"), other]).splitlines()) == 2
     other = record("smo", data_sha256="11")
     assert sum(line.startswith("smo") for line in table.render([record("smo"), other]).splitlines()) == 2
-
-
-def test_the_newest_of_several_measurements():
-    new = record("smo", measured_at="2026-05-02T12:00:00")
-    old = record("smo", measured_at="2026-05-01T12:00:00", key="another")
-    rows = [store.Row(number, (), None, each) for number, each in enumerate([new, old, record("smo", seed=1)])]
-    assert newest(rows, lambda each: True) == ([0, 2], 1)
-    assert newest(rows[:2][::-1], lambda each: True) == ([0], 1)
-    assert newest(rows[:2], lambda each: each is old) == ([], 1)  # as it was measured last
-    assert newest(rows[:2], lambda each: each is old, every=True) == ([1], 0)
 
 
 @pytest.mark.parametrize("dated", [False, True])
