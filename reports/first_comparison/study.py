@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from harness import Status
 from reports.kit.page import beside
 from reports.kit.pictures import legend, plt
 from reports.kit.results import Results
@@ -53,7 +54,7 @@ def ends(results: Results) -> pd.DataFrame:
 
 def anytime(results: Results) -> Any:
     """Draw relative gap and test error against wall time in the solver, a column a set."""
-    points = results.course(["seconds", "relative_gap", "error"], "anytime", status="ok")
+    points = results.course(["seconds", "relative_gap", "error"], "anytime", status=Status.OK)
     names = list(dict.fromkeys(points["set"]))
     if not names:
         return None

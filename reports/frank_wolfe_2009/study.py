@@ -161,7 +161,8 @@ def geometry(results: Results) -> pd.DataFrame:
     best = runs.loc[runs.groupby("set", sort=False)["relative_gap"].idxmin()].set_index("set")
     zeta = best["info.delta"] / best["primal"]
     found = {"formulation": best["formulation"], "n": best["n_train"], "d": best["n_features"], "delta": best["info.delta"],
-             "psi": best["primal"], "zeta": zeta, "sigma, least": (np.sqrt(best["info.delta"] / best["dual"]) - 1.0) ** 2, "sigma, most": zeta - 1.0,
+             "psi": best["primal"], "zeta": zeta, "sigma, least": (np.sqrt(best["info.delta"] / best["dual"]) - 1.0) ** 2,
+             "sigma, most": zeta - 1.0,
              "margin": np.sqrt(2.0 * best["primal"])}  # fmt: skip
     return pd.DataFrame(found)
 
@@ -357,7 +358,8 @@ def claims(results: Results) -> list[Claim]:
         Claim("It is far smaller than the points.", f"at most {SPARSE:g} of the points at epsilon = 1e-3", share),
         Claim(
             "Where the core set is small the hull solvers are competitive (section 5 asks for the study).",
-            "time of the fastest hull solver of a paper over smo-block's, to one gap, at most 1", _fastest(results, BLOCK, sparse=True),
+            "time of the fastest hull solver of a paper over smo-block's, to one gap, at most 1", _fastest(results, BLOCK,
+            sparse=True),
         ),
         Claim(
             "On linear problems too.", "time of the fastest hull solver of a paper over LinearSVC's at most 1",

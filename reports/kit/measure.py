@@ -100,7 +100,7 @@ class Measuring:
             ",".join(plugins), datasets, plugin_path=self.study.plugin_paths, store=self.store, fresh=self.fresh,
             quiet=self.quiet, **options,
         )  # fmt: skip
-        meant = [*self.study.expected, "ok"]
+        meant = [*self.study.expected, harness.Status.OK]
         self.amiss += sum(record["status"] not in meant for record in result.records)
         return result.records
 
@@ -109,7 +109,11 @@ class Measuring:
         tables = []
         for block in group:
             labels = self._datasets(block["datasets"])
-            own = [_chosen(each) for each in records if each["dataset"] in labels and each["status"] != "skipped"]
+            own = [
+                _chosen(each)
+                for each in records
+                if each["dataset"] in labels and each["status"] != harness.Status.SKIPPED
+            ]
             tables.append(self._table(block, own, solvers, labels))
         self._keep(*tables)
 
@@ -175,7 +179,7 @@ class Measuring:
             key = tuple(row.get(each, "") for each in rows.IDENTITY if each != "figure")
             runs.setdefault(key, []).append((row["quantity"], row.get("point", rows.END), row["value"]))
             own = {each: value for each, value in row.items() if each in rows.OF_RUN}
-            here = {"status": "ok", "session": session, "date": session, "load": os.getloadavg()[0]}
+            here = {"status": harness.Status.OK, "session": session, "date": session, "load": os.getloadavg()[0]}
             of_run.setdefault(key, {**self._of_run(name), **here, **own})
         self._keep(rows.tidy((of_run[key], found) for key, found in runs.items()))
 
@@ -189,7 +193,7 @@ class Measuring:
 
 def _with_protocol(table: pd.DataFrame, plan: Sequence[Block]) -> pd.DataFrame:
     """Return the table with what is smaller than in the paper: what the plan says, and fewer runs than the paper has."""
-    ends = table[table["status"] == "ok"].drop_duplicates("run")
+    ends = table[table["status"] == harness.Status.OK].drop_duplicates("run")
     have = ends.groupby(["figure", "set", "solver"]).size().to_dict()
     said: dict[tuple[str, str, str], str] = {}
     for block in plan:
@@ -212,7 +216,7 @@ def _chosen(record: Any) -> Mapping[str, Any]:
         "choice_cpu": record["cpu_seconds"],
         "cv_error": record["path"]["cv_error"],
     }
-    worse = {} if record["status"] == "ok" else {"status": record["status"], "reason": record["reason"]}
+    worse = {} if record["status"] == harness.Status.OK else {"status": record["status"], "reason": record["reason"]}
     return {**last, **worse, "info": {**(last["info"] or {}), **taken}}
 
 

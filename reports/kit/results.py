@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
+from harness import Status
 from reports.kit import rows
 
-OK = "ok"
 _PRINTED = ("figure", "set", "solver", "quantity", "value", "quote")
 
 
@@ -57,7 +57,7 @@ class Results:
         figure : one, or several; empty: of all
         fixed : columns with the values they must have, or lists of values
         """
-        return self.finished(self.every[self.every["status"] == OK], figure, **fixed)
+        return self.finished(self.every[self.every["status"] == Status.OK], figure, **fixed)
 
     def finished(self, found: pd.DataFrame, figure: str | Sequence[str] = (), **fixed: Any) -> pd.DataFrame:
         """Return the rows of ``found`` of these figures, sets, solvers ..."""
@@ -80,7 +80,7 @@ class Results:
 
     def stopped(self, expected: Sequence[str] = ()) -> pd.DataFrame:
         """Return the runs that did not do what was asked, those that ended as they were meant to left out."""
-        return self.every[~self.every["status"].isin([OK, *expected])]
+        return self.every[~self.every["status"].isin([Status.OK, *expected])]
 
     def coverage(self, derived: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return every number that the paper prints, with ours beside it as it is printed: ours, state and what is smaller.
@@ -90,7 +90,7 @@ class Results:
         """
         found = self.expressed
         found = found[~found["ours_as"].isin(["seconds", "cpu"])].copy()
-        ends = self.table[(self.table["point"] == rows.END) & (self.table["status"] == OK)]
+        ends = self.table[(self.table["point"] == rows.END) & (self.table["status"] == Status.OK)]
         ends = pd.concat([ends, *([] if derived is None or derived.empty else [derived])])
         ours = ends.groupby(["set", "solver", "quantity"]).agg(ours=("value", "mean"), protocol=("protocol", "first"))
         found = found.merge(ours, left_on=["set", "solver", "ours_as"], right_index=True, how="left")

@@ -329,7 +329,7 @@ def held_out_error(targets: Any, scores: Any) -> float:
     return 100.0 * (1.0 - accuracy(targets[half:], scores[half:]))
 
 
-def listed(targets: Any, scores: Any) -> list[float]:  # noqa: ARG001  a metric is given both
+def listed(targets: Any, scores: Any) -> list[float]:
     """Return the (n_test,) scores of the test points, to nine digits: a record holds lists, no arrays and no long texts."""
     return [float(f"{score:.9g}") for score in scores]
 

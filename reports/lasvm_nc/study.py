@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from harness import Status
 from reports.kit.estimates import differences, known, ratios
 from reports.kit.page import beside
 from reports.kit.pictures import COLOURS, bars, lines
@@ -169,7 +170,7 @@ def growth(results: Results) -> pd.DataFrame:
 def _epoch(results: Results) -> pd.DataFrame:
     """Return the points of the traces of Table 3's first runs: examples, duality gap an example, SV, kernel values."""
     points = results.course(
-        ["info.visited", "info.gap", "support_vectors", "kernel_evaluations"], "table3", status="ok"
+        ["info.visited", "info.gap", "support_vectors", "kernel_evaluations"], "table3", status=Status.OK
     )
     first = points.groupby(["set", "solver"])["run"].transform("min") == points["run"]
     points = points[first & (points["info.visited"] > 0)]

@@ -26,7 +26,8 @@ LIBRARIES = {
 TOLERANCES = (1e-3, 1e-4, 1e-5)
 KKT, GAP = 1.05e-3, 1e-3  # certified by the harness in float64 over all training points; 1.0e-3 to two digits
 SETS = {
-    "banana": SETTINGS["banana"].selection.format(k=0), "waveform": SETTINGS["waveform"].selection.format(k=0), "satimage-4": "satimage",
+    "banana": SETTINGS["banana"].selection.format(k=0), "waveform": SETTINGS["waveform"].selection.format(k=0),
+    "satimage-4": "satimage",
     "usps": "usps", "reuters": "reuters", "letter-A": "letter", "checkerboard-10k": "checkerboard[n=10000]",
     "twonorm-10k": "twonorm[n=10000]", "ringnorm-10k": "ringnorm[n=10000]", "adult-16k": "adult-split[n=16000]",
     "covtype-20k": "covtype[n=20000,n_test=5000,scale=standard]",
@@ -228,7 +229,8 @@ def claims(results: Results) -> list[Claim]:
         for n, own in on_map.groupby("n") if len(on_map) else ():
             of_map.append(geometric(f"{LIBRARIES[library]}, n = {int(n):,}", own[library].dropna()))
     return [
-        Claim("smo-block reaches the certified quality first on the sets of the papers.", "time of each library over its at least 1", found),
+        Claim("smo-block reaches the certified quality first on the sets of the papers.",
+            "time of each library over its at least 1", found),
         Claim("So it does on drawn problems that nobody tuned for, on the mean.", "geometric mean of the ratios at least 1",
               known(of_map, lambda one: one.at_least(1.0))),
     ]  # fmt: skip

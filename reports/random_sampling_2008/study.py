@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness import Status
 from reports.kit.estimates import Estimate, exact, known, mean_of, share
 from reports.kit.pictures import COLOURS, bars, lines
 from reports.kit.results import Results
@@ -116,11 +117,13 @@ def plan(quick: bool) -> list[Block]:
             each.block("tubes", [each.solver(exact_one=True)]),
         ]
     for kind, n, k, draws in SMALL[-1:] if quick else SMALL:
-        data = {"clouds": "gap-clouds[n=10,n_test=10,d={n},gap=1,seed={seed}]", "tube": "tube-clouds[n=5,n_test=10,d={n},seed={seed}]",
+        data = {"clouds": "gap-clouds[n=10,n_test=10,d={n},gap=1,seed={seed}]",
+            "tube": "tube-clouds[n=5,n_test=10,d={n},seed={seed}]",
                 "corners": "corners[d={n},k={k}]", "figure-4": "figure-4"}[kind]  # fmt: skip
         solver = f"largest-basis[{'epsilon=1,' if kind == 'tube' else ''}D={1.0 / k:.17g}]"
         datasets = list(dict.fromkeys(data.format(n=n, k=k, seed=seed) for seed in range(draws)))
-        found.append({"figure": "bases", "set": f"{kind}, n={n}, k={k}", "datasets": datasets, "plugins": [solver], "kernel": "linear",
+        found.append({"figure": "bases", "set": f"{kind}, n={n}, k={k}", "datasets": datasets, "plugins": [solver],
+            "kernel": "linear",
                       "formulation": "tube-svr" if kind == "tube" else "reduced-hull", "time_limit": 120.0})  # fmt: skip
     if quick:
         return found
@@ -176,8 +179,8 @@ def ladder(quick: bool, results: Results) -> list[Block]:
 def sampled(results: Results, figure: str | Sequence[str]) -> pd.DataFrame:
     """Return the runs that ended, or did the rounds that they were asked for, with the bounds of their points."""
     runs = results.finished(results.every, figure)
-    asked = (runs["status"] == "unfinished") & runs["solver"].str.contains("max_rounds=1,")
-    runs = runs[(runs["status"] == "ok") | asked]
+    asked = (runs["status"] == Status.UNFINISHED) & runs["solver"].str.contains("max_rounds=1,")
+    runs = runs[(runs["status"] == Status.OK) | asked]
     points = runs["set"].map(NAMED)
     return runs.assign(
         delta=[each.delta if isinstance(each, Points) else np.nan for each in points],
@@ -230,7 +233,7 @@ def small(results: Results) -> pd.DataFrame:
     runs = results.finished(results.every, "small").assign(
         r=lambda each: each["solver"].str.extract(r"r=(\d+)")[0].astype(int)
     )
-    grouped = runs.assign(ended=runs["status"] == "ok").groupby(["set", "r"])
+    grouped = runs.assign(ended=runs["status"] == Status.OK).groupby(["set", "r"])
     return grouped.agg(
         ended=("ended", "sum"), runs=("run", "size"), rounds=("info.rounds", "mean"), cpu=("cpu", "median")
     )
@@ -266,7 +269,8 @@ def basis_runs(results: Results) -> pd.DataFrame:
 def bases(results: Results) -> pd.DataFrame:
     """The combinatorial dimension by its definition: the largest basis of a few examples, beside the bounds"""
     grouped = basis_runs(results).groupby("set", sort=False)
-    found = grouped.agg(draws=("run", "size"), least=("info.largest", "min"), largest=("info.largest", "max"), counted=("counted", "first"),
+    found = grouped.agg(draws=("run", "size"), least=("info.largest", "min"), largest=("info.largest", "max"),
+        counted=("counted", "first"),
                         argued=("argued", "first"), proved=("proved", "first"))  # fmt: skip
     return found.rename(columns={"counted": "n + 2 k - 1", "argued": "n + 1 + k", "proved": "k (n + 1)"})
 
@@ -403,7 +407,8 @@ def claims(results: Results) -> list[Claim]:
         Claim(
             "Expected rounds are at most 6 delta ln m, and half of them succeed (Theorems 2.2 and 4.3).",
             "rounds over the bound at most 1; share of successes at least 0.5",
-            [*known(over, lambda each: each.at_most(1.0), "rounds / bound"), *known([lucky], lambda each: each.at_least(0.5), "successes")],
+            [*known(over, lambda each: each.at_most(1.0), "rounds / bound"), *known([lucky],
+                lambda each: each.at_least(0.5), "successes")],
             "the paper's",
         ),
         Claim(
@@ -442,7 +447,8 @@ def numbers(results: Results) -> Mapping[str, Any]:
     )
     return {
         "bases": len(found), "within": int((found["info.largest"] <= found["counted"]).sum()),
-        "reached": int((found["info.largest"] == found["counted"]).sum()), "passed": int((found["info.largest"] > found["argued"]).sum()),
+        "reached": int((found["info.largest"] == found["counted"]).sum()),
+        "passed": int((found["info.largest"] > found["argued"]).sum()),
         "seven": f"{figure4.get(6, math.nan):.4f}", "all": f"{figure4.iloc[-1]:.4f}" if len(figure4) else "", "enough": least,
     }  # fmt: skip
 
@@ -459,6 +465,6 @@ STUDY = Study(
     pictures={"rounds": rounds_over_m, "small": sizes, "dimension": dimensions},
     claims=claims,
     numbers=numbers,
-    expected=("unfinished",),
+    expected=(Status.UNFINISHED,),
     plugins=("plugin.py",),
 )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from harness import Status
 from reports.kit.estimates import ONE_RUN, Estimate, differences, known, ratios
 from reports.kit.page import beside
 from reports.kit.pictures import COLOURS, bars, lines
@@ -83,7 +84,7 @@ def _of(results: Results, figure: str) -> pd.DataFrame:
             runs[name] = float("nan")
     end = runs["reason"].where(runs["solver"].isin([*ORACLE, *ours("mnist-digits")]), "")
     end = end.str.extract(r"status: ([^;]*)")[0].fillna("")
-    ended = end.where(runs["status"] == "ok", runs["status"])
+    ended = end.where(runs["status"] == Status.OK, runs["status"])
     return runs.assign(accuracy=100.0 - runs["error"], ended=ended, signs=100.0 * runs["metrics.same-sign"])
 
 
@@ -142,7 +143,7 @@ def seconds(results: Results) -> Any:
 
 def violators(results: Results) -> Any:
     """Draw the violators of each round of RandSVM-1 over smo-block."""
-    points = results.course(["info.log_violators"], "table1", solver=BLOCK, status="ok")
+    points = results.course(["info.log_violators"], "table1", solver=BLOCK, status=Status.OK)
     points = points.assign(round=points["point"] + 1)
     how = {"style": ".-", "yscale": "symlog", "xlabel": "round", "ylabel": "violators"}
     return lines(points, "round", "info.log_violators", colours={BLOCK: COLOURS[0]}, **how)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from harness import Status
 from reports.kit.estimates import Estimate, exact, known, mean_of, share
 from reports.kit.pictures import COLOURS, grid, legend, plt
 from reports.kit.results import Results
@@ -61,7 +62,8 @@ HEIGHT, MU, OUTLIERS, EPSILON = 4, 0.2, 0.1, 0.5
 PROMISED = (1.0 - MU) * (1.0 - OUTLIERS)
 PROMISES = {
     "one class": ("one-class-outliers[n=200,n_test=100,d=5,ratio=0.2,outliers=0.1]", "outliers=0.1,against=origin"),
-    "two classes": ("gaussian-outliers[least=80,most=100,test=1,d=5,ratio=0.2,outliers=0.1]", "outliers_plus=0.1,outliers_minus=0.1"),
+    "two classes": ("gaussian-outliers[least=80,most=100,test=1,d=5,ratio=0.2,outliers=0.1]",
+    "outliers_plus=0.1,outliers_minus=0.1"),
 }  # fmt: skip
 SIZES, FEATURES = (1000, 3000, 10_000, 30_000, 100_000), (10, 100, 1000)
 SAME = 1e-3  # relative: a local solver's objective is the global optimum's
@@ -164,7 +166,7 @@ def _gaussian(
 
 def ended(results: Results, figure: str | Sequence[str]) -> pd.DataFrame:
     """Return the runs that ended with a model: also those of trees none of whose nodes separates what is kept."""
-    runs = results.finished(results.every, figure, status=["ok", "unfinished"])
+    runs = results.finished(results.every, figure, status=[Status.OK, Status.UNFINISHED])
     return runs.reindex(
         columns=list(dict.fromkeys([*runs.columns, f"metrics.{VALIDATION}", f"metrics.{HELD_OUT}", "margin_lower"]))
     )
@@ -263,7 +265,8 @@ def optima(results: Results) -> pd.DataFrame:
     grouped = found.assign(hit=found["above"] <= SAME, percent=100 * found["above"]).groupby(
         ["set", "solver"], sort=False
     )
-    columns = {"within 0.1 %": ("hit", "sum"), "draws": ("hit", "size"), "median %": ("percent", "median"), "most %": ("percent", "max"),
+    columns = {"within 0.1 %": ("hit", "sum"), "draws": ("hit", "size"), "median %": ("percent", "median"),
+        "most %": ("percent", "max"),
                "test error %": (f"metrics.{HELD_OUT}", "mean")}  # fmt: skip
     return grouped.agg(**columns)
 
@@ -489,5 +492,5 @@ STUDY = Study(
     pictures={"figure4": figure4, "figure4d": figure4d},
     claims=claims,
     derived=derived,
-    expected=("unfinished",),
+    expected=(Status.UNFINISHED,),
 )  # fmt: skip

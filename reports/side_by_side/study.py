@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from harness import Status
 from reports.kit.estimates import ONE_RUN, differences, exact, known, ratios
 from reports.kit.pictures import COLOURS, grid, legend, plt
 from reports.kit.results import Results
@@ -40,7 +41,8 @@ SETS = {
     "mnist-8": ("mnist[n=10000]", 0.02),
     "reuters": ("reuters", 1.0), "covtype": ("covtype[n=20000,n_test=20000]", 1 / 54), "digits-8": ("digits", 0.05),
     "ringnorm": ("ringnorm[n=3000,seed=7]", 1 / 20), "checkerboard": ("checkerboard[n=3000,seed=7]", 4.0),
-    "banana-like": ("banana-like[n=3000,spread=0.9,seed=7]", 1 / 2), "waveform-breiman": ("waveform-breiman[n=3000,seed=7]", 1 / 21),
+    "banana-like": ("banana-like[n=3000,spread=0.9,seed=7]", 1 / 2), "waveform-breiman": ("waveform-breiman[n=3000,seed=7]",
+    1 / 21),
     "twonorm": ("twonorm[n=3000,seed=7]", 1 / 20),
 }  # fmt: skip
 """Set -> the selection that is divided, and the middle of the grid of gamma."""
@@ -230,7 +232,7 @@ def grown(results: Results) -> pd.DataFrame:
     found = results.finished(results.every, "growth")
     found = found[found["status"] != "missing"]
     n = found["dataset"].str.extract(r"\[n=(\d+)")[0].astype(int)
-    text = found["cpu"].map("{:.3g} s".format).where(found["status"] == "ok", found["status"])
+    text = found["cpu"].map("{:.3g} s".format).where(found["status"] == Status.OK, found["status"])
     text += (
         ", "
         + found["peak_memory"].map("{:,.0f} MB".format)
