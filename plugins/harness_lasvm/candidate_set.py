@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness import Iterate
 from harness_lasvm.compiled import members as loops
 from harness_lasvm.compiled import rows
 from harness_lasvm.compiled.scans import scan
@@ -63,7 +64,7 @@ class CandidateSet:
 
     Parameters
     ----------
-    cache_mb : memory for kernel rows, MB of 2^20 bytes; at least four rows are kept
+    cache_mb : memory for kernel rows, MB of 2^20 bytes; at least four rows are kept; None: the problem's own
     block : most candidates fetched together
     dtype : of the stored kernel values; alpha and g are float64
 
@@ -75,10 +76,11 @@ class CandidateSet:
     aside : members that the finishing step leaves out of the search
     """
 
-    def __init__(self, problem: CSVC | CSVCNoBias | PoolSVC, *, cache_mb: float, block: int, dtype: str) -> None:
+    def __init__(self, problem: CSVC | CSVCNoBias | PoolSVC, *, cache_mb: float | None, block: int, dtype: str) -> None:
         self.kernel = problem.kernel.astype(dtype)
         self.n = n = problem.n
         self.block = block
+        self.cache_mb: float = problem.kernel.cache_mb if cache_mb is None else cache_mb
         self.rows_recomputed = 0
         self.aside: list[Aside] = []
         self._columns = self.kernel.columns()  # the points of S, by slot
@@ -88,7 +90,7 @@ class CandidateSet:
         )  # of the values last asked for: fresh pages cost as much as these
         self._foresight = Foresight(self.kernel)
         widest = _aligned(n)
-        budget = int(cache_mb * 2**20 / np.dtype(dtype).itemsize)
+        budget = int(self.cache_mb * 2**20 / np.dtype(dtype).itemsize)
         examples = np.empty(n, dtype=EXAMPLE)
         examples["target"], examples["diagonal"] = problem.targets, problem.kernel.diagonal()
         examples["lower"], examples["upper"], examples["slot"] = problem.lower_bounds, problem.upper_bounds, -1
@@ -171,17 +173,22 @@ class CandidateSet:
         """Return the number of active support vectors."""
         return int(loops.write(self.members))
 
+    def iterate(self, *, done: bool = False, **info: Any) -> Iterate:
+        """Return the model of now and what there is to say about it, with ``info``."""
+        members = self.all_members
+        claims = {"delta": self.delta, "members": members, "rows_recomputed": self.rows_recomputed, **info}
+        return Iterate(self.write(), self.intercept, done=done, step=self.operations, working_set=members, info=claims)
+
     # -- the compiled loops -------------------------------------------------------------------------
 
-    def run(self, loop: Callable[..., int], *work: Any, until: int, together: int = _ROWS_TOGETHER) -> int:
-        """Call ``loop`` once and supply what it wants; return why it came back.
+    def run(self, loop: Callable[..., int], *work: Any, pause: int, together: int = _ROWS_TOGETHER) -> int:
+        """Call ``loop``, and supply what it wants, until it comes back for another reason; return that.
 
-        until : number of operations after which it pauses
+        pause : number of operations after which it does
         together : see :meth:`supply`
         """
-        self.now["pause"] = until
-        code = loop(self.members, *work)
-        if code == NEED_ROW:
+        self.now["pause"] = self.operations + pause
+        while (code := loop(self.members, *work)) == NEED_ROW:
             self.supply(together)
         return code
 
@@ -404,14 +411,14 @@ class CandidateSet:
 
     # -- S over other examples ----------------------------------------------------------------------
 
-    def moved(self, problem: CSVC, *, cache_mb: float) -> CandidateSet:
+    def moved(self, problem: CSVC) -> CandidateSet:
         """Return S with the kernel rows that it holds, over other examples; this expansion must not be used any more.
 
         Parameters
         ----------
         problem : its first examples are the members in the order of :meth:`live`, the others are new
         """
-        after = CandidateSet(problem, cache_mb=cache_mb, block=self.block, dtype=self.kernel.dtype.name)
+        after = CandidateSet(problem, cache_mb=self.cache_mb, block=self.block, dtype=self.kernel.dtype.name)
         after.rows_recomputed = self.rows_recomputed
         before, fresh = self.members, after.members
         grown = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 from harness_lasvm import LASVM, candidate_set
-from harness_lasvm.compiled import state, steps
+from harness_lasvm.compiled import steps
 
 from harness import CSVC, RBF, KernelOracle, Precomputed
 from harness.kernels.oracle import uncounted
@@ -85,8 +85,6 @@ def partway(seed, blocks, C=5.0, **parameters):
     while blocks and done < 600:
         blocks -= 1
         work = found.fetch(order[done:])
-        found.now["pause"] = 10**9
-        while steps.online(found.members, work, 1e-3, np.inf, 0) == state.NEED_ROW:
-            found.supply()
+        found.run(steps.online, work, 1e-3, np.inf, 0, pause=10**9)
         done += int(found.now["at"])
     return found, values
