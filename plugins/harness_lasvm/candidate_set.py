@@ -224,10 +224,6 @@ class CandidateSet:
             work = Candidates(entering, np.arange(len(entering)), *fetched)
             loops.admit(self.members, work, alphas[part], grads[part])
 
-    def catch_up(self) -> None:
-        """Bring the rows that are held up to date."""
-        rows.catch_up(self.members)
-
     # -- room ---------------------------------------------------------------------------------------
 
     def _relayout(self, keep: Array, width: int) -> None:
@@ -273,11 +269,6 @@ class CandidateSet:
     def keep(self, slots: Array) -> None:
         """Keep the members in ``slots`` (ascending) only, in rows as short as can be."""
         self._relayout(slots, _aligned(max(len(slots), 1)))
-
-    def narrow(self) -> None:
-        """Make the rows as short as can be."""
-        if _aligned(self.size) < self.now["width"]:
-            self.keep(self.live())
 
     def make_room(self, entering: int) -> None:
         """Let ``entering`` members find slots, columns and places in the log."""
@@ -364,8 +355,8 @@ class CandidateSet:
             (alpha == slots["upper"]) & (grad >= now["g_max"])
         )
         if np.count_nonzero(idle) < max(1.0, least * len(live)):
-            if now["rows"] <= len(live):
-                self.narrow()  # so that more rows fit
+            if now["rows"] <= len(live) and _aligned(len(live)) < now["width"]:
+                self.keep(live)  # in shorter rows, so that more fit
             return
         coef = self.write()
         away = idle & (alpha != 0.0)

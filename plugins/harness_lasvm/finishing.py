@@ -30,11 +30,11 @@ _SURE = 0.9  # of tau: scores that are computed anew round otherwise
 
 def finish(expansion: CandidateSet, options: LASVMOptions) -> Iterator[None]:
     """REPROCESS until no pair of S violates by more than tau; pause every so many."""
-    from harness_lasvm.compiled import steps
+    from harness_lasvm.compiled import rows, steps
     from harness_lasvm.compiled.state import DONE
 
     expansion.now["sweep"] = not options.shrinking
-    expansion.catch_up()
+    rows.catch_up(expansion.members)
     while True:
         if expansion.run(steps.finish, options.tau, pause=_PAUSE, together=_ROWS_TOGETHER) == DONE:
             if not expansion.aside:

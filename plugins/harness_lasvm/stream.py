@@ -66,7 +66,7 @@ class LASVMStream:
 
     Attributes
     ----------
-    seen, visited : examples fed, and given to PROCESS
+    seen : examples fed
     """
 
     def __init__(self, kernel: Kernel, C: float = 1.0, *, options: LASVM | None = None, seed: int = 0) -> None:
@@ -135,11 +135,6 @@ class LASVMStream:
         return StreamModel(self.kernel, points[support], coef[support], expansion.intercept)
 
     @property
-    def visited(self) -> int:
-        """Examples given to PROCESS."""
-        return 0 if self._online is None else int(self._online.visited)
-
-    @property
     def members(self) -> int:
         """|S|, those that the finishing step set aside included."""
         return self._expansion().all_members
@@ -158,11 +153,6 @@ class LASVMStream:
     def kernel_evaluations(self) -> int:
         """Kernel values computed, used or not."""
         return 0 if self._problem is None else self._problem.kernel.counter.evaluations
-
-    @property
-    def rows_recomputed(self) -> int:
-        """Kernel rows of members that the cache did not hold when they were needed."""
-        return self._expansion().rows_recomputed
 
     # -- inside --------------------------------------------------------------------------------------
 

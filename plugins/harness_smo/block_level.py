@@ -268,12 +268,14 @@ class WholeLevel(Level):
 
     def _prepare(self) -> None:
         """Compute the rows that are missing: now the matrix is there."""
+        from harness_smo import whole_loops
+
         if self.missing is None:
             self._lay_out()
         self._fetch(np.flatnonzero(self.missing))
         self.matrix, self.has_matrix = self.cache.rows[: self.m], True
-        self.begun, self.spent = np.zeros(1, dtype=np.bool_), np.zeros(2)
-        self.parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype)
+        parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype)
+        self.turn = whole_loops.Turn(np.zeros(1, dtype=np.bool_), np.zeros(2), parts)
 
     def round(self, tau: float) -> int:
         """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""
@@ -288,12 +290,12 @@ class WholeLevel(Level):
             self.matrix, self.diagonal, self.a, self.scores, self.lower, self.upper, self.linear, self.group
         )
         limit = max(100, _PAUSE // len(self.a))
-        turn = whole_loops.Turn(self.begun, self.spent, self.parts)
-        outcome, steps, rounds = whole_loops.descend_whole(whole, turn, self.groups, tau, self.settings.patience, limit)
+        goal = self.groups, tau, self.settings.patience, limit
+        outcome, steps, rounds = whole_loops.descend_whole(whole, self.turn, *goal)
         self.steps += steps
         self.rounds += rounds
-        self.cache.hit(int(self.spent[1]))
-        self.spent[1] = 0.0
+        self.cache.hit(int(self.turn.spent[1]))
+        self.turn.spent[1] = 0.0
         if outcome == whole_loops.DEAR:
             self._face(tau)
         elif outcome == whole_loops.STUCK and rounds <= 1:
@@ -325,7 +327,7 @@ class WholeLevel(Level):
         from harness.jit import add_rows
         from harness_smo import face, whole_loops
 
-        self.spent[0] = 0.0
+        self.turn.spent[0] = 0.0
         self.faces += 1
         free = np.flatnonzero(self.free)
         points = free % self.m

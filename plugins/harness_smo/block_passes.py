@@ -247,4 +247,5 @@ def choose(
         found += len(top)
         chosen[found : found + len(bottom)] = bottom
         found += len(bottom)
-    return grouped(chosen[:found], group, groups)
+    ordered: tuple[Index, int] = grouped(chosen[:found], group, groups)
+    return ordered
