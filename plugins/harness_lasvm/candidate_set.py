@@ -416,9 +416,11 @@ class CandidateSet:
             name: _longer(getattr(before, name), getattr(fresh, name))
             for name in (*_PER_SLOT, "rows", "stacks", "born")
         }
-        after.members = x = before._replace(
-            examples=fresh.examples, coef=fresh.coef, pool=self._pool(fresh.pool), **grown
-        )
+        held = np.flatnonzero(before.rows["slot"][: self.now["rows"]] >= 0)
+        used = int(held.max(initial=-1) + 1) * int(self.now["width"])
+        # the rest stays untouched: pages that nobody wrote to take no memory
+        pool = _longer(before.pool, fresh.pool, used)
+        after.members = x = before._replace(examples=fresh.examples, coef=fresh.coef, pool=pool, **grown)
         after.now = x.now[0]
         live = after.live()
         x.examples["slot"][: len(live)] = live
@@ -427,16 +429,6 @@ class CandidateSet:
         after._relayout(live, int(after.now["width"]))
         loops.write(x)
         return after
-
-    def _pool(self, fresh: Array) -> Array:
-        """Return memory for rows with those held: the present one, or ``fresh`` if it is larger."""
-        pool: Array = self.members.pool
-        if len(pool) >= len(fresh):
-            return pool
-        held = np.flatnonzero(self.members.rows["slot"][: self.now["rows"]] >= 0)
-        used = int(held[-1] + 1) * int(self.now["width"]) if len(held) else 0
-        fresh[:used] = pool[:used]  # the rest stays untouched: pages that nobody wrote to take no memory
-        return fresh
 
     def _forget(self) -> None:
         """Shorten the log to the last filling of each slot, so that it grows with S and not with the stream."""
@@ -458,11 +450,11 @@ def _aligned(width: int) -> int:
     return (-(-width // _PAGE) | 1) * _PAGE
 
 
-def _longer(old: Array, new: Array) -> Array:
-    """Return the longer one, with what ``old`` holds."""
+def _longer(old: Array, new: Array, used: int | None = None) -> Array:
+    """Return the longer one, with what ``old`` holds; up to ``used`` if that is given."""
     if len(old) >= len(new):
         return old
-    new[: len(old)] = old
+    new[: len(old) if used is None else used] = old[:used]
     return new
 
 

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -96,7 +96,7 @@ class LASVM(LASVMOptions):
                 yield expansion.iterate(epoch=epoch, phase="online", visited=online.visited)
             if online.stopped_by:
                 break
-        closing = {
+        closing: dict[str, Any] = {
             "epoch": epoch,
             "visited": online.visited,
             "online_support": expansion.support(),

@@ -72,22 +72,6 @@ def test_a_wide_kernel_takes_few_joint_steps():
     assert max(left[a < upper].max(), -left[a > lower].min()) <= 1.01e-3
 
 
-@given(st.integers(0, 10_000), st.integers(1, 60), st.floats(-3.0, 3.0), st.sampled_from([0.1, 1.0, 1e6]))
-def test_largest_takes_as_many_as_it_should_from_the_top(seed, count, floor, spread):
-    rng = np.random.default_rng(seed)
-    values = rng.normal(size=int(rng.integers(1, 100))) * rng.choice([1.0, spread], 1)
-    values[rng.random(len(values)) < 0.2] = -np.inf
-    group, sign = (rng.random(len(values)) < 0.5).astype(np.int8) * (count % 2), rng.choice([1.0, -1.0])
-    chosen = block_passes.largest(sign * values, sign, group, 0, floor, count)
-    above = np.sort(values[(values > floor) & (group == 0)])[::-1]
-    assert (group[chosen] == 0).all()
-    assert len(chosen) == min(count, len(above)) == len(set(chosen.tolist()))
-    assert (values[chosen] > floor).all()
-    if len(above) > count:
-        resolution = (above[0] - floor) / block_passes._BINS
-        assert values[chosen].min() >= above[count - 1] - 1.01 * resolution
-
-
 # -- kernel rows -----------------------------------------------------------------------------------------------------
 
 

@@ -36,27 +36,6 @@ def test_rows_gradients_and_extremes_are_what_they_should_be(seed, blocks, cache
     assert complete == len(slots) if cache_mb == 100.0 else complete >= 1
 
 
-@settings(deadline=None, max_examples=30)
-@given(st.integers(0, 999), st.integers(1, 12), st.sampled_from(["float32", "float64"]))
-def test_rows_that_catch_up_hold_what_each_would_find_for_itself(seed, blocks, dtype):
-    found, K = partway(seed, blocks, dtype=dtype)
-    x, now, slots = found.members, found.now, found.live()
-    pool.catch_up(x)
-    members, width, log = x.slots["member"][slots], int(now["width"]), x.log[: now["clock"]]
-    rows = x.slots["row"][slots]
-    rng, now["caught"] = np.random.default_rng(seed), len(log)
-    for s, row in zip(slots, rows, strict=True):  # as if it had seen only some of those who entered after it
-        seen = rng.integers(np.flatnonzero(log == s)[-1] + 1, len(log) + 1)
-        unseen = log[seen:]
-        x.pool[row * width + unseen[unseen >= 0]] = np.nan
-        x.rows["seen"][row] = seen
-        now["caught"] = min(now["caught"], seen)
-    pool.catch_up(x)
-    assert (x.rows["seen"][rows] == len(log)).all()
-    for row, k in zip(rows, members, strict=True):
-        np.testing.assert_array_equal(x.pool[row * width + slots], K[k, members].astype(dtype))
-
-
 def computed(work, K, fresh):
     """The candidates whose values with the others are there, which are those of the kernel."""
     there = np.flatnonzero(~np.isnan(np.diag(work.among)))
@@ -95,14 +74,16 @@ def test_who_is_near_is_foreseen_and_the_others_follow_when_they_enter(seed, blo
     assert there == list(range(len(fresh)))
 
 
-@pytest.mark.parametrize("parameters", [{"cache_mb": 0.001}, {"cache_mb": 0.05, "block": 9}])
+@pytest.mark.parametrize("parameters", [{"cache_mb": 0.001}, {"cache_mb": 0.05, "second_order_from": 0}])
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_little_memory_ends_at_tau_and_about_as_good(parameters, epochs):
     problem, K = precomputed(stated(*noisy(400), C=5.0))
     common = {"dtype": "float64", "epochs": epochs, "tau": 1e-4}
     plain, tightly = (iterates(problem, **common, **changed)[-1] for changed in ({}, parameters))
     assert plain.info["rows_recomputed"] == 0
-    assert tightly.info["rows_recomputed"] > 0
+    # pairs whose rows are held come first, and missing rows are computed together: else a step takes one row or more
+    share = 0.8 if parameters["cache_mb"] == 0.001 else 0.45
+    assert 0 < tightly.info["rows_recomputed"] <= share * tightly.step
     assert tightly.info["delta"] <= 1e-4
     assert_feasible(problem, tightly.dual_coef)
     inside = np.flatnonzero(tightly.dual_coef)
