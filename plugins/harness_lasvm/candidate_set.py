@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness import Iterate
 from harness_lasvm.compiled import members as loops
 from harness_lasvm.compiled import rows
 from harness_lasvm.compiled.scans import scan
@@ -63,7 +64,7 @@ class CandidateSet:
 
     Parameters
     ----------
-    cache_mb : memory for kernel rows, MB of 2^20 bytes; at least four rows are kept
+    cache_mb : memory for kernel rows, MB of 2^20 bytes; at least four rows are kept; None: the problem's own
     block : most candidates fetched together
     dtype : of the stored kernel values; alpha and g are float64
 
@@ -75,10 +76,11 @@ class CandidateSet:
     aside : members that the finishing step leaves out of the search
     """
 
-    def __init__(self, problem: CSVC | CSVCNoBias | PoolSVC, *, cache_mb: float, block: int, dtype: str) -> None:
+    def __init__(self, problem: CSVC | CSVCNoBias | PoolSVC, *, cache_mb: float | None, block: int, dtype: str) -> None:
         self.kernel = problem.kernel.astype(dtype)
         self.n = n = problem.n
         self.block = block
+        self.cache_mb: float = problem.kernel.cache_mb if cache_mb is None else cache_mb
         self.rows_recomputed = 0
         self.aside: list[Aside] = []
         self._columns = self.kernel.columns()  # the points of S, by slot
@@ -88,7 +90,7 @@ class CandidateSet:
         )  # of the values last asked for: fresh pages cost as much as these
         self._foresight = Foresight(self.kernel)
         widest = _aligned(n)
-        budget = int(cache_mb * 2**20 / np.dtype(dtype).itemsize)
+        budget = int(self.cache_mb * 2**20 / np.dtype(dtype).itemsize)
         examples = np.empty(n, dtype=EXAMPLE)
         examples["target"], examples["diagonal"] = problem.targets, problem.kernel.diagonal()
         examples["lower"], examples["upper"], examples["slot"] = problem.lower_bounds, problem.upper_bounds, -1
@@ -171,17 +173,22 @@ class CandidateSet:
         """Return the number of active support vectors."""
         return int(loops.write(self.members))
 
+    def iterate(self, *, done: bool = False, **info: Any) -> Iterate:
+        """Return the model of now and what there is to say about it, with ``info``."""
+        members = self.all_members
+        claims = {"delta": self.delta, "members": members, "rows_recomputed": self.rows_recomputed, **info}
+        return Iterate(self.write(), self.intercept, done=done, step=self.operations, working_set=members, info=claims)
+
     # -- the compiled loops -------------------------------------------------------------------------
 
-    def run(self, loop: Callable[..., int], *work: Any, until: int, together: int = _ROWS_TOGETHER) -> int:
-        """Call ``loop`` once and supply what it wants; return why it came back.
+    def run(self, loop: Callable[..., int], *work: Any, pause: int, together: int = _ROWS_TOGETHER) -> int:
+        """Call ``loop``, and supply what it wants, until it comes back for another reason; return that.
 
-        until : number of operations after which it pauses
+        pause : number of operations after which it does
         together : see :meth:`supply`
         """
-        self.now["pause"] = until
-        code = loop(self.members, *work)
-        if code == NEED_ROW:
+        self.now["pause"] = self.operations + pause
+        while (code := loop(self.members, *work)) == NEED_ROW:
             self.supply(together)
         return code
 
@@ -216,10 +223,6 @@ class CandidateSet:
             fetched = self.values(entering), self.kernel.block(entering, entering)
             work = Candidates(entering, np.arange(len(entering)), *fetched)
             loops.admit(self.members, work, alphas[part], grads[part])
-
-    def catch_up(self) -> None:
-        """Bring the rows that are held up to date."""
-        rows.catch_up(self.members)
 
     # -- room ---------------------------------------------------------------------------------------
 
@@ -266,11 +269,6 @@ class CandidateSet:
     def keep(self, slots: Array) -> None:
         """Keep the members in ``slots`` (ascending) only, in rows as short as can be."""
         self._relayout(slots, _aligned(max(len(slots), 1)))
-
-    def narrow(self) -> None:
-        """Make the rows as short as can be."""
-        if _aligned(self.size) < self.now["width"]:
-            self.keep(self.live())
 
     def make_room(self, entering: int) -> None:
         """Let ``entering`` members find slots, columns and places in the log."""
@@ -357,8 +355,8 @@ class CandidateSet:
             (alpha == slots["upper"]) & (grad >= now["g_max"])
         )
         if np.count_nonzero(idle) < max(1.0, least * len(live)):
-            if now["rows"] <= len(live):
-                self.narrow()  # so that more rows fit
+            if now["rows"] <= len(live) and _aligned(len(live)) < now["width"]:
+                self.keep(live)  # in shorter rows, so that more fit
             return
         coef = self.write()
         away = idle & (alpha != 0.0)
@@ -404,23 +402,25 @@ class CandidateSet:
 
     # -- S over other examples ----------------------------------------------------------------------
 
-    def moved(self, problem: CSVC, *, cache_mb: float) -> CandidateSet:
+    def moved(self, problem: CSVC) -> CandidateSet:
         """Return S with the kernel rows that it holds, over other examples; this expansion must not be used any more.
 
         Parameters
         ----------
         problem : its first examples are the members in the order of :meth:`live`, the others are new
         """
-        after = CandidateSet(problem, cache_mb=cache_mb, block=self.block, dtype=self.kernel.dtype.name)
+        after = CandidateSet(problem, cache_mb=self.cache_mb, block=self.block, dtype=self.kernel.dtype.name)
         after.rows_recomputed = self.rows_recomputed
         before, fresh = self.members, after.members
         grown = {
             name: _longer(getattr(before, name), getattr(fresh, name))
             for name in (*_PER_SLOT, "rows", "stacks", "born")
         }
-        after.members = x = before._replace(
-            examples=fresh.examples, coef=fresh.coef, pool=self._pool(fresh.pool), **grown
-        )
+        held = np.flatnonzero(before.rows["slot"][: self.now["rows"]] >= 0)
+        used = int(held.max(initial=-1) + 1) * int(self.now["width"])
+        # the rest stays untouched: pages that nobody wrote to take no memory
+        pool = _longer(before.pool, fresh.pool, used)
+        after.members = x = before._replace(examples=fresh.examples, coef=fresh.coef, pool=pool, **grown)
         after.now = x.now[0]
         live = after.live()
         x.examples["slot"][: len(live)] = live
@@ -429,16 +429,6 @@ class CandidateSet:
         after._relayout(live, int(after.now["width"]))
         loops.write(x)
         return after
-
-    def _pool(self, fresh: Array) -> Array:
-        """Return memory for rows with those held: the present one, or ``fresh`` if it is larger."""
-        pool: Array = self.members.pool
-        if len(pool) >= len(fresh):
-            return pool
-        held = np.flatnonzero(self.members.rows["slot"][: self.now["rows"]] >= 0)
-        used = int(held[-1] + 1) * int(self.now["width"]) if len(held) else 0
-        fresh[:used] = pool[:used]  # the rest stays untouched: pages that nobody wrote to take no memory
-        return fresh
 
     def _forget(self) -> None:
         """Shorten the log to the last filling of each slot, so that it grows with S and not with the stream."""
@@ -460,11 +450,11 @@ def _aligned(width: int) -> int:
     return (-(-width // _PAGE) | 1) * _PAGE
 
 
-def _longer(old: Array, new: Array) -> Array:
-    """Return the longer one, with what ``old`` holds."""
+def _longer(old: Array, new: Array, used: int | None = None) -> Array:
+    """Return the longer one, with what ``old`` holds; up to ``used`` if that is given."""
     if len(old) >= len(new):
         return old
-    new[: len(old)] = old
+    new[: len(old) if used is None else used] = old[:used]
     return new
 
 

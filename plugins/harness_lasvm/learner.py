@@ -10,15 +10,15 @@ import numpy as np
 from harness import Learner, UsageError
 from harness_lasvm.candidate_set import CandidateSet
 from harness_lasvm.compiled.members import add_scores
+from harness_lasvm.finishing import finish
 from harness_lasvm.online import Online
-from harness_lasvm.solver import iterate_of
 
 if TYPE_CHECKING:
     from harness import CSVC, Iterate, KernelOracle
     from harness.arrays import Array, Vector
     from harness.problems import PoolSVC
     from harness_lasvm.compiled.state import Candidates
-    from harness_lasvm.solver import LASVM
+    from harness_lasvm.options import LASVMOptions
 
 # so much longer a value takes in a row over all points than in a block: measured 1.6 (sparse) to 2.8 (dense)
 _DEARER = 2.0
@@ -35,10 +35,9 @@ class LASVMLearner(Learner):
     While it has seen one class only its model is w = 0 with that label as intercept, and its margin is infinite.
     """
 
-    def __init__(self, problem: CSVC | PoolSVC, options: LASVM, rng: np.random.Generator) -> None:
+    def __init__(self, problem: CSVC | PoolSVC, options: LASVMOptions, rng: np.random.Generator) -> None:
         self._problem, self._options = problem, options
-        cache_mb = problem.kernel.cache_mb if options.cache_mb is None else options.cache_mb
-        self._expansion = CandidateSet(problem, cache_mb=cache_mb, block=options.block, dtype=options.dtype)
+        self._expansion = CandidateSet(problem, cache_mb=options.cache_mb, block=options.block, dtype=options.dtype)
         self._online = Online(self._expansion, options, rng)
         self._scored: tuple[Array, Array] | None = None  # examples, and their values against the slots of now
         self._kept: KeptScores | None = None
@@ -84,11 +83,11 @@ class LASVMLearner(Learner):
 
     def finish(self) -> None:
         self._scored = None
-        for _ in self._options.finish(self._expansion):
+        for _ in finish(self._expansion, self._options):
             pass
 
     def iterate(self, *, done: bool = False, **info: Any) -> Iterate:
-        return iterate_of(self._expansion, done=done, visited=self._online.visited, **info)
+        return self._expansion.iterate(done=done, visited=self._online.visited, **info)
 
     @property
     def support(self) -> int:

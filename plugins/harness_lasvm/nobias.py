@@ -85,11 +85,11 @@ class _NoBias(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         from harness_lasvm.candidate_set import CandidateSet
-        from harness_lasvm.compiled.nobias import clean
+        from harness_lasvm.compiled.nobias import clean, finish
+        from harness_lasvm.compiled.state import DONE, PAUSED
 
         hinge = problem.hinge if isinstance(problem, RampSVC) else cast("CSVCNoBias", problem)
-        cache_mb = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
-        expansion = CandidateSet(hinge, cache_mb=cache_mb, block=self.block, dtype=self.dtype)
+        expansion = CandidateSet(hinge, cache_mb=self.cache_mb, block=self.block, dtype=self.dtype)
         ledger = self._ledger(problem, hinge.C)
         for epoch in range(1, self.epochs + 1):
             order = rng.permutation(problem.n)
@@ -97,9 +97,10 @@ class _NoBias(Solver):
                 _admit(expansion, _firsts(problem.targets, order))
             for visited in self._epoch(expansion, ledger, order):
                 yield self._iterate(expansion, ledger, epoch, visited)
-        if self.finishing:
-            for _ in self._finish(expansion, ledger):
-                yield self._iterate(expansion, ledger, self.epochs, problem.n)
+        code = PAUSED if self.finishing else DONE
+        while code == PAUSED:
+            code = expansion.run(finish, ledger, pause=_PAUSE)
+            yield self._iterate(expansion, ledger, self.epochs, problem.n)
         if self.cleaning[0]:
             clean(expansion.members, ledger, 0)
         yield self._iterate(expansion, ledger, self.epochs, problem.n, done=True)
@@ -129,7 +130,7 @@ class _NoBias(Solver):
         Yields how many examples of the epoch are done with.
         """
         from harness_lasvm.compiled.nobias import measure, online
-        from harness_lasvm.compiled.state import DONE, PAUSED, STALE
+        from harness_lasvm.compiled.state import PAUSED
 
         visited = 0
         while visited < len(order):
@@ -138,26 +139,10 @@ class _NoBias(Solver):
             # where all enter nothing is to be foreseen
             work = expansion.fetch(order[visited:], foresee=self.rule == "ignore")
             measure(expansion.members, ledger)  # the slots may have moved
-            code = None
-            while code not in (DONE, STALE):
-                until = expansion.operations + max(_PAUSE, 2 * self.block)
-                code = expansion.run(online, ledger, work, until=until)
-                if code == PAUSED:
-                    yield visited + int(expansion.now["at"])
+            while expansion.run(online, ledger, work, pause=max(_PAUSE, 2 * self.block)) == PAUSED:
+                yield visited + int(expansion.now["at"])
             visited += int(expansion.now["at"])
             yield visited
-
-    def _finish(self, expansion: CandidateSet, ledger: Ledger) -> Iterator[None]:
-        """REPROCESS until no member violates; pause every so many."""
-        from harness_lasvm.compiled.nobias import finish
-        from harness_lasvm.compiled.state import DONE, NEED_ROW
-
-        code = None
-        while code != DONE:
-            until, code = expansion.operations + _PAUSE, NEED_ROW
-            while code == NEED_ROW:
-                code = expansion.run(finish, ledger, until=until)
-            yield
 
     def _iterate(
         self, expansion: CandidateSet, ledger: Ledger, epoch: int, visited: int, *, done: bool = False
@@ -176,13 +161,7 @@ class _NoBias(Solver):
             info["reversed"] = int(sums["reversed"])
         if self.rule == "ignore":
             info["skipped"] = int(sums["skipped"])
-        return Iterate(
-            dual_coef=expansion.write(),
-            done=done,
-            step=expansion.operations,
-            working_set=expansion.size,
-            info=info,
-        )
+        return Iterate(expansion.write(), done=done, step=expansion.operations, working_set=expansion.size, info=info)
 
 
 @dataclass(frozen=True)

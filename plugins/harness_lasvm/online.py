@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness_lasvm.compiled.members import add_scores
-from harness_lasvm.compiled.state import DONE, PAUSED, STALE
+from harness_lasvm.compiled.state import PAUSED
 from harness_lasvm.compiled.steps import online
 
 if TYPE_CHECKING:
     from harness.arrays import Array
     from harness_lasvm.candidate_set import CandidateSet
     from harness_lasvm.compiled.state import Candidates
-    from harness_lasvm.solver import LASVM
+    from harness_lasvm.options import LASVMOptions
 
 _SEEDS = 5  # of each class
 _PAUSE = 1000  # REPROCESS operations between two yields, where delta_max asks for many
@@ -36,7 +36,7 @@ class Online:
     stopped_by : 'max_support' if that ended the iterations early, else empty
     """
 
-    def __init__(self, expansion: CandidateSet, options: LASVM, rng: np.random.Generator) -> None:
+    def __init__(self, expansion: CandidateSet, options: LASVMOptions, rng: np.random.Generator) -> None:
         self.expansion, self.options, self.rng = expansion, options, rng
         self.visited = 0
         self.stopped_by = ""
@@ -100,12 +100,9 @@ class Online:
         expansion, options = self.expansion, self.options
         delta_max = math.inf if options.delta_max is None else options.delta_max
         many = expansion.n + 1 if options.second_order_from is None else options.second_order_from
-        code = None
-        while code not in (DONE, STALE):
-            until = expansion.operations + max(_PAUSE, 2 * options.block)
-            code = expansion.run(online, work, options.tau, delta_max, many, until=until)
-            if code == PAUSED:
-                yield
+        pause = max(_PAUSE, 2 * options.block)
+        while expansion.run(online, work, options.tau, delta_max, many, pause=pause) == PAUSED:
+            yield
 
     # -- the limit on support vectors ----------------------------------------------------------------
 
@@ -144,7 +141,7 @@ class Online:
 class Search:
     """Choices from a pool of examples, each chosen once at most."""
 
-    def __init__(self, expansion: CandidateSet, pool: Array, options: LASVM, rng: np.random.Generator) -> None:
+    def __init__(self, expansion: CandidateSet, pool: Array, options: LASVMOptions, rng: np.random.Generator) -> None:
         self.expansion, self.rng = expansion, rng
         self.by_gradient = options.selection == "gradient"
         self.adaptive = options.selection == "autoactive"

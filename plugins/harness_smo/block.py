@@ -24,7 +24,7 @@ import numpy as np
 
 from harness import CSVC, DEFAULT_RELATIVE_GAP, Iterate, Solver, parameter
 from harness.problems import PolytopeDistance
-from harness_smo.block_level import CONVERGED, MOVED, STALLED, WHOLE, Settings
+from harness_smo.block_level import CONVERGED, LARGEST, MIDDLE, MOVED, SMALLEST, STALLED, WHOLE, Settings
 from harness_smo.block_state import BlockState, blur, blurred, clear, refine, sharpen
 from harness_smo.smo import GAP, TAU, Goal, why_stopped
 
@@ -72,8 +72,6 @@ class SMOBlock(Solver):
     )
     shrinking: bool = parameter(True, "park points that rest at a bound when their rows do not fit in the cache")
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
-    threads: int | None = parameter(None, "threads that compute rows and scores; none: the run's", ge=1)
-    max_iterations: int | None = parameter(None, "give up after this many steps; none: never", ge=1)
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with ``gap`` set; what it costs are steps on the points near a violation."""
@@ -90,24 +88,17 @@ class SMOBlock(Solver):
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Start from the form's own feasible point."""
         form = problem.dual_form()
-        with self._threads(problem):
-            yield from self._run(problem, form, form.start.copy())
+        yield from self._run(problem, form, form.start.copy())
 
     def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector) -> Iterator[Iterate]:
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
         coef, _ = problem.checked(start, 0.0)
         form = problem.dual_form()
-        with self._threads(problem):
-            yield from self._run(problem, form, form.variables(coef))
+        yield from self._run(problem, form, form.variables(coef))
 
-    def _threads(self, problem: Problem) -> AbstractContextManager[Any]:
-        """Keep BLAS to one thread while requests are shared out: its own threads would spin between them."""
-        if (self.threads or problem.kernel.threads) == 1:
-            return nullcontext()
-        from threadpoolctl import threadpool_limits
-
-        limits: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
-        return limits
+    def _run(self, problem: Problem, form: DualForm, start: Vector) -> Iterator[Iterate]:
+        with _one_blas_thread(problem):
+            yield from self._work(problem, form, self._begin(problem, form, start, WHOLE))
 
     def solve_path(self, path: SolutionPath, rng: np.random.Generator) -> Iterator[tuple[Cell, Iterate]]:
         """Go from C to C with the kernel matrix, variables and scores of the cell before, where its points are few enough."""
@@ -119,7 +110,7 @@ class SMOBlock(Solver):
         for cell in path.cells:
             problem, goes_on = path.problem(cell), last is not None and cell.before == last.index
             form = problem.dual_form()
-            with self._threads(problem):
+            with _one_blas_thread(problem):
                 if not (goes_on and state and state.restate(problem, form)):
                     start = path.start(cell)
                     first = form.start.copy() if start is None else form.variables(problem.checked(start, 0.0)[0])
@@ -131,25 +122,20 @@ class SMOBlock(Solver):
                 path.keep(cell, each.dual_coef)
             last = cell
 
-    def _run(self, problem: Problem, form: DualForm, start: Vector) -> Iterator[Iterate]:
-        yield from self._work(problem, form, self._begin(problem, form, start, WHOLE))
-
     def _begin(self, problem: Problem, form: DualForm, start: Vector, whole: int) -> BlockState:
         """Return the state at ``start``, (V,); of up to ``whole`` points the kernel matrix is computed at once."""
         # along a path the matrix serves every C, and what float32 blurs would have to be done anew at each
         wide = _HULLS if form.relative or whole == _WHOLE_OF_PATH else _WIDE
         narrow = problem.n > wide if self.dtype == "auto" else self.dtype == "float32"
-        rows = self._kernel(problem).astype(np.float32 if narrow else np.float64)
+        rows = problem.kernel.astype(np.float32 if narrow else np.float64)
         cache_mb = self.cache_mb or problem.kernel.cache_mb
-        settings = Settings(cache_mb, self.working_set, _NEWTON[self.newton], whole)
+        size = self.working_set or max(SMALLEST, min(MIDDLE, form.n // 12), min(LARGEST, form.n // 32))
+        settings = Settings(cache_mb, size, self.working_set is not None, _NEWTON[self.newton], whole)
         return BlockState(problem, form, start, rows, settings)
-
-    def _kernel(self, problem: Problem) -> KernelOracle:
-        return problem.kernel.with_threads(self.threads or problem.kernel.threads)
 
     def _work(self, problem: Problem, form: DualForm, state: BlockState) -> Iterator[Iterate]:
         """Go on until the goal is reached; yield the models."""
-        kernel, goal, loose = self._kernel(problem), Goal(problem, form, self.tau, self.gap), True
+        kernel, goal, loose = problem.kernel, Goal(problem, form, self.tau, self.gap), True
         goal.begin(state.a, state.scores, state.noise)
         while True:
             tau, narrowed = goal.tau, state.narrowed.cap < 1.0
@@ -160,9 +146,6 @@ class SMOBlock(Solver):
                 target = max(stricter if state.rounds + state.level.rounds else target, state.noise)
             outcome = state.level.round(target)
             if outcome == MOVED:
-                if self.max_iterations is not None and state.steps + state.level.steps >= self.max_iterations:
-                    yield self._iterate(state, "max_iterations", tau)
-                    return
                 yield self._iterate(state, "", tau)
                 self._choose_points(state, kernel, tau)
                 continue
@@ -227,7 +210,7 @@ class SMOBlock(Solver):
 
     def _iterate(self, state: BlockState, reason: str, tau: float) -> Iterate:
         level, form = state.level, state.form
-        if not reason or reason == "max_iterations":
+        if not reason:
             state.a[level.variables] = level.a
         steps = state.steps + level.steps
         info: dict[str, Any] = {
@@ -242,3 +225,13 @@ class SMOBlock(Solver):
             info["stopped"] = why_stopped(reason, level.violation, tau, steps)
         intercept = form.intercept(form.levels(level.ends))
         return Iterate(form.coef(state.a), intercept, done=reason == "done", step=steps, info=info)
+
+
+def _one_blas_thread(problem: Problem) -> AbstractContextManager[Any]:
+    """Keep BLAS to one thread while requests are shared out: its own threads would spin between them."""
+    if problem.kernel.threads == 1:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
+    return limits

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from harness_smo.block_cache import RowCache, shared
+from harness_smo.block_cache import shared
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harness import DualForm, KernelOracle
     from harness.arrays import Block, Index, Vector
+    from harness_smo.block_cache import RowCache
 
 # the level of some thousand points: their kernel matrix is computed once; SMO and Newton steps take turns over it
 _PAUSE = 20_000_000  # steps times variables between two iterates: some milliseconds
@@ -27,25 +31,25 @@ def variables_of(form: DualForm, where: Index) -> Any:
 
 # how a round ended
 CONVERGED, MOVED, STALLED = 0, 1, 2
-
 _INNER_SHARE = 0.2  # of the violation that the descent in a working set leaves
 _INNER_STEPS = 20  # at most, times the size of the working set
-
-
 WHOLE = 2500  # points up to which the whole kernel matrix is computed at once
+SMALLEST, MIDDLE, LARGEST = 256, 832, 1024  # working sets, unless one is given
 
 
 class Settings(NamedTuple):
     """How a descent is carried out.
 
     cache_mb : memory for kernel rows, MB
-    size : variables of a working set; None: as many as suit the points, or all of them over a whole matrix
+    size : variables of a working set
+    fixed : that size was given: no kernel matrix is computed whole
     patience : how many times the cost of a Newton step SMO's own may come to before one is taken
     whole : points up to which the whole kernel matrix is computed at once
     """
 
     cache_mb: float
-    size: int | None = None
+    size: int = SMALLEST
+    fixed: bool = False
     patience: float = 1.0
     whole: int = WHOLE
 
@@ -70,10 +74,9 @@ class Level:
         diagonal: Vector,
         whole: KernelOracle,
         cache: RowCache,
-        size: int,
-        patience: float = 1.0,
+        settings: Settings,
     ) -> None:
-        self.form, self.where, self.size, self.patience = form, where, size, patience
+        self.form, self.where, self.settings = form, where, settings
         self.whole, self.kernel, self.cache = whole, cache.kernel, cache
         self.m = len(where)
         self.variables: Any = variables_of(form, where)
@@ -134,33 +137,27 @@ class Level:
 
     def round(self, tau: float) -> int:
         """Work on one working set; return CONVERGED, MOVED or STALLED."""
-        from harness_smo import block_loops
+        from harness_smo.block_loops import RESOLUTION, WorkingSet, joint_descent, pair_descent
         from harness_smo.block_passes import choose, kept
 
         rise, fall = self.directions()
         if self.violation <= tau:
             return CONVERGED
         ends = np.array(self.ends)
-        stay = np.sort(
-            kept(self.previous, rise, fall, ends, self.group, self.size // 2)
-        )  # rows are read in their order
-        chosen, cut = choose(rise, fall, ends, self.group, self.groups, stay, self.size)
+        # sorted: rows are read in their order
+        stay = np.sort(kept(self.previous, rise, fall, ends, self.group, self.settings.size // 2))
+        chosen, cut = choose(rise, fall, ends, self.group, self.groups, stay, self.settings.size)
         points = chosen % self.m if self.copies > 1 else chosen
         block = self.cache.block(points)
         before, gradient = self.a[chosen], self.linear[chosen] - self.scores[points]
         a = before.copy()
-        noise = block_loops.RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(gradient).max())
+        noise = RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(gradient).max())
         bounds = (self.lower[chosen], self.upper[chosen])
-        work = block_loops.WorkingSet(block, self.diagonal[points], a, *bounds, gradient)
+        work = WorkingSet(block, self.diagonal[points], a, *bounds, gradient)
         # where all variables are at hand there is nothing to come back for
         share = _INNER_SHARE * self.violation if len(chosen) < len(self.a) else 0.0
         inner, limit = max(0.5 * tau, share, noise), _INNER_STEPS * len(chosen)
-        joint = not self.groups
-        steps = (
-            block_loops.joint_descent(work, inner, limit)
-            if joint
-            else block_loops.pair_descent(work, cut, inner, limit)
-        )
+        steps = pair_descent(work, cut, inner, limit) if self.groups else joint_descent(work, inner, limit)
         self.steps += steps
         self.work += steps * len(chosen)
         self.rounds += 1
@@ -179,7 +176,7 @@ class Level:
         points = np.flatnonzero(self.free_points)[: self.cache.capacity]
         slots = self.cache.reserve(points)
         self.scores[:] = 0.0
-        self._fill(points, slots, coef[where[points]])
+        self.cache.compute(points, slots, self._adding(slots, coef[where[points]]))
         self._add_others(coef, where[points])
 
     def _add_others(self, coef: Vector, known: Index) -> None:
@@ -192,21 +189,9 @@ class Level:
             both = np.union1d(self.where, others)
             self.scores += self.whole.restrict(both).expand(rest[both], np.searchsorted(both, self.where))
 
-    def _fill(self, points: Index, slots: Index, change: Vector) -> None:
-        """Compute the rows of ``points`` into ``slots``, and add them, times ``change``, to the scores."""
-
-        def add(start: int, stop: int) -> None:
-            self.cache.add_part(self.scores, slots, change, start, stop)
-
-        self.cache.compute(points, slots, add)
-
-    def _add_held(self, slots: Index, change: Vector) -> None:
-        """Add the rows in ``slots``, times ``change``, to the scores: along whole rows, which lie far away."""
-
-        def add(start: int, stop: int) -> None:
-            self.cache.add_part(self.scores, slots, change, start, stop)
-
-        shared(self.kernel, self.m, len(slots), add)
+    def _adding(self, slots: Index, change: Vector) -> Callable[[int, int], None]:
+        """Return what adds the part of two columns of the rows in ``slots``, times ``change``, to the scores."""
+        return partial(self.cache.add_part, self.scores, slots, change)
 
     def _update(self, variables: Index, change: Vector) -> None:
         """Add the change of the variables to the scores of all active points."""
@@ -224,9 +209,10 @@ class Level:
         moving, arrived, roomy = missing[~resting[missing]], missing[resting[missing]], cache.roomy
         worth = np.concatenate([moving, arrived[:roomy]])
         wanted, passing = worth[:spare], np.concatenate([worth[spare:], arrived[roomy:]])
-        slots = cache.reserve(points[wanted])
-        self._add_held(cache.slot_of[points[held]], change[held])
-        self._fill(points[wanted], slots, change[wanted])
+        slots, at_hand = cache.reserve(points[wanted]), cache.slot_of[points[held]]
+        # along whole rows, which lie far away
+        shared(self.kernel, self.m, len(at_hand), self._adding(at_hand, change[held]))
+        cache.compute(points[wanted], slots, self._adding(slots, change[wanted]))
         cache.at_rest(points[resting])
         if len(passing):
             coef = np.zeros(self.m)
@@ -282,12 +268,14 @@ class WholeLevel(Level):
 
     def _prepare(self) -> None:
         """Compute the rows that are missing: now the matrix is there."""
+        from harness_smo import whole_loops
+
         if self.missing is None:
             self._lay_out()
         self._fetch(np.flatnonzero(self.missing))
         self.matrix, self.has_matrix = self.cache.rows[: self.m], True
-        self.begun, self.spent = np.zeros(1, dtype=np.bool_), np.zeros(2)
-        self.parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype)
+        parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype)
+        self.turn = whole_loops.Turn(np.zeros(1, dtype=np.bool_), np.zeros(2), parts)
 
     def round(self, tau: float) -> int:
         """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""
@@ -302,17 +290,17 @@ class WholeLevel(Level):
             self.matrix, self.diagonal, self.a, self.scores, self.lower, self.upper, self.linear, self.group
         )
         limit = max(100, _PAUSE // len(self.a))
-        turn = whole_loops.Turn(self.begun, self.spent, self.parts)
-        outcome, steps, rounds = whole_loops.descend_whole(whole, turn, self.groups, tau, self.patience, limit)
+        goal = self.groups, tau, self.settings.patience, limit
+        outcome, steps, rounds = whole_loops.descend_whole(whole, self.turn, *goal)
         self.steps += steps
         self.rounds += rounds
-        self.cache.hit(int(self.spent[1]))
-        self.spent[1] = 0.0
+        self.cache.hit(int(self.turn.spent[1]))
+        self.turn.spent[1] = 0.0
         if outcome == whole_loops.DEAR:
             self._face(tau)
         elif outcome == whole_loops.STUCK and rounds <= 1:
             before = self.violation
-            if not np.isfinite(self.patience) or not self._face(tau):
+            if not np.isfinite(self.settings.patience) or not self._face(tau):
                 return STALLED
             self.directions()
             return MOVED if self.violation < _LESS * before else STALLED
@@ -339,7 +327,7 @@ class WholeLevel(Level):
         from harness.jit import add_rows
         from harness_smo import face, whole_loops
 
-        self.spent[0] = 0.0
+        self.turn.spent[0] = 0.0
         self.faces += 1
         free = np.flatnonzero(self.free)
         points = free % self.m

@@ -322,7 +322,7 @@ def _shift_all(x: _Passes, g: Block, row_i: Block, row_j: Block, step_i: Any, st
 
 @compiled
 def joint_descent(work: WorkingSet, tau: float, limit: int) -> int:
-    """BlockState on a working set with no sum to keep: two variables a step, to their common optimum. See :func:`pair_descent`.
+    """SMO on a working set with no sum to keep: two variables a step, to their common optimum. See :func:`pair_descent`.
 
     The one that violates most, and the one that gains most after its step (Steinwart, Hush, Scovel, Training SVMs
     without offset, JMLR 12, 2011). One at a time, a wide kernel takes tens of times as many steps: all gradients
@@ -330,10 +330,8 @@ def joint_descent(work: WorkingSet, tau: float, limit: int) -> int:
     """
     a, lower, upper, diagonal = work.a, work.lower, work.upper, work.diagonal
     x = _prepared(work, len(a))
-    g, number = (
-        np.empty(len(a), work.kernel.dtype),
-        np.zeros(5, work.kernel.dtype),
-    )  # takes float64 to the block's dtype
+    g = np.empty(len(a), work.kernel.dtype)
+    number = np.zeros(5, work.kernel.dtype)  # takes float64 to the block's dtype
     for k in range(len(a)):
         g[k] = work.gradient[k]
         _settle(work, x, k)

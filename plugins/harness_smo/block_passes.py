@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from harness.arrays import Block, Index, Vector
 
 _TILE = 16  # rows and columns of a block that are mirrored at a time
-# which variables a round of block SMO works on: compiled, as a round over some thousand points takes less than 1 ms
 _BINS = 1024  # of the histogram that finds the largest values
 _TINY = 1e-300
 
@@ -198,6 +197,21 @@ def kept(previous: Index, rise: Vector, fall: Vector, ends: Vector, group: Any, 
     return previous[stays]
 
 
+@inlined
+def grouped(chosen: Index, group: Any, groups: int) -> tuple[Index, int]:
+    """Return the variables, those of the first group first, and where the second one starts."""
+    if groups < 2:
+        return chosen, len(chosen)
+    ordered, place, cut = np.empty_like(chosen), 0, 0
+    for k in range(2):
+        for v in chosen:
+            if group[v] == k:
+                ordered[place] = v
+                place += 1
+        cut = place if k == 0 else cut
+    return ordered, cut
+
+
 @compiled
 def choose(
     rise: Vector, fall: Vector, ends: Vector, group: Any, groups: int, stay: Index, size: int
@@ -233,13 +247,5 @@ def choose(
         found += len(top)
         chosen[found : found + len(bottom)] = bottom
         found += len(bottom)
-    if groups < 2:
-        return chosen[:found], found
-    ordered, place, cut = np.empty(found, np.intp), 0, 0
-    for k in range(2):
-        for v in chosen[:found]:
-            if group[v] == k:
-                ordered[place] = v
-                place += 1
-        cut = place if k == 0 else cut
-    return ordered, cut
+    ordered: tuple[Index, int] = grouped(chosen[:found], group, groups)
+    return ordered

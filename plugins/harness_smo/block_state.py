@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from harness_smo.block_level import Settings
 
 
-_SMALLEST, _MIDDLE, _LARGEST = 256, 832, 1024  # working sets, unless one is given
 _STRETCH = 1.01  # of the start along its ray: less is not worth disturbing a good start
 _TOUCHING = 1e-12  # relative: this close to its bound a variable is at it
 _LEAST = 512  # points: fewer are never parked
@@ -71,7 +70,6 @@ class BlockState:
     a : (V,) variables, always current
     scores : (n,) K coef: of active points current (in the level), of the others within ``doubt``
     doubt : (n,), in units of f(x); 0 where nothing but rounding can be off
-    fixed : the size of the working sets was given: no kernel matrix is computed whole
     noise : what rounding of the rows does to the scores of a warm start; below it float32 would only disturb
     """
 
@@ -79,11 +77,8 @@ class BlockState:
         self, problem: Problem, form: DualForm, start: Vector, kernel: KernelOracle, settings: Settings
     ) -> None:
         self.problem, self.form, self.settings = problem, form, settings
-        self.fixed = settings.size is not None
-        self.size = settings.size or max(_SMALLEST, min(_MIDDLE, form.n // 12), min(_LARGEST, form.n // 32))
-        self.grain: float | None = (
-            None  # what rounding does to scores, in what is expected of it; None: not measured yet
-        )
+        # what rounding does to scores, in what is expected of it; None: not measured yet
+        self.grain: float | None = None
         self.kernel = kernel
         self.n = form.n
         self.mark: tuple[Vector, Vector]  # coefficients and scores of the level when its way was last asked for
@@ -168,12 +163,9 @@ class BlockState:
     def _make_level(self, where: Index, cache: RowCache) -> Level:
         points: Any = slice(None) if len(where) == self.n else where
         a, scores, diagonal = self.a[variables_of(self.form, where)], self.scores[points], self.diagonal[points]
-        whole = (
-            not self.fixed and cache.capacity >= len(where) and (len(where) < self.n or self.n <= self.settings.whole)
-        )
-        level = (WholeLevel if whole else Level)(
-            self.form, where, a, scores, diagonal, self.kernel, cache, self.size, self.settings.patience
-        )
+        settings, fits = self.settings, cache.capacity >= len(where)
+        whole = not settings.fixed and fits and (len(where) < self.n or self.n <= settings.whole)
+        level = (WholeLevel if whole else Level)(self.form, where, a, scores, diagonal, self.kernel, cache, settings)
         self.mark = (self.form.coef(self.a)[where], level.scores.copy())
         return level
 
@@ -231,12 +223,12 @@ class BlockState:
         Where SMO is lost after every point has had its turn, it begins again, between narrow bounds.
         """
         level, narrowed = self.level, self.narrowed
-        if level.has_matrix or self.fixed or self.n > _FEW or level.violation < _FAR * narrowed.loose:
+        if level.has_matrix or self.settings.fixed or self.n > _FEW or level.violation < _FAR * narrowed.loose:
             return False
         spent = _ROUND * level.rounds + level.work
         free, most = int(np.count_nonzero(level.free)), int(np.sqrt(self.memory.nbytes // self.kernel.dtype.itemsize))
         least = max(_LEAST, int(_ROOM * free))
-        lost = level.m == self.n and level.rounds == self.n // self.size and level.violation > narrowed.lost
+        lost = level.m == self.n and level.rounds == self.n // self.settings.size and level.violation > narrowed.lost
         if not lost and (least > _ROOM * most or spent < _WORTH * least * least):
             return False
         self.keep()
@@ -292,7 +284,7 @@ class BlockState:
         near = max(1, int(np.count_nonzero(slack <= 0.0)))
         words = self.memory.nbytes // self.kernel.dtype.itemsize
         whole = min(int(np.sqrt(words)), max(_LEAST, int(_ROOM * near)))
-        if not self.fixed and _SLACK * near <= whole < len(slack):
+        if not self.settings.fixed and _SLACK * near <= whole < len(slack):
             return np.sort(np.argpartition(slack, whole)[:whole])
         # no more than now unless need be: the rows held can be carried over
         count = max(_LEAST, 2 * near, min(self.level.m, words // (2 * near)))

@@ -26,10 +26,8 @@ from harness.jit import compiled, inlined
 if TYPE_CHECKING:
     from harness.arrays import Block, Index, Matrix, Vector
 
-_RIDGE = {
-    4: 3e-6,
-    8: 1e-11,
-}  # of the largest K_ii, by bytes of a value: the least that has a factor in spite of rounding
+# of the largest K_ii, by bytes of a value: the least that has a factor in spite of rounding
+_RIDGE = {4: 3e-6, 8: 1e-11}
 _MORE = 1e3  # times that, where rounding leaves none
 _LEVEL = 0.2
 _NEAR = 3.0  # times the step: variables that may meet their bounds within it
@@ -241,14 +239,7 @@ def _factor(face: Face, inside: Index) -> Any:
 
 @compiled
 def walk(
-    columns: Matrix,
-    place: Index,
-    shares: Matrix,
-    across: Matrix,
-    step: Vector,
-    a: Vector,
-    lower: Vector,
-    upper: Vector,
+    columns: Matrix, place: Index, shares: Matrix, across: Matrix, step: Vector, a: Vector, lower: Vector, upper: Vector
 ) -> bool:
     """Take ``step``, (f,), leave each variable where it meets its bound, and turn to the optimum of the others.
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from harness import DualForm, Problem
     from harness.arrays import Index, Vector
 
-_STEP_VALUES = 1_000_000  # gradient entries updated between two yields: a few milliseconds
+# between two yields: a few milliseconds
+_STEP_VALUES, _LEAST_STEPS = 1_000_000, 100  # gradient entries updated, but so many steps at least
 _YIELD_ROWS = 16  # and at most this many rows computed between them
 TAU = (
     "stop when no pair violates the optimality conditions by more, in units of f(x); on the hull formulations (reduced-hull, "
@@ -58,7 +59,6 @@ class SMO(Solver):
     tau: float = parameter(DEFAULT_RELATIVE_GAP, TAU, gt=0)
     shrinking: bool = parameter(True, "leave out bound coefficients that are unlikely to move")
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
-    max_iterations: int | None = parameter(None, "give up after this many steps; none: never", ge=1)
     gap: float | None = parameter(None, GAP, gt=0)
 
     def with_target_gap(self, gap: float) -> Self:
@@ -80,23 +80,16 @@ class SMO(Solver):
     def _run(self, problem: Problem, start: Vector | None) -> Iterator[Iterate]:
         from harness_smo import hot
 
-        state = _State(self, problem, start)
-        while True:
+        state, ended = _State(self, problem, start), ""
+        while not ended:
             outcome = state.advance()
-            if outcome == hot.CONVERGED and not state.unshrink():
-                if state.goal_reached():
-                    yield state.iterate(state.goal.ended)
-                    return
-            elif outcome == hot.STALLED and not state.unshrink():
-                # the step is lost in rounding: tau is below what float64 can tell apart here
-                yield state.iterate("stalled")
-                return
-            elif self.max_iterations is not None and state.steps >= self.max_iterations:
-                state.unshrink()
-                yield state.iterate("max_iterations")
-                return
-            else:
+            if outcome in (hot.PAUSED, hot.NEEDS_ROW) or state.unshrink():
                 yield state.iterate("")
+            elif outcome == hot.STALLED:
+                ended = "stalled"  # the step is lost in rounding: tau is below what float64 can tell apart here
+            elif state.goal_reached():
+                ended = state.goal.ended
+        yield state.iterate(ended)
 
 
 class _State:
@@ -123,11 +116,6 @@ class _State:
         self.shrink_interval = min(len(self.a), 1000)
         self.next_shrink = self.shrink_interval
         self.close_to_end = False  # LIBSVM restores all points once when the violation is below 10 tau
-
-    @property
-    def tau(self) -> float:
-        """The violation that is worked toward."""
-        return self.goal.tau
 
     def set_active(self, active: Index) -> None:
         """Let the compiled loops see these variables only, group after group."""
@@ -158,15 +146,13 @@ class _State:
         """Take steps for a few milliseconds or a few kernel rows; return why the compiled loop came back last."""
         from harness_smo import hot
 
-        buffer, settings = self.buffer, self.settings
-        until = self.steps + max(100, _STEP_VALUES // len(self.active))
-        if settings.max_iterations is not None:
-            until = min(until, settings.max_iterations)
+        buffer, shrinking = self.buffer, self.settings.shrinking
+        until = self.steps + max(_LEAST_STEPS, _STEP_VALUES // len(self.active))
         held = hot.Rows(buffer.rows, buffer.slot_of, buffer.last_used)
         rows_before, outcome = buffer.fetched, hot.PAUSED
         while self.steps < until and buffer.fetched - rows_before < _YIELD_ROWS:
-            limit = min(until, self.next_shrink) - self.steps if settings.shrinking else until - self.steps
-            outcome, row, taken = self.take_steps(self.seen, held, self.steps, self.tau, limit)
+            limit = min(until, self.next_shrink) - self.steps if shrinking else until - self.steps
+            outcome, row, taken = self.take_steps(self.seen, held, self.steps, self.goal.tau, limit)
             self.steps += taken
             buffer.read(taken * (2 if self.form.groups else 1))
             if outcome == hot.NEEDS_ROW:
@@ -175,14 +161,14 @@ class _State:
                 buffer.fetch(np.array([row]))
             elif outcome != hot.PAUSED:
                 break
-            elif settings.shrinking and self.steps >= self.next_shrink:
+            elif shrinking and self.steps >= self.next_shrink:
                 self.shrink()
         return outcome
 
     def shrink(self) -> None:
         """Leave out the active variables at a bound whose gradient is beyond every violating pair of their group."""
         self.next_shrink = self.steps + self.shrink_interval
-        if not self.close_to_end and self.violation <= 10.0 * self.tau:
+        if not self.close_to_end and self.violation <= 10.0 * self.goal.tau:
             self.close_to_end = True
             self.unshrink()
         widest = np.array([self.violation])
@@ -227,7 +213,7 @@ class _State:
             "rows_computed": self.buffer.fetched,
         }
         if reason not in ("", "done"):
-            info["stopped"] = why_stopped(reason, self.violation, self.tau, self.steps)
+            info["stopped"] = why_stopped(reason, self.violation, self.goal.tau, self.steps)
         coef = self.form.coef(self.a)
         return Iterate(coef, self.intercept, done=reason == "done", step=self.steps, info=info)
 
@@ -290,9 +276,7 @@ class Goal:
 
 
 def why_stopped(reason: str, violation: float, tau: float, steps: int) -> str:
-    """Return in words why a run that is not done ended: for ``meet``, ``stalled`` or ``max_iterations``."""
+    """Return in words why a run that is not done ended: for ``meet`` or ``stalled``."""
     if reason == "meet":
         return f"the hulls meet: after {steps} steps |w| is 0, or less than {_MEET:g} of the data's extent: no margin"
-    if reason == "stalled":
-        return f"stalled: the next step is lost in rounding at a violation of {violation:.2g}, above {tau:.2g}"
-    return f"max_iterations={steps}: the violation is {violation:.2g} still, above {tau:.2g}"
+    return f"stalled: the next step is lost in rounding at a violation of {violation:.2g}, above {tau:.2g}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.jit import add_rows, compiled, inlined
 from harness_smo.block_loops import RESOLUTION, WorkingSet, joint_descent, pair_descent
-from harness_smo.block_passes import largest
+from harness_smo.block_passes import grouped, largest
 
 if TYPE_CHECKING:
     from harness.arrays import Block, Index, Vector
@@ -121,24 +121,6 @@ def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector) -> Index:
 
 
 @inlined
-def _in_groups(chosen: Index, group: Any, groups: int) -> tuple[Index, int]:
-    """Return the variables, those of the first group first, and where the second one starts."""
-    if groups < 2:
-        return chosen, len(chosen)
-    sorted_, cut = np.empty_like(chosen), 0
-    for v in chosen:
-        if group[v] == 0:
-            sorted_[cut] = v
-            cut += 1
-    place = cut
-    for v in chosen:
-        if group[v] != 0:
-            sorted_[place] = v
-            place += 1
-    return sorted_, cut
-
-
-@inlined
 def _pick(matrix: Block, points: Index, block: Block) -> None:
     for p in range(len(points)):
         source, target = matrix[points[p]], block[p]
@@ -186,7 +168,7 @@ def descend_whole(x: Whole, turn: Turn, groups: int, tau: float, patience: float
             return PAUSED, steps, rounds
         # of two variables at a point one rests: all of them would make a block of four times the matrix
         chosen = _part(x, gradient, middle, beyond) if turn.begun[0] or variables > m else np.arange(variables)
-        chosen, cut = _in_groups(chosen, x.group, groups)
+        chosen, cut = grouped(chosen, x.group, groups)
         w = len(chosen)
         work, points = _working_set(x, turn, chosen, gradient, w == m and w == variables and groups < 2)
         most = w

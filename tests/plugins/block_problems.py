@@ -20,11 +20,11 @@ FORMULATIONS = {
 }
 
 
-def stated(formulation, values, seed=0, n=200, kernel=None):
+def stated(formulation, values, seed=0, n=200, kernel=None, threads=1):
     x, y = curve(seed, n) if formulation is EpsSVR else overlapping(seed, n)
     if formulation in (ReducedHull, HardMargin):
         x[:, 0] += 4.0 * y  # hulls that touch have w = 0, where no method ends quickly
-    return build(x, y, kernel, formulation, **values)
+    return build(x, y, kernel, formulation, threads=threads, **values)
 
 
 def drawn(seed):
@@ -56,15 +56,15 @@ def drawn(seed):
         x, kernel = kernel.block(x, x), Precomputed()
 
     def state():
-        problem = build(x, y, kernel, formulation, **values)
+        problem = build(x, y, kernel, formulation, threads=1 + seed % 2, **values)
         if formulation in (CSVC, CSVCNoBias) and seed % 4 == 0:  # a cost of its own for each point
             costs = np.random.default_rng(seed).uniform(0.1, 3.0, n) * cost
             problem = formulation(problem.kernel, y, problem.settings, upper=costs)
         return problem
 
-    size, threads = int(rng.choice([4, 16, 64, 512] if cost < 1e3 else [64, 512])), int(rng.choice([1, 2]))
+    size = int(rng.choice([4, 16, 64, 512] if cost < 1e3 else [64, 512]))
     solver = SMOBlock(
-        tau=1e-6, working_set=size, threads=threads, dtype=str(rng.choice(["float32", "float64"])),
+        tau=1e-6, working_set=size, dtype=str(rng.choice(["float32", "float64"])),
         cache_mb=float(rng.choice([0.01, 1.0, 100.0])),
     )  # fmt: skip
     return state, solver

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse
 from harness_lasvm import LASVM, candidate_set
-from harness_lasvm.compiled import state, steps
+from harness_lasvm.compiled import steps
 
 from harness import CSVC, RBF, KernelOracle, Precomputed
 from harness.kernels.oracle import uncounted
@@ -44,33 +43,6 @@ def assert_feasible(problem, coef):
     assert abs(coef.sum()) <= 1e-12 * max(1.0, np.abs(coef).sum())
 
 
-def edge(name, x, y):
-    """Points that are awkward in one way, most of them made from 60 ordinary ones."""
-    if name == "two points":
-        return np.array([[0.0], [1.0]]), np.array([1.0, -1.0])
-    if name == "two equal points":
-        return np.zeros((2, 1)), np.array([1.0, -1.0])
-    if name == "one point":
-        return np.ones((1, 2)), np.array([1.0])
-    if name == "one positive":
-        return x, np.where(np.arange(60) == 7, 1.0, -1.0)
-    if name == "one class":
-        return x, np.ones(60)
-    if name == "constant features":
-        return np.full((60, 3), 2.5), y
-    if name == "duplicates":
-        return np.repeat(x[:15], 4, axis=0), np.repeat(y[:15], 4)
-    if name == "contradictions":
-        return np.repeat(x[:30], 2, axis=0), np.tile([1.0, -1.0], 30)
-    if name == "float32":
-        return x.astype(np.float32), y
-    return scipy.sparse.csr_array(np.where(np.abs(x) > 0.5, x, 0.0)), y
-
-
-EDGES = ["two points", "two equal points", "one positive", "one class", "constant features", "duplicates"]
-EDGES += ["contradictions", "float32", "sparse"]
-
-
 def partway(seed, blocks, C=5.0, **parameters):
     """An candidate_set in the middle of its first epoch, and its full kernel matrix."""
     x, y = noisy(300, noise=1.5, seed=seed)
@@ -85,8 +57,6 @@ def partway(seed, blocks, C=5.0, **parameters):
     while blocks and done < 600:
         blocks -= 1
         work = found.fetch(order[done:])
-        found.now["pause"] = 10**9
-        while steps.online(found.members, work, 1e-3, np.inf, 0) == state.NEED_ROW:
-            found.supply()
+        found.run(steps.online, work, 1e-3, np.inf, 0, pause=10**9)
         done += int(found.now["at"])
     return found, values

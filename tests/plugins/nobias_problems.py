@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse
 from harness_lasvm.nobias import LASVMG, LASVMI, LASVMNC, FullSVM
 
 from harness import RBF, KernelOracle
@@ -42,3 +43,15 @@ def assert_feasible(problem, coef):
     lower, upper = bounds(problem)
     assert (coef >= lower).all()
     assert (coef <= upper).all()
+
+
+def awkward():
+    """Points that are awkward in one way each, by name."""
+    x, y = noisy(60)
+    return {
+        "two equal points": (np.zeros((2, 1)), np.array([1.0, -1.0])),
+        "one point": (np.ones((1, 2)), np.array([1.0])),
+        "one class": (x, np.ones(60)),
+        "contradictions": (np.repeat(x[:30], 2, axis=0), np.tile([1.0, -1.0], 30)),
+        "sparse": (scipy.sparse.csr_array(np.where(np.abs(x) > 0.5, x, 0.0)), y),
+    }

@@ -9,8 +9,8 @@ from harness.problems import EpsSVR, OneClass, ReducedHull
 from tests.plugins.points import overlapping
 
 
-def build(x, y, kernel=None, formulation=CSVC, cache_mb=256.0, **values):
-    return formulation.build(KernelOracle(kernel or RBF(0.5), x, cache_mb=cache_mb), y, values)
+def build(x, y, kernel=None, formulation=CSVC, cache_mb=256.0, threads=1, **values):
+    return formulation.build(KernelOracle(kernel or RBF(0.5), x, cache_mb=cache_mb, threads=threads), y, values)
 
 
 def certified(problem, solution):

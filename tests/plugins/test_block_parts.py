@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kernels.oracles import oracle, whole
-from tests.plugins.naive_block import naive_box, naive_directions, naive_joint, naive_pairs
+from tests.plugins.naive_block import naive_directions, naive_joint, naive_pairs
 
 PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -60,21 +60,6 @@ def test_every_step_of_the_joint_descent_is_the_twins(w, kind):
         assert moved == pytest.approx(wanted, abs=1e-7)
 
 
-@given(
-    st.lists(st.floats(-3, 3), min_size=2, max_size=2),
-    st.sampled_from([0.0, 0.3, -0.9, 0.999, 1.0]),
-    st.lists(st.sampled_from([0.0, 0.1, 1.0, 50.0, np.inf]), min_size=4, max_size=4),
-)
-def test_two_variables_step_to_their_common_optimum(g, k_ij, rooms):
-    kernel, g = np.array([[1.0, k_ij], [k_ij, 1.0]]), np.array(g)
-    low, high = -np.array(rooms[:2]), np.array(rooms[2:])
-    d = np.array(block_loops.joint_step(tuple(g), (1.0, 1.0, k_ij), (low[0], high[0]), (low[1], high[1])))
-    assert ((d >= low) & (d <= high)).all()
-    if k_ij < 1.0 or np.isfinite(rooms).all():  # else there may be no optimum
-        wanted = naive_box(kernel, g, low, high)
-        assert g @ d - 0.5 * d @ kernel @ d >= g @ wanted - 0.5 * wanted @ kernel @ wanted - 1e-9
-
-
 def test_a_wide_kernel_takes_few_joint_steps():
     """One variable at a time takes thousands: whatever one step adds to all gradients the next takes off again."""
     rng = np.random.default_rng(0)
@@ -85,41 +70,6 @@ def test_a_wide_kernel_takes_few_joint_steps():
     assert block_loops.joint_descent(work, 1e-3, 100_000) < 1000
     left = y - kernel @ a
     assert max(left[a < upper].max(), -left[a > lower].min()) <= 1.01e-3
-
-
-# -- the other loops -------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 10_000), st.sampled_from([0, 1, 2]), st.sampled_from([1, 2]))
-def test_directions_are_the_gradient_of_what_may_move(seed, groups, copies):
-    rng = np.random.default_rng(seed)
-    m = int(rng.integers(1, 20))
-    _, _, a, lower, upper, linear, _ = block_problem(seed, copies * m, 0)
-    scores = rng.normal(size=m)
-    group = rng.integers(0, max(1, groups), copies * m).astype(np.int8)
-    rise, fall = np.empty(copies * m), np.empty(copies * m)
-    ends = np.full((max(1, groups), 2), [0.0, 0.0] if groups == 0 else [-np.inf, np.inf])
-    block_passes.directions(block_passes.Variables(a, lower, upper, linear, group), scores, ends, rise, fall)
-    wanted = naive_directions(a, lower, upper, linear, scores, group, groups)
-    assert rise.tolist() == wanted[0]
-    assert fall.tolist() == wanted[1]
-    assert [tuple(pair) for pair in ends.tolist()] == wanted[2]
-
-
-@given(st.integers(0, 10_000), st.integers(1, 60), st.floats(-3.0, 3.0), st.sampled_from([0.1, 1.0, 1e6]))
-def test_largest_takes_as_many_as_it_should_from_the_top(seed, count, floor, spread):
-    rng = np.random.default_rng(seed)
-    values = rng.normal(size=int(rng.integers(1, 100))) * rng.choice([1.0, spread], 1)
-    values[rng.random(len(values)) < 0.2] = -np.inf
-    group, sign = (rng.random(len(values)) < 0.5).astype(np.int8) * (count % 2), rng.choice([1.0, -1.0])
-    chosen = block_passes.largest(sign * values, sign, group, 0, floor, count)
-    above = np.sort(values[(values > floor) & (group == 0)])[::-1]
-    assert (group[chosen] == 0).all()
-    assert len(chosen) == min(count, len(above)) == len(set(chosen.tolist()))
-    assert (values[chosen] > floor).all()
-    if len(above) > count:
-        resolution = (above[0] - floor) / block_passes._BINS
-        assert values[chosen].min() >= above[count - 1] - 1.01 * resolution
 
 
 # -- kernel rows -----------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness_lasvm import LASVM, candidate_set, solver
+from harness_lasvm import LASVM, candidate_set, finishing
 
 from harness import RBF, Linear, Poly
 from tests.plugins.lasvm_problems import assert_feasible, iterates, noisy, precomputed, stated
@@ -101,8 +101,8 @@ def test_shrinking_to_and_fro(monkeypatch, cache_mb):
     Of the points that were dropped online it promises nothing: over 20 orders of these points the gap over all of them
     is up to 2e-3, with little memory up to 7e-3.
     """
-    monkeypatch.setattr(solver, "_PAUSE", 20)
-    monkeypatch.setattr(solver, "_WORTHWHILE", 0.001)
+    monkeypatch.setattr(finishing, "_PAUSE", 20)
+    monkeypatch.setattr(finishing, "_WORTHWHILE", 0.001)
     calls = []
     unshrink = candidate_set.CandidateSet.unshrink
     monkeypatch.setattr(candidate_set.CandidateSet, "unshrink", lambda *given: (calls.append(1), unshrink(*given)))

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from harness_lasvm import LASVM, solver
+from harness_lasvm import LASVM, finishing, solver
 
 from harness import RBF
 from tests.plugins.lasvm_problems import assert_feasible, iterates, noisy, precomputed, stated
@@ -20,7 +20,7 @@ def hard():
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(solver, "LONG", 5)
+    monkeypatch.setattr(finishing, "LONG", 5)
 
 
 def violation(problem, coef, members):
@@ -39,13 +39,13 @@ def violation(problem, coef, members):
 @pytest.mark.parametrize("name", ["smo-block", "qp"])
 def test_a_long_finishing_step_ends_at_the_optimum_of_S_at_tau(hard, monkeypatch, name):
     asked = []
-    begin = solver.Finisher.__init__
+    hand_over = solver.hand_over
 
-    def noting(self, oracle, problem, members, start):
-        asked.append((members, start.copy()))
-        begin(self, oracle, problem, members, start)
+    def noting(problem, expansion, *given, **closing):
+        asked.append((expansion.every_member(), expansion.write().copy()))
+        return hand_over(problem, expansion, *given, **closing)
 
-    monkeypatch.setattr(solver.Finisher, "__init__", noting)
+    monkeypatch.setattr(solver, "hand_over", noting)
     found = iterates(hard, finisher=name)
     last, plain = found[-1], iterates(hard, finisher=None)[-1]
     assert [iterate.done for iterate in found] == [False] * (len(found) - 1) + [True]
@@ -69,14 +69,14 @@ def test_a_long_finishing_step_ends_at_the_optimum_of_S_at_tau(hard, monkeypatch
     ("given", "long"), [({}, 10**6), ({"cache_mb": 0.05}, 5), ({"finishing": False}, 5), ({"tau": 1.0}, 5)]
 )
 def test_what_is_short_or_does_not_fit_is_not_handed_over(hard, monkeypatch, given, long):
-    monkeypatch.setattr(solver, "LONG", long)
+    monkeypatch.setattr(finishing, "LONG", long)
     phases = {iterate.info["phase"] for iterate in iterates(hard, **given)}
     assert "finisher" not in phases
     assert hard.kernel.counter.oracle_calls == 0
 
 
 def test_reprocess_goes_on_where_the_finisher_gives_up(hard):
-    found = iterates(hard, finisher="smo-block[max_iterations=3]")
+    found = iterates(hard, finisher="smo-block[tau=1e-300]")
     plain = iterates(hard, finisher=None)[-1]
     assert "finisher" in {iterate.info["phase"] for iterate in found}
     assert hard.kernel.counter.oracle_calls == 1
@@ -102,7 +102,7 @@ def test_who_cannot_finish_is_refused_with_a_sentence(hard, name, sentence):
 
 
 def test_it_is_warm_when_the_clock_starts():
-    block = solver.named("smo-block", 1e-3)
+    block = finishing.named("smo-block", 1e-3)
     assert LASVM().warm_ups() == (LASVM(), *block.warm_ups())
     for alone in (LASVM(finisher=None), LASVM(finishing=False)):
         assert alone.warm_ups() == (alone,)

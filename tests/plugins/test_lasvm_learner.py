@@ -9,7 +9,6 @@ from harness_lasvm import LASVM
 
 from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, Precomputed, UsageError
 from harness.kernels.oracle import uncounted
-from harness.oracle import Oracle
 from harness.problems import PoolSVC
 from tests.plugins.lasvm_problems import assert_feasible, iterates, noisy, precomputed, stated
 from tests.plugins.naive_lasvm import NaiveLASVM
@@ -148,6 +147,3 @@ def test_what_cannot_be_is_refused_in_a_sentence():
             LASVM(**wrong).learner(pool, rng)
     with pytest.raises(UsageError, match=r"can be taught on c-svc and on pool-svc, not on c-svc-nobias"):
         LASVM().learner(CSVCNoBias.build(problem.kernel, problem.targets, {"C": 1.0}), rng)
-    with pytest.raises(UsageError, match="the oracle 'smo' cannot be taught example by example"):
-        Oracle("smo").learner(pool, rng)
-    assert Oracle("lasvm[tau=1e-5]").learner(pool, rng).support == 0

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness_lasvm import candidate_set, nobias
 from harness_lasvm.nobias import LASVMG, LASVMI, LASVMNC, FullSVM
 
 from harness import RBF, Linear, drive
-from tests.plugins.lasvm_problems import edge, precomputed
+from tests.plugins.lasvm_problems import precomputed
 from tests.plugins.naive_lasvm_nobias import NaiveNoBias
-from tests.plugins.nobias_problems import ALL, assert_feasible, iterates, noisy, stated
+from tests.plugins.nobias_problems import ALL, assert_feasible, awkward, iterates, noisy, stated
 
 # -- where they end ----------------------------------------------------------------------------------------------------
 
@@ -23,19 +22,6 @@ def test_a_ramp_far_to_the_left_is_the_hinge():
         assert one.info["gap"] == two.info["gap"]
         assert two.info["reversed"] == 0
     assert plain.kernel.counter.evaluations == bent.kernel.counter.evaluations
-
-
-def test_beta_ends_with_the_membership():
-    problem = stated(LASVMNC, *noisy(600, flipped=0.2), C=10.0)
-    solver, order = LASVMNC(clean_every=50, max_inactive=0), np.random.default_rng(0).permutation(problem.n)
-    members = candidate_set.CandidateSet(problem.hinge, cache_mb=16.0, block=64, dtype="float64")
-    ledger = solver._ledger(problem, problem.C)
-    nobias._admit(members, nobias._firsts(problem.targets, order))
-    for _ in solver._epoch(members, ledger, order):
-        pass
-    assert ledger.sums["reversed"][0] > 0
-    np.testing.assert_array_equal(members.members.examples["lower"], problem.hinge.lower_bounds)
-    np.testing.assert_array_equal(members.members.examples["upper"], problem.hinge.upper_bounds)
 
 
 # -- costs and claims --------------------------------------------------------------------------------------------------
@@ -62,7 +48,7 @@ def test_the_iterates_say_what_they_are(cls):
         assert 0 < outcome.info["skipped"] < 2 * problem.n
 
 
-@pytest.mark.parametrize("name", ["two equal points", "one point", "one class", "contradictions", "sparse"])
+@pytest.mark.parametrize("name", awkward())
 @pytest.mark.parametrize("cls", ALL)
 def test_edges(cls, name):
     tight = {"dtype": "float64", "cache_mb": 0.0001, "block": 3, "finishing": True}
@@ -70,7 +56,7 @@ def test_edges(cls, name):
         tight |= {"clean_every": 1, "max_inactive": 0}  # every member with alpha = 0 goes at once
     for parameters in ({}, tight):
         solver = cls(epochs=3, **parameters)
-        problem = stated(solver, *edge(name, *noisy(60)), C=2.0, kernel=RBF(gamma=0.5), s=0.3)
+        problem = stated(solver, *awkward()[name], C=2.0, kernel=RBF(gamma=0.5), s=0.3)
         found = iterates(solver, problem)
         for iterate in found:
             problem.checked(iterate.dual_coef, iterate.intercept, tolerance=0.0)

@@ -1,4 +1,4 @@
-"""Example selection, early stopping and class weights of lasvm; the state before and after the finishing step."""
+"""Example selection, early stopping and class weights of lasvm."""
 
 from __future__ import annotations
 
@@ -17,30 +17,21 @@ from tests.plugins.naive_selection import naive_sample
 CRITERIA = ["gradient", "active", "autoactive"]
 
 
-def choices(monkeypatch):
-    """Return the list to which every chosen example is added."""
-    chosen = []
-    offer = Search._offered
-
-    def listening(self, example):
-        chosen.append(int(example[0]))
-        return offer(self, example)
-
-    monkeypatch.setattr(Search, "_offered", listening)
-    return chosen
-
-
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize(("candidates", "together"), [(7, 512), (None, 100)])
-def test_every_choice_is_the_best_of_its_sample(monkeypatch, criterion, candidates, together):
+def test_every_choice_is_the_best_of_its_sample_and_every_step_one_the_paper_allows(
+    monkeypatch, criterion, candidates, together
+):
     monkeypatch.setattr(online_, "_TOGETHER", together)
-    problem, K = precomputed(stated(*noisy(300, noise=1.0), C=5.0))
+    problem, K = precomputed(stated(*noisy(240, noise=1.0), C=5.0))
     y = problem.targets
     options = LASVM(selection=criterion, candidates=candidates, dtype="float64")
     rng = np.random.default_rng(3)
     expansion = CandidateSet(problem, cache_mb=10.0, block=256, dtype="float64")
     online = Online(expansion, options, rng)
-    online.seed(rng.permutation(problem.n))
+    twin, order = NaiveLASVM(K, y, problem.upper), rng.permutation(problem.n)
+    online.seed(order)
+    twin.seed(order)
     search = Search(expansion, np.arange(problem.n), options, rng)
     size = candidates or {"autoactive": 100}.get(criterion, 50)
     unseen = set(range(problem.n)) - {int(k) for k in expansion.examples()}
@@ -63,32 +54,15 @@ def test_every_choice_is_the_best_of_its_sample(monkeypatch, criterion, candidat
         unseen.discard(chosen)
         for _ in online._run(work):
             pass
+        outcomes = twin.visit(chosen)
+        misses = [np.abs(outcome.alpha - expansion.write()).max() for outcome in outcomes]
+        twin = outcomes[int(np.argmin(misses))]
+        assert min(misses) <= 1e-8
+        assert expansion.size == len(twin.S)
     assert not unseen
     assert len(looks) == total
     if criterion == "autoactive" and candidates is None:
         assert 5 == min(looks[:-5]) < max(looks[:-5])
-
-
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_every_step_is_one_the_paper_allows(monkeypatch, criterion):
-    chosen = choices(monkeypatch)
-    problem, values = precomputed(stated(*noisy(160, noise=1.0), C=5.0))
-    twin = NaiveLASVM(values, problem.targets, problem.upper)
-    order = [int(k) for k in np.random.default_rng(1).permutation(problem.n)]
-    twin.seed(order)
-    steps = LASVM(selection=criterion, candidates=9, dtype="float64").iterates(problem, np.random.default_rng(1))
-    for count in range(1, problem.n - 9):
-        iterate = next(steps)
-        assert iterate.info["visited"] == len(chosen) == count
-        outcomes = twin.visit(chosen[-1])
-        misses = [np.abs(outcome.alpha - iterate.dual_coef).max() for outcome in outcomes]
-        twin = outcomes[int(np.argmin(misses))]
-        assert min(misses) <= 1e-8
-        assert iterate.info["members"] == len(twin.S)
-        assert_feasible(problem, iterate.dual_coef)
-    assert len(set(chosen)) == problem.n - 10  # all but the seeds, once each
-    *_, last = steps
-    assert last.info["delta"] <= 1e-3
 
 
 # -- early stopping ----------------------------------------------------------------------------------
@@ -109,12 +83,6 @@ def test_max_support_stops_at_the_first_example_that_reaches_it(parameters, limi
     assert last.info["visited"] == first.info["visited"] <= place
 
 
-# -- before and after the finishing step -------------------------------------------------------------
-
-
-# -- class weights -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("criterion", ["random", *CRITERIA])
 def test_costs_of_the_classes_bound_the_coefficients(criterion):
     x, y = noisy(400, noise=1.0)
@@ -126,18 +94,6 @@ def test_costs_of_the_classes_bound_the_coefficients(criterion):
     assert problem.certify(last.dual_coef, last.intercept).relative_gap <= 1e-2
 
 
-# -- edges and invariants ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ({"selection": "active", "candidates": 0}, "candidates=0 is not valid"),
-        ({"candidates": 50}, "candidates=50 has no meaning with selection=random"),
-        ({"selection": "greedy"}, "selection='greedy' is not valid"),
-        ({"max_support": 0}, "max_support=0 is not valid"),
-    ],
-)
-def test_wrong_parameters_are_refused_in_a_sentence(parameters, sentence):
-    with pytest.raises(UsageError, match=sentence):
-        LASVM(**parameters)
+def test_a_sample_without_a_selection_is_refused():
+    with pytest.raises(UsageError, match="candidates=50 has no meaning with selection=random"):
+        LASVM(candidates=50)

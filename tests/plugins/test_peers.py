@@ -95,16 +95,6 @@ def test_the_one_class_problem_is_the_librarys(nu):
     assert found.kkt_violation < 1e-5 * problem.cap
 
 
-@pytest.mark.parametrize("peer", optional(ThunderSVM))
-def test_thundersvms_wrong_intercept_is_passed_on_and_seen(peer):
-    x, y = overlapping(1, n=80)
-    y[:30] = -1.0
-    problem = build(CSVC, x, y, Poly(3, 0.2, 0.0), C=2.0)
-    found = certified(problem, peer(tol=1e-6).solve(problem))
-    assert found.kkt_violation < 1e-6
-    assert found.relative_gap > 0.5
-
-
 @BY_CLASS
 def test_costs_of_single_points_are_refused(peer):
     x, y = overlapping(13, n=20)

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from harness_qp import QP
 from harness_qp.qp import BoxQP, _low_rank_factor
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, Poly, Precomputed
 from harness.problems import L2SVC, EpsSVR, HardMargin, OneClass, PolytopeDistance, ReducedHull
@@ -97,17 +95,6 @@ def test_intercepts_by_hand():
     assert reduced.intercept == pytest.approx(-3.8 * 3.5)
     one_class = QP().solve(build(CSVC, x, np.ones(4)))
     assert (np.abs(one_class.dual_coef).max(), one_class.intercept) == (0.0, 1.0)
-
-
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 10_000), n=st.integers(3, 15), cost=st.sampled_from([0.3, 20.0]), copies=st.integers(1, 3))
-def test_scaling_the_kernel_and_the_cost_scales_the_objective(seed, n, cost, copies):
-    x, y = overlapping(seed, n)
-    gram = RBF(0.5).block(x, x)
-    dual = solved(build(CSVC, gram, y, Precomputed(), C=cost))[1].dual
-    gram, y = np.tile(4.0 * gram, (copies, copies)), np.tile(y, copies)
-    other = solved(build(CSVC, gram, y, Precomputed(), C=cost / (4.0 * copies)))[1]
-    assert 4.0 * other.dual == pytest.approx(dual, rel=1e-8, abs=1e-10)
 
 
 @pytest.mark.parametrize(("gamma", "low_rank"), [(0.001, True), (50.0, False)])

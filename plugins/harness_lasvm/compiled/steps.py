@@ -17,17 +17,7 @@ from harness.jit import compiled, inlined, inner
 from harness_lasvm.compiled.members import be_born, gradient, is_complete, lay, leave
 from harness_lasvm.compiled.rows import ready
 from harness_lasvm.compiled.scans import consider, gain, partner, scan, search
-from harness_lasvm.compiled.state import (
-    BAILED,
-    DONE,
-    NEED_ROW,
-    PAUSED,
-    STALE,
-    STEPPED,
-    Candidates,
-    Members,
-    borrowed,
-)
+from harness_lasvm.compiled.state import BAILED, DONE, NEED_ROW, PAUSED, STALE, STEPPED, Candidates, Members, borrowed
 
 _TRIAL = 32  # steps of either way to choose a pair, twice
 _DEARER = 1.6  # times as long a step takes whose partner was looked for

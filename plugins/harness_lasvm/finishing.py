@@ -1,0 +1,116 @@
+"""The finishing step of LASVM: REPROCESS over S, and an exact solver that takes over where that is long.
+
+Where many members have coefficients between 0 and a large C, REPROCESS takes hundreds of steps a member: each pair it
+improves puts others wrong. A solver that minimises over all free variables together takes as long as a few dozen. It
+computes its kernel values anew, and from the online coefficients it would take longer than REPROCESS does as a rule:
+whoever ends within :data:`LONG` steps a member is never handed over, and the others are nearly sorted by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from harness import CSVC, Iterate, Problem, Solver, get_solver
+from harness.oracle import Oracle, oracle_refusal
+
+if TYPE_CHECKING:
+    from harness_lasvm.candidate_set import CandidateSet
+    from harness_lasvm.options import LASVMOptions
+
+_PAUSE = 1000  # REPROCESS operations between two yields, and between two attempts to shrink
+_ROWS_TOGETHER = 64  # are computed anew at a time, where no row is new
+_WORTHWHILE = 0.1  # share of the active members whose removal pays for packing the others
+LONG = 30  # REPROCESS operations for each member that S began with: measured, 10 and 100 take longer
+_MANY = 2500  # members: exact solvers do not compute the matrix of more at once, and take longer for it
+_LONGER = 2  # times as many operations with more
+_BYTES = 16  # of memory for each pair of members: the oracle's kernel matrix in float64, and what it works in
+_SURE = 0.9  # of tau: scores that are computed anew round otherwise
+
+
+def finish(expansion: CandidateSet, options: LASVMOptions) -> Iterator[None]:
+    """REPROCESS until no pair of S violates by more than tau; pause every so many."""
+    from harness_lasvm.compiled import rows, steps
+    from harness_lasvm.compiled.state import DONE
+
+    expansion.now["sweep"] = not options.shrinking
+    rows.catch_up(expansion.members)
+    while True:
+        if expansion.run(steps.finish, options.tau, pause=_PAUSE, together=_ROWS_TOGETHER) == DONE:
+            if not expansion.aside:
+                return
+            expansion.unshrink(options.tau)
+            if expansion.delta <= options.tau:
+                return
+        elif options.shrinking:
+            expansion.shrink(_WORTHWHILE)
+        yield
+
+
+def named(name: str, tau: float) -> Solver:
+    """Return the solver called ``name``, ending at ``tau`` if that is a parameter of it, else at as small a relative gap.
+
+    Raises
+    ------
+    UsageError : there is no such solver.
+    """
+    solver = get_solver(name)
+    own: float | None = getattr(solver, "tau", None)
+    # over S, delta <= tau leaves a relative gap of about tau
+    return solver.with_target_gap(_SURE * tau) if own is None else solver.replaced(tau=min(own, _SURE * tau))
+
+
+def refusal(owner: str, name: str) -> str | None:
+    """Return why the solver called ``name`` cannot finish for ``owner``, in a sentence; None if it can."""
+
+    def judged(oracle: Solver) -> str | None:
+        if not oracle.takes(CSVC):
+            return f"solves {oracle.solved()}, not {CSVC.name}; name smo-block, or none."
+        return None if oracle.exact else "is not exact: it may end above tau; name smo-block, or none."
+
+    return oracle_refusal(owner, name, judged)
+
+
+def takes_long(operations: int, began: int, members: int, cache_mb: float) -> bool:
+    """Return whether so many operations are more than an exact solver costs, whose kernel matrix memory has room for.
+
+    began, members : |S| before the finishing step, and now
+    """
+    long = LONG * began * (1 if members <= _MANY else _LONGER)
+    return operations >= long and _BYTES * members**2 <= cache_mb * 2**20
+
+
+def hand_over(
+    problem: Problem, expansion: CandidateSet, solver: Solver, tau: float, **closing: Any
+) -> Generator[Iterate, None, bool]:
+    """Let an exact solver go on with all of S from LASVM's coefficients; yield its models, with ``closing`` in their info.
+
+    Returns whether no pair of S violates by more than tau: the last model was the last one then.
+
+    Raises
+    ------
+    OracleFailure : the solver failed; the sentence names it.
+    """
+    members, coef, steps = expansion.every_member(), expansion.write().copy(), 0
+    sub, oracle = problem.restrict(members), Oracle(solver)
+
+    def iterate(done: bool, **claims: float) -> Iterate:
+        steady = {"phase": "finisher", "rows_recomputed": expansion.rows_recomputed, "members": len(members)}
+        info = {**closing, **steady, "finisher_steps": steps, **claims}
+        return Iterate(
+            coef, float(last.intercept), done=done, step=expansion.operations, working_set=len(members), info=info
+        )
+
+    with oracle.failing_in("the finishing step of lasvm"):
+        last: Any = None
+        for last in oracle.iterates(sub, start=coef[members]):
+            coef[members] = last.dual_coef
+            steps = last.step or steps + 1
+            yield iterate(done=False)
+        if last is None or not last.done:
+            return False
+        own, _ = sub.checked(coef[members], last.intercept)
+        delta = sub.kkt_violation(own, sub.kernel.expand(own))
+    if delta <= tau:
+        yield iterate(done=True, delta=delta)
+    return bool(delta <= tau)

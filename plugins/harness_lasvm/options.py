@@ -1,0 +1,58 @@
+"""What LASVM can be told, for itself, for those who teach it and for streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Self
+
+from harness import CSVC, Problem, Solver, UsageError, parameter
+
+
+@dataclass(frozen=True)
+class LASVMOptions(Solver):
+    """The parameters of LASVM; see :class:`harness_lasvm.solver.LASVM`."""
+
+    name: ClassVar[str] = "lasvm"
+    solves: ClassVar[tuple[type[Problem], ...]] = (CSVC,)
+    exact: ClassVar[bool] = False  # examples dropped in the last epoch are not looked at again
+
+    epochs: int = parameter(1, "passes over the examples, each in a fresh random order", ge=1)
+    tau: float = parameter(1e-3, "a pair violates if its gradients differ by more; also ends the finishing step", gt=0)
+    finishing: bool = parameter(True, "after the epochs, REPROCESS until delta <= tau")
+    finisher: str | None = parameter(
+        "smo-block",
+        "exact solver, by name, that a long finishing step is handed to; none, and where it learns for others: REPROCESS",
+    )
+    shrinking: bool = parameter(True, "set members at their bounds aside during the finishing step")
+    delta_max: float | None = parameter(None, "repeat REPROCESS until delta < delta_max; none: once per example", gt=0)
+    second_order_from: int | None = parameter(
+        1000, "members of S from which on pairs are chosen to second order online; none: never, as printed", ge=0
+    )
+    cache_mb: float | None = parameter(None, "memory for kernel rows, MB of 2^20 bytes; none: the problem's own", gt=0)
+    selection: Literal["random", "gradient", "active", "autoactive"] = parameter(
+        "random",
+        "the next example: gradient, the sampled one of smallest y f; active, of smallest |f|; autoactive, the same of "
+        "a sample that ends when 5 have |f| < 1 + delta / 2",
+    )
+    candidates: int | None = parameter(
+        None, "examples sampled to select one, at most so many for autoactive; none: 50, for autoactive 100", ge=1
+    )
+    max_support: int | None = parameter(None, "end the online iterations at so many support vectors; none: no", ge=1)
+    block: int = parameter(256, "most candidates whose kernel rows are computed together", ge=1)
+    dtype: Literal["float32", "float64"] = parameter("float32", "of the kernel rows; gradients are float64")
+
+    def __post_init__(self) -> None:
+        Solver.__post_init__(self)
+        if self.selection == "random" and self.candidates is not None:
+            raise UsageError(
+                f"solver 'lasvm': candidates={self.candidates} has no meaning with selection=random, where no sample is compared; "
+                "leave it out or choose selection=gradient, active or autoactive."
+            )
+
+    def with_target_gap(self, gap: float) -> Self:
+        """Return this solver with tau at most ``gap``.
+
+        Over S, delta <= tau leaves a gap of at most tau / 2 times the sum of |alpha|, and that sum is at most twice
+        the primal value, so the relative gap over S is about tau. Over all examples it also depends on epochs.
+        """
+        return self.replaced(tau=min(self.tau, gap))
