@@ -181,7 +181,7 @@ def test_infeasible_models_are_refused_in_words():
         problem.certify(np.zeros(10), 0.1)
     convex = problem.subproblem(np.arange(10) < 1)
     part = convex.restrict([0, 3])
-    assert (part.beta.tolist(), part.constant) == ([2.0, 0.0], 4.0)
+    assert (part.beta.tolist(), part.outliers.tolist()) == ([2.0, 0.0], [True, False])
     coef[0] = problem.targets[0]  # an outlier's coefficient may not have its label's sign
     assert convex.feasibility_violation(coef) == pytest.approx(0.5)
     with pytest.raises(InvalidModel, match="violates the constraints of ramp-svc-subproblem"):
