@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Columns = slice | Block
 
 
-class Way(Protocol):
+class Way(ABC):
     """Kernel values of chosen rows in tiles of columns.
 
     n, dtype : points, and of the values
@@ -24,21 +24,24 @@ class Way(Protocol):
 
     n: int
     dtype: np.dtype[Any]
-    grain: int
-    differences: bool
-    work: float
+    grain = 1
+    differences = False
+    work: float = np.inf
 
     def left(self, rows: Block) -> Any:
         """Return what tile() needs of the rows."""
+        return rows
 
     def part(self, left: Any, first: int, last: int) -> Any:
         """Return the rows [first, last) of ``left``."""
+        return left[first:last]
 
+    @abstractmethod
     def tile(self, left: Any, columns: Columns, out: Block, slots: Block, position: int) -> None:
         """Write K[left, columns] to ``out[slots, position : position + m]``; ``out`` is C-ordered."""
 
 
-class PackingWay(ABC):
+class PackingWay(Way):
     """A way that can copy some of its points, so that as columns they need not be gathered for each request."""
 
     @abstractmethod
