@@ -112,7 +112,7 @@ def test_rows_are_added_to_their_range_and_no_further(dtype, count, start, stop)
 
 def test_a_buffer_has_the_oracle_s_memory_unless_it_is_given_its_own():
     kernel = KernelOracle(RBF(0.5), np.zeros((100, 2)), cache_mb=10 * 100 * 8 / 2**20)
-    assert kernel.buffer().capacity == kernel.cached_rows == 10
+    assert kernel.buffer().capacity == 10
     assert of_rows(kernel, 25).capacity == 25
     assert of_rows(kernel, 1000).capacity == 100
     assert of_rows(kernel, 0).capacity == 2
