@@ -33,9 +33,8 @@ def as_points(x: Any, what: str = "the points") -> Points:
     ------
     DataError : no real numbers of two dimensions. Whether they are finite is not looked at.
     """
-    is_array = isinstance(x, np.ndarray) and not isinstance(x, np.matrix)
-    if is_array and x.ndim == 2 and x.dtype in FLOATS and x.flags.c_contiguous:
-        return x
+    if isinstance(x, np.ndarray) and not isinstance(x, np.matrix) and x.ndim == 2 and x.dtype in FLOATS:
+        return x if x.flags.c_contiguous else np.ascontiguousarray(x)
     import scipy.sparse
 
     if isinstance(x, scipy.sparse.csr_array) and x.ndim == 2 and x.dtype in FLOATS and x.has_canonical_format:
