@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +12,8 @@ if TYPE_CHECKING:
     Columns = slice | Block
 
 
-class Way(ABC):
-    """Kernel values of chosen rows in tiles of columns.
+class Way:
+    """Kernel values of chosen rows in tiles of columns; no ABC, as each request asks ``isinstance``.
 
     n, dtype : points, and of the values
     grain : a slice of columns begins at a multiple of it
@@ -36,22 +35,22 @@ class Way(ABC):
         """Return the rows [first, last) of ``left``."""
         return left[first:last]
 
-    @abstractmethod
     def tile(self, left: Any, columns: Columns, out: Block, slots: Block, position: int) -> None:
         """Write K[left, columns] to ``out[slots, position : position + m]``; ``out`` is C-ordered."""
+        raise NotImplementedError
 
 
 class PackingWay(Way):
     """A way that can copy some of its points, so that as columns they need not be gathered for each request."""
 
-    @abstractmethod
     def bytes_of(self, count: int) -> int:
         """Return the memory that ``count`` points take in :meth:`take`."""
+        raise NotImplementedError
 
-    @abstractmethod
     def take(self, index: Block) -> Any:
         """Return a copy of the points ``index``, a way like this one: columns for its rows."""
+        raise NotImplementedError
 
-    @abstractmethod
     def put(self, source: Any, index: Block, places: Block) -> None:
         """Overwrite ``places`` of a way that ``source.take()`` made with the source's points ``index[places]``."""
+        raise NotImplementedError
