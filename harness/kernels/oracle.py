@@ -88,7 +88,7 @@ class KernelOracle:
         self._counter = counter if counter is not None else Counter()
         if threads is not None and threads < 1:
             raise ValueError(f"threads={threads} asked of a kernel oracle; give the number of threads, 1 or more.")
-        engine = Engine(kernel, x, dtype) if engine is None else engine
+        engine = Engine(kernel, x, dtype) if engine is None else engine  # type: ignore[arg-type] # one of both is given
         self._engine = engine if threads is None else engine.with_threads(threads)
         self.n = self._engine.n
         if z is not None and z.shape != (self.n,):

@@ -63,7 +63,7 @@ class Certificate:
         scale: Bounded | float | None = None,
         rounding_known: bool | None = None,
         slack: Any = 0.0,
-        **violations: float,
+        **violations: Any,
     ) -> Certificate:
         """Return the certificate of a minimised primal and its dual; the gap is relative to ``scale``, or max(1, |P|).
 
@@ -83,7 +83,7 @@ class Certificate:
 
     @classmethod
     def of_margin(
-        cls, model: Expansion, reach: Bounded, far: float, *, slack: Any = 0.0, **violations: float
+        cls, model: Expansion, reach: Bounded, far: float, *, slack: Any = 0.0, **violations: Any
     ) -> Certificate:
         """Return the certificate of w, the difference of two points of hulls or one point of one.
 
@@ -129,7 +129,7 @@ class Certificate:
 
     @classmethod
     def of_kept_margin(
-        cls, model: Expansion, reach: Bounded, upper: float, *, given_up: int, **violations: float
+        cls, model: Expansion, reach: Bounded, upper: float, *, given_up: int, **violations: Any
     ) -> Certificate:
         """Return the certificate of a direction w whose margin is reach / |w| once some points are given up.
 

@@ -77,9 +77,9 @@ class Laws:
     objective: int | None = None
 
 
-def setting(name: str, meaning: str) -> Any:
+def setting(name: str, meaning: str) -> float:
     """Return a property of a formulation that reads the number ``name`` of its settings."""
-    return property(lambda self: float(getattr(self.settings, name)), doc=meaning)
+    return property(lambda self: float(getattr(self.settings, name)), doc=meaning)  # type: ignore[return-value]
 
 
 def immutable(values: Any) -> Vector:
@@ -129,7 +129,7 @@ class Problem(metaclass=_Sealed):
     def __init_subclass__(cls) -> None:
         """A subclass that computes its certificate from scores alone knows of no bounds, whatever it extends."""
         if "certificate" in cls.__dict__ and "bounded_certificate" not in cls.__dict__:
-            cls.bounded_certificate = _of_scores_alone  # type: ignore[method-assign]
+            cls.bounded_certificate = _of_scores_alone  # type: ignore[method-assign, assignment]
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         self.kernel = kernel
@@ -269,13 +269,13 @@ class Problem(metaclass=_Sealed):
         """Return the certificate from the coefficients and ``scores`` = K dual_coef, all (n,)."""
         return self.bounded_certificate(dual_coef, intercept, self.expansion_of(dual_coef, scores))
 
-    @abstractmethod
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """Return the certificate from scores with bounds of their rounding.
 
         A formulation that cannot bound the rounding of its figures overrides :meth:`certificate` alone: gap_rounding is
         None then.
         """
+        raise NotImplementedError(f"formulation '{self.name}' certifies nothing; override certificate().")
 
     def certify(self, dual_coef: Any, intercept: float, scores: Vector | None = None) -> Certificate:
         """Compute the scores of all n points and return the certificate; counted like any other kernel values.
