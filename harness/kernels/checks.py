@@ -34,17 +34,12 @@ def check_finite(oracle: KernelOracle) -> None:
 def check_precomputed(dataset: Any) -> None:
     """Raise DataError unless the data of a `harness.Dataset` are an (n, n) symmetric PSD matrix, test rows (m, n)."""
     values: Any = dataset.x_train
-    n, columns = values.shape
-    if n != columns:
+    n, tests = values.shape[0], dataset.x_test.shape
+    if values.shape[1] != n or (tests[0] and tests[1] != n):
         raise DataError(
-            f"data set '{dataset.name}' has {n} training rows of {columns} values; the precomputed kernel needs k(x_i, x_j) "
-            "of every training point with every other, n x n: give the test rows in a file of their own, or none with "
-            "test_fraction=0."
-        )
-    if dataset.x_test.shape[0] and dataset.x_test.shape[1] != n:
-        raise DataError(
-            f"data set '{dataset.name}' has test rows of {dataset.x_test.shape[1]} values; the precomputed kernel needs "
-            f"k(z, x_j) with each of the {n} training points."
+            f"data set '{dataset.name}' has {n} training rows of {values.shape[1]} values and {tests[0]} test rows of "
+            f"{tests[1]}; the precomputed kernel needs those of each point with every training point, {n}: give the test rows "
+            "in a file of their own, or none with test_fraction=0."
         )
     step = max(1, n // _SPECTRUM_POINTS)
     sample = np.arange(0, n, step)

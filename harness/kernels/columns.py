@@ -50,8 +50,7 @@ class Columns:
 
         Raises
         ------
-        ValueError : a place is negative or not below ``count``, or the two arrays differ in shape.
-        IndexError : a point is negative or not below the number of points.
+        IndexError : a place or point outside its range, or not one of each.
         """
         from harness.kernels.layout import settle
 
@@ -66,19 +65,13 @@ class Columns:
         changed: Block = np.empty(places.size + max(0, count - before), dtype=np.int64)
         written = settle(standing, before, count, places, points, self.n, changed)
         if written < 0:
-            self._refuse(places, points, count)
+            raise IndexError(
+                f"points {points.tolist()} put at places {places.tolist()}; give one place, from 0 to {count - 1}, for each "
+                f"point, from 0 to {self.n - 1}."
+            )
         self._index, self.index = standing, standing[:count]
         if (written or count != before) and isinstance(self._source, PackingWay):
             index: Any = standing if self._own is None else self._own[standing]
             if grown:
                 self.way = self._source.take(index)
             self.way.put(self._source, index[:count], changed[:written])
-
-    def _refuse(self, places: Block, points: Block, count: int) -> None:
-        if places.shape == points.shape and places.size and places.min() >= 0 and places.max() < count:
-            wrong = int(points[(points < 0) | (points >= self.n)][0])
-            raise IndexError(f"point {wrong} put among columns over {self.n} points; they run from 0 to {self.n - 1}.")
-        raise ValueError(
-            f"places has shape {places.shape} and points {points.shape}; give one place, from 0 to {count - 1}, "
-            "for each point."
-        )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.kernels.functions import Exponential, Kernel, Linear, squared_norms
+from harness.kernels.way import Way
 from harness.kernels.ways import DIFFERENCES, centre_of, choose, is_mapped
 
 if TYPE_CHECKING:
@@ -98,10 +99,10 @@ class Distances:
         return DistanceWay(self, form, dtype)
 
 
-class DistanceWay:
+class DistanceWay(Way):
     """Values of one RBF kernel as exponentials of stored squared distances."""
 
-    grain, work = 1, 1.0
+    work = 1.0
 
     def __init__(self, distances: Distances, form: Exponential, dtype: np.dtype[Any]) -> None:
         self._distances, self.dtype = distances, dtype
@@ -110,9 +111,6 @@ class DistanceWay:
 
     def left(self, rows: Block) -> Block:
         return np.asarray(rows, dtype=np.int64)
-
-    def part(self, left: Block, first: int, last: int) -> Block:
-        return left[first:last]
 
     def tile(self, left: Block, columns: Columns, out: Block, slots: Block, position: int) -> None:
         from harness.kernels import distances_hot

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.kernels.functions import GivenValues, Kernel
-from harness.kernels.points import as_points
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -22,12 +21,6 @@ def shape_of(points: Any) -> tuple[int, int] | None:
     if not isinstance(points, np.ndarray) and getattr(points, "format", "") != "csr":
         return None
     return (int(points.shape[0]), int(points.shape[1])) if len(points.shape) == 2 else None
-
-
-def by_rows(points: Any) -> Any:
-    """Return sparse points as CSR, whatever kind they are; what is no such is returned as it is, to be refused elsewhere."""
-    is_another = hasattr(points, "tocsr") and getattr(points, "format", "") != "csr" and np.ndim(points) == 2
-    return as_points(points) if is_another and points.dtype.kind in "biuf" else points
 
 
 def bytes_of(points: Any) -> int:

@@ -18,12 +18,9 @@ from harness.kernels.points import as_points
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import scipy.sparse
-
     from harness.arrays import Block
     from harness.kernels.counter import Counter
 
-_PIECE_VALUES = 1 << 17  # features converted at a time where the points are of another type or order: 1 MB
 _PRODUCT_VALUES = 1 << 19  # features multiplied at a time with several w: 4 MB of each thread where they are converted
 _LARGEST_PIECE = 4_000_000  # numbers held at a time where the host sums up for itself
 _THREAD_VALUES = 1 << 17  # features that are worth waking another thread for
@@ -33,8 +30,7 @@ class Features:
     """Inner products with the n training points of one linear kernel, counted; made by ``KernelOracle.features()``.
 
     Every point that a call reads counts as one kernel evaluation, for which any linear kernel value reads it: a pass
-    over all points counts n. The points themselves are never copied; those that are not C-ordered float32 or float64
-    are converted piece by piece in every pass.
+    over all points counts n. The points themselves are never copied.
 
     Parameters
     ----------
@@ -60,7 +56,7 @@ class Features:
             self._dense = _read_only(points)
         else:
             self.stored = int(points.nnz)
-            self._sparse = _arrays_of(points)
+            self._sparse = _read_only(points.indptr), _read_only(points.indices), _read_only(points.data)
 
     def scores(self, weights: Block, out: Block | None = None) -> Block:
         """Return <x_i, weights> of all points, (n,) float64; n evaluations.
@@ -77,17 +73,15 @@ class Features:
         w = np.ascontiguousarray(weights, dtype=np.float64)
         if w.shape != (self.d,):
             raise ValueError(f"weights has shape {w.shape} for points of {self.d} features; give one number a feature.")
-        if out is None:
-            out = np.empty(self.n)
-        elif out.shape != (self.n,) or out.dtype != np.float64 or not out.flags.c_contiguous:
-            raise ValueError(
-                f"out has shape {out.shape} and type {out.dtype}; give a contiguous float64 array of {self.n}."
-            )
-        threads = max(1, min(self.threads, self.stored // _THREAD_VALUES))
+        return self._shared(self._pass, w, np.empty(self.n) if out is None else _fitting("out", out, (self.n,)), 1)
+
+    def _shared(self, scored: Any, w: Block, out: Block, count: int) -> Block:
+        """Return ``out`` with the products of all points with ``count`` w, the points shared among the threads."""
+        threads = max(1, min(self.threads, self.stored * count // _THREAD_VALUES))
         share = -(-self.n // threads)
-        if share:
-            self._crew.run([partial(self._pass, w, out, k, min(k + share, self.n)) for k in range(0, self.n, share)])
-        self.counter.evaluations += self.n
+        if share and count:
+            self._crew.run([partial(scored, w, out, k, min(k + share, self.n)) for k in range(0, self.n, share)])
+        self.counter.evaluations += self.n * count
         return out
 
     def _pass(self, w: Block, out: Block, first: int, last: int) -> None:
@@ -96,13 +90,8 @@ class Features:
         if self._sparse is not None:
             indptr, indices, data = self._sparse
             sparse_scores(indptr[first : last + 1], indices, data, w, out[first:last])
-        elif _compiled_for(self._dense):
-            dense_scores(self._dense[first:last], w, out[first:last])
         else:
-            step = max(1, _PIECE_VALUES // max(1, self.d))
-            for start in range(first, last, step):
-                stop = min(start + step, last)
-                dense_scores(_read_only(_plain(self._dense[start:stop])), w, out[start:stop])
+            dense_scores(self._dense[first:last], w, out[first:last])
 
     def scores_of(self, weights: Block, out: Block | None = None) -> Block:
         """Return <x_i, w> of all points with each w, (q, n) float64, in one reading of the points; q n evaluations.
@@ -121,21 +110,8 @@ class Features:
             raise ValueError(
                 f"weights has shape {w.shape} for points of {self.d} features; give a row of {self.d} each."
             )
-        shape = (len(w), self.n)
-        if out is None:
-            out = np.empty(shape)
-        elif out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous:
-            raise ValueError(
-                f"out has shape {out.shape} and type {out.dtype}; give a C-ordered float64 array of shape {shape}."
-            )
-        threads = max(1, min(self.threads, self.stored * len(w) // _THREAD_VALUES))
-        share = -(-self.n // threads)
-        if share and len(w):
-            self._crew.run(
-                [partial(self._products, w, out, k, min(k + share, self.n)) for k in range(0, self.n, share)]
-            )
-        self.counter.evaluations += self.n * len(w)
-        return out
+        shape = len(w), self.n
+        return self._shared(self._products, w, np.empty(shape) if out is None else _fitting("out", out, shape), len(w))
 
     def _products(self, w: Block, out: Block, first: int, last: int) -> None:
         if self._sparse is not None:
@@ -167,19 +143,11 @@ class Features:
         index, factors = self._checked(points), np.ascontiguousarray(coef, dtype=np.float64)
         if index.ndim != 1 or index.shape != factors.shape:
             raise ValueError(f"points has shape {index.shape} and coef {factors.shape}; give one coefficient a point.")
-        if weights.shape != (self.d,) or weights.dtype != np.float64 or not weights.flags.c_contiguous:
-            raise ValueError(
-                f"weights has shape {weights.shape} and type {weights.dtype}; give a contiguous float64 array of {self.d}."
-            )
+        _fitting("weights", weights, (self.d,))
         if self._sparse is not None:
             add_sparse(*self._sparse, index, factors, weights)
-        elif _compiled_for(self._dense):
-            add_dense(self._dense, index, factors, weights)
         else:
-            step = max(1, _PIECE_VALUES // max(1, self.d))
-            for start in range(0, len(index), step):
-                part = _read_only(_plain(self._dense[index[start : start + step]]))
-                add_dense(part, np.arange(len(part)), factors[start : start + step], weights)
+            add_dense(self._dense, index, factors, weights)
         self.counter.evaluations += len(index)
         return weights
 
@@ -257,17 +225,13 @@ def expanded_at(kernel: Kernel, points: Any, coef: Block, new: Any) -> Block:
     return scores
 
 
-def _compiled_for(points: Any) -> bool:
-    return points.dtype in (np.float32, np.float64) and points.flags.c_contiguous and points.dtype.isnative
-
-
-def _plain(points: Any) -> Block:
-    """Return the points C-ordered in float64, or in float32 if that is their type."""
-    return np.ascontiguousarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
-
-
-def _arrays_of(points: scipy.sparse.csr_array) -> tuple[Block, Block, Block]:
-    return _read_only(points.indptr), _read_only(points.indices), _read_only(_plain(points.data))
+def _fitting(name: str, array: Block, shape: tuple[int, ...]) -> Block:
+    """Return the array that is written to, or refuse it."""
+    if array.shape != shape or array.dtype != np.float64 or not array.flags.c_contiguous:
+        raise ValueError(
+            f"{name} has shape {array.shape} and type {array.dtype}; give a C-ordered float64 array of shape {shape}."
+        )
+    return array
 
 
 def _read_only(values: Any) -> Block:

@@ -27,9 +27,7 @@ def _combined(vertices: Any, size: Any, scale: Any, factor: Any, y: Any) -> Any:
     """
     for i in range(size):
         for j in range(i + 1):
-            value = vertices[i, j] + scale
-            for k in range(j):
-                value -= factor[i, k] * factor[j, k]
+            value = vertices[i, j] + scale - (factor[i, :j] * factor[j, :j]).sum()
             if i > j:
                 factor[i, j] = value / factor[j, j]
             elif value <= _SINGULAR * scale:
@@ -37,19 +35,11 @@ def _combined(vertices: Any, size: Any, scale: Any, factor: Any, y: Any) -> Any:
             else:
                 factor[i, i] = np.sqrt(value)
     for i in range(size):
-        value = 1.0
-        for k in range(i):
-            value -= factor[i, k] * y[k]
-        y[i] = value / factor[i, i]
-    total = 0.0
+        y[i] = (1.0 - (factor[i, :i] * y[:i]).sum()) / factor[i, i]
     for i in range(size - 1, -1, -1):
-        value = y[i]
-        for k in range(i + 1, size):
-            value -= factor[k, i] * y[k]
-        y[i] = value / factor[i, i]
-        total += y[i]
-    for i in range(size):
-        y[i] /= total
+        y[i] = (y[i] - (factor[i + 1 : size, i] * y[i + 1 : size]).sum()) / factor[i, i]
+    total = y[:size].sum()
+    y[:size] /= total
     return True
 
 
@@ -62,11 +52,9 @@ def _left(vertices: Any, pairs: Any, weights: Any, size: Any) -> Any:
     kept = 0
     for k in range(size):
         if weights[k] > 0.0:
-            pairs[0, kept], pairs[1, kept], weights[kept] = pairs[0, k], pairs[1, k], weights[k]
-            for m in range(size):
-                vertices[kept, m] = vertices[k, m]
-            for m in range(size):
-                vertices[m, kept] = vertices[m, k]
+            pairs[:, kept], weights[kept] = pairs[:, k], weights[k]
+            vertices[kept, :size] = vertices[k, :size]
+            vertices[:size, kept] = vertices[:size, k]
             kept += 1
     return kept
 
@@ -83,8 +71,7 @@ def _settled(vertices: Any, pairs: Any, weights: Any, size: Any, scale: Any, fac
                 far = weights[k] / (weights[k] - y[k]) if weights[k] > y[k] else 0.0
                 if leaving < 0 or far < step:
                     step, leaving = far, k
-        for k in range(size):
-            weights[k] += step * (y[k] - weights[k])
+        weights[:size] += step * (y[:size] - weights[:size])
         if leaving < 0:
             return size
         weights[leaving] = 0.0
@@ -105,37 +92,23 @@ def _join(gram: Any, vertices: Any, pairs: Any, size: Any, up: Any, down: Any) -
 @inner
 def _spread(gram: Any, pairs: Any, weights: Any, size: Any, coef: Any, scores: Any) -> Any:
     """Write the weights of the points to ``coef``, and what they make of all points to ``scores``; return |w|^2."""
-    total = 0.0
-    for k in range(size):
-        total += weights[k]
-    coef[:] = 0.0
+    total = weights[:size].sum()
+    coef[:], scores[:] = 0.0, 0.0
     for k in range(size):
         coef[pairs[0, k]] += weights[k] / total
         if pairs[1, k] >= 0:
             coef[pairs[1, k]] -= weights[k] / total
-    scores[:] = 0.0
-    for j in range(len(coef)):
-        if coef[j] != 0.0:
-            for i in range(len(coef)):
-                scores[i] += coef[j] * gram[j, i]
-    squared = 0.0
-    for i in range(len(coef)):
-        squared += coef[i] * scores[i]
-    return squared
+    for j in np.flatnonzero(coef):
+        scores += coef[j] * gram[j]
+    return (coef * scores).sum()
 
 
 @inner
 def _extremes(scores: Any, side: Any, active: Any) -> Any:
     """Return the active point of the first hull with the least score, and of the second with the largest; -1 if none."""
-    up, down = -1, -1
-    for i in range(len(side)):
-        if not active[i]:
-            continue
-        if side[i] > 0 and (up < 0 or scores[i] < scores[up]):
-            up = i
-        if side[i] < 0 and (down < 0 or scores[i] > scores[down]):
-            down = i
-    return up, down
+    ups, downs = np.flatnonzero(active & (side > 0)), np.flatnonzero(active & (side < 0))
+    up = ups[scores[ups].argmin()] if len(ups) else -1
+    return up, downs[scores[downs].argmax()] if len(downs) else -1
 
 
 @compiled
@@ -155,9 +128,7 @@ def nearest(gram: Any, side: Any, active: Any, coef: Any) -> Any:
     up, down = _extremes(scores, side, active)
     if up < 0 or (down < 0 and side.min() < 0):
         return np.inf
-    room, scale = min(n + 2, _CORRAL), 1e-300
-    for i in range(n):
-        scale = max(scale, 4.0 * gram[i, i]) if active[i] else scale
+    room, scale = min(n + 2, _CORRAL), max(1e-300, 4.0 * np.diag(gram)[active].max())
     pairs, weights, y = np.empty((2, room), np.int64), np.empty(room), np.empty(room)
     vertices, factor = np.empty((room, room)), np.empty((room, room))
     size, squared, before = 0, 0.0, np.inf
@@ -168,15 +139,12 @@ def nearest(gram: Any, side: Any, active: Any, coef: Any) -> Any:
         squared = _spread(gram, pairs, weights, size, coef, scores)
         up, down = _extremes(scores, side, active)
         reach = scores[up] - (scores[down] if down >= 0 else 0.0)
+        near = squared - reach <= _ACCURACY * squared or squared <= _SINGULAR * scale
+        known = ((pairs[0, :size] == up) & (pairs[1, :size] == down)).any()
         # in exact arithmetic each vertex that joins takes something off
-        done = (
-            squared - reach <= _ACCURACY * squared or squared <= _SINGULAR * scale or squared >= before or size == room
-        )
-        before = squared
-        for k in range(size):
-            done |= pairs[0, k] == up and pairs[1, k] == down
-        if done:
+        if near or known or squared >= before or size == room:
             break
+        before = squared
     return max(0.0, squared)
 
 
@@ -193,13 +161,10 @@ def groups(gram: Any, side: Any, active: Any, free: Any, budget: Any, coef: Any)
     squared = nearest(gram, side, left, coef)
     here, bound = coef.copy(), squared
     for _ in range(budget):
-        whole = True
-        for i in range(len(left)):
-            if here[i] != 0.0 and free[i]:
-                left[i] = False
-                whole = False
-        if whole:
+        support = (here != 0.0) & free
+        if not support.any():
             break
+        left &= ~support
         bound = max(bound, nearest(gram, side, left, here))
         if bound == np.inf:
             break

@@ -16,9 +16,10 @@ from harness.errors import UsageError
 from harness.kernels.columns import Columns
 from harness.kernels.counter import Counter
 from harness.kernels.engine import Engine
-from harness.kernels.extra import by_rows, joined, reason_against
+from harness.kernels.extra import joined, reason_against
 from harness.kernels.features import Features, combination, expanded_at, products_with
 from harness.kernels.functions import Kernel, Power
+from harness.kernels.points import as_points
 from harness.parameters import values_of
 
 if TYPE_CHECKING:
@@ -87,10 +88,7 @@ class KernelOracle:
         self._counter = counter if counter is not None else Counter()
         if threads is not None and threads < 1:
             raise ValueError(f"threads={threads} asked of a kernel oracle; give the number of threads, 1 or more.")
-        if engine is None:
-            if x is None:
-                raise ValueError("a kernel oracle was given neither points nor an engine over them; give one of both.")
-            engine = Engine(kernel, x, dtype)
+        engine = Engine(kernel, x, dtype) if engine is None else engine  # type: ignore[arg-type] # one of both is given
         self._engine = engine if threads is None else engine.with_threads(threads)
         self.n = self._engine.n
         if z is not None and z.shape != (self.n,):
@@ -152,11 +150,6 @@ class KernelOracle:
     def is_linear(self) -> bool:
         """True if k(x, z) = <x, z>, so that a solver may keep w itself."""
         return self.z is None and self.kernel.form == Power()
-
-    @property
-    def cached_rows(self) -> int:
-        """Number of rows that :meth:`row` and :meth:`rows` keep."""
-        return self._kept.capacity
 
     def buffer(self, cache_mb: float | None = None, *, least: int = 2, compute: Compute | None = None) -> RowBuffer:
         """Return an empty buffer of kernel rows in one array, for compiled loops; see :class:`RowBuffer`.
@@ -221,8 +214,10 @@ class KernelOracle:
         """
         if self.n * self.n * self.dtype.itemsize > self.cache_mb * 2**20:
             return None
-        if self._held is not None and self.z is None and not self.ridge and self._held.take(self._engine):
-            return self._held.whole(self._engine, self._counter)
+        if self.z is None and not self.ridge:
+            held = self._rows_held(np.arange(self.n))
+            if held is not None:
+                return _read_only(held.view())
         if self.dtype in self._matrices:
             self._counter.cache_hits += self.n
         else:
@@ -251,7 +246,7 @@ class KernelOracle:
 
         Raises
         ------
-        IndexError : a row, column or slot outside its range.
+        IndexError : a row or column outside its range; not one slot inside it for each row.
         ValueError : ``out`` has another dtype, order or shape.
         """
         rows = self._checked(rows)
@@ -270,13 +265,20 @@ class KernelOracle:
             if after is not None:
                 after(start, stop)
 
-        if columns is None and self._held is not None and self._held.take(self._engine):
-            self._held.fill(self._engine, rows, out, slots, self._counter)
+        held = self._rows_held(rows) if columns is None else None
+        if held is not None:
+            from harness.kernels.layout import copy_rows
+
+            copy_rows(held, rows, out, slots)
             finished(0, self.n)
             return
         # first: ``after`` may raise, and ``out`` has values by then
         self._counter.evaluations += len(rows) * (self.n if columns is None else len(columns))
         self._engine.fill(rows, out, slots, columns, after if self.z is None and not self.ridge else finished)
+
+    def _rows_held(self, wanted: Block) -> Block | None:
+        """Return (n, n) in which the rows ``wanted`` of k are there, if rows are shared along a path; counted."""
+        return None if self._held is None else self._held.rows(self._engine, wanted, self._counter)
 
     def columns(self) -> Columns:
         """Return an empty set of points to be kept as columns for many a :meth:`fill`, see :class:`Columns`.
@@ -331,8 +333,11 @@ class KernelOracle:
         if self.kernel.form == Power():
             points = self._engine.source
             scores = products_with(points, combination(points, coef, support), None if rows is None else index)
-        elif rows is None and self._held is not None and self._held.take(self._engine):
-            scores = self._held.expand(self._engine, support, coef[support], self._counter)
+        elif rows is None and (held := self._rows_held(support)) is not None:
+            from harness.jit import add_rows
+
+            scores = np.zeros(self.n)
+            add_rows(scores, held, support, coef[support], 0, self.n)
             support = support[:0]  # counted
         else:
             scores = self._engine.expand(support, coef[support], None if rows is None else index)
@@ -405,9 +410,10 @@ class KernelOracle:
 
         Raises
         ------
-        UsageError : values were given in place of points; ``points`` are of another width or type, or not finite.
+        DataError : no points, see :func:`harness.as_points`.
+        UsageError : values were given in place of points; ``points`` are of another width, or not finite.
         """
-        points = by_rows(points)
+        points = as_points(points)
         refused = reason_against(points, self.kernel, self.n_features)
         if refused is not None:
             raise UsageError(f"the kernel cannot be extended: {refused}")
@@ -423,27 +429,14 @@ def _read_only(values: Block) -> Block:
 
 
 def _checked_slots(out: Block, slots: Block | None, count: int, width: int, dtype: np.dtype[Any]) -> Block:
-    """Return the rows of ``out`` that ``count`` rows of ``width`` values are written to; the first ones if None.
-
-    Raises
-    ------
-    IndexError : a slot outside its range, or more rows than ``out`` has.
-    ValueError : ``out`` has another dtype, order or shape, or there are not as many slots as rows.
-    """
-    if not (isinstance(out, np.ndarray) and out.ndim == 2 and out.flags.c_contiguous and out.dtype == dtype):
-        raise ValueError(f"out must be a C-ordered 2-D array of {dtype}; make it with np.empty.")
-    if out.shape[1] < width:
-        raise ValueError(f"out has {out.shape[1]} columns; {width} were asked for.")
-    if slots is None:
-        if count > len(out):
-            raise IndexError(f"{count} rows were asked of an array of {len(out)} rows; give as many or fewer.")
-        return np.arange(count)
-    slots = np.asarray(slots, dtype=np.intp)
-    if slots.shape != (count,):
-        raise ValueError(f"slots has shape {slots.shape} for {count} rows; give one slot a row.")
-    if count and slots.view(np.uintp).max() >= len(out):
-        wrong = int(slots[(slots < 0) | (slots >= len(out))][0])
-        raise IndexError(f"slot {wrong} of an array of {len(out)} rows; they run from 0 to {len(out) - 1}.")
+    """Return the rows of ``out`` that ``count`` rows of ``width`` values are written to; the first ones if None."""
+    if out.ndim != 2 or out.shape[1] < width or not out.flags.c_contiguous or out.dtype != dtype:
+        raise ValueError(
+            f"out is {out.dtype} of shape {out.shape}; give a C-ordered 2-D array of {dtype}, {width} columns wide."
+        )
+    slots = np.arange(count) if slots is None else np.asarray(slots, dtype=np.intp)
+    if slots.shape != (count,) or (count and slots.view(np.uintp).max() >= len(out)):
+        raise IndexError(f"slots {slots.tolist()} for {count} rows; give each a row of out, from 0 to {len(out) - 1}.")
     return slots
 
 
@@ -724,19 +717,14 @@ class HeldRows:
         self._left = most_bytes
         self._kept: dict[np.dtype[Any], tuple[Block, Block]] = {}  # the rows, and which of them are there
 
-    def take(self, engine: Engine) -> bool:
-        """Return whether rows of the engine's dtype are held."""
+    def rows(self, engine: Engine, wanted: Block, counter: Counter) -> Block | None:
+        """Return (n, n) in which the rows ``wanted`` are there, computed and counted, or hits; None if all do not fit."""
         size = engine.n * engine.n * engine.dtype.itemsize
         if engine.dtype not in self._kept:
             if size > self._left:
-                return False
+                return None
             self._left -= size
-            rows = np.empty((engine.n, engine.n), engine.dtype)
-            self._kept[engine.dtype] = rows, np.zeros(engine.n, dtype=bool)
-        return True
-
-    def rows(self, engine: Engine, wanted: Block, counter: Counter) -> Block:
-        """Return (n, n) in which the rows ``wanted`` are there: computed and counted, or hits."""
+            self._kept[engine.dtype] = np.empty((engine.n, engine.n), engine.dtype), np.zeros(engine.n, dtype=bool)
         rows, there = self._kept[engine.dtype]
         missing = np.unique(wanted[~there[wanted]])
         counter.evaluations += engine.n * len(missing)
@@ -745,23 +733,3 @@ class HeldRows:
             engine.fill(missing, rows, missing, None, None)
             there[missing] = True
         return rows
-
-    def fill(self, engine: Engine, wanted: Block, out: Block, slots: Block, counter: Counter) -> None:
-        """Copy rows to ``out[slots, :n]``."""
-        from harness.kernels.layout import copy_rows
-
-        copy_rows(self.rows(engine, wanted, counter), wanted, out, slots)
-
-    def expand(self, engine: Engine, support: Block, coef: Block, counter: Counter) -> Block:
-        """Return sum_j coef_j K[support_j, :], (n,) float64."""
-        from harness.jit import add_rows
-
-        scores = np.zeros(engine.n)
-        add_rows(scores, self.rows(engine, support, counter), support, coef, 0, engine.n)
-        return scores
-
-    def whole(self, engine: Engine, counter: Counter) -> Block:
-        """Return all rows, (n, n), read-only."""
-        values = self.rows(engine, np.arange(engine.n), counter).view()
-        values.flags.writeable = False
-        return values

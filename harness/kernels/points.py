@@ -19,7 +19,7 @@ FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def as_points(x: Any, what: str = "the points") -> Points:
-    """Return (n, d) points as a dense array or a canonical ``csr_array`` (indices sorted, none twice), float64 or float32.
+    """Return (n, d) points as a C-ordered array or a canonical ``csr_array`` (indices sorted, none twice), float64 or float32.
 
     What is so already is returned as it is, a map of a file too. SciPy's other kinds, its *matrices* among them (whose
     ``*`` and ``sum`` mean something else), lists and frames are converted; so are whole numbers and truth values, to
@@ -34,7 +34,7 @@ def as_points(x: Any, what: str = "the points") -> Points:
     DataError : no real numbers of two dimensions. Whether they are finite is not looked at.
     """
     if isinstance(x, np.ndarray) and not isinstance(x, np.matrix) and x.ndim == 2 and x.dtype in FLOATS:
-        return x
+        return x if x.flags.c_contiguous else np.ascontiguousarray(x)
     import scipy.sparse
 
     if isinstance(x, scipy.sparse.csr_array) and x.ndim == 2 and x.dtype in FLOATS and x.has_canonical_format:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +12,8 @@ if TYPE_CHECKING:
     Columns = slice | Block
 
 
-class Way(Protocol):
-    """Kernel values of chosen rows in tiles of columns.
+class Way:
+    """Kernel values of chosen rows in tiles of columns; no ABC, as each request asks ``isinstance``.
 
     n, dtype : points, and of the values
     grain : a slice of columns begins at a multiple of it
@@ -24,31 +23,34 @@ class Way(Protocol):
 
     n: int
     dtype: np.dtype[Any]
-    grain: int
-    differences: bool
-    work: float
+    grain = 1
+    differences = False
+    work: float = np.inf
 
     def left(self, rows: Block) -> Any:
         """Return what tile() needs of the rows."""
+        return rows
 
     def part(self, left: Any, first: int, last: int) -> Any:
         """Return the rows [first, last) of ``left``."""
+        return left[first:last]
 
     def tile(self, left: Any, columns: Columns, out: Block, slots: Block, position: int) -> None:
         """Write K[left, columns] to ``out[slots, position : position + m]``; ``out`` is C-ordered."""
+        raise NotImplementedError
 
 
-class PackingWay(ABC):
+class PackingWay(Way):
     """A way that can copy some of its points, so that as columns they need not be gathered for each request."""
 
-    @abstractmethod
     def bytes_of(self, count: int) -> int:
         """Return the memory that ``count`` points take in :meth:`take`."""
+        raise NotImplementedError
 
-    @abstractmethod
     def take(self, index: Block) -> Any:
         """Return a copy of the points ``index``, a way like this one: columns for its rows."""
+        raise NotImplementedError
 
-    @abstractmethod
     def put(self, source: Any, index: Block, places: Block) -> None:
         """Overwrite ``places`` of a way that ``source.take()`` made with the source's points ``index[places]``."""
+        raise NotImplementedError

@@ -129,8 +129,6 @@ class _DenseRows:
 class GemmWay(PackingWay):
     """Matrix products in tiles that stay in the cache for the kernel function: wide dense data, and mapped data."""
 
-    grain, differences = 1, False
-
     def __init__(self, kernel: Kernel, x: Block, dtype: np.dtype[Any], sq: Block, centre: Any, rows: Any) -> None:
         self.kernel, self.form, self.dtype, self.n = kernel, kernel.form, dtype, len(x)
         self._x, self._sq, self._centre, self.work = x, sq, centre, float(x.shape[1])
@@ -223,10 +221,8 @@ def _converted(x: Any, dtype: np.dtype[Any], centre: Any) -> Block:
     return np.ascontiguousarray(x if centre is None else x - centre, dtype=dtype)
 
 
-class GeneralWay:
+class GeneralWay(Way):
     """A kernel that is no function of inner products computes its own blocks; mapped points are read in pieces."""
-
-    grain, differences, work = 1, False, np.inf
 
     def __init__(self, kernel: Kernel, x: Points, dtype: np.dtype[Any]) -> None:
         self.kernel, self.dtype, self.n = kernel, dtype, int(x.shape[0])
@@ -242,36 +238,21 @@ class GeneralWay:
     def left(self, rows: Block) -> Any:
         return self._points(rows)
 
-    def part(self, left: Any, first: int, last: int) -> Any:
-        return left[first:last]
-
     def tile(self, left: Any, columns: Columns, out: Block, slots: Block, position: int) -> None:
         for piece, start, width in _pieces(columns, self._x.shape[1], self.dtype):
             out[slots, position + start : position + start + width] = self.kernel.block(left, self._points(piece))
 
 
-class PrecomputedWay:
+class PrecomputedWay(Way):
     """Rows of a matrix of kernel values, read where they are."""
-
-    grain, differences, work = 1, False, np.inf
 
     def __init__(self, x: Any, dtype: np.dtype[Any]) -> None:
         self.dtype, self.n = dtype, int(x.shape[0])
         self._values = x
 
-    def left(self, rows: Block) -> Block:
-        return rows
-
-    def part(self, left: Block, first: int, last: int) -> Block:
-        return left[first:last]
-
     def tile(self, left: Block, columns: Columns, out: Block, slots: Block, position: int) -> None:
-        if isinstance(columns, slice):
-            values = (
-                self._values[left, columns] if isinstance(self._values, np.ndarray) else self._values[left][:, columns]
-            )
+        if isinstance(self._values, np.ndarray):
+            values = self._values[left, columns] if isinstance(columns, slice) else self._values[np.ix_(left, columns)]
         else:
-            values = self._values[np.ix_(left, columns)]
-        if not isinstance(values, np.ndarray):
-            values = values.toarray()
+            values = self._values[left][:, columns].toarray()
         out[slots, position : position + values.shape[1]] = values

@@ -72,7 +72,7 @@ class Case:
 
     def multiplied(self, factors: Mapping[str, float]) -> dict[str, Any]:
         """Return the parameters, those of ``factors`` multiplied; what the problem settles by itself is set here."""
-        settled = self.problem().settled
+        settled = self.problem().parameters
         found = {name: settled[name] * factor for name, factor in factors.items() if settled[name] is not None}
         return {**self.values, **found}
 

@@ -60,42 +60,30 @@ class Certificate:
         primal: Bounded | float,
         dual: Bounded | float,
         *,
-        kkt_violation: float,
-        feasibility_violation: float,
         scale: Bounded | float | None = None,
         rounding_known: bool | None = None,
         slack: Any = 0.0,
+        **violations: Any,
     ) -> Certificate:
         """Return the certificate of a minimised primal and its dual; the gap is relative to ``scale``, or max(1, |P|).
 
         rounding_known : whether the bounds of ``primal`` and ``dual`` hold; None: where both have one
         slack : what making the coefficients' sum exact may take off the dual
+        violations : kkt_violation and feasibility_violation
         """
         known = isinstance(primal, Bounded) and isinstance(dual, Bounded)
         known = known if rounding_known is None else rounding_known
-        violations: dict[str, Any] = {
-            "kkt_violation": float(kkt_violation),
-            "feasibility_violation": feasibility_violation,
-        }
         with np.errstate(all="ignore"):
             upper = primal if isinstance(primal, Bounded) else Bounded.exact(primal)
             gap = upper - dual
             doubtful = Bounded(gap.value, gap.error + slack)
             relative = doubtful / (abs(upper).at_least(1.0) if scale is None else scale)
-        return cls._of_gap(
-            relative, violations, known=known, primal=_number(upper), dual=_number(dual), gap=_number(gap)
-        )
+        figures = {"primal": _number(upper), "dual": _number(dual), "gap": _number(gap)}
+        return cls._of_gap(relative, known=known, **figures, **violations)
 
     @classmethod
     def of_margin(
-        cls,
-        model: Expansion,
-        reach: Bounded,
-        far: float,
-        *,
-        kkt_violation: float,
-        feasibility_violation: float,
-        slack: Any = 0.0,
+        cls, model: Expansion, reach: Bounded, far: float, *, slack: Any = 0.0, **violations: Any
     ) -> Certificate:
         """Return the certificate of w, the difference of two points of hulls or one point of one.
 
@@ -108,10 +96,6 @@ class Certificate:
         slack : what making the sums of the weights exact may change of |w|^2; lower needs no feasible weights
         """
         squared = model.squared
-        violations: dict[str, Any] = {
-            "kkt_violation": float(kkt_violation),
-            "feasibility_violation": feasibility_violation,
-        }
         with np.errstate(all="ignore"):
             ratio = reach / squared
             clipped = ratio.positive()
@@ -126,12 +110,11 @@ class Certificate:
         if not squared.finite or not reach.finite:
             return cls(undecidable=_not_finite(), **violations)
         if not model.has_direction:
-            return cls._of_no_direction(replace(model, squared=feasible), feasibility_violation)
+            return cls._of_no_direction(replace(model, squared=feasible), violations["feasibility_violation"])
         if not _is_finite(relative):
             return cls(undecidable=undecided(replace(model, squared=feasible)), **violations)
         return cls._of_gap(
             relative,
-            violations,
             known=model.known,
             primal=_number((lower.positive() * lower.positive()) * 0.5),
             dual=_number(dual),
@@ -141,11 +124,12 @@ class Certificate:
             epsilon_minus=_number(far / squared.value - 1.0),
             margin_lower=_down(lower.lower),
             margin_upper=_up(feasible.sqrt().upper),
+            **violations,
         )
 
     @classmethod
     def of_kept_margin(
-        cls, model: Expansion, reach: Bounded, upper: float, *, given_up: int, feasibility_violation: float
+        cls, model: Expansion, reach: Bounded, upper: float, *, given_up: int, **violations: Any
     ) -> Certificate:
         """Return the certificate of a direction w whose margin is reach / |w| once some points are given up.
 
@@ -155,18 +139,13 @@ class Certificate:
         model : |w|^2, and the length at which w counts as 0
         upper : no less than the optimal margin
         """
-        violations: dict[str, Any] = {"feasibility_violation": feasibility_violation}
         dual = 0.5 * upper * upper
         if not model.squared.finite or not reach.finite or not np.isfinite(dual):
             return cls(undecidable=_not_finite(), **violations)
-        if not model.has_direction:
-            if not model.vanishes:
-                return cls(undecidable=undecided(model), **violations)
-            lower = Bounded.exact(0.0)
-        else:
-            with np.errstate(all="ignore"):
-                lower = reach / model.squared.sqrt()
+        if not model.has_direction and not model.vanishes:
+            return cls(undecidable=undecided(model), **violations)
         with np.errstate(all="ignore"):
+            lower = reach / model.squared.sqrt() if model.has_direction else Bounded.exact(0.0)
             ratio = (
                 (lower / upper).of_rising(lambda each: np.clip(each, 0.0, 1.0)) if upper > 0.0 else Bounded.exact(1.0)
             )
@@ -174,7 +153,6 @@ class Certificate:
         gap = max(0.0, float(relative.value))
         return cls._of_gap(
             relative,
-            violations,
             known=model.known,
             primal=_number((lower.positive() * lower.positive()) * 0.5),
             dual=dual,
@@ -184,17 +162,20 @@ class Certificate:
             margin_lower=_down(lower.lower),
             margin_upper=upper,
             given_up=given_up,
+            **violations,
         )
 
     @classmethod
-    def _of_gap(cls, relative: Bounded, violations: dict[str, Any], *, known: bool, **figures: Any) -> Certificate:
-        """Return the certificate of these figures, or, where rounding leaves no relative gap, why there are none."""
-        if not _is_finite(relative):
-            return cls(undecidable=_not_finite(), **violations)
+    def _of_gap(cls, relative: Bounded, *, known: bool, **figures: Any) -> Certificate:
+        """Return the certificate of these figures; where rounding leaves no relative gap, why there are only violations."""
+        reason = "" if _is_finite(relative) else _not_finite()
         if known and relative.error > _USELESS * max(1.0, abs(relative.value)):
-            return cls(undecidable=_lost(relative), **violations)
+            reason = reason or _lost(relative)
+        if reason:
+            violations = {name: value for name, value in figures.items() if name.endswith("_violation")}
+            return cls(undecidable=reason, **violations)
         figures = {"relative_gap": float(relative.value), **figures}
-        return cls(gap_rounding=_rounding(relative) if known else None, **figures, **violations)
+        return cls(gap_rounding=_rounding(relative) if known else None, **figures)
 
     @classmethod
     def _of_no_direction(cls, model: Expansion, feasibility_violation: float) -> Certificate:

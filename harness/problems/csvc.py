@@ -17,16 +17,8 @@ from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems import cases
 from harness.problems.dual import DualForm, boxed
-from harness.problems.problem import (
-    Bounded,
-    BoundedProblem,
-    Certificate,
-    Expansion,
-    Laws,
-    Parameters,
-    Problem,
-    immutable,
-)
+from harness.problems.problem import Certificate, Expansion, Laws, Parameters, Problem, immutable, setting
+from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
@@ -42,7 +34,7 @@ class CSVCParameters(Parameters):
     class_weight: Literal["none", "balanced"] = parameter("none", "none; balanced: C_i is C n / (2 n_class), per class")
 
 
-class CSVC(BoundedProblem):
+class CSVC(Problem):
     """The C-SVM with a bias. ``upper`` holds C_i, shape (n,); per-class and per-sample costs go through it."""
 
     name = "c-svc"
@@ -50,6 +42,8 @@ class CSVC(BoundedProblem):
     parameter_class = CSVCParameters
     constraints = "0 <= y_i dual_coef_i <= C_i and sum dual_coef = 0"
     laws = Laws(doubled={"C": 0.5}, scaled={"C": -1}, objective=-1)
+    per_point = ("upper",)
+    C = setting("C", "The common price C before class weights.")
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Any = None) -> None:
         super().__init__(kernel, targets, settings)
@@ -66,11 +60,6 @@ class CSVC(BoundedProblem):
         return cases.two_classes(cls, {"C": 10.0}, {"C": 1.0}, pair=0.5, three=0.5)
 
     @property
-    def C(self) -> float:
-        """The common price C before class weights."""
-        return float(self.settings.C)
-
-    @property
     def lower_bounds(self) -> Vector:
         """A_i = min(0, C_i y_i), the signed lower bounds of 001 (b), shape (n,)."""
         return np.minimum(0.0, self.upper * self.targets)
@@ -79,10 +68,6 @@ class CSVC(BoundedProblem):
     def upper_bounds(self) -> Vector:
         """B_i = max(0, C_i y_i), the signed upper bounds, shape (n,)."""
         return np.maximum(0.0, self.upper * self.targets)
-
-    def restrict(self, indices: Any) -> Problem:
-        indices = np.asarray(indices, dtype=np.intp)
-        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings, self.upper[indices])
 
     def dual_form(self) -> DualForm:
         return boxed(self.targets.copy(), self.lower_bounds, self.upper_bounds, groups=int(self.has_bias))

@@ -25,14 +25,14 @@ from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems import cases
 from harness.problems.dual import DualForm, off_simplex, two_hulls
-from harness.problems.problem import BoundedProblem, Certificate, Expansion, Laws, NoParameters, Parameters, Problem
+from harness.problems.problem import Certificate, Expansion, Laws, NoParameters, Parameters, Problem
 from harness.problems.rounding import Bounded, unit_of
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
 
 
-class HardMargin(BoundedProblem):
+class HardMargin(Problem):
     """The nearest points of conv(P) and conv(Q)."""
 
     name = "hard-margin"
@@ -112,11 +112,8 @@ class L2SVC(HardMargin):
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         self.chi = float(settings.C if settings.chi is None else settings.chi)
         ridge = 1.0 / self.chi
+        settings = replace(settings, chi=self.chi)
         super().__init__(kernel if kernel.ridge == ridge else kernel.with_ridge(ridge), targets, settings)
-
-    @property
-    def settled(self) -> dict[str, Any]:
-        return {**self.parameters, "chi": self.chi}
 
 
 @dataclass(frozen=True)
@@ -147,20 +144,11 @@ class ReducedHull(HardMargin):
         return cases.two_classes(cls, pair=2.0, three=2.0)
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
-        super().__init__(kernel, targets, settings)
-        positives = int((self.targets > 0).sum())
-        self.caps = settled_caps(self.name, settings, self.n, {"positives": positives, "negatives": self.n - positives})
+        positives = int((np.asarray(targets) > 0).sum())
+        hulls = {"positives": positives, "negatives": kernel.n - positives}
+        self.caps = settled_caps(self.name, settings, kernel.n, hulls)
         self.cap = self.caps[0]
-
-    def restrict(self, indices: Any) -> Problem:
-        """Keep the cap: without D in the settings it would follow the number of points."""
-        indices = np.asarray(indices, dtype=np.intp)
-        kept = replace(self.settings, D=self.cap)
-        return type(self)(self.kernel.restrict(indices), self.targets[indices], kept)
-
-    @property
-    def settled(self) -> dict[str, Any]:
-        return {**self.parameters, "D": self.cap}
+        super().__init__(kernel, targets, replace(settings, D=self.cap))
 
     def _nearest(self, scores: Bounded) -> tuple[Bounded, Bounded]:
         positive = self.targets > 0

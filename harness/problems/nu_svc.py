@@ -24,7 +24,7 @@ import numpy as np
 from harness.errors import UsageError
 from harness.kernels.oracle import KernelOracle
 from harness.problems.dual import DualForm, two_hulls
-from harness.problems.problem import Bounded, BoundedProblem, Certificate, Expansion, Laws, Parameters, cases, parameter
+from harness.problems.problem import Bounded, Certificate, Expansion, Laws, Parameters, Problem, cases, parameter
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
@@ -44,7 +44,7 @@ class NuSVCParameters(Parameters):
     )
 
 
-class NuSVC(BoundedProblem):
+class NuSVC(Problem):
     """The nu-SVM with a bias; ``restrict`` keeps nu, so that the cap is 1 / n of the points that are left."""
 
     name = "nu-svc"
@@ -66,10 +66,6 @@ class NuSVC(BoundedProblem):
     @classmethod
     def zoo(cls) -> list[cases.Case]:
         return cases.two_classes(cls, pair=-0.125, three=-0.125)  # w = (0, nu)
-
-    @property
-    def settled(self) -> dict[str, Any]:
-        return {**self.parameters, "nu": self.nu}
 
     @property
     def cap(self) -> float:

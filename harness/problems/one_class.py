@@ -16,8 +16,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.kernels.functions import RBF
+from harness.parameters import parameter
+from harness.problems import cases
 from harness.problems.dual import DualForm, capped_simplex
-from harness.problems.problem import Bounded, BoundedProblem, Certificate, Expansion, Laws, Parameters, cases, parameter
+from harness.problems.problem import Certificate, Expansion, Laws, Parameters, Problem, setting
+from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
@@ -32,7 +35,7 @@ class OneClassParameters(Parameters):
     nu: float = parameter(0.5, "share of outliers at most, of support vectors at least", gt=0, le=1)
 
 
-class OneClass(BoundedProblem):
+class OneClass(Problem):
     """The one-class SVM; ``restrict`` keeps nu, so that the cap is 1 / (nu n) of the points that are left."""
 
     name = "one-class"
@@ -40,6 +43,7 @@ class OneClass(BoundedProblem):
     parameter_class = OneClassParameters
     constraints = "0 <= dual_coef_i <= 1 / (nu n) and sum dual_coef = 1"
     laws = Laws(doubled={}, objective=1)
+    nu = setting("nu", "The share of outliers at most, of support vectors at least.")
 
     @classmethod
     def zoo(cls) -> list[cases.Case]:
@@ -50,11 +54,6 @@ class OneClass(BoundedProblem):
             case("every-point-at-the-cap", cloud, y, rbf, {"nu": 1.0}),
             case("cap-out-of-reach", cloud, y, rbf, {"nu": 0.01}),
         ]
-
-    @property
-    def nu(self) -> float:
-        """The share of outliers at most, of support vectors at least."""
-        return float(self.settings.nu)
 
     @property
     def cap(self) -> float:

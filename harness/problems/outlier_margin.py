@@ -31,7 +31,7 @@ from harness.problems.dual import off_simplex
 from harness.problems.giving_up import GivingUp
 from harness.problems.hulls import HardMargin
 from harness.problems.polytope_distance import PolytopeDistance
-from harness.problems.problem import BoundedProblem, Certificate, Expansion, Laws, Parameters, Problem, cases, parameter
+from harness.problems.problem import Certificate, Expansion, Laws, Parameters, Problem, cases, parameter
 from harness.problems.rounding import Bounded, unit_of
 from harness.problems.upper_margin import upper_margin
 from harness.shares import rounded_down
@@ -96,7 +96,7 @@ class Kept:
         return self.lowest - self.highest
 
 
-class OutlierMargin(BoundedProblem):
+class OutlierMargin(Problem):
     """The widest margin after giving up a share of the points.
 
     share : what the optimum may give up; allowance : what a model may, (1 + delta) times as many

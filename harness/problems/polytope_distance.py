@@ -20,13 +20,13 @@ import numpy as np
 
 from harness.kernels.functions import Linear
 from harness.problems.dual import DualForm, capped_simplex
-from harness.problems.problem import BoundedProblem, Certificate, Expansion, Laws, NoParameters, cases
+from harness.problems.problem import Certificate, Expansion, Laws, NoParameters, Problem, cases
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
 
 
-class PolytopeDistance(BoundedProblem):
+class PolytopeDistance(Problem):
     """The point of conv{x_i} nearest to the origin."""
 
     name = "polytope-distance"

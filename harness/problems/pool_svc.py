@@ -14,7 +14,7 @@ source's ``load()``; the conformance suite asks that no label matters that was n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from harness.errors import InvalidModel, LabelsSpent, UsageError
 from harness.kernels.functions import RBF
 from harness.kernels.oracle import KernelOracle
 from harness.problems.csvc import CSVC, CSVCParameters
-from harness.problems.problem import Bounded, Certificate, Parameters, Problem, cases, immutable, parameter
+from harness.problems.problem import Bounded, Certificate, Parameters, Problem, cases, immutable, parameter, setting
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
@@ -58,16 +58,6 @@ class _Ledger:
         self.order.extend(indices.tolist())
 
 
-@dataclass(frozen=True)
-class KnownLabels:
-    """The seller of labels that this process holds, (n,) of -1 and +1."""
-
-    labels: Vector = field(repr=False)
-
-    def __call__(self, indices: Indices) -> Vector:
-        return np.asarray(self.labels[indices])
-
-
 class PoolSVC(Problem):
     """The C-SVM with a bias over the points whose labels were bought.
 
@@ -82,13 +72,14 @@ class PoolSVC(Problem):
     parameter_class = PoolSVCParameters
     constraints = "0 <= y_i dual_coef_i <= C, sum dual_coef = 0 and dual_coef_i = 0 where no label was bought"
     sells_labels = True
+    C = setting("C", "The price of a margin violation.")
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         """State the problem over ``targets``: (n,) labels, or who sells them, called with (m,) points."""
         super().__init__(kernel, np.full(kernel.n, np.nan), settings)
         if not callable(targets) and np.shape(targets) != (kernel.n,):
             raise ValueError(f"targets of shape {np.shape(targets)} for a kernel over {kernel.n} points")
-        self._seller: Seller = targets if callable(targets) else KnownLabels(immutable(targets))
+        self._seller: Seller = targets if callable(targets) else immutable(targets).__getitem__
         self._ledger = _Ledger(kernel.n)
         self.targets = self._ledger.known
         self.upper: Vector = immutable(np.full(kernel.n, self.C))
@@ -108,11 +99,6 @@ class PoolSVC(Problem):
         return {name: value for name, value in super().contents().items() if name != "targets"}
 
     # -- labels --------------------------------------------------------------------------------------
-
-    @property
-    def C(self) -> float:
-        """The price of a margin violation."""
-        return float(self.settings.C)
 
     @property
     def bought(self) -> Indices:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import zlib
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -28,7 +29,6 @@ __all__ = [
     "AT_BOUND",
     "FEASIBLE",
     "Bounded",
-    "BoundedProblem",
     "Certificate",
     "Expansion",
     "Laws",
@@ -38,6 +38,7 @@ __all__ = [
     "cases",
     "immutable",
     "parameter",
+    "setting",
 ]  # fmt: skip
 
 FEASIBLE = 1e-6  # violation of the constraints, relative to their scale, up to which a model is accepted
@@ -76,6 +77,11 @@ class Laws:
     objective: int | None = None
 
 
+def setting(name: str, meaning: str) -> float:
+    """Return a property of a formulation that reads the number ``name`` of its settings."""
+    return property(lambda self: float(getattr(self.settings, name)), doc=meaning)  # type: ignore[return-value]
+
+
 def immutable(values: Any) -> Vector:
     """Return the values, (n,) float64, as an array over memory that no flag makes writable."""
     return np.frombuffer(np.ascontiguousarray(values, dtype=np.float64).tobytes())
@@ -96,6 +102,7 @@ class Problem(metaclass=_Sealed):
     Attributes
     ----------
     kernel : the counted oracle of the *dual's* kernel matrix (l2-svc: with its ridge)
+    settings : the formulation's parameters; those that were left open and that a part keeps, as the problem settled them
     targets : (n,) float64; labels -1 / +1, or real targets in regression; read-only
 
     A formulation subclasses this and owns all that is known of it: its parameters, from which options, selections,
@@ -112,7 +119,17 @@ class Problem(metaclass=_Sealed):
     laws: ClassVar[Laws] = Laws()
     sells_labels: ClassVar[bool] = False  # True: targets are NaN until they are bought, see pool_svc.py
     has_bias: ClassVar[bool] = True  # False: the intercept must be 0
+    tells_zero: ClassVar[bool] = True  # whether the certificate asks if w = 0, which rounding hides
+    looks: ClassVar[int | None] = None  # expansions that a certificate takes at most, each finer than the one before
+    per_point: ClassVar[
+        tuple[str, ...]
+    ] = ()  # further arguments of the constructor, (n,), which a part has its part of
     has_core_set: ClassVar[bool] = False  # True for hulls: their certificate is a margin, see measure/core_set.py
+
+    def __init_subclass__(cls) -> None:
+        """A subclass that computes its certificate from scores alone knows of no bounds, whatever it extends."""
+        if "certificate" in cls.__dict__ and "bounded_certificate" not in cls.__dict__:
+            cls.bounded_certificate = _of_scores_alone  # type: ignore[method-assign, assignment]
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         self.kernel = kernel
@@ -157,11 +174,6 @@ class Problem(metaclass=_Sealed):
         """The formulation's parameters by name."""
         return parameters.values_of(self.settings)
 
-    @property
-    def settled(self) -> dict[str, Any]:
-        """The parameters by name, those that were left open as the problem settled them."""
-        return self.parameters
-
     @classmethod
     def counting(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters that count: all but those that stand for one that is given."""
@@ -199,12 +211,10 @@ class Problem(metaclass=_Sealed):
         return usual(cls)
 
     def restrict(self, indices: Any) -> Problem:
-        """Return the same formulation over the points ``indices``; its evaluations count to the same run.
-
-        A formulation with more of its own for each point overrides this.
-        """
+        """Return the same formulation over the points ``indices``; its evaluations count to the same run."""
         indices = np.asarray(indices, dtype=np.intp)
-        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
+        own = {name: getattr(self, name)[indices] for name in self.per_point}
+        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings, **own)
 
     def rehearsal(self, indices: Any) -> Problem:
         """Return the formulation over the points ``indices`` with labels that are made up, for a warm-up.
@@ -255,16 +265,17 @@ class Problem(metaclass=_Sealed):
     def feasibility_violation(self, dual_coef: Vector) -> float:
         """Return the largest violation of the dual's constraints, relative to their scale; 0 if feasible."""
 
-    @abstractmethod
     def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
         """Return the certificate from the coefficients and ``scores`` = K dual_coef, all (n,)."""
+        return self.bounded_certificate(dual_coef, intercept, self.expansion_of(dual_coef, scores))
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """Return the certificate from scores with bounds of their rounding.
 
-        A formulation that can bound the rounding of its figures overrides this; others leave gap_rounding None.
+        A formulation that cannot bound the rounding of its figures overrides :meth:`certificate` alone: gap_rounding is
+        None then.
         """
-        return self.certificate(dual_coef, intercept, model.scores.value)
+        raise NotImplementedError(f"formulation '{self.name}' certifies nothing; override certificate().")
 
     def certify(self, dual_coef: Any, intercept: float, scores: Vector | None = None) -> Certificate:
         """Compute the scores of all n points and return the certificate; counted like any other kernel values.
@@ -274,19 +285,13 @@ class Problem(metaclass=_Sealed):
 
         scores : K dual_coef, (n,), as ``kernel.expand`` has just computed it, if it has: saves doing so again
         """
-        coef = np.asarray(dual_coef, dtype=np.float64)
+        coef, best = np.asarray(dual_coef, dtype=np.float64), Certificate(undecidable="not looked at.")
         with np.errstate(all="ignore"):
-            return self._closest(coef, float(intercept), expansions(self.kernel, coef, scores))
-
-    def _closest(self, coef: Vector, intercept: float, found: Iterator[Expansion]) -> Certificate:
-        """Return the certificate of the first expansion that settles it, or the best of all."""
-        best: Certificate | None = None
-        for expansion in found:
-            latest = self.bounded_certificate(coef, intercept, expansion)
-            best = latest if best is None or latest.is_closer_than(best) else best
-            if best.settled:
-                break
-        assert best is not None
+            for expansion in islice(expansions(self.kernel, coef, scores), self.looks):
+                latest = self.bounded_certificate(coef, float(intercept), expansion)
+                best = latest if latest.is_closer_than(best) else best
+                if best.settled:
+                    break
         return best
 
     def certificate_cost(self, support: int) -> int:
@@ -341,26 +346,6 @@ class Problem(metaclass=_Sealed):
         """Return f(z) for new points z, what the metrics see; counted like any other kernel values."""
         return self.kernel.expand_new(dual_coef, points) + intercept
 
-
-class BoundedProblem(Problem):
-    """A formulation whose certificate is computed from scores with bounds of their rounding, whether these are known or not.
-
-    tells_zero : whether its certificate asks if w = 0, which rounding hides
-    """
-
-    tells_zero: ClassVar[bool] = True
-
-    def __init_subclass__(cls) -> None:
-        """A subclass that computes its certificate from scores alone knows of no bounds, whatever it extends."""
-        if "certificate" in cls.__dict__ and "bounded_certificate" not in cls.__dict__:
-            cls.bounded_certificate = Problem.bounded_certificate  # type: ignore[method-assign]
-
-    @abstractmethod
-    def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate: ...
-
-    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
-        return self.bounded_certificate(dual_coef, intercept, self.expansion_of(dual_coef, scores))
-
     def of_objectives(
         self, dual_coef: Vector, model: Expansion, primal: Bounded, dual: Bounded, **further: Any
     ) -> Certificate:
@@ -403,3 +388,7 @@ class BoundedProblem(Problem):
         return Expansion.of_scores(
             dual_coef, scores, _IN_DOUBT * (self.largest_diagonal() if largest is None else largest)
         )
+
+
+def _of_scores_alone(problem: Problem, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
+    return problem.certificate(dual_coef, intercept, model.scores.value)

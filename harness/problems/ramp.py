@@ -14,9 +14,7 @@ which leaves out the constant. No bias, as that paper's solvers have none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +26,7 @@ from harness.parameters import parameter
 from harness.problems.csvc import CSVCNoBias, CSVCParameters
 from harness.problems.dual import DualForm, boxed
 from harness.problems.expansion import Expansion, expansions
-from harness.problems.problem import AT_BOUND, Bounded, BoundedProblem, Certificate, Problem, cases, immutable
+from harness.problems.problem import AT_BOUND, Bounded, Certificate, Problem, cases, immutable, setting
 
 if TYPE_CHECKING:
     from harness.arrays import Mask, Vector
@@ -47,14 +45,18 @@ class RampSVCParameters(CSVCParameters):
     s: float = parameter(-1.0, "the loss is flat below y f = s; minus infinity would be the hinge loss", lt=1)
 
 
-class RampSVC(BoundedProblem):
+class RampSVC(Problem):
     """The SVM with the ramp loss. ``hinge`` is the same problem with the hinge loss; its ``upper`` holds C_i, (n,)."""
 
     name = "ramp-svc"
     tells_zero = False
+    looks = 1  # another one would solve the convex problem anew once more, which costs more than rounding is worth
     parameter_class = RampSVCParameters
     constraints = "|dual_coef_i| <= C_i and intercept 0"
     has_bias = False
+    per_point = ("upper",)
+    C = setting("C", "The common price C before class weights.")
+    s = setting("s", "Where the loss becomes flat, in units of y f.")
 
     @classmethod
     def zoo(cls) -> list[cases.Case]:
@@ -70,23 +72,9 @@ class RampSVC(BoundedProblem):
         self.hinge = CSVCNoBias(kernel, targets, convex, upper)
 
     @property
-    def C(self) -> float:
-        """The common price C before class weights."""
-        return float(self.settings.C)
-
-    @property
-    def s(self) -> float:
-        """Where the loss becomes flat, in units of y f."""
-        return float(self.settings.s)
-
-    @property
     def upper(self) -> Vector:
         """C_i, (n,); read-only."""
         return self.hinge.upper
-
-    def restrict(self, indices: Any) -> Problem:
-        indices = np.asarray(indices, dtype=np.intp)
-        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings, self.upper[indices])
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         """How far coefficients leave [-C_i, C_i]: beyond, they are feasible for no choice of beta_i in {0, C_i}."""
@@ -134,10 +122,6 @@ class RampSVC(BoundedProblem):
             dual_coef, model, self._objective(model), self._best_dual(convex, dual_coef, scores, model)
         )
 
-    def _closest(self, coef: Vector, intercept: float, found: Iterator[Expansion]) -> Certificate:
-        # a second look would solve the convex problem anew once more, which costs more than rounding is worth
-        return super()._closest(coef, intercept, islice(found, 1))
-
     def certificate_cost(self, support: int) -> int:
         """Return the kernel values of solving anew: rows of a good part of the points, however few the model has."""
         moved = int(_MOVED * self.n) if self.n <= _RESOLVABLE else 0
@@ -148,13 +132,13 @@ class RampSVC(BoundedProblem):
         if (own != dual_coef).any():
             cut = next(expansions(self.kernel, own))
             model = cut if model.known else Expansion.of_scores(own, cut.scores.value)
-        best = convex.bounded_dual(own, model)
+        best = convex.dual(own, model)
         oracle = _oracle() if self.n <= _RESOLVABLE else None
         if oracle is None:
             return best
         # cut as well: whatever the oracle returns, the value is one of the convex problem's dual
         found = np.clip(oracle.solve(convex, own).dual_coef, convex.lower_bounds, convex.upper_bounds)
-        other = convex.bounded_dual(found, next(expansions(self.kernel, found)))
+        other = convex.dual(found, next(expansions(self.kernel, found)))
         return other if other.value > best.value else best
 
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
@@ -174,7 +158,7 @@ class RampSVC(BoundedProblem):
         return max(0.0, float(missed.max()))
 
 
-class RampSubproblem(BoundedProblem):
+class RampSubproblem(Problem):
     """The convex problem that CCCP solves at one model: c-svc-nobias with the bounds of ``outliers`` shifted by -y C.
 
     Its objective holds the constant (1 - s) sum beta, so that primal and dual are upper bounds of J_s where they meet
@@ -186,6 +170,7 @@ class RampSubproblem(BoundedProblem):
     parameter_class = RampSVCParameters
     constraints = "0 <= y_i dual_coef_i + beta_i <= C_i and intercept 0"
     has_bias = False
+    per_point = ("upper", "outliers")
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Vector, outliers: Mask) -> None:
         super().__init__(kernel, targets, settings)
@@ -197,16 +182,9 @@ class RampSubproblem(BoundedProblem):
         self.upper_bounds: Vector = immutable(np.maximum(0.0, upper * self.targets) - shift)
 
     @property
-    def constant(self) -> float:
-        """(1 - s) sum beta, part of both objectives."""
-        return float(self._constant.value)
-
-    def restrict(self, indices: Any) -> Problem:
-        indices = np.asarray(indices, dtype=np.intp)
-        outliers = self.beta[indices] > 0.0
-        return type(self)(
-            self.kernel.restrict(indices), self.targets[indices], self.settings, self.upper[indices], outliers
-        )
+    def outliers(self) -> Mask:
+        """The points with beta_i = C_i, (n,)."""
+        return np.asarray(self.beta > 0.0)
 
     def dual_form(self) -> DualForm:
         return boxed(self.targets.copy(), self.lower_bounds.copy(), self.upper_bounds.copy(), groups=0)
@@ -215,11 +193,7 @@ class RampSubproblem(BoundedProblem):
         outside = np.maximum(self.lower_bounds - dual_coef, dual_coef - self.upper_bounds)
         return max(float(outside.max()), 0.0) / float(self.upper.max())
 
-    def dual(self, dual_coef: Vector, scores: Vector) -> float:
-        """Return the dual objective, constant included, from ``scores`` = K dual_coef, both (n,)."""
-        return float(self.bounded_dual(dual_coef, Expansion.of_scores(dual_coef, scores)).value)
-
-    def bounded_dual(self, dual_coef: Vector, model: Expansion) -> Bounded:
+    def dual(self, dual_coef: Vector, model: Expansion) -> Bounded:
         """Return the dual objective, constant included, of a model and its expansion."""
         return Bounded.exact(self.targets * dual_coef).sum() - model.squared * 0.5 + self._constant
 
@@ -235,7 +209,7 @@ class RampSubproblem(BoundedProblem):
         # the larger of lower * g and upper * g
         loss = rising * self.lower_bounds + rising.positive() * (Bounded.exact(self.upper_bounds) - self.lower_bounds)
         primal = model.squared * 0.5 + loss.sum() + self._constant
-        return self.of_objectives(dual_coef, model, primal, self.bounded_dual(dual_coef, model))
+        return self.of_objectives(dual_coef, model, primal, self.dual(dual_coef, model))
 
 
 def _oracle() -> Any:

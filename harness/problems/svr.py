@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.kernels.functions import RBF, Linear
+from harness.parameters import parameter
+from harness.problems import cases
 from harness.problems.dual import DualForm, boxed
-from harness.problems.problem import Bounded, BoundedProblem, Certificate, Expansion, Laws, Parameters, cases, parameter
+from harness.problems.problem import Certificate, Expansion, Laws, Parameters, Problem, setting
+from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
@@ -32,7 +35,7 @@ class EpsSVRParameters(Parameters):
     epsilon: float = parameter(0.1, "half the width of the tube within which an error is free, in units of y", ge=0)
 
 
-class EpsSVR(BoundedProblem):
+class EpsSVR(Problem):
     """The epsilon-insensitive SVR with a bias; ``targets`` are real numbers, predictions are f itself."""
 
     name = "eps-svr"
@@ -42,6 +45,8 @@ class EpsSVR(BoundedProblem):
     parameter_class = EpsSVRParameters
     constraints = "|dual_coef_i| <= C and sum dual_coef = 0"
     laws = Laws(doubled={"C": 0.5}, scaled={"C": -1}, objective=-1)
+    C = setting("C", "The price of an error beyond the tube.")
+    epsilon = setting("epsilon", "Half the width of the tube.")
 
     @classmethod
     def zoo(cls) -> list[cases.Case]:
@@ -57,16 +62,6 @@ class EpsSVR(BoundedProblem):
             case("one-outlier", x, np.where(np.arange(40) == 3, 50.0, y), rbf, soft),
             *cases.real_values(cls, hard, soft),
         ]
-
-    @property
-    def C(self) -> float:
-        """The price of an error beyond the tube."""
-        return float(self.settings.C)
-
-    @property
-    def epsilon(self) -> float:
-        """Half the width of the tube."""
-        return float(self.settings.epsilon)
 
     def dual_form(self) -> DualForm:
         y, zero, cost = self.targets, np.zeros(self.n), np.full(self.n, self.C)

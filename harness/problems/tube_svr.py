@@ -34,9 +34,11 @@ from harness.errors import InvalidModel
 from harness.kernels.functions import RBF, Linear
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
+from harness.problems import cases
 from harness.problems.dual import DualForm, two_hulls
 from harness.problems.hulls import ReducedHull, ReducedHullParameters, settled_caps
-from harness.problems.problem import Bounded, BoundedProblem, Certificate, Expansion, Laws, Parameters, cases, immutable
+from harness.problems.problem import Certificate, Expansion, Laws, Parameters, Problem, immutable, setting
+from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
@@ -67,7 +69,7 @@ class _TubeForm(DualForm):
         return self.feasible(_weights(np.asarray(dual_coef, dtype=np.float64), caps))
 
 
-class TubeSVR(BoundedProblem):
+class TubeSVR(Problem):
     """The tube of Bi & Bennett, hard or soft; ``targets`` are real numbers, predictions are y(x)."""
 
     name = "tube-svr"
@@ -79,6 +81,7 @@ class TubeSVR(BoundedProblem):
         "sum dual_coef = 0, sum |dual_coef| <= 2, no dual_coef_i beyond its cap"
     )
     laws = Laws(doubled={"D": 0.5, "D_minus": 0.5})
+    epsilon = setting("epsilon", "Half the width of the tube that is asked for.")
 
     @classmethod
     def zoo(cls) -> list[cases.Case]:
@@ -86,57 +89,33 @@ class TubeSVR(BoundedProblem):
         linear, rbf = Linear(), RBF(gamma=0.5)
         hard, soft = {"epsilon": 2.0, "D": 1.0}, {"epsilon": 0.5, "D": 0.1}
         plane, _ = cases.separable(16)
-        x, y = cases.curve(40)
-        few, values = x[:12], y[:12]
         steep = 2.0 * plane[:, 0] - plane[:, 1] + 3.0 + 0.3 * np.cos(np.arange(16))
+        x, y = cases.curve(40)
         return [
             # the shifted points lie on y = x + 1/2 and y = x - 1/2, which are 1 / sqrt(2) apart
             case("pair", cases.PAIR, [1.0, -1.0], linear, {"epsilon": 0.5, "D": 1.0}, "protocol", optimum=0.25),
-            case("hard-plane", plane, steep, linear, hard, "protocol"),
-            case("soft-plane", plane, steep, linear, {"epsilon": 1.0, "D": 0.25}),
             case("a-cap-for-each-side", plane, steep, linear, {"epsilon": 1.0, "D": 0.5, "D_minus": 0.125}),
-            case("constant-feature", cases.with_constant(plane), steep, linear, hard),
             case("constant-target", x, np.full(40, 5.0), rbf, soft, optimum=0.5),  # w = 0, sigma = 2 epsilon
             case("every-point-at-the-cap", x, y, rbf, {"epsilon": 0.5, "D": 1.0 / 40.0}, optimum=0.5),
             case("no-tube", plane, steep, linear, {"epsilon": 0.01, "D": 1.0}, "meets", optimum=0.0),
             case("one-outlier", x, np.where(np.arange(40) == 3, 5.0, y), rbf, soft),
-            case("duplicates", np.concatenate([few, few]), [*values, *values], rbf, soft),
-            case(
-                "opposite-targets",
-                np.concatenate([few, few[:3]]),
-                [*values, *(values[:3] + 2.0)],
-                rbf,
-                hard,
-                "opposite",
-            ),
-            case("hard-curve", x, y, rbf, hard),
-            case("soft-curve", x, y, rbf, soft, "protocol"),
+            *cases.real_values(cls, hard, soft),
         ]
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, *, origin: float | None = None) -> None:
         self.origin = float(np.mean(np.asarray(targets, dtype=np.float64))) if origin is None else origin
         self.shifts: Vector = immutable(np.asarray(targets, dtype=np.float64) - self.origin)
-        super().__init__(kernel.with_product(self.shifts), targets, settings)
         self._plain = kernel
-        shifted = {"points shifted up": self.n, "points shifted down": self.n}
         # upper bounds of u_i (points shifted up) and v_i (points shifted down)
-        self.caps = settled_caps(self.name, settings, self.n, shifted)
+        shifted = {"points shifted up": kernel.n, "points shifted down": kernel.n}
+        self.caps = settled_caps(self.name, settings, kernel.n, shifted)
         self.cap = self.caps[0]
+        super().__init__(kernel.with_product(self.shifts), targets, replace(settings, D=self.cap))
 
     def restrict(self, indices: Any) -> TubeSVR:
-        """Keep the caps and the origin: both would follow the points."""
+        """Keep the origin, which would follow the points."""
         indices = np.asarray(indices, dtype=np.intp)
-        kept = replace(self.settings, D=self.cap)
-        return type(self)(self._plain.restrict(indices), self.targets[indices], kept, origin=self.origin)
-
-    @property
-    def settled(self) -> dict[str, Any]:
-        return {**self.parameters, "D": self.cap}
-
-    @property
-    def epsilon(self) -> float:
-        """Half the width of the tube that is asked for."""
-        return float(self.settings.epsilon)
+        return type(self)(self._plain.restrict(indices), self.targets[indices], self.settings, origin=self.origin)
 
     def dual_form(self) -> DualForm:
         hulls, slope = two_hulls(np.repeat([1.0, -1.0], self.n), self.caps), -2.0 * self.epsilon * self.shifts

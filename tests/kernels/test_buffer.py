@@ -112,31 +112,13 @@ def test_rows_are_added_to_their_range_and_no_further(dtype, count, start, stop)
 
 def test_a_buffer_has_the_oracle_s_memory_unless_it_is_given_its_own():
     kernel = KernelOracle(RBF(0.5), np.zeros((100, 2)), cache_mb=10 * 100 * 8 / 2**20)
-    assert kernel.buffer().capacity == kernel.cached_rows == 10
+    assert kernel.buffer().capacity == 10
     assert of_rows(kernel, 25).capacity == 25
     assert of_rows(kernel, 1000).capacity == 100
     assert of_rows(kernel, 0).capacity == 2
     assert of_rows(kernel, 0, least=4).capacity == 4
     assert kernel.restrict([1, 2, 3]).buffer(0.0, least=4).capacity == 3
     assert kernel.astype(np.float32).buffer(10 * 100 * 8 / 2**20).capacity == 20
-
-
-@PRECISIONS
-def test_rows_are_computed_once_and_the_row_unused_for_longest_makes_room(dtype):
-    kernel = oracle(dtype=dtype).with_ridge(0.25)
-    buffer, truth = of_rows(kernel, 3), whole(kernel)
-    for clock, point in enumerate([4, 7, 2]):
-        buffer.clock = clock
-        buffer.fetch(np.array([point]))
-    buffer.last_used[buffer.slot_of[4]] = 5  # as a compiled loop notes it
-    buffer.clock = 6
-    buffer.fetch(np.array([9, 4]))
-    assert held(buffer) == {2, 4, 9}
-    assert buffer.slot_of[7] == -1
-    assert buffer.fetched == 4
-    assert spent(kernel) == (4 * 40, 0), "who reads them says so"
-    sound(buffer)
-    assert buffer.rows[buffer.slot_of[9]] == pytest.approx(truth[9], abs=1e-6)
 
 
 def test_what_must_stay_stays_and_what_goes_last_goes_last():

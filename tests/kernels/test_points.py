@@ -7,11 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import (
-    RBF,
     DataError,
-    KernelOracle,
-    Linear,
-    Poly,
     as_points,
 )  # fmt: skip
 
@@ -55,10 +51,6 @@ SPARSE = st.builds(
 )  # fmt: skip
 
 
-def labels(x):
-    return np.where(np.arange(len(x)) % 2, 1.0, -1.0)
-
-
 @given(SPARSE)
 @settings(max_examples=100)
 def test_points_are_canonical_and_what_was_given_stays(given_):
@@ -77,22 +69,6 @@ def test_points_are_canonical_and_what_was_given_stays(given_):
         np.testing.assert_array_equal(getattr(sparse, name), value)
     canonical = scipy.sparse.csr_array(x.astype(np.float64))
     assert as_points(canonical) is canonical
-
-
-@given(SPARSE, st.sampled_from([RBF(gamma=0.3), Linear(), Poly(degree=2, gamma=0.5)]))
-@settings(max_examples=60)
-def test_kernels_take_every_kind(given_, kernel):
-    x, sparse = given_
-    dense = x.astype(np.float64)
-    rtol = 1e-4 if x.dtype == np.float32 else 1e-12
-    expected = kernel.block(dense, dense)
-    np.testing.assert_allclose(kernel.block(sparse, sparse), expected, rtol, 1e-6)
-    np.testing.assert_allclose(kernel.diagonal(sparse), kernel.diagonal(dense), rtol)
-    oracle = KernelOracle(kernel, sparse)
-    np.testing.assert_allclose(oracle.block(np.arange(N)), expected, rtol, 1e-6)
-    coef = np.linspace(-1, 1, N)
-    np.testing.assert_allclose(oracle.expand_new(coef, sparse), expected @ coef, rtol, 1e-4)
-    np.testing.assert_allclose(oracle.extended(sparse).row(0), [*expected[0], *expected[0]], rtol, 1e-6)
 
 
 @pytest.mark.parametrize(

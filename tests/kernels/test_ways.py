@@ -144,30 +144,6 @@ def test_a_value_is_the_same_whoever_asks(name: str, together: bool, dtype: str,
     assert np.array_equal(np.diagonal(view.block(np.arange(len(part)))), np.ones(len(part)))
 
 
-@pytest.mark.parametrize("packed", [True, False])
-@pytest.mark.parametrize("name", SETS)
-def test_views_of_views_compose(name: str, packed: bool, monkeypatch) -> None:
-    if not packed:
-        monkeypatch.setattr(engine, "_PACKED_BYTES", 0)
-    x = SETS[name]
-    first, second = np.arange(899, 0, -2), np.array([7, 3, 3, 400, 11])
-    whole = KernelOracle(RBF(gamma=0.02), x)
-    view = whole.restrict(first).restrict(second)
-    index = first[second]
-    exact = whole.block(index, index)
-    for _ in range(3):
-        np.testing.assert_allclose(view.block(np.arange(5)), exact, atol=1e-12)
-    assert (view.engine._packed is not None) == packed
-    np.testing.assert_allclose(view.block([4], [1, 0]), exact[[4]][:, [1, 0]], atol=1e-12)
-    coef = np.array([1.0, -2.0, 0.0, 3.0, 0.5])
-    np.testing.assert_allclose(view.expand(coef), exact @ coef, atol=1e-11)
-    np.testing.assert_allclose(view.expand(coef, [2, 0]), (exact @ coef)[[2, 0]], atol=1e-11)
-    np.testing.assert_allclose(view.astype("float32").block([1, 2]), exact[[1, 2]], atol=1e-5)
-    part = x[index]
-    np.testing.assert_array_equal(*(p if isinstance(p, np.ndarray) else p.toarray() for p in (view.points, part)))
-    np.testing.assert_allclose(view.diagonal(), np.ones(5))
-
-
 def test_points_without_any_value() -> None:
     for data in (np.zeros((5, 3)), np.zeros((5, 40)), np.zeros((5, 0)), scipy.sparse.csr_array((5, 40))):
         for kernel, value in ((RBF(gamma=1.0), 1.0), (Poly(degree=2, coef0=3.0), 9.0), (Linear(), 0.0)):

@@ -6,10 +6,8 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, KernelOracle, Linear, Poly, UsageError, get_solver
-from harness.kernels.nearest import groups, nearest
+from harness import RBF, KernelOracle, Linear, UsageError, get_solver
 from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
-from harness.problems.coordinates import Coordinates
 from harness.problems.upper_margin import Relaxation, peeled
 from tests.problems import widest
 
@@ -125,24 +123,6 @@ def test_no_upper_bound_is_below_the_margin_of_the_planted_inliers(n, d, share, 
     assert problem.kernel.counter.evaluations == before, "worked out once, whatever delta is"
 
 
-def test_the_line_worked_out_by_hand():
-    x = np.array([[2.0], [3.0], [4.0], [5.0], [-6.0], [-2.0], [-3.0], [-4.0], [-5.0], [-4.5]])
-    y = [1] * 5 + [-1] * 5
-    problem = build(x, y, outliers=0.1, delta=0.0)
-    coef = np.zeros(10)
-    coef[[0, 5]] = 1.0, -1.0
-    found = problem.certify(coef, 0.0)
-    assert found.margin_lower == pytest.approx(4.0, rel=1e-12)
-    assert found.margin_upper == pytest.approx(4.0, rel=1e-9)
-    assert found.given_up == 1
-    assert found.relative_gap + found.gap_rounding < 1e-8
-    wrong = np.zeros(10)
-    wrong[[4, 5]] = 1.0, -1.0  # w = -4: the classes the wrong way round
-    found = problem.certify(wrong, 0.0)
-    assert found.margin_lower < 0.0
-    assert (found.primal, found.relative_gap, found.epsilon) == (0.0, 1.0, 1.0)
-
-
 @pytest.mark.parametrize("n", [12, 60])
 @pytest.mark.parametrize("size", [1e200, 1e-200])
 def test_points_beyond_what_float64_can_square_have_no_figures_and_no_fault(n, size):
@@ -174,78 +154,3 @@ def test_sparse_and_mapped_points_have_the_bounds_of_dense_ones(tmp_path):
     np.save(tmp_path / "x.npy", x)
     for other in (scipy.sparse.csr_array(x), np.load(tmp_path / "x.npy", mmap_mode="r")):
         assert build(other, y, outliers=0.1).bounds[1] == pytest.approx(dense, rel=1e-9)
-
-
-# -- what the bounds are made of -------------------------------------------------------------------------------------
-
-
-def hulls(seed, gap=None):
-    rng = np.random.default_rng(seed)
-    n, d = int(rng.integers(2, 30)), int(rng.integers(1, 12))
-    side = np.where(np.arange(n) % 2 == 0, 1, -1)
-    x = rng.normal(size=(n, d))
-    x[:, 0] += side * (rng.choice([0.0, 1.0, 3.0]) if gap is None else gap)
-    if seed % 3 == 0:
-        x[n // 2 :] = x[: n - n // 2]
-    return x, side, rng
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.integers(0, 10**6), st.booleans())
-def test_the_nearest_points_are_those_of_least_squares(seed, origin):
-    x, side, rng = hulls(seed)
-    side = np.ones(len(side), dtype=int) if origin else side
-    active = rng.random(len(side)) < 0.8
-    coef = np.empty(len(side))
-    squared = nearest(x @ x.T, side, active, coef)
-    if not (active & (side > 0)).any() or (not origin and not (active & (side < 0)).any()):
-        assert squared == np.inf
-        return
-    assert np.sqrt(squared) == pytest.approx(widest.distance(x, side > 0, active, origin), abs=2e-6, rel=1e-6)
-    assert not coef[~active].any()
-    assert (coef * side).min() >= 0.0
-    assert coef[side > 0].sum() == pytest.approx(1.0)
-    assert squared == pytest.approx(float(np.sum((coef @ x) ** 2)), abs=1e-9)
-
-
-def groups_one_after_another(x, side, free, budget):
-    """The twin: solve, take out the free support, solve again."""
-    active, found = np.ones(len(side), dtype=bool), []
-    for _ in range(budget + 1):
-        coef = np.empty(len(side))
-        found.append(nearest(x @ x.T, side, active, coef))
-        support = np.flatnonzero((coef != 0.0) & free)
-        if np.isinf(found[-1]) or not len(support):
-            break
-        active[support] = False
-    return found[0], max(found)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.integers(0, 5))
-def test_the_groups_are_disjoint_supports(seed, budget):
-    x, side, rng = hulls(seed, gap=1.0)
-    free = rng.random(len(side)) < 0.8
-    found = groups(x @ x.T, side, np.ones(len(side), dtype=bool), free, budget, np.empty(len(side)))
-    assert found == pytest.approx(groups_one_after_another(x, side, free, budget), rel=1e-9, abs=1e-12)
-
-
-@pytest.mark.parametrize("kernel", [Linear(), RBF(gamma=0.3), Poly(degree=2, gamma=0.5, coef0=1.0)])
-@pytest.mark.parametrize("wide", [False, True])
-@pytest.mark.parametrize("sparse", [False, True])
-def test_coordinates_and_rests_are_the_points(kernel, wide, sparse, monkeypatch):
-    if not wide:
-        monkeypatch.setattr("harness.problems.coordinates._COLUMNS", 5)
-    x = np.random.default_rng(0).normal(size=(30, 410 if wide else 7)) / (10.0 if wide else 1.0)
-    oracle = KernelOracle(kernel, scipy.sparse.csr_array(x) if sparse else x, ridge=0.25)
-    found = Coordinates(oracle)
-    gram = np.array(oracle.block(np.arange(30))) - 0.25 * np.eye(30)
-    rows = np.vstack([found.along(axis) for axis in np.eye(found.width)]).T + found.centre
-    left = gram - rows @ rows.T
-    np.testing.assert_allclose(np.diag(left), found.rest, atol=1e-9)
-    assert np.linalg.eigvalsh(left).min() > -1e-9
-    assert found.largest >= np.diag(gram).max() + 0.25 - 1e-9
-    mean, products = found.moments(np.array([3, 5, 8]))
-    chosen = rows[[3, 5, 8]] - found.centre
-    np.testing.assert_allclose(mean, chosen.mean(axis=0), atol=1e-12)
-    np.testing.assert_allclose(products, chosen.T @ chosen / 3.0, atol=1e-9)

@@ -1,0 +1,140 @@
+"""Every way to ask for kernel values, of an oracle of any making, gives the matrix written out, and counts what it computed."""
+
+import tempfile
+
+import numpy as np
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import RBF, KernelOracle, Linear, Poly, Precomputed
+from harness.kernels.distances import Distances
+from harness.kernels.engine import Engine
+from harness.kernels.oracle import HeldRows
+
+FORMULAS = {
+    "linear": (Linear(), lambda x, z: x @ z),
+    "rbf": (RBF(gamma=0.3), lambda x, z: np.exp(-0.3 * np.sum((x - z) ** 2))),
+    "poly": (Poly(degree=3, gamma=0.5, coef0=1.0), lambda x, z: (0.5 * (x @ z) + 1.0) ** 3),
+    "poly-1": (Poly(degree=1, gamma=2.0, coef0=0.0), lambda x, z: 2.0 * (x @ z)),
+}
+STORAGES = ["float64", "float32", "csr", "csr32", "mapped", "mapped32", "strided", "fortran", "precomputed"]
+N, ROOM = 23, 1e9
+
+
+def naive(function, x, z):
+    return np.array([[function(a, b) for b in z] for a in x]).reshape(len(x), len(z))
+
+
+def points(n=N, d=4, seed=0):
+    """Return points that float32 holds exactly, with zeros for CSR."""
+    x = np.random.default_rng(seed).normal(size=(n, d)) / np.sqrt(d)
+    x[:, 0] *= x[:, 0] > 0.5
+    return x.astype(np.float32).astype(np.float64)
+
+
+def _mapped(shape, dtype):
+    with tempfile.TemporaryFile() as file:
+        return np.memmap(file, dtype, "w+", shape=shape)
+
+
+def stored(kind, x):
+    """Return x, held in the given way."""
+    dtype = np.float32 if kind.endswith("32") else np.float64
+    if kind.startswith("csr"):
+        return scipy.sparse.csr_array(x.astype(dtype))
+    if kind.startswith("mapped"):
+        mapped = _mapped(x.shape, dtype)
+        mapped[:] = x
+        return mapped
+    if kind == "strided":
+        wide = np.zeros((2 * len(x), 2 * x.shape[1]))
+        wide[::2, ::2] = x
+        return wide[::2, ::2]
+    return np.asfortranarray(x) if kind == "fortran" else x.astype(dtype)
+
+
+@st.composite
+def oracles(draw):
+    """Return (oracle, its matrix without ridge, formula, points or None): any kernel, storage, precision and view."""
+    kernel, function = FORMULAS[draw(st.sampled_from(sorted(FORMULAS)))]
+    kind, width = draw(st.sampled_from(STORAGES)), draw(st.sampled_from([2, 4, 40]))
+    x = points(d=width)
+    matrix, data = naive(function, x, x), None
+    options = {"ridge": draw(st.sampled_from([0.0, 0.5])), "threads": draw(st.sampled_from([1, 3]))}
+    dtype = draw(st.sampled_from(["float64", "float32"]))
+    if kind == "precomputed":
+        kernel, data, x = Precomputed(), matrix, None
+    else:
+        data = stored(kind, x)
+    kept = draw(st.sampled_from(["nothing", "rows", "distances"]))
+    if kept == "rows":
+        options["held"] = HeldRows(ROOM)
+    distances = Distances(data, ROOM) if kept == "distances" and "mapped" not in kind else None
+    oracle = KernelOracle(kernel, None, engine=Engine(kernel, data, dtype, distances=distances), **options)
+    if draw(st.booleans()):
+        z = np.linspace(-1.0, 1.0, N)
+        oracle, matrix = oracle.with_product(z), matrix + np.outer(z, z)
+    for view in draw(st.lists(st.sampled_from(["part", "more", "float32", "as it is"]), max_size=3)):
+        if view == "part":
+            picked = np.array(draw(st.lists(st.integers(0, oracle.n - 1), min_size=5, max_size=12)))
+            oracle, matrix = oracle.restrict(picked), matrix[np.ix_(picked, picked)]
+            x = None if x is None else x[picked]
+        elif view == "more" and x is not None:
+            own = points(5, width, seed=3)
+            oracle = oracle.extended(stored(draw(st.sampled_from(["csr", "float64"])), own))
+            beside = naive(function, own, x)
+            matrix, x = np.block([[matrix, beside.T], [beside, naive(function, own, own)]]), np.concatenate([x, own])
+        elif view != "more":
+            oracle = oracle.astype(view) if view == "float32" else oracle.with_cache(1.0).with_threads(2)
+    return oracle, matrix, function, x
+
+
+@given(oracles(), st.integers(0, 999))
+@settings(max_examples=100, deadline=None)
+def test_every_request_is_of_the_matrix_written_out(made, seed):
+    oracle, plain, function, x = made
+    n, rng, exact = oracle.n, np.random.default_rng(seed), plain + oracle.ridge * np.eye(oracle.n)
+    unit = 1e-10 if oracle.dtype == np.float64 else 5e-4
+    some, others, coef = rng.integers(0, n, 4), rng.integers(0, n, 5), rng.normal(size=n) * (np.arange(n) % 3 > 0)
+    coef[::2] = 0.0
+    support, is_held = np.count_nonzero(coef), oracle._held is not None
+
+    def asked(cost, ask, expected, size=1.0):
+        before = oracle.counter.evaluations
+        found = ask()
+        assert is_held or oracle.counter.evaluations - before == cost, ask
+        np.testing.assert_allclose(found, expected, rtol=unit, atol=size * unit)
+        return found
+
+    assert asked(n, lambda: oracle.row(2), exact[2]).dtype == oracle.dtype
+    asked(0, lambda: oracle.row(2), exact[2])
+    asked(n * len({*some.tolist()} - {2}), lambda: np.array(oracle.rows(some)), exact[some])
+    asked(4 * n, lambda: oracle.block(some), exact[some])
+    asked(20, lambda: oracle.block(some, others), exact[np.ix_(some, others)])
+    asked(n, oracle.diagonal, np.diag(exact))
+    asked(n * support, lambda: oracle.expand(coef), exact @ coef, 20.0)
+    asked(4 * support, lambda: oracle.expand(coef, some), exact[some] @ coef, 20.0)
+    if x is not None and oracle.z is None:
+        new = points(6, x.shape[1], seed=1)
+        asked(6 * support, lambda: oracle.expand_new(coef, new), naive(function, new, x) @ coef, 20.0)
+    assert (oracle.features() is not None) == oracle.is_linear == (oracle.z is None and oracle.kernel == Linear())
+    places, slots = oracle.columns(), np.array([4, 0, 2, 5])
+    places.put(np.arange(5), others)
+    for columns, index in ((None, np.arange(n)), (others, others), (places, others)):
+        out, seen = np.full((6, len(index) + 2), np.nan, dtype=oracle.dtype), np.full(len(index), np.nan)
+
+        def after(start, stop, out=out, seen=seen):
+            assert np.isnan(seen[start:stop]).all(), "each column once"
+            seen[start:stop] = out[4, start:stop]
+
+        width = len(index)
+
+        def fill(out=out, columns=columns, after=after, width=width):
+            oracle.fill(some, out, slots, columns, after)
+            return out[slots, :width]
+
+        asked(4 * len(index), fill, exact[np.ix_(some, index)])
+        np.testing.assert_array_equal(seen, out[4, : len(index)], "finished before the callback")
+        out[slots, : len(index)] = np.nan
+        assert np.isnan(out).all(), "nothing else was written"
