@@ -184,7 +184,8 @@ class Measuring:
         self._keep(rows.tidy((of_run[key], found) for key, found in runs.items()))
 
     def _keep(self, *tables: pd.DataFrame) -> None:
-        whole = rows.joined([self.results.table, *tables], self.results.expressed)
+        # read again: another process may measure other parts into the same folder
+        whole = rows.joined([rows.read(self.path), *tables], self.results.expressed)
         if not self.quick:
             whole = _with_protocol(whole, self.study.plan(False))
         rows.write(whole, self.path)
