@@ -82,14 +82,16 @@ class Results:
         """Return the runs that did not do what was asked, those that ended as they were meant to left out."""
         return self.every[~self.every["status"].isin([OK, *expected])]
 
-    def coverage(self) -> pd.DataFrame:
+    def coverage(self, derived: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return every number that the paper prints, with ours beside it as it is printed: ours, state and what is smaller.
 
         state : ``by protocol``, ``smaller`` or ``missing``; times are left out, as they are of other machines
+        derived : ours that no run has by itself: set, solver, quantity, value and protocol
         """
         found = self.expressed
         found = found[~found["ours_as"].isin(["seconds", "cpu"])].copy()
         ends = self.table[(self.table["point"] == rows.END) & (self.table["status"] == OK)]
+        ends = pd.concat([ends, *([] if derived is None or derived.empty else [derived])])
         ours = ends.groupby(["set", "solver", "quantity"]).agg(ours=("value", "mean"), protocol=("protocol", "first"))
         found = found.merge(ours, left_on=["set", "solver", "ours_as"], right_index=True, how="left")
         found["ours"] = found["factor"] * found["ours"] + found["offset"]

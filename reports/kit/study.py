@@ -68,6 +68,7 @@ class Study:
     pictures : name -> results -> a figure of matplotlib, None where there is nothing to draw
     claims : results -> the claims, judged
     numbers : results -> what the prose of the page says in numbers, by name
+    derived : results -> what the paper prints and no run has by itself: set, solver, quantity, value and protocol
     expected : statuses of runs that ended as they were meant to, beside ``ok``
     plugins : files of solvers and data sources of this study alone, in its folder
     printed : quantity as the paper prints it -> (ours, factor, offset): printed = factor ours + offset
@@ -81,6 +82,7 @@ class Study:
     pictures: Mapping[str, Callable[[Results], Any]] = field(default_factory=dict)
     claims: Callable[[Results], Sequence[Claim]] = lambda results: ()
     numbers: Callable[[Results], Mapping[str, Any]] = lambda results: {}
+    derived: Callable[[Results], pd.DataFrame | None] = lambda results: None
     expected: Sequence[str] = ()
     plugins: Sequence[str] = ()
     printed: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
