@@ -11,29 +11,11 @@ import pandas as pd
 
 from reports.kit.estimates import Estimate, differences, geometric, known, mean_of, pairs, ratios
 from reports.kit.page import beside
-from reports.kit.pictures import bars
+from reports.kit.pictures import grid, legend
 from reports.kit.results import Results
 from reports.kit.study import Claim, Study
-from reports.lasvm_2005 import pictures
-from reports.lasvm_2005.plan import (
-    AVERAGED,
-    AVERAGED_TEN,
-    COUNTED,
-    COUNTS,
-    DELTAS,
-    EACH,
-    EXACT,
-    FIVE,
-    LIBSVM,
-    ONE,
-    ONLINE,
-    PRINTED,
-    TWO,
-    plan,
-    stopped_at,
-    together,
-    with_delta,
-)  # fmt: skip
+from reports.lasvm_2005 import pictures, plan
+from reports.lasvm_2005.plan import COUNTED, COUNTS, EXACT, LIBSVM, ONE, ONLINE, PRINTED, stopped_at
 
 TAU = {"lasvm[tau=0.01]": ONE, "libsvm-counted[tol=0.01]": COUNTED}  # forest-521k, figure 7
 COLUMNS = {  # as published.csv calls a quantity -> title, ours, factor, format
@@ -47,8 +29,10 @@ COLUMNS = {  # as published.csv calls a quantity -> title, ours, factor, format
     "members": ("members of S", "info.online_members", 1.0, ",.0f"),
     "each": ("ns for each of n |S|", "each", 1e9, ""),
 }
-SMOOTHED = ("drawn, smoothed by 0.75", 2 / 256)
-USED = {"forest-100k": ("standardised", 1.0), "usps": SMOOTHED, "usps-n": SMOOTHED, "reuters": ("unit length", 1.0)}
+USED = dict.fromkeys(("forest-100k", "reuters", "mnist"), "yes") | dict.fromkeys(
+    ("usps", "usps-n"), "fitted to the paper"
+)
+SCALED = (("standardised", 1.0), ("drawn, smoothed by 0.75", 2 / 256), ("unit length", 1.0), ("pixels in [0, 1]", 0.02))
 
 
 def compared(results: Results) -> pd.DataFrame:
@@ -110,7 +94,7 @@ def over_libsvm(results: Results) -> dict[str, tuple[list[Estimate], dict[str, f
     columns = {
         "support vectors": (ratios(runs, ONE, LIBSVM, "support_vectors"), "support_vectors"),
         "kernel values": (ratios(runs, ONE, COUNTED, "kernel_evaluations"), "kernel_values_M"),
-        "kernel values, as printed": (ratios(runs, EACH, COUNTED, "kernel_evaluations"), "kernel_values_M"),
+        "kernel values, as printed": (ratios(runs, plan.EACH, COUNTED, "kernel_evaluations"), "kernel_values_M"),
         "CPU time": (times(runs), "seconds"),
     }
     return {title: (found, theirs[quantity].dropna().to_dict()) for title, (found, quantity) in columns.items()}
@@ -125,15 +109,25 @@ def against(results: Results) -> pd.DataFrame:
 
 def drawn(results: Results) -> Any:
     """Draw what `over_libsvm` returns, ours with its intervals, and the paper's."""
-    found = {title: own for title, own in over_libsvm(results).items() if "support" not in title}
-    frames = [
-        pd.DataFrame({title: {each.name: getattr(each, what) for each in ours} for title, (ours, _) in found.items()})
-        for what in ("value", "low", "high")
-    ]
-    paper = pd.DataFrame({f"{title}, the paper": own for title, (_, own) in found.items() if "printed" not in title})
-    values, low, high = (each.join(paper) for each in frames)
-    one = lambda axes: axes.axhline(1.0, color="#222222", linewidth=0.8)  # noqa: E731
-    return bars(values, "LASVM x1 over LIBSVM", low=low, high=high, log=True, size=(9.5, 4.2), mark=one)
+    found = over_libsvm(results)
+    names = list(dict.fromkeys(each.name for estimates, _ in found.values() for each in estimates))
+    if not names:
+        return None
+    figure, panels = grid(len(found), height=0.5 + 0.32 * len(names))
+    handles = {}
+    for axes, (title, (ours, paper)) in zip(panels, found.items(), strict=True):
+        spread = np.nan_to_num([[each.value - each.low, each.high - each.value] for each in ours]).reshape(-1, 2).T
+        at, there = [names.index(each.name) for each in ours], [name for name in names if name in paper]
+        handles["here, with its interval"] = axes.errorbar(
+            [each.value for each in ours], at, xerr=spread, fmt="o", ms=5
+        )
+        rows = [names.index(name) for name in there]
+        (handles["the paper"],) = axes.plot([paper[name] for name in there], rows, "D", c="#444444", fillstyle="none")
+        axes.axvline(1.0, color="#222222", linewidth=0.8)
+        axes.set(title=title, xscale="log", ylim=(len(names) - 0.5, -0.5))
+        axes.set_yticks(range(len(names)), names if axes is panels[0] else [])
+    legend(pictures.plain(figure), handles)
+    return figure
 
 
 def figure8(results: Results) -> pd.DataFrame:
@@ -156,20 +150,20 @@ def settings(results: Results) -> pd.DataFrame:
         return pd.DataFrame()
     runs[["set", "features"]] = runs["set"].str.split(": ", n=1, expand=True)
     runs["kernel_values_M"] = 1e-6 * runs["kernel_evaluations"].where(runs["solver"] == COUNTS)
-    quantities = ["error", "support_vectors", "kernel_values_M"]
-    ours = runs.pivot_table(index=["set", "features", "gamma", "n_train"], columns="solver", values=quantities)
     paper = _printed(results, "figure8", "figure4").replace({"solver": {COUNTED: EXACT, LIBSVM: EXACT, ONE: COUNTS}})
-    paper = paper.pivot_table(index="set", columns=["quantity", "solver"], values="value")[ours.columns]
-    theirs = paper.loc[ours.index.get_level_values("set")].to_numpy()
-    found = ours.assign(distance=np.log(ours / theirs).abs().mean(axis=1)).reset_index()
+    paper = paper.pivot_table(index=["set", "solver"], columns="quantity", values="value").reset_index()
+    paper = paper[paper["set"].isin(runs["set"])].assign(features="", gamma=0.0, n_train=0)
+    index, quantities = ["set", "features", "gamma", "n_train"], ["error", "support_vectors", "kernel_values_M"]
+    found = pd.concat([paper, runs]).pivot_table(index=index, columns="solver", values=quantities)
+    theirs = found.xs("", level="features").droplevel([1, 2]).loc[found.index.get_level_values("set")]
+    found = found.assign(distance=np.log(found / theirs.to_numpy()).abs().mean(axis=1)).reset_index()
     words = {EXACT: "LIBSVM", COUNTS: "LASVM"}
     found.columns = [f"{words[solver]}: {name.replace('_', ' ')}" if solver else name for name, solver in found.columns]
-    found["used here"] = [
-        ("fitted to the paper" if name.startswith("usps") else "yes")
-        if (features, gamma) in (USED.get(name), ("pixels in [0, 1]", 0.02))
-        else ""
-        for name, features, gamma in zip(found["set"], found["features"], found["gamma"], strict=True)
-    ]
+    whole = found["n_train"] > 0.9 * found.groupby("set")["n_train"].transform("max")
+    asked = zip(found["set"], found["features"], found["gamma"], strict=True)
+    found["used here"] = [USED.get(name, "") if (words, gamma) in SCALED else "" for name, words, gamma in asked]
+    found.loc[found["n_train"] == 0, ["features", "gamma", "n_train"]] = "(the paper)", np.nan, np.nan
+    found["distance"] = found["distance"].where(whole | found["n_train"].isna())
     return found.sort_values(["set", "distance"]).set_index("set")
 
 
@@ -197,7 +191,7 @@ def figure10(results: Results) -> pd.DataFrame:
 
 
 def figure4(results: Results) -> pd.DataFrame:
-    """Figure 4: the ten classifiers of MNIST decide together; seconds of all ten"""
+    """Figure 4: the ten classifiers of MNIST decide plan.together; seconds of all ten"""
     runs = results.runs("figure4", set=["mnist", "mnist-of-10000"])
     return _table(runs, ["set", "solver"], ("error", "seconds"), _printed(results, "figure4"))
 
@@ -228,7 +222,7 @@ def below(results: Results, solver: str) -> list[Estimate]:
 
 def epochs(results: Results) -> pd.DataFrame:
     """How far the dual is below LIBSVM's after one, two and five epochs, relative; section 3.3"""
-    found = {name: told(below(results, solver)) for name, solver in (("x1", ONE), ("x2", TWO), ("x5", FIVE))}
+    found = {name: told(below(results, solver)) for name, solver in (("x1", ONE), ("x2", plan.TWO), ("x5", plan.FIVE))}
     return pd.DataFrame(found).rename_axis("set").fillna("")
 
 
@@ -287,26 +281,26 @@ def claims(results: Results) -> list[Claim]:
     flipped = eight[there.astype(bool)].assign(set="mnist-8, 10 % flipped", dataset="")
     found = {
         "x1": errors(runs, ONE),
-        "x2": errors(runs, TWO),
-        "x5": known(below(results, FIVE), most(1e-3)),
+        "x2": errors(runs, plan.TWO),
+        "x5": known(below(results, plan.FIVE), most(1e-3)),
         "support": judged(runs, ONE, LIBSVM, "support_vectors", most(1.0)),
         "kernel": judged(runs, ONE, COUNTED, "kernel_evaluations", most(1.0), "LASVM of this project")
-        + judged(runs, EACH, COUNTED, "kernel_evaluations", most(1.0), "as printed, one example at a time"),
+        + judged(runs, plan.EACH, COUNTED, "kernel_evaluations", most(1.0), "as printed, one example at a time"),
         "mnist": judged(runs[mnist], ONE, LIBSVM, "cpu", most(1 / 3)),
         "time": known(times(runs[~mnist]), most(1.0)),
-        "perceptron": judged(runs, AVERAGED, LIBSVM, "error", least(0.0), "error of one epoch")
-        + judged(runs, AVERAGED_TEN, ONE, "cpu", least(1.0), "time of ten"),
+        "perceptron": judged(runs, plan.AVERAGED, LIBSVM, "error", least(0.0), "error of one epoch")
+        + judged(runs, plan.AVERAGED_TEN, ONE, "cpu", least(1.0), "time of ten"),
         "memory": judged(cached, f"{ONE}[cache_mb=8]", f"{LIBSVM}[cache_mb=1024]", "cpu", most(1.0)),
         "growth": growth(results),
         "finishing": judged(finishing[noisy], PRINTED, ONLINE, "error", most(0.0), "points of error")
         + judged(finishing[clean], PRINTED, ONLINE, "support_vectors", least(0.95), "SV, after over before"),
         "repeated": [
-            replace(each, name=f"{d:g}") for d in DELTAS for each in errors(delta, with_delta("epochs=2,", d))
+            replace(each, name=f"{d:g}") for d in plan.DELTAS for each in errors(delta, plan.with_delta("epochs=2,", d))
         ],
         "small": [
             each
-            for d in DELTAS[-3:]
-            for each in judged(delta, with_delta("", d), LIBSVM, "error", least(0.0), name=f"{d:g}")
+            for d in plan.DELTAS[-3:]
+            for each in judged(delta, plan.with_delta("", d), LIBSVM, "error", least(0.0), name=f"{d:g}")
         ],
         "active": [
             replace(each, name=f"{name.upper()}, {stop:,}")
@@ -354,8 +348,8 @@ def first_as_good(runs: pd.DataFrame) -> list[Estimate]:
 STUDY = Study(
     name="lasvm-2005",
     title="Bordes, Ertekin, Weston, Bottou, Fast Kernel Classifiers with Online and Active Learning (2005)",
-    plan=plan,
-    own={"figure4": together},
+    plan=plan.plan,
+    own={"figure4": plan.together},
     tables={
         "against": against, "figure8": figure8, "settings": settings, "figure4": figure4, "digits": digits, "epochs": epochs,
         "figure6": figure6, "scaling": scaling, "figure9": figure9, "figure10": figure10, "selected": selected,
