@@ -104,7 +104,7 @@ def against(results: Results) -> pd.DataFrame:
     """One epoch of LASVM over LIBSVM in the same runs: the interval in parentheses, then the paper's ratio"""
     columns = {"error, points more": told(errors(compared(results), ONE))}
     columns |= {title: told(estimates, paper) for title, (estimates, paper) in over_libsvm(results).items()}
-    return pd.DataFrame(columns).rename_axis("set").fillna("")
+    return pd.DataFrame(columns).rename_axis("set")
 
 
 def drawn(results: Results) -> Any:
@@ -156,14 +156,15 @@ def settings(results: Results) -> pd.DataFrame:
     index, quantities = ["set", "features", "gamma", "n_train"], ["error", "support_vectors", "kernel_values_M"]
     found = pd.concat([paper, runs]).pivot_table(index=index, columns="solver", values=quantities)
     theirs = found.xs("", level="features").droplevel([1, 2]).loc[found.index.get_level_values("set")]
-    found = found.assign(distance=np.log(found / theirs.to_numpy()).abs().mean(axis=1)).reset_index()
+    distance = np.log(found / theirs.to_numpy()).abs().mean(axis=1).to_numpy()
+    found = found.reset_index()
     words = {EXACT: "LIBSVM", COUNTS: "LASVM"}
     found.columns = [f"{words[solver]}: {name.replace('_', ' ')}" if solver else name for name, solver in found.columns]
     whole = found["n_train"] > 0.9 * found.groupby("set")["n_train"].transform("max")
     asked = zip(found["set"], found["features"], found["gamma"], strict=True)
     found["used here"] = [USED.get(name, "") if (words, gamma) in SCALED else "" for name, words, gamma in asked]
     found.loc[found["n_train"] == 0, ["features", "gamma", "n_train"]] = "(the paper)", np.nan, np.nan
-    found["distance"] = found["distance"].where(whole | found["n_train"].isna())
+    found["distance"] = np.where(whole | found["n_train"].isna(), distance, np.nan)
     return found.sort_values(["set", "distance"]).set_index("set")
 
 
@@ -191,7 +192,7 @@ def figure10(results: Results) -> pd.DataFrame:
 
 
 def figure4(results: Results) -> pd.DataFrame:
-    """Figure 4: the ten classifiers of MNIST decide plan.together; seconds of all ten"""
+    """Figure 4: the ten classifiers of MNIST decide together; seconds of all ten"""
     runs = results.runs("figure4", set=["mnist", "mnist-of-10000"])
     return _table(runs, ["set", "solver"], ("error", "seconds"), _printed(results, "figure4"))
 
@@ -223,7 +224,7 @@ def below(results: Results, solver: str) -> list[Estimate]:
 def epochs(results: Results) -> pd.DataFrame:
     """How far the dual is below LIBSVM's after one, two and five epochs, relative; section 3.3"""
     found = {name: told(below(results, solver)) for name, solver in (("x1", ONE), ("x2", plan.TWO), ("x5", plan.FIVE))}
-    return pd.DataFrame(found).rename_axis("set").fillna("")
+    return pd.DataFrame(found).rename_axis("set")
 
 
 def scaling(results: Results) -> pd.DataFrame:
@@ -337,8 +338,8 @@ def growth(results: Results) -> list[Estimate]:
 def first_as_good(runs: pd.DataFrame) -> list[Estimate]:
     """Return the time at which a criterion has the error of a whole RANDOM epoch over that epoch's time: the mean over the seeds."""
     runs = runs[runs["set"] == "mnist-8"]
-    whole = runs[runs["solver"] == ONE].set_index(["session", "seed"])[["error", "cpu"]]
-    own = runs.join(whole, on=["session", "seed"], rsuffix="_whole")
+    whole = runs.loc[runs["solver"] == ONE, ["session", "seed", "error", "cpu"]]
+    own = runs.merge(whole, on=["session", "seed"], suffixes=("", "_whole"))
     own = own[own["criterion"].isin(["GRADIENT", "ACTIVE"]) & (own["error"] <= own["error_whole"])]
     first = own.sort_values("support_vectors").drop_duplicates(["criterion", "session", "seed"])
     found = (first["cpu"] / first["cpu_whole"]).groupby(first["criterion"])
