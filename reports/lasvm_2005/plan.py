@@ -25,8 +25,6 @@ EXACT = "smo-block"
 COUNTS = "lasvm[second_order_from=none,finisher=none,block=1]"  # as printed; its counts are compared in the search of settings
 
 SMALL = ("waveform", "banana", "waveform-raetsch", "banana-raetsch", "reuters", "usps", "usps-n", "adult")
-SHORT = {"cache_mb": 40.0}  # figure 7; of forest 512 and 1250
-ONE_SPLIT = {"adult": 5, "reuters": 5}  # seeds, where all repetitions have the same data
 IMAGE = SETTINGS["mnist-8"]
 CACHES = (8, 16, 32, 64, 128, 256, 512, 1024)
 DELTAS = (1000.0, 100.0, 30.0, 10.0, 5.0, 3.0, 2.0, 1.0, 0.3, 0.1)
@@ -42,7 +40,6 @@ SIZES = {
     "checkerboard": ("checkerboard[n={n},seed={{k}}]", (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)),
     "adult": ("adult-split[n={n},seed={{k}}]", (1000, 2000, 5000, 10_000, 20_000, 32_561)),
 }
-HINGE = {"formulation": "c-svc"}
 TOGETHER: Mapping[str, Any] = {
     "formulation": ["c-svc", "mistake-driven"],
     "metrics": ["test-scores"],
@@ -82,7 +79,7 @@ def noisy(share: float) -> Setting:
 
 def plan(quick: bool) -> list[Block]:
     """Return the runs of every figure."""
-    return [{**HINGE, **block} for block in (_quick() if quick else _full())]
+    return [{"formulation": "c-svc", **block} for block in (_quick() if quick else _full())]
 
 
 def _quick() -> Iterator[Block]:
@@ -98,7 +95,7 @@ def _quick() -> Iterator[Block]:
 
 def _full() -> Iterator[Block]:
     for name in SMALL:
-        each, runs = replace(SETTINGS[name], **SHORT), ONE_SPLIT.get(name, 10)
+        each, runs = replace(SETTINGS[name], cache_mb=40.0), 5 if name in ("adult", "reuters") else 10
         printed = [] if name.endswith("raetsch") else [EACH]
         yield from each.blocks("figure8", [ONE, TWO, *printed], runs, once=[LIBSVM, COUNTED, SMO])
         yield from each.blocks("epochs", [FIVE], 3)
@@ -109,7 +106,7 @@ def _full() -> Iterator[Block]:
     yield from forest.blocks("figure9", [ONLINE, PRINTED], 1, time_limit=7200.0)
     larger = replace(SETTINGS["forest-521k"], cache_mb=1250.0)
     yield from larger.blocks("figure8", ["lasvm[tau=0.01]"], 1, once=["libsvm-counted[tol=0.01]"], time_limit=14_400.0)
-    banana = replace(SETTINGS["banana"], **SHORT)
+    banana = replace(SETTINGS["banana"], cache_mb=40.0)
     yield from banana.blocks("figure10", [with_delta(way, delta) for delta in DELTAS for way in WAYS], 10)
     for part in ("", ",n=10000"):
         for each in digits(part, range(10), quick=False):
