@@ -86,7 +86,6 @@ def _quick() -> Iterator[Block]:
     banana = SETTINGS["banana"].small()
     yield from banana.blocks("figure8", [ONE, TWO], 2, once=[LIBSVM])
     yield from banana.blocks("figure9", [ONLINE, PRINTED], 1)
-    yield from banana.blocks("figure10", [with_delta(way, delta) for delta in (1000.0, 3.0) for way in WAYS], 1)
     for each in digits("", (3, 8), quick=True):
         yield from each.blocks("figure4", [ONE, TWO, AVERAGED], 1, once=[LIBSVM], **TOGETHER)
     split = replace(SETTINGS["adult"].small(), name="adult-split")
