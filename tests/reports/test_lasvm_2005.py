@@ -1,49 +1,67 @@
-"""reports/lasvm_2005: its grids and command line, its sets, the ten classifiers, the published numbers."""
+"""reports/lasvm_2005: what it computes itself, against hand-made tables and slow twins."""
+
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from harness.registry import load_registry
-from reports.kit.grids import Options
-from reports.kit.sources import MnistNoise
-from reports.kit.study import PLUGINS
-from reports.lasvm_2005 import multiclass, parts
-from reports.lasvm_2005.plan import PLAN, QUICK
-
-# -- grids ----------------------------------------------------------------------------
+from reports.kit import rows
+from reports.lasvm_2005.plan import ONE, ONLINE, PRINTED, SETTINGS, multiclass_error, plan
+from reports.lasvm_2005.study import STUDY, changes, first_as_good, growth
 
 
-@pytest.mark.parametrize("plan", [PLAN, QUICK], ids=["whole", "quick"])
-@pytest.mark.parametrize("part", parts.PARTS)
-def test_every_solver_and_set_of_a_part_is_there(part, plan):
-    registry = load_registry(list(PLUGINS))
-    for grid in parts.parts(plan)[part](Options(repetitions=2)):
-        assert len(registry.select_solvers(grid.solvers)) == len(grid.solvers)
-        assert len(registry.select_datasets(grid.datasets)) == len(grid.datasets)
-        assert set(grid.metrics) <= set(registry.metrics)
-
-
-# -- sources and the ten classifiers -----------------------------------------------------------------------
-
-
-def test_label_noise_flips_exactly_a_share_of_the_training_labels(raw_data):
-    clean = load_registry().select_datasets("mnist[n=200]")[0].load()
-    noisy = MnistNoise(n=200, noise=0.1, noise_seed=3).load()
-    assert np.sum(noisy.y_train != clean.y_train) == 20
-    assert (noisy.y_test == clean.y_test).all()
-    assert (noisy.x_train == clean.x_train).all()
-    assert MnistNoise(n=200, noise_seed=4).load().sha256 != noisy.sha256
-
-
-def test_the_greatest_score_decides():
-    rng = np.random.default_rng(0)
-    digits = (2, 5, 7)
-    truth = rng.choice([2, 5, 7, -1], 60)
-    scores = [rng.normal(size=60) for _ in digits]
-    wrong = [
-        max(zip(values, digits, strict=True))[1] != label
-        for *values, label in zip(*scores, truth, strict=True)
-        if label >= 0
+def results(*runs):
+    """Return results of runs: figure, set, solver, dataset and quantities."""
+    named = [
+        dict(zip(("figure", "set", "solver", "dataset"), run, strict=False), status="ok", session="s") for run in runs
     ]
-    assert multiclass.error(truth, scores, digits) == pytest.approx(100.0 * sum(wrong) / len(wrong))
-    assert multiclass.error(truth, [np.where(truth == digit, 1.0, 0.0) for digit in digits], digits) == 0.0
+    table = rows.tidy(
+        (of, [(name, rows.END, value) for name, value in run[4].items()]) for of, run in zip(named, runs, strict=True)
+    )
+    return replace(STUDY.results(Path("nowhere")), table=table)
+
+
+def test_the_greatest_score_of_ten_classifiers_wins():
+    rng = np.random.default_rng(0)
+    truth, scores = rng.integers(0, 11, 200), rng.normal(size=(10, 200))  # 10: of no classifier
+    labels = np.where(truth == np.arange(10)[:, None], 1.0, -1.0)
+    wrong = [max(range(10), key=lambda k: scores[k, i]) != truth[i] for i in range(200) if truth[i] < 10]
+    assert multiclass_error(labels, scores) == pytest.approx(100 * sum(wrong) / len(wrong))
+
+
+def test_the_change_by_the_finishing_step_is_of_means_over_the_same_draws():
+    both = [
+        ("figure9", "a", PRINTED, "d1", 3.0),
+        ("figure9", "a", ONLINE, "d1", 4.0),
+        ("figure9", "a", ONLINE, "d2", 9.0),
+    ]
+    found = changes(results(*((*run, {"error": v, "support_vectors": v, "cpu": v}) for *run, v in both)))
+    assert found.loc["a"].to_list() == pytest.approx([-25.0] * 3)
+
+
+def test_the_power_of_time_is_compared_draw_by_draw_from_5000_points_on():
+    runs = [
+        ("scaling", f"a-of-{n}", ONE, f"a[n={n},seed={k}]", {"n_train": n, "info.online_members": n**0.5, "cpu": n ** (1.25 + k / 4)})
+        for k in (0, 1) for n in (1000, 5000, 10_000, 40_000)
+    ]  # fmt: skip
+    runs[0][4]["cpu"] = 1e6  # below 5,000
+    (found,) = growth(results(*runs))
+    assert (found.name, found.runs, found.held) == ("a", 2, None)
+    assert found.value == pytest.approx(-0.125)
+
+
+def test_the_first_point_that_is_as_good_as_a_whole_epoch_counts():
+    columns = ["set", "solver", "criterion", "session", "seed", "support_vectors", "error", "cpu"]
+    found = [("mnist-8", ONE, "RANDOM", "s", 0, 90, 1.0, 10.0)]
+    found += [
+        ("mnist-8", f"a{v}", "ACTIVE", "s", 0, v, error, float(v)) for v, error in ((40, 0.9), (20, 1.0), (10, 1.1))
+    ]
+    (ratio,) = first_as_good(pd.DataFrame(found, columns=columns))
+    assert (ratio.name, ratio.value) == ("ACTIVE", pytest.approx(2.0))
+
+
+def test_fitted_sets_say_so_wherever_they_are_planned():
+    blocks = [block for block in plan(quick=False) if str(block["set"]) in ("usps", "usps-n")]
+    assert {block["protocol"] for block in blocks} == {SETTINGS["usps"].protocol} == {"settings fitted to the paper"}

@@ -1,0 +1,167 @@
+"""The pictures of Bordes and others (2005), and the runs of each figure as they draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from reports.kit.estimates import pairs
+from reports.kit.pictures import COLOURS, lines, plt
+from reports.kit.results import Results
+from reports.lasvm_2005.plan import AVERAGED, AVERAGED_TEN, CACHES, DELTAS, LIBSVM, ONE, TWO, WAYS, with_delta
+
+NAMES = {LIBSVM: "LIBSVM", ONE: "LASVM x1", TWO: "LASVM x2", AVERAGED: "perceptron x1", AVERAGED_TEN: "perceptron x10"}
+CLEAN = "LIBSVM, clean labels"
+LINES = dict(zip(("RANDOM", "GRADIENT", "ACTIVE", "AUTOACTIVE"), COLOURS, strict=False)) | dict.fromkeys(
+    ("LIBSVM", CLEAN), "#444444"
+)
+QUANTITIES = {"error": "test error, %", "cpu": "CPU s", "support_vectors": "support vectors"}
+ACROSS = {"visited": "examples processed", "cpu": "CPU s, finishing included", "support_vectors": "support vectors"}
+
+
+def selected(results: Results, figures: Sequence[str]) -> pd.DataFrame:
+    """Return the runs of figures 11 to 15, with the criterion that chose the examples."""
+    runs = results.runs(figures)
+    found = runs["solver"].str.extract(r"selection=(\w+)")[0].fillna("random").where(runs["solver"] != LIBSVM, "libsvm")
+    return runs.assign(criterion=found.str.upper(), visited=runs["info.visited"].fillna(runs["n_train"]))
+
+
+def by_digit(results: Results) -> pd.DataFrame:
+    """Return the runs of single digits: with all images, or with a part while LIBSVM was run on more digits of that."""
+    runs = results.runs("figure4")
+    both = [runs[runs["set"].str.fullmatch(rf"mnist-\d{end}")] for end in ("", "-of-10000")]
+    return max(both, key=lambda own: (own["solver"] == LIBSVM).sum()).sort_values("set", kind="stable")
+
+
+def deltas(results: Results) -> pd.DataFrame:
+    """Return the runs of figure 10 with delta_max and way; LIBSVM's on the same draws with each delta_max."""
+    told = {with_delta(way, delta): (delta, words) for delta in DELTAS for way, words in WAYS.items()}
+    runs, libsvm = results.runs("figure10"), results.runs("figure8", set="banana", solver=LIBSVM)
+    found = runs["solver"].map(told).str
+    runs = runs.assign(delta_max=found[0], way=found[1])
+    libsvm = libsvm[libsvm["dataset"].isin(runs["dataset"])].assign(way="LIBSVM")
+    return pd.concat([runs, libsvm.merge(runs[["delta_max"]].drop_duplicates(), how="cross")])
+
+
+def cached(results: Results) -> pd.DataFrame:
+    """Return figure 6: the time over LIBSVM's with the largest cache, by digit and cache."""
+    runs = results.runs("figure6")
+    base = runs[runs["solver"] == f"{LIBSVM}[cache_mb={CACHES[-1]}]"].assign(solver="base")
+    found = []
+    for solver in dict.fromkeys(runs["solver"]):
+        both = pairs(pd.concat([runs, base]), solver, "base", "cpu")
+        name, _, cache = solver.rstrip("]").partition("[cache_mb=")
+        found.append(both.assign(name=name, cache_mb=float(cache), ratio=both["cpu_x"] / both["cpu_y"]))
+    return pd.concat(found) if found else pd.DataFrame(columns=["set", "name", "cache_mb", "ratio"])
+
+
+def sizes(results: Results) -> pd.DataFrame:
+    """Return the runs of more and more points, with n |S| and the time for each of these products."""
+    runs = results.runs("scaling")
+    product = runs["n_train"] * runs["info.online_members"] if len(runs) else 0.0
+    runs = runs.assign(family=runs["set"].str.split("-of-").str[0], product=product)
+    return runs.assign(each=runs["cpu"] / runs["product"]).sort_values(["family", "n_train"])
+
+
+# -- pictures ----------------------------------------------------------------------------------------------
+
+
+def plain(figure: Any, across: str = "") -> Any:
+    """Put plain numbers at logarithmic axes, and the name of what is across below them; None stays None."""
+    for axes in figure.axes if figure else ():
+        for axis in (axes.xaxis, axes.yaxis):
+            if axis.get_scale() == "log":
+                low, high = axis.get_view_interval()
+                subs = (1.0, 2.0, 5.0) if high < 30 * low else (1.0, 3.0) if high < 500 * low else (1.0,)
+                axis.set_major_locator(plt.LogLocator(subs=subs))
+                axis.set_major_formatter("{x:,.10g}")
+                axis.set_minor_formatter("")
+        axes.set_xlabel(across)
+    return figure
+
+
+def figures_1_to_5(results: Results) -> Any:
+    """Draw errors, times and support vectors of the classifiers of MNIST, and times over support vectors."""
+    runs = by_digit(results)
+    beside = runs["solver"].map({solver: 0.13 * (place - 2) for place, solver in enumerate(NAMES)}).astype(float)
+    runs = runs.assign(
+        digit=runs["set"].str[len("mnist-")].astype(float) + beside, name=runs["solver"].map(NAMES)
+    ).dropna(subset="digit")
+    drawn = [
+        runs.assign(panel=f"{title}, by digit", x=runs["digit"], y=runs[name]) for name, title in QUANTITIES.items()
+    ]
+    drawn.append(runs.assign(panel="CPU s, by support vectors", x=runs["support_vectors"], y=runs["cpu"]))
+    figure = lines(pd.concat(drawn), "x", "y", panel="panel", line="name", style="o", columns=2, yscale="log")
+    return plain(figure)
+
+
+def figure6(results: Results) -> Any:
+    """Draw time against the cache, the mean over the digits with their range."""
+    points = cached(results).assign(panel="CPU time over LIBSVM's with 1,024 MB")
+    figure = lines(points, "cache_mb", "ratio", panel="panel", line="name", labels=NAMES, xscale="log", yscale="log")
+    plain(figure, "cache, MB")
+    if figure:
+        figure.set_size_inches(6.0, 4.0)
+        figure.axes[0].set_xticks(CACHES, CACHES)
+    return figure
+
+
+def figure10(results: Results) -> Any:
+    """Draw error, time and support vectors against delta_max."""
+    runs = (
+        deltas(results)
+        .rename(columns=QUANTITIES)
+        .melt(["delta_max", "way"], list(QUANTITIES.values()), "quantity", "y")
+    )
+    return plain(lines(runs, "delta_max", "y", panel="quantity", line="way", xscale="log", yscale="log"), "delta_max")
+
+
+def _over(runs: pd.DataFrame, across: Sequence[str], level: pd.DataFrame, **options: Any) -> Any:
+    """Draw the errors of lines over some quantities, a panel each, or over one in panels of their own; LIBSVM's across."""
+    parts = []
+    for quantity in across:
+        x = runs.groupby(["panel", "line", "solver"])[quantity].transform("mean")
+        own = runs.assign(x=x, panel=ACROSS[quantity] if len(across) > 1 else runs["panel"])
+        ends = own.groupby("panel", sort=False)["x"].agg(["min", "max"]).reset_index().melt("panel", value_name="x")
+        parts += [own, level.drop(columns="panel", errors="ignore").merge(ends, how="cross")]
+    figure = lines(pd.concat(parts), "x", "error", panel="panel", line="line", columns=3, xscale="log", **options)
+    for axes in figure.axes if figure else ():
+        if axes.get_title() == ACROSS["cpu"]:  # times of small runs are too noisy for a line from one to the next
+            for line in axes.lines[:-1]:
+                line.set(linestyle="none", marker="o", markersize=4)
+    return plain(figure, ACROSS[across[0]] if len(across) == 1 else "")
+
+
+def criteria(figure: str, cut: float = 0.0) -> Any:
+    """Return what draws the error over examples, time and support vectors; ``cut``: up to so many times LIBSVM's error."""
+
+    def draw(results: Results) -> Any:
+        runs = selected(results, [figure])
+        level = selected(results, ["figure13"]) if figure == "figure14" else runs
+        level = level[level["solver"] == LIBSVM].assign(line=CLEAN if figure == "figure14" else "LIBSVM")
+        runs = runs[runs["solver"] != LIBSVM].assign(panel="", line=lambda own: own["criterion"])
+        limits = (
+            {"ylim": (0.98 * runs["error"].min(), cut * level["error"].mean())}
+            if cut and len(level)
+            else {"yscale": "log"}
+        )
+        return _over(runs, list(ACROSS), level, colours=LINES, ylabel=QUANTITIES["error"], **limits)
+
+    return draw
+
+
+def figure15(results: Results) -> Any:
+    """Draw the error over support vectors for each share of flipped labels, a panel a criterion."""
+    runs = selected(results, ["figure13", "figure14", "figure15"])
+    level = runs[(runs["solver"] == LIBSVM) & (runs["set"] == "mnist-8")].assign(line=CLEAN)
+    share = runs["set"].str.extract(r"noise-?(.*)")[0].replace("", "10").fillna("0")
+    runs = runs.assign(panel=runs["criterion"], line=share + " % of the labels flipped")[runs["solver"] != LIBSVM]
+    return _over(runs, ["support_vectors"], level, yscale="log", ylabel=QUANTITIES["error"])
+
+
+PICTURES = {
+    "digits": figures_1_to_5, "figure6": figure6, "figure10": figure10, "figure11": criteria("figure11", cut=1.12),
+    "figure13": criteria("figure13"), "figure14": criteria("figure14"), "figure15": figure15,
+}  # fmt: skip

@@ -1,0 +1,375 @@
+"""Bordes, Ertekin, Weston, Bottou, Fast Kernel Classifiers with Online and Active Learning (2005): tables and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from reports.kit.estimates import Estimate, differences, geometric, known, mean_of, pairs, ratios
+from reports.kit.page import beside
+from reports.kit.pictures import grid, legend
+from reports.kit.results import Results
+from reports.kit.study import Claim, Study
+from reports.lasvm_2005 import pictures, plan
+from reports.lasvm_2005.plan import COUNTED, COUNTS, EXACT, LIBSVM, ONE, ONLINE, PRINTED, stopped_at
+
+TAU = {"lasvm[tau=0.01]": ONE, "libsvm-counted[tol=0.01]": COUNTED}  # forest-521k, figure 7
+COLUMNS = {  # as published.csv calls a quantity -> title, ours, factor, format
+    "error": ("error %", "error", 1.0, ".2f"),
+    "sd": ("sd of it", "sd", 1.0, ".2f"),
+    "support_vectors": ("SV", "support_vectors", 1.0, ",.0f"),
+    "kernel_values_M": ("kernel values, M", "kernel_evaluations", 1e-6, ""),
+    "seconds": ("CPU s", "cpu", 1.0, ""),
+    "gap": ("relative gap", "relative_gap", 1.0, ".1e"),
+    "visited": ("examples", "visited", 1.0, ",.0f"),
+    "members": ("members of S", "info.online_members", 1.0, ",.0f"),
+    "each": ("ns for each of n |S|", "each", 1e9, ""),
+}
+USED = dict.fromkeys(("forest-100k", "reuters", "mnist"), "yes") | dict.fromkeys(
+    ("usps", "usps-n"), "fitted to the paper"
+)
+SCALED = (("standardised", 1.0), ("drawn, smoothed by 0.75", 2 / 256), ("unit length", 1.0), ("pixels in [0, 1]", 0.02))
+
+
+def compared(results: Results) -> pd.DataFrame:
+    """Return the runs of LASVM and LIBSVM on every set; digits of MNIST are the pairs of one set."""
+    runs = results.runs(["figure8", "figure4"]).replace({"solver": TAU})
+    runs = runs[~runs["set"].str.contains("gamma") & ~runs["set"].isin(["mnist", "mnist-of-10000"])]
+    part = np.where(runs["set"].str.endswith("-of-10000"), "mnist, digits, 10,000 images", "mnist, digits")
+    return _counted(runs.assign(set=runs["set"].where(~runs["set"].str.startswith("mnist-"), part)))
+
+
+def _counted(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return runs with the kernel values that LIBSVM counts itself beside those that the harness counts."""
+    own = runs.get("info.kernel_evaluations_libsvm", pd.Series(index=runs.index, dtype=float))
+    sd = runs.groupby(["set", "solver"])["error"].transform("std")
+    return runs.assign(kernel_evaluations=runs["kernel_evaluations"].fillna(own), sd=sd)
+
+
+def errors(runs: pd.DataFrame, solver: str, other: str = LIBSVM) -> list[Estimate]:
+    """Return how many points of error a solver has more than LIBSVM, judged, for each set."""
+    levels = runs[runs["solver"] == other].groupby("set")["error"].mean()
+    return [each.as_accurate(levels[each.name]) for each in differences(runs, solver, other, "error")]
+
+
+def times(runs: pd.DataFrame) -> list[Estimate]:
+    """Return the time of LASVM over that of the faster of two LIBSVM in the same sessions, for each set."""
+    found: dict[str, Estimate] = {}
+    for each in (*ratios(runs, ONE, COUNTED, "cpu"), *ratios(runs, ONE, LIBSVM, "cpu")):
+        found[each.name] = max(each, found.get(each.name, each), key=lambda one: one.value)
+    return list(found.values())
+
+
+def told(estimates: Sequence[Estimate], paper: Any = ()) -> dict[str, str]:
+    """Return each estimate with its interval, and the paper's, by its name."""
+    texts = {each.name: each.told().removeprefix(f"{each.name} ") for each in estimates}
+    return {name: f"{text}; {paper[name]:.2f}" if name in paper else text for name, text in texts.items()}
+
+
+def _printed(results: Results, *figures: str) -> pd.DataFrame:
+    found = results.published[results.published["figure"].isin(figures)]
+    return found.replace({"quantity": {"libsvm_kernel_values_M": "kernel_values_M"}})
+
+
+def _table(
+    runs: pd.DataFrame, index: Sequence[str], names: Sequence[str], published: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    paper = pd.DataFrame() if published is None else published
+    return beside(runs, paper, index, {name: COLUMNS[name] for name in names})
+
+
+# -- tables ------------------------------------------------------------------------------------------------
+
+
+def over_libsvm(results: Results) -> dict[str, tuple[list[Estimate], dict[str, float]]]:
+    """Return LASVM over LIBSVM by quantity: ours for each set, and the paper's."""
+    runs = compared(results)
+    paper = _printed(results, "figure8").replace({"solver": TAU})
+    wide = paper.pivot_table(index="set", columns=["quantity", "solver"], values="value").swaplevel(axis=1)
+    theirs = wide[ONE] / wide[COUNTED]
+    columns = {
+        "support vectors": (ratios(runs, ONE, LIBSVM, "support_vectors"), "support_vectors"),
+        "kernel values": (ratios(runs, ONE, COUNTED, "kernel_evaluations"), "kernel_values_M"),
+        "kernel values, as printed": (ratios(runs, plan.EACH, COUNTED, "kernel_evaluations"), "kernel_values_M"),
+        "CPU time": (times(runs), "seconds"),
+    }
+    return {title: (found, theirs[quantity].dropna().to_dict()) for title, (found, quantity) in columns.items()}
+
+
+def against(results: Results) -> pd.DataFrame:
+    """One epoch of LASVM over LIBSVM in the same runs: the interval in parentheses, then the paper's ratio"""
+    columns = {"error, points more": told(errors(compared(results), ONE))}
+    columns |= {title: told(estimates, paper) for title, (estimates, paper) in over_libsvm(results).items()}
+    return pd.DataFrame(columns).rename_axis("set")
+
+
+def drawn(results: Results) -> Any:
+    """Draw what `over_libsvm` returns, ours with its intervals, and the paper's."""
+    found = over_libsvm(results)
+    names = list(dict.fromkeys(each.name for estimates, _ in found.values() for each in estimates))
+    if not names:
+        return None
+    figure, panels = grid(len(found), height=0.5 + 0.32 * len(names))
+    handles = {}
+    for axes, (title, (ours, paper)) in zip(panels, found.items(), strict=True):
+        spread = np.nan_to_num([[each.value - each.low, each.high - each.value] for each in ours]).reshape(-1, 2).T
+        at, there = [names.index(each.name) for each in ours], [name for name in names if name in paper]
+        handles["here, with its interval"] = axes.errorbar(
+            [each.value for each in ours], at, xerr=spread, fmt="o", ms=5
+        )
+        rows = [names.index(name) for name in there]
+        (handles["the paper"],) = axes.plot([paper[name] for name in there], rows, "D", c="#444444", fillstyle="none")
+        axes.axvline(1.0, color="#222222", linewidth=0.8)
+        axes.set(title=title, xscale="log", ylim=(len(names) - 0.5, -0.5))
+        axes.set_yticks(range(len(names)), names if axes is panels[0] else [])
+    legend(pictures.plain(figure), handles)
+    return figure
+
+
+def figure8(results: Results) -> pd.DataFrame:
+    """Figure 8: error, support vectors, kernel values and time"""
+    names = ("error", "sd", "support_vectors", "kernel_values_M", "seconds", "gap")
+    runs = _counted(results.runs("figure8")).sort_values("set", kind="stable")
+    found = _table(runs, ["set", "solver"], names, _printed(results, "figure8"))
+    return found.assign(protocol=runs.groupby(["set", "solver"], sort=False)["protocol"].first())
+
+
+def settings(results: Results) -> pd.DataFrame:
+    """Which scaling and width give the paper's numbers, the nearest first: means of |ln(ours / printed)|"""
+    digits = results.runs("figure4", solver=EXACT)
+    digits = digits[digits["set"].str.startswith("mnist-gamma")]
+    width = digits["set"].str.extract(r"gamma-(.*)")[0].astype(float)
+    runs = pd.concat(
+        [results.runs("settings"), digits.assign(set="mnist: pixels in [0, 1]", gamma=width, n_train=60_000)]
+    )
+    if runs.empty:
+        return pd.DataFrame()
+    runs[["set", "features"]] = runs["set"].str.split(": ", n=1, expand=True)
+    runs["kernel_values_M"] = 1e-6 * runs["kernel_evaluations"].where(runs["solver"] == COUNTS)
+    paper = _printed(results, "figure8", "figure4").replace({"solver": {COUNTED: EXACT, LIBSVM: EXACT, ONE: COUNTS}})
+    paper = paper.pivot_table(index=["set", "solver"], columns="quantity", values="value").reset_index()
+    paper = paper[paper["set"].isin(runs["set"])].assign(features="", gamma=0.0, n_train=0)
+    index, quantities = ["set", "features", "gamma", "n_train"], ["error", "support_vectors", "kernel_values_M"]
+    found = pd.concat([paper, runs]).pivot_table(index=index, columns="solver", values=quantities)
+    theirs = found.xs("", level="features").droplevel([1, 2]).loc[found.index.get_level_values("set")]
+    distance = np.log(found / theirs.to_numpy()).abs().mean(axis=1).to_numpy()
+    found = found.reset_index()
+    words = {EXACT: "LIBSVM", COUNTS: "LASVM"}
+    found.columns = [f"{words[solver]}: {name.replace('_', ' ')}" if solver else name for name, solver in found.columns]
+    whole = found["n_train"] > 0.9 * found.groupby("set")["n_train"].transform("max")
+    asked = zip(found["set"], found["features"], found["gamma"], strict=True)
+    found["used here"] = [USED.get(name, "") if (words, gamma) in SCALED else "" for name, words, gamma in asked]
+    found.loc[found["n_train"] == 0, ["features", "gamma", "n_train"]] = "(the paper)", np.nan, np.nan
+    found["distance"] = np.where(whole | found["n_train"].isna(), distance, np.nan)
+    return found.sort_values(["set", "distance"]).set_index("set")
+
+
+def changes(results: Results) -> pd.DataFrame:
+    """Return by how many percent the finishing step changes error, support vectors and time: the means of the same runs."""
+    found = {}
+    for quantity in ("error", "support_vectors", "cpu"):
+        both = pairs(results.runs("figure9"), PRINTED, ONLINE, quantity).groupby("set", sort=False)
+        share = both[f"{quantity}_x"].mean() / both[f"{quantity}_y"].mean()
+        found[f"{quantity.replace('cpu', 'seconds')}_change"] = 100.0 * (share - 1.0)
+    return pd.DataFrame(found)
+
+
+def figure9(results: Results) -> pd.DataFrame:
+    """Figure 9: what the finishing step changes, in percent of what was before it"""
+    ours = changes(results)
+    columns = {name: (f"{name.replace('_', ' ')}, %", name, 1.0, "+.0f") for name in ours}
+    found = beside(ours.reset_index(), _printed(results, "figure9"), ["set"], columns)
+    return found.assign(runs=results.runs("figure9", solver=PRINTED).groupby("set").size())
+
+
+def figure10(results: Results) -> pd.DataFrame:
+    """Figure 10: banana, REPROCESS repeated until delta < delta_max"""
+    return _table(pictures.deltas(results), ["way", "delta_max"], ("error", "seconds", "support_vectors"))
+
+
+def figure4(results: Results) -> pd.DataFrame:
+    """Figure 4: the ten classifiers of MNIST decide together; seconds of all ten"""
+    runs = results.runs("figure4", set=["mnist", "mnist-of-10000"])
+    return _table(runs, ["set", "solver"], ("error", "seconds"), _printed(results, "figure4"))
+
+
+def numbers(results: Results) -> dict[str, Any]:
+    """Return the errors of figure 4 with all images, the paper's in parentheses, and on how many draws and seeds others are."""
+    found = figure4(results).get("error %", pd.Series(dtype=str))
+    own = {solver: text for (name, solver), text in found.items() if name == "mnist"}
+    told = "; ".join(f"{name} {own[solver]}" for solver, name in pictures.NAMES.items() if solver in own)
+    draws = results.every.groupby("figure")[["dataset", "seed"]].apply(lambda each: len(each.drop_duplicates()))
+    return {"together": told, "draws": draws.to_dict()}
+
+
+def digits(results: Results) -> pd.DataFrame:
+    """Figures 1, 2, 3 and 5: the classifiers one by one"""
+    return _table(pictures.by_digit(results), ["set", "solver"], ("error", "support_vectors", "seconds"))
+
+
+def figure6(results: Results) -> pd.DataFrame:
+    """Figure 6: time over LIBSVM's with the largest cache, geometric means over the digits"""
+    runs = pictures.cached(results).rename(columns={"ratio": "time"})
+    mean = {"time": lambda own: np.exp(np.log(own).mean()), "set": "nunique"}
+    return runs.groupby(["name", "cache_mb"]).agg(mean).rename(columns={"set": "digits"})
+
+
+def selected(results: Results) -> pd.DataFrame:
+    """Figures 11 to 15: examples chosen by a criterion, stopped at a number of support vectors, then finished"""
+    runs = _counted(pictures.selected(results, ["figure11", "figure13", "figure14", "figure15"]))
+    return _table(runs, ["set", "solver"], ("visited", "support_vectors", "error", "sd", "seconds", "kernel_values_M"))
+
+
+def below(results: Results, solver: str) -> list[Estimate]:
+    """Return how far the dual is below LIBSVM's, relative, for each set."""
+    both = pairs(results.runs(["figure8", "epochs"]), solver, LIBSVM, "dual").groupby("set", sort=False)
+    return known(mean_of(str(name), 1.0 - own["dual_x"] / own["dual_y"], ".1e") for name, own in both)
+
+
+def epochs(results: Results) -> pd.DataFrame:
+    """How far the dual is below LIBSVM's after one, two and five epochs, relative; section 3.3"""
+    found = {name: told(below(results, solver)) for name, solver in (("x1", ONE), ("x2", plan.TWO), ("x5", plan.FIVE))}
+    return pd.DataFrame(found).rename_axis("set")
+
+
+def scaling(results: Results) -> pd.DataFrame:
+    """Section 3.2: one epoch with its finishing step on more and more points; |S| when the online iterations end"""
+    return _table(pictures.sizes(results), ["family", "n_train"], ("members", "seconds", "each"))
+
+
+def derived(results: Results) -> pd.DataFrame:
+    """Return what figure 9 and section 4.4 print and no run has by itself."""
+    changed = changes(results).rename_axis("set").reset_index().melt("set", var_name="quantity").assign(solver=PRINTED)
+    runs = pictures.selected(results, ["figure11"])
+    means = runs.groupby(["criterion", "solver"])[["support_vectors", "error"]].mean().reset_index()
+    level = means.loc[means["criterion"] == "LIBSVM", "error"].min()
+    good = means[(means["criterion"] == "AUTOACTIVE") & (means["error"] <= level)]
+    reached = {"set": "adult-split", "solver": "lasvm[selection=autoactive]", "quantity": "support_vectors_at_libsvm"}
+    found = pd.concat([changed, pd.DataFrame([{**reached, "value": good["support_vectors"].min()}])])
+    protocols = results.runs(["figure9", "figure11"]).groupby("set")["protocol"].first()
+    return found.assign(protocol=found["set"].map(protocols)).dropna(subset=["value"])
+
+
+# -- claims ------------------------------------------------------------------------------------------------
+
+Judge = Callable[[Estimate], Estimate]
+
+
+def most(limit: float) -> Judge:
+    """Return what judges that an estimate is at most ``limit``."""
+    return lambda each: each.at_most(limit)
+
+
+def least(limit: float) -> Judge:
+    """Return what judges that an estimate is at least ``limit``."""
+    return lambda each: each.at_least(limit)
+
+
+def judged(
+    runs: pd.DataFrame, first: str, second: str, quantity: str, judge: Judge, aspect: str = "", name: str = ""
+) -> list[Estimate]:
+    """Return the difference of two solvers' errors, or the ratio of another quantity, judged, for each set."""
+    found = (differences if quantity == "error" else ratios)(runs, first, second, quantity)
+    return [replace(judge(each), aspect=aspect, name=name or each.name) for each in found]
+
+
+def claims(results: Results) -> list[Claim]:
+    """Return the claims of claims.csv, judged."""
+    runs, finishing = compared(results), results.runs("figure9")
+    adult, eight = (pictures.selected(results, figures) for figures in (["figure11"], ["figure13", "figure14"]))
+    mnist = runs["set"].str.startswith("mnist")
+    cached = results.runs("figure6").assign(set="digits, 10,000 images")
+    delta = pd.concat([results.runs("figure10"), results.runs("figure8", set="banana", solver=LIBSVM)])
+    noisy, clean = (
+        finishing["set"].isin(each) for each in (["banana", "adult", "usps-n"], ["waveform", "reuters", "usps"])
+    )
+    there = np.where(eight["solver"] == LIBSVM, eight["set"] == "mnist-8", eight["set"] == "mnist-8-noise")
+    flipped = eight[there.astype(bool)].assign(set="mnist-8, 10 % flipped", dataset="")
+    found = {
+        "x1": errors(runs, ONE),
+        "x2": errors(runs, plan.TWO),
+        "x5": known(below(results, plan.FIVE), most(1e-3)),
+        "support": judged(runs, ONE, LIBSVM, "support_vectors", most(1.0)),
+        "kernel": judged(runs, ONE, COUNTED, "kernel_evaluations", most(1.0), "LASVM of this project")
+        + judged(runs, plan.EACH, COUNTED, "kernel_evaluations", most(1.0), "as printed, one example at a time"),
+        "mnist": judged(runs[mnist], ONE, LIBSVM, "cpu", most(1 / 3)),
+        "time": known(times(runs[~mnist]), most(1.0)),
+        "perceptron": judged(runs, plan.AVERAGED, LIBSVM, "error", least(0.0), "error of one epoch")
+        + judged(runs, plan.AVERAGED_TEN, ONE, "cpu", least(1.0), "time of ten"),
+        "memory": judged(cached, f"{ONE}[cache_mb=8]", f"{LIBSVM}[cache_mb=1024]", "cpu", most(1.0)),
+        "growth": growth(results),
+        "finishing": judged(finishing[noisy], PRINTED, ONLINE, "error", most(0.0), "points of error")
+        + judged(finishing[clean], PRINTED, ONLINE, "support_vectors", least(0.95), "SV, after over before"),
+        "repeated": [
+            replace(each, name=f"{d:g}") for d in plan.DELTAS for each in errors(delta, plan.with_delta("epochs=2,", d))
+        ],
+        "small": [
+            each
+            for d in plan.DELTAS[-3:]
+            for each in judged(delta, plan.with_delta("", d), LIBSVM, "error", least(0.0), name=f"{d:g}")
+        ],
+        "active": [
+            replace(each, name=f"{name.upper()}, {stop:,}")
+            for name in ("active", "autoactive")
+            for stop in (5000, 7500)
+            for each in judged(adult, stopped_at(name, stop), LIBSVM, "error", most(0.0))
+        ],
+        "auto": judged(adult, stopped_at("autoactive", 2500), LIBSVM, "error", most(0.0), "points of error")
+        + judged(adult, stopped_at("autoactive", 2500), ONE, "cpu", most(1 / 15), "time"),
+        "gradient": [
+            each
+            for own, stop in ((adult, 2500), (flipped, 2400))
+            for each in judged(own, stopped_at("gradient", stop), stopped_at("random", stop), "error", least(0.25))
+        ],
+        "clean": first_as_good(eight),
+        "noise": errors(flipped, stopped_at("active", 3200)),
+    }
+    rows = pd.read_csv(STUDY.folder / "claims.csv").itertuples()
+    return [Claim(row.text, row.criterion, found[row.key], row.whose) for row in rows]
+
+
+def growth(results: Results) -> list[Estimate]:
+    """Return by how much the power of n in the time is above that in n |S|, for each family of sets; a fit for each draw."""
+    runs = pictures.sizes(results)
+    runs = runs[runs["n_train"] >= 5000].assign(draw=runs["dataset"].str.extract(r"seed=(\d+)")[0])
+    fits: dict[str, list[float]] = {}
+    for (family, _), own in runs.groupby(["family", "draw"], sort=False):
+        if own["n_train"].nunique() > 2:
+            time, product = np.polyfit(np.log(own["n_train"]), np.log(own[["cpu", "product"]]), 1)[0]
+            fits.setdefault(str(family), []).append(time - product)
+    return known((mean_of(family, found) for family, found in fits.items()), most(0.0))
+
+
+def first_as_good(runs: pd.DataFrame) -> list[Estimate]:
+    """Return the time at which a criterion has the error of a whole RANDOM epoch over that epoch's time: the mean over the seeds."""
+    runs = runs[runs["set"] == "mnist-8"]
+    whole = runs.loc[runs["solver"] == ONE, ["session", "seed", "error", "cpu"]]
+    own = runs.merge(whole, on=["session", "seed"], suffixes=("", "_whole"))
+    own = own[own["criterion"].isin(["GRADIENT", "ACTIVE"]) & (own["error"] <= own["error_whole"])]
+    first = own.sort_values("support_vectors").drop_duplicates(["criterion", "session", "seed"])
+    found = (first["cpu"] / first["cpu_whole"]).groupby(first["criterion"])
+    return known((geometric(str(name), each, single=True) for name, each in found), most(1.25))
+
+
+STUDY = Study(
+    name="lasvm-2005",
+    title="Bordes, Ertekin, Weston, Bottou, Fast Kernel Classifiers with Online and Active Learning (2005)",
+    plan=plan.plan,
+    own={"figure4": plan.together},
+    tables={
+        "against": against, "figure8": figure8, "settings": settings, "figure4": figure4, "digits": digits, "epochs": epochs,
+        "figure6": figure6, "scaling": scaling, "figure9": figure9, "figure10": figure10, "selected": selected,
+    },
+    pictures={"figure8": drawn, **pictures.PICTURES},
+    claims=claims,
+    numbers=numbers,
+    derived=derived,
+    printed={
+        "kernel_values_M": ("kernel_evaluations", 1e-6, 0.0),
+        "libsvm_kernel_values_M": ("info.kernel_evaluations_libsvm", 1e-6, 0.0),
+    },
+)  # fmt: skip
