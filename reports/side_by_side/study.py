@@ -74,7 +74,7 @@ def plan(quick: bool) -> list[Block]:
                 solver for solver in solvers if FORMULATION.get(solver, "c-svc") == formulation and solver not in LINEAR
             ]
             costs = {"outliers": OUTLIERS} if formulation == "outlier-margin" else {"C": COSTS[1:3] if quick else COSTS}
-            own = {"figure": "choice", "set": name, "datasets": [division(name, 0, n)], "folds": 3, "time_limit": 60.0}
+            own = {"figure": "choice", "set": name, "datasets": [division(name, 0, n)], "folds": 3, "time_limit": 20.0}
             found.append({**own, "plugins": kernels, "formulation": formulation, "path": {**costs, "gamma": gammas}})
             if formulation == "c-svc":
                 chosen = [solver for solver in LINEAR if solver in solvers]
@@ -114,7 +114,7 @@ def divisions(quick: bool, results: Results) -> list[Block]:
     for name, own in chosen.groupby("set", sort=False):
         seeds = range(1, (2 if quick else DIVISIONS) + 1)
         shared = {
-            "figure": "divisions", "set": name, "datasets": [division(str(name), seed, n) for seed in seeds], "time_limit": 20.0,
+            "figure": "divisions", "set": name, "datasets": [division(str(name), seed, n) for seed in seeds], "time_limit": 5.0,
             "runs": DIVISIONS,
         }  # fmt: skip
         texts = {row["solver"]: _with(row) for row in own.to_dict("records")}
