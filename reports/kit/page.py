@@ -90,6 +90,17 @@ def told(claim: Claim) -> str:
     return "\n".join([*lines, *(f"  * {line}" for line in listed(claim.estimates))])
 
 
+def brief(claim: Claim) -> str:
+    """Return a claim with its verdict and the ends of its estimates, in a line; the study's page has every set."""
+    found = []
+    for aspect in dict.fromkeys(each.aspect for each in claim.estimates):
+        own = sorted((each for each in claim.estimates if each.aspect == aspect), key=lambda each: each.value)
+        held = sum(each.held is True for each in own)
+        ends = own[0].told() if len(own) == 1 else f"{own[0].told()} ... {own[-1].told()}"
+        found.append(f"{aspect + ': ' if aspect else ''}{held} of {len(own)}, {ends}")
+    return f"* **{claim.verdict.capitalize()}.** {claim.text} {'; '.join(found) or 'No estimate yet'}."
+
+
 def provenance(results: Results) -> pd.DataFrame:
     """Where the runs come from: machine, commit, command, days, load, their number."""
     every = results.every
@@ -169,12 +180,12 @@ def _saved(draw: Callable[[Results], Any], results: Results, path: Path) -> bool
 
 def overview() -> list[Path]:
     """Write reports/README.md and WHAT_WE_LEARNED.md from the results of all studies; return their paths."""
-    studies = [study_named(name) for name in study_names()]
-    found = {study.name: study.results() for study in studies}
+    found = {name: study_named(name).results() for name in study_names()}
+    studies = [study_named(name) for name, results in found.items() if len(results.table)]
     claims = {study.name: list(study.claims(found[study.name])) for study in studies}
     counts = {study.name: _states(covered(study, found[study.name])) for study in studies}
     known = {
-        "studies": studies, "claims": claims, "told": told, "counts": counts, "runs": {n: len(r.every) for n, r in found.items()},
+        "studies": studies, "claims": claims, "brief": brief, "counts": counts, "runs": {n: len(r.every) for n, r in found.items() if len(r.table)},
         "numbers": {study.name: dict(study.numbers(found[study.name])) for study in studies},
         "verdicts": pd.Series([c.verdict for own in claims.values() for c in own]).value_counts().to_dict(),
     }  # fmt: skip
