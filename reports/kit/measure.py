@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,9 +182,9 @@ class Measuring:
         self._keep(rows.tidy((of_run[key], found) for key, found in runs.items()))
 
     def _keep(self, *tables: pd.DataFrame) -> None:
-        whole = rows.joined([self.results.table, *tables], self.results.published)
+        whole = rows.joined([self.results.table, *tables], self.results.expressed)
         rows.write(whole, self.path)
-        self.results = type(self.results)(whole, self.results.published)
+        self.results = replace(self.results, table=whole)
 
 
 def _meant(record: Mapping[str, Any], solvers: Sequence[tuple[str, Any]]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,26 @@ class Results:
 
     table : see `reports.kit.rows`
     published : figure, set, solver, quantity, value, quote (the line of the paper that prints it)
+    printed : quantity as the paper prints it -> (ours, factor, offset): printed = factor ours + offset
     """
 
     table: pd.DataFrame
     published: pd.DataFrame
+    printed: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, path: Path, published: Path) -> Results:
+    def read(
+        cls, path: Path, published: Path, printed: Mapping[str, tuple[str, float, float]] | None = None
+    ) -> Results:
         """Return what two files say; either may be missing."""
-        return cls(rows.read(path), printed(published))
+        return cls(rows.read(path), read_published(published), printed or {})
+
+    @property
+    def expressed(self) -> pd.DataFrame:
+        """The published numbers with what expresses ours in them: ``ours_as`` (our quantity), ``factor``, ``offset``."""
+        same = [self.printed.get(name, (name, 1.0, 0.0)) for name in self.published["quantity"]]
+        how = pd.DataFrame(same, columns=["ours_as", "factor", "offset"], index=self.published.index)
+        return self.published.join(how)
 
     @cached_property
     def every(self) -> pd.DataFrame:
@@ -71,24 +82,24 @@ class Results:
         """Return the runs that did not do what was asked, those that ended as they were meant to left out."""
         return self.every[~self.every["status"].isin([OK, *expected])]
 
-    def coverage(self, renamed: Mapping[str, str] | None = None) -> pd.DataFrame:
-        """Return every number that the paper prints, with ours beside it: ours, state and what is smaller.
+    def coverage(self) -> pd.DataFrame:
+        """Return every number that the paper prints, with ours beside it as it is printed: ours, state and what is smaller.
 
         state : ``by protocol``, ``smaller`` or ``missing``; times are left out, as they are of other machines
-        renamed : quantity as published.csv calls it -> as the table does
         """
-        found = self.published[~self.published["quantity"].isin(["seconds", "cpu"])].copy()
-        found["ours_as"] = found["quantity"].replace(dict(renamed or {}))
+        found = self.expressed
+        found = found[~found["ours_as"].isin(["seconds", "cpu"])].copy()
         ends = self.table[(self.table["point"] == rows.END) & (self.table["status"] == OK)]
         ours = ends.groupby(["set", "solver", "quantity"]).agg(ours=("value", "mean"), protocol=("protocol", "first"))
         found = found.merge(ours, left_on=["set", "solver", "ours_as"], right_index=True, how="left")
+        found["ours"] = found["factor"] * found["ours"] + found["offset"]
         found["state"] = "by protocol"
         found.loc[found["protocol"].fillna("") != "", "state"] = "smaller"
         found.loc[found["ours"].isna(), "state"] = "missing"
         return found
 
 
-def printed(path: Path) -> pd.DataFrame:
+def read_published(path: Path) -> pd.DataFrame:
     """Return the numbers of a paper; lines that start with # are remarks."""
     if not path.exists():
         return pd.DataFrame(columns=list(_PRINTED))

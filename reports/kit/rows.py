@@ -135,14 +135,20 @@ def _typed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def joined(tables: Sequence[pd.DataFrame], published: pd.DataFrame) -> pd.DataFrame:
-    """Return tables as one, the newest of each run alone, numbered anew, with the published numbers beside the ends of runs."""
+    """Return tables as one, the newest of each run alone, numbered anew, with the published numbers beside the ends of runs.
+
+    published : with ``ours_as``, ``factor`` and ``offset``, see `Results.expressed`
+    """
     found = pd.concat([table.assign(part=place) for place, table in enumerate(tables)], ignore_index=True)
     ends = found.drop_duplicates(["part", "run"])
     kept = ends.sort_values("date", kind="stable").drop_duplicates(IDENTITY, keep="last").sort_index()
     found = found.merge(kept[["part", "run"]].assign(number=range(len(kept))), on=["part", "run"])
     found["run"] = found["number"]
     key = ["figure", "set", "solver", "quantity"]
-    printed = published.drop_duplicates(key).set_index(key)["value"] if len(published) else pd.Series(dtype=float)
+    printed = published.assign(
+        quantity=published["ours_as"], value=(published["value"] - published["offset"]) / published["factor"]
+    )
+    printed = printed.drop_duplicates(key).set_index(key)["value"] if len(printed) else pd.Series(dtype=float)
     at_end = found["point"] == END
     found["published"] = np.where(
         at_end, pd.MultiIndex.from_frame(found[key]).map(printed) if len(printed) else math.nan, math.nan

@@ -70,6 +70,7 @@ class Study:
     numbers : results -> what the prose of the page says in numbers, by name
     expected : statuses of runs that ended as they were meant to, beside ``ok``
     plugins : files of solvers and data sources of this study alone, in its folder
+    printed : quantity as the paper prints it -> (ours, factor, offset): printed = factor ours + offset
     """
 
     name: str
@@ -82,6 +83,7 @@ class Study:
     numbers: Callable[[Results], Mapping[str, Any]] = lambda results: {}
     expected: Sequence[str] = ()
     plugins: Sequence[str] = ()
+    printed: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -99,7 +101,7 @@ class Study:
 
     def results(self, folder: Path | None = None) -> Results:
         """Return what was measured: in ``folder``, or in the study's own."""
-        return Results.read((folder or self.folder) / "results.parquet", self.folder / "published.csv")
+        return Results.read((folder or self.folder) / "results.parquet", self.folder / "published.csv", self.printed)
 
 
 def study_names() -> tuple[str, ...]:
