@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,18 +24,24 @@ class Results:
     table : see `reports.kit.rows`
     published : figure, set, solver, quantity, value, quote (the line of the paper that prints it)
     printed : quantity as the paper prints it -> (ours, factor, offset): printed = factor ours + offset
+    derived : quantity that no run measures -> what makes it of :attr:`every`
     """
 
     table: pd.DataFrame
     published: pd.DataFrame
     printed: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
+    derived: Mapping[str, Callable[[pd.DataFrame], pd.Series]] = field(default_factory=dict)
 
     @classmethod
     def read(
-        cls, path: Path, published: Path, printed: Mapping[str, tuple[str, float, float]] | None = None
+        cls,
+        path: Path,
+        published: Path,
+        printed: Mapping[str, tuple[str, float, float]] | None = None,
+        derived: Mapping[str, Callable[[pd.DataFrame], pd.Series]] | None = None,
     ) -> Results:
         """Return what two files say; either may be missing."""
-        return cls(rows.read(path), read_published(published), printed or {})
+        return cls(rows.read(path), read_published(published), printed or {}, derived or {})
 
     @property
     def expressed(self) -> pd.DataFrame:
@@ -49,7 +56,11 @@ class Results:
         of_run = self.table.drop_duplicates("run").set_index("run")[[name for name in rows.OF_RUN if name != "run"]]
         ends = self.table[(self.table["point"] == rows.END) & (self.table["quantity"] != "")]
         wide = ends.pivot_table(index="run", columns="quantity", values="value", aggfunc="first")
-        return of_run.join(wide).reset_index()
+        found = of_run.join(wide).reset_index()
+        for name, make in self.derived.items():
+            with contextlib.suppress(KeyError):  # nothing is measured that it is made of
+                found[name] = make(found)
+        return found
 
     def runs(self, figure: str | Sequence[str] = (), **fixed: Any) -> pd.DataFrame:
         """Return the runs that did what was asked, a row each, its quantities as columns; a missing one is NaN.
@@ -89,8 +100,10 @@ class Results:
         """
         found = self.expressed
         found = found[~found["ours_as"].isin(["seconds", "cpu"])].copy()
-        ends = self.table[(self.table["point"] == rows.END) & (self.table["status"] == OK)]
-        ours = ends.groupby(["set", "solver", "quantity"]).agg(ours=("value", "mean"), protocol=("protocol", "first"))
+        there = [name for name in found["ours_as"].unique() if name in self.every]
+        ends = self.every[self.every["status"] == OK].melt(["set", "solver", "protocol"], there, "quantity")
+        ours = ends.dropna(subset=["value"]).groupby(["set", "solver", "quantity"])
+        ours = ours.agg(ours=("value", "mean"), protocol=("protocol", "first"))
         found = found.merge(ours, left_on=["set", "solver", "ours_as"], right_index=True, how="left")
         found["ours"] = found["factor"] * found["ours"] + found["offset"]
         found["state"] = "by protocol"

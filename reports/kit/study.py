@@ -71,6 +71,7 @@ class Study:
     expected : statuses of runs that ended as they were meant to, beside ``ok``
     plugins : files of solvers and data sources of this study alone, in its folder
     printed : quantity as the paper prints it -> (ours, factor, offset): printed = factor ours + offset
+    derived : quantity that no run measures, such as a ratio of two -> what makes it of all runs
     """
 
     name: str
@@ -84,6 +85,7 @@ class Study:
     expected: Sequence[str] = ()
     plugins: Sequence[str] = ()
     printed: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
+    derived: Mapping[str, Callable[[pd.DataFrame], pd.Series]] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -101,7 +103,8 @@ class Study:
 
     def results(self, folder: Path | None = None) -> Results:
         """Return what was measured: in ``folder``, or in the study's own."""
-        return Results.read((folder or self.folder) / "results.parquet", self.folder / "published.csv", self.printed)
+        paths = (folder or self.folder) / "results.parquet", self.folder / "published.csv"
+        return Results.read(*paths, self.printed, self.derived)
 
 
 def study_names() -> tuple[str, ...]:

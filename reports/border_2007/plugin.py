@@ -1,63 +1,50 @@
-"""A plugin for the anchor and for Figure 16 alone: their draws of data, and the protocol of others as they run it.
+"""A plugin for this study alone: draws of data, a set as it cannot have been meant, a peer's strategy, a curve as a metric.
 
 ``anchor-draw``     a set divided as in 'Re-Benchmarking Pool-Based Active Learning' (Lu, Li, Lin 2023), trial by trial
 ``redrawn``         both parts of a set together, divided anew into parts of the same sizes (Bordes et al. 2005, figure 16)
+``abalone-rings``   abalone with the number of rings, which is the label, among its features
 ``margin-sampling`` scikit-learn's SVC, trained anew after every label on all that were bought: what that benchmark times
+``roc-curve``       true positive rates at fixed false positive rates
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse
 
 from harness import Dataset, DataSource, Iterate, Problem, Solver, content_sha256, hookimpl, parameter
-from harness.datasets.catalogue import (
-    Banana,
-    GermanNumer,
-    RawSource,
-    Spambase,
-    TwonormRaetsch,
-    libsvm_text,
-    matlab,
-    verified,
-)
+from harness.datasets.catalogue import Banana, GermanNumer, Spambase, TwonormRaetsch, libsvm_text, matlab, verified
 from harness.datasets.splitting import rbf, rescaled
 from harness.problems import PoolSVC
 from harness.registry import load_registry
 
-POOL = 0.6  # of the points; the others are for testing
+# the false positive rates of ``roc-curve``, denser where curves differ
+FALSE_POSITIVES = tuple(round(float(rate), 4) for rate in np.linspace(0.0, 1.0, 81) ** 2)
+_POOL = 0.6  # of the points; the others are for testing
 
 
 def _loaded(selection: str) -> Dataset:
     return load_registry().select_datasets(selection)[0].load()
 
 
-# -- the data ---------------------------------------------------------------------------------------------
-
-
-def _libsvm(path: Path) -> tuple[Any, Any]:
-    x, y = libsvm_text(path, 24)
-    return x.toarray(), y
-
-
-def _table(path: Path) -> tuple[Any, Any]:
+def _spam(path: Path) -> tuple[Any, Any]:
     table = np.loadtxt(path)
     return table[:, :-1], np.where(table[:, -1] == 1, 1.0, -1.0)
 
 
-_READ: dict[str, tuple[type[RawSource], str, Callable[[Path], tuple[Any, Any]]]] = {
-    "german.numer": (GermanNumer, "german.numer/german.numer.gz", _libsvm),
-    "spambase": (Spambase, "spambase/spam.data.gz", _table),
-    "twonorm": (TwonormRaetsch, "raetsch/twonorm.mat", matlab),
-    "banana": (Banana, "raetsch/banana.mat", matlab),
+# the source of each set, and how its first raw file is read: in the file's order, which decides what a seed draws
+_READ: dict[str, tuple[Any, Callable[[Path], tuple[Any, Any]]]] = {
+    "german.numer": (GermanNumer, partial(libsvm_text, d=24)),
+    "spambase": (Spambase, _spam),
+    "twonorm": (TwonormRaetsch, matlab),
+    "banana": (Banana, matlab),
 }
-"""The raw file of each set and how to read it: the rows in the file's order, which decides what a seed draws."""
-
-RINGNORM = "ringnorm[n=7400,n_test=0]"  # no file of it is there: as many points of the same distribution
 
 
 @dataclass(frozen=True)
@@ -70,30 +57,28 @@ class AnchorDraw(DataSource):
     """
 
     name = "anchor-draw"
-    description = (
-        "A set divided as trial SEED of Lu, Li, Lin 2023 (arXiv 2306.08954), standardised; +1 is as in that set."
-    )
+    description = "A set divided as trial SEED of Lu, Li, Lin 2023, standardised; +1 is as in that set."
     of: Literal["german.numer", "spambase", "twonorm", "ringnorm", "banana"] = parameter("german.numer", "the set")
     seed: int = parameter(0, "the trial", ge=0)
 
     def load(self) -> Dataset:
         """Return 60 % of the points as the pool, 40 % for testing; gamma = 1 / d and C = 1, scikit-learn's ``auto``."""
-        x, y = self._rows()
+        if self.of == "ringnorm":  # no file of it is there: as many points of the same distribution
+            drawn = _loaded("ringnorm[n=7400,n_test=0]")
+            x, y = drawn.x_train, drawn.y_train
+        else:
+            source, read = _READ[self.of]
+            name, sha256 = next(iter(source.files.items()))
+            x, y = read(verified(name, sha256, wanted_by=self.name))
+            x = x.toarray() if scipy.sparse.issparse(x) else x
         order = np.arange(len(y))
         np.random.default_rng(self.seed).shuffle(order)
-        size = int(POOL * len(y))
+        size = int(_POOL * len(y))
         pool, test = order[:size].copy(), order[size:]
         np.random.default_rng(self.seed).shuffle(pool)
         x_train, x_test = rescaled(x[pool], x[test], "standard")
         parts = (x_train, y[pool], x_test, y[test])
         return Dataset(self.label, *parts, content_sha256(*parts), defaults=rbf(gamma=1.0 / x.shape[1], c=1.0))
-
-    def _rows(self) -> tuple[Any, Any]:
-        if self.of == "ringnorm":
-            drawn = _loaded(RINGNORM)
-            return drawn.x_train, drawn.y_train
-        source, name, read = _READ[self.of]
-        return read(verified(name, source.files[name], wanted_by=self.name))
 
 
 @dataclass(frozen=True)
@@ -101,16 +86,12 @@ class Redrawn(DataSource):
     """Both parts of a set together, divided at random into as many points for training and for testing as it has."""
 
     name = "redrawn"
-    description = (
-        "A set whose parts are put together and drawn anew (Bordes et al. 2005, figure 16); +1 as in that set."
-    )
+    description = "Both parts of a set, drawn anew (Bordes et al. 2005, figure 16); +1 as in that set."
     of: str = parameter("reuters", "the set, as ``harness compare`` takes it")
     seed: int = parameter(0, "seed of the division", ge=0)
 
     def load(self) -> Dataset:
         """Return the points as they are, dense or sparse, in parts of the set's own sizes."""
-        import scipy.sparse
-
         whole = _loaded(self.of)
         both = (whole.x_train, whole.x_test)
         sparse = scipy.sparse.issparse(whole.x_train)
@@ -119,11 +100,29 @@ class Redrawn(DataSource):
         order = np.random.default_rng(self.seed).permutation(len(y))
         train, test = order[: len(whole.y_train)], order[len(whole.y_train) :]
         parts = (x[train], y[train], x[test], y[test])
-        arrays = dict(zip(("x_train", "y_train", "x_test", "y_test"), parts, strict=True))
-        return replace(whole, name=self.label, sha256=content_sha256(*parts), **arrays)
+        return Dataset(self.label, *parts, content_sha256(*parts), defaults=whole.defaults)
 
 
-# -- what others do ---------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class AbaloneRings(DataSource):
+    """Abalone with 9 features, as Table 2 of Ertekin et al. 2007 counts them: sex as 1, 2 or 3, seven measurements, rings.
+
+    UCI's file has nine columns, of which the last is what is to be told: without it there are eight.
+    """
+
+    name = "abalone-rings"
+    description = "Abalone whose label, the number of rings, was left among the features; +1 has 7 rings."
+    split_seed: int = parameter(0, "seed of the draw of the training rows", ge=0)
+
+    def load(self) -> Dataset:
+        """Return the rows of abalone's own split, (3759, 9) and (418, 9)."""
+        plain, counted = (_loaded(f"abalone[split_seed={self.split_seed}{more}]") for more in ("", ",regression=True"))
+        points = [
+            np.column_stack([x[:, :3] @ (1.0, 2.0, 3.0), x[:, 3:], rings])
+            for x, rings in ((plain.x_train, counted.y_train), (plain.x_test, counted.y_test))
+        ]
+        parts = (points[0], plain.y_train, points[1], plain.y_test)
+        return Dataset(self.label, *parts, content_sha256(*parts), defaults=plain.defaults)
 
 
 @dataclass(frozen=True)
@@ -166,13 +165,30 @@ class MarginSampling(Solver):
             problem.buy(rest[[place]])
 
 
+def roc_curve(targets: Any, scores: Any) -> list[float] | None:
+    """Return the largest true positive rate at each of FALSE_POSITIVES or less, to four digits; None of one class."""
+    from sklearn.metrics import roc_curve as library
+
+    if len(np.unique(targets)) < 2:
+        return None
+    false, true, _ = library(targets, scores, drop_intermediate=False)
+    places = np.searchsorted(false, np.asarray(FALSE_POSITIVES) + 1e-9, side="right") - 1
+    return [round(float(rate), 4) for rate in true[places]]
+
+
 @hookimpl
 def harness_datasets() -> list[type[DataSource]]:
-    """Return the draws."""
-    return [AnchorDraw, Redrawn]
+    """Return the draws, and abalone with its label among the features."""
+    return [AnchorDraw, Redrawn, AbaloneRings]
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the benchmark's own strategy."""
     return [MarginSampling]
+
+
+@hookimpl
+def harness_metrics() -> Mapping[str, Callable[[Any, Any], Any]]:
+    """Return the ROC curve."""
+    return {"roc-curve": roc_curve}
