@@ -1,15 +1,14 @@
-"""A plugin for this study alone: draws of data, a set as it cannot have been meant, a peer's strategy, a curve as a metric.
+"""A plugin for this study alone: draws of data, a set as it cannot have been meant, and a peer's strategy.
 
 ``anchor-draw``     a set divided as in 'Re-Benchmarking Pool-Based Active Learning' (Lu, Li, Lin 2023), trial by trial
 ``redrawn``         both parts of a set together, divided anew into parts of the same sizes (Bordes et al. 2005, figure 16)
 ``abalone-rings``   abalone with the number of rings, which is the label, among its features
 ``margin-sampling`` scikit-learn's SVC, trained anew after every label on all that were bought: what that benchmark times
-``roc-curve``       true positive rates at fixed false positive rates
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,10 +22,6 @@ from harness.datasets.catalogue import Banana, GermanNumer, Spambase, TwonormRae
 from harness.datasets.splitting import rbf, rescaled
 from harness.problems import PoolSVC
 from harness.registry import load_registry
-
-# the false positive rates of ``roc-curve``, denser where curves differ
-FALSE_POSITIVES = tuple(round(float(rate), 4) for rate in np.linspace(0.0, 1.0, 81) ** 2)
-_POOL = 0.6  # of the points; the others are for testing
 
 
 def _loaded(selection: str) -> Dataset:
@@ -73,7 +68,7 @@ class AnchorDraw(DataSource):
             x = x.toarray() if scipy.sparse.issparse(x) else x
         order = np.arange(len(y))
         np.random.default_rng(self.seed).shuffle(order)
-        size = int(_POOL * len(y))
+        size = int(0.6 * len(y))  # the pool; the others are for testing
         pool, test = order[:size].copy(), order[size:]
         np.random.default_rng(self.seed).shuffle(pool)
         x_train, x_test = rescaled(x[pool], x[test], "standard")
@@ -94,8 +89,7 @@ class Redrawn(DataSource):
         """Return the points as they are, dense or sparse, in parts of the set's own sizes."""
         whole = _loaded(self.of)
         both = (whole.x_train, whole.x_test)
-        sparse = scipy.sparse.issparse(whole.x_train)
-        x: Any = scipy.sparse.csr_array(scipy.sparse.vstack(both)) if sparse else np.concatenate(both)
+        x: Any = np.concatenate(both) if isinstance(both[0], np.ndarray) else scipy.sparse.vstack(both, "csr")
         y = np.concatenate([whole.y_train, whole.y_test])
         order = np.random.default_rng(self.seed).permutation(len(y))
         train, test = order[: len(whole.y_train)], order[len(whole.y_train) :]
@@ -117,11 +111,9 @@ class AbaloneRings(DataSource):
     def load(self) -> Dataset:
         """Return the rows of abalone's own split, (3759, 9) and (418, 9)."""
         plain, counted = (_loaded(f"abalone[split_seed={self.split_seed}{more}]") for more in ("", ",regression=True"))
-        points = [
-            np.column_stack([x[:, :3] @ (1.0, 2.0, 3.0), x[:, 3:], rings])
-            for x, rings in ((plain.x_train, counted.y_train), (plain.x_test, counted.y_test))
-        ]
-        parts = (points[0], plain.y_train, points[1], plain.y_test)
+        rings = ((plain.x_train, counted.y_train), (plain.x_test, counted.y_test))
+        train, test = (np.column_stack([x[:, :3] @ (1.0, 2.0, 3.0), x[:, 3:], count]) for x, count in rings)
+        parts = (train, plain.y_train, test, plain.y_test)
         return Dataset(self.label, *parts, content_sha256(*parts), defaults=plain.defaults)
 
 
@@ -165,17 +157,6 @@ class MarginSampling(Solver):
             problem.buy(rest[[place]])
 
 
-def roc_curve(targets: Any, scores: Any) -> list[float] | None:
-    """Return the largest true positive rate at each of FALSE_POSITIVES or less, to four digits; None of one class."""
-    from sklearn.metrics import roc_curve as library
-
-    if len(np.unique(targets)) < 2:
-        return None
-    false, true, _ = library(targets, scores, drop_intermediate=False)
-    places = np.searchsorted(false, np.asarray(FALSE_POSITIVES) + 1e-9, side="right") - 1
-    return [round(float(rate), 4) for rate in true[places]]
-
-
 @hookimpl
 def harness_datasets() -> list[type[DataSource]]:
     """Return the draws, and abalone with its label among the features."""
@@ -186,9 +167,3 @@ def harness_datasets() -> list[type[DataSource]]:
 def harness_solvers() -> list[type[Solver]]:
     """Return the benchmark's own strategy."""
     return [MarginSampling]
-
-
-@hookimpl
-def harness_metrics() -> Mapping[str, Callable[[Any, Any], Any]]:
-    """Return the ROC curve."""
-    return {"roc-curve": roc_curve}

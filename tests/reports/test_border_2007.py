@@ -1,0 +1,53 @@
+"""reports/border_2007: the benchmark's area and strategy, ranks with ties, and what is derived of runs."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.svm import SVC
+
+from harness import RBF, KernelOracle
+from harness.problems import PoolSVC
+from reports.border_2007.plugin import MarginSampling
+from reports.border_2007.study import DERIVED, FIVE, area, ranks
+
+
+def test_margin_sampling_is_an_svc_trained_anew_that_asks_for_the_nearest_point():
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
+    x = rng.standard_normal((40, 2)) + y[:, None]
+    problem = PoolSVC.build(KernelOracle(RBF(gamma=0.5), x), y, {"C": 1.0})
+    found = list(MarginSampling(first=6).iterates(problem, np.random.default_rng(0)))
+    assert len(found) == 40 - 6 + 1
+    assert [each.done for each in found] == [False] * 34 + [True]
+    known = list(range(6))
+    for each in found[:20]:
+        model = SVC(gamma=0.5, C=1.0).fit(x[sorted(known)], y[sorted(known)])
+        scores = np.exp(-0.5 * ((x[:, None] - x[None]) ** 2).sum(axis=2)) @ each.dual_coef + each.intercept
+        np.testing.assert_allclose(scores, model.decision_function(x), atol=1e-9)
+        known.append(min((i for i in range(40) if i not in known), key=lambda i: abs(scores[i])))
+        np.testing.assert_array_equal(problem.bought[: len(known)], known)
+
+
+def test_the_area_is_the_benchmarks_sum_where_every_label_has_a_point():
+    accuracies = np.random.default_rng(0).uniform(0.5, 1.0, 81)
+    after = accuracies[1:]
+    total = sum((one + other) / 2 for one, other in pairwise(after))
+    assert area(np.arange(20, 101), accuracies) == pytest.approx(total / len(after))
+    assert area(np.array([20, 620]), np.ones(2)) == pytest.approx(1 - 1 / 600), "always right"
+    assert np.isnan(area(np.array([25, 620]), np.ones(2))), "it begins too late"
+
+
+def test_equal_methods_share_the_best_rank_and_a_set_that_lacks_one_has_none():
+    names = [name.replace("[ratio]", "[ratio=2.5]") for name in FIVE]
+    runs = [("whole", name, value) for name, value in zip(names, (0.5, 0.4, 0.5, 0.9, 0.45), strict=True)]
+    runs += [("part", name, 0.5) for name in names[:4]]
+    frame = pd.DataFrame(runs, columns=["set", "solver", "metrics.prbep"]).assign(figure="table1", status="ok")
+    frame.loc[len(frame)] = ["whole", names[0], 0.1, "figure2", "ok"]
+    assert ranks(frame).fillna(0).tolist() == [2, 5, 2, 1, 4, 0, 0, 0, 0, 0]
+    one = pd.DataFrame(
+        {"support_vectors": [40.0], "positive_support_vectors": [10.0], "labels_used": [30.0], "n_train": [120.0]}
+    )
+    assert DERIVED["sv_ratio"](one).tolist() == [3.0]
+    assert DERIVED["data_efficiency"](one).tolist() == [25.0]
