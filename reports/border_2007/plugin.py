@@ -136,9 +136,8 @@ class MarginSampling(Solver):
         """Yield the model after each label; until two classes are known there is none."""
         from sklearn.svm import SVC
 
-        assert isinstance(problem, PoolSVC)
         x: Any = np.asarray(problem.kernel.points)
-        gamma = problem.kernel.kernel.gamma  # type: ignore[attr-defined]
+        gamma = problem.kernel.kernel.gamma
         problem.buy(np.arange(min(self.first, problem.labels_left)))
         model = SVC(kernel="rbf", gamma=gamma, C=problem.C)
         while True:

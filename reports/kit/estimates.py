@@ -111,9 +111,7 @@ def pairs(runs: pd.DataFrame, first: str, second: str, quantity: str) -> pd.Data
     exactly = one.merge(other, on=[*on, "seed"])
     alone = [each.groupby(on)["seed"].transform("nunique") == 1 for each in (one, other)]
     loosely = pd.concat([one[alone[0]].merge(other, on=on), one.merge(other[alone[1]], on=on)]).drop_duplicates()
-    loosely = loosely[loosely["seed_x"] != loosely["seed_y"]]
-    met = loosely[on].apply(tuple, axis=1).isin(exactly[on].apply(tuple, axis=1)) if len(loosely) else []
-    return pd.concat([exactly, loosely[~np.asarray(met, bool)] if len(loosely) else loosely], ignore_index=True)
+    return pd.concat([exactly, loosely[loosely["seed_x"] != loosely["seed_y"]]], ignore_index=True)
 
 
 def differences(

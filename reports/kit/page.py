@@ -117,9 +117,9 @@ def stopped(study: Study, results: Results) -> pd.DataFrame:
     return grouped.agg(runs=("run", "size"), reason=("reason", "first")).reset_index()
 
 
-def covered(results: Results) -> pd.DataFrame:
+def covered(study: Study, results: Results) -> pd.DataFrame:
     """Printed numbers of each figure and table that have ours beside them, times left out."""
-    found = results.coverage()
+    found = results.coverage(study.derived(results))
     if found.empty:
         return pd.DataFrame()
     counts = pd.crosstab(found["figure"], found["state"])
@@ -151,7 +151,7 @@ def write(study: Study, folder: Path | None = None) -> Path:
         "tables": {name: markdown(table) for name, table in tables.items()},
         "titles": {name: (make.__doc__ or name).strip().partition("\n")[0].rstrip(".") for name, make in study.tables.items()},
         "provenance": markdown(provenance(results)), "stopped": stopped(study, results), "markdown": markdown,
-        "covered": covered(results), "runs": len(results.every),
+        "covered": covered(study, results), "runs": len(results.every),
     }  # fmt: skip
     known["picture"] = lambda name, text: f"![{text}]({name}.png)" if name in drawn else f"*{text}: {NOT_MEASURED}*"
     page = folder / "README.md"
@@ -177,7 +177,7 @@ def overview() -> list[Path]:
     studies = [study_named(name) for name in study_names()]
     found = {study.name: study.results() for study in studies}
     claims = {study.name: list(study.claims(found[study.name])) for study in studies}
-    counts = {name: _states(covered(results)) for name, results in found.items()}
+    counts = {study.name: _states(covered(study, found[study.name])) for study in studies}
     known = {
         "studies": studies, "claims": claims, "told": told, "counts": counts, "runs": {n: len(r.every) for n, r in found.items()},
         "numbers": {study.name: dict(study.numbers(found[study.name])) for study in studies},

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,24 +23,18 @@ class Results:
     table : see `reports.kit.rows`
     published : figure, set, solver, quantity, value, quote (the line of the paper that prints it)
     printed : quantity as the paper prints it -> (ours, factor, offset): printed = factor ours + offset
-    derived : quantity that no run measures -> what makes it of :attr:`every`
     """
 
     table: pd.DataFrame
     published: pd.DataFrame
     printed: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
-    derived: Mapping[str, Callable[[pd.DataFrame], pd.Series]] = field(default_factory=dict)
 
     @classmethod
     def read(
-        cls,
-        path: Path,
-        published: Path,
-        printed: Mapping[str, tuple[str, float, float]] | None = None,
-        derived: Mapping[str, Callable[[pd.DataFrame], pd.Series]] | None = None,
+        cls, path: Path, published: Path, printed: Mapping[str, tuple[str, float, float]] | None = None
     ) -> Results:
         """Return what two files say; either may be missing."""
-        return cls(rows.read(path), read_published(published), printed or {}, derived or {})
+        return cls(rows.read(path), read_published(published), printed or {})
 
     @property
     def expressed(self) -> pd.DataFrame:
@@ -56,11 +49,7 @@ class Results:
         of_run = self.table.drop_duplicates("run").set_index("run")[[name for name in rows.OF_RUN if name != "run"]]
         ends = self.table[(self.table["point"] == rows.END) & (self.table["quantity"] != "")]
         wide = ends.pivot_table(index="run", columns="quantity", values="value", aggfunc="first")
-        found = of_run.join(wide).reset_index()
-        for name, make in self.derived.items():
-            with contextlib.suppress(KeyError):  # nothing is measured that it is made of
-                found[name] = make(found)
-        return found
+        return of_run.join(wide).reset_index()
 
     def runs(self, figure: str | Sequence[str] = (), **fixed: Any) -> pd.DataFrame:
         """Return the runs that did what was asked, a row each, its quantities as columns; a missing one is NaN.
@@ -93,17 +82,17 @@ class Results:
         """Return the runs that did not do what was asked, those that ended as they were meant to left out."""
         return self.every[~self.every["status"].isin([OK, *expected])]
 
-    def coverage(self) -> pd.DataFrame:
+    def coverage(self, derived: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return every number that the paper prints, with ours beside it as it is printed: ours, state and what is smaller.
 
         state : ``by protocol``, ``smaller`` or ``missing``; times are left out, as they are of other machines
+        derived : ours that no run has by itself: set, solver, quantity, value and protocol
         """
         found = self.expressed
         found = found[~found["ours_as"].isin(["seconds", "cpu"])].copy()
-        there = [name for name in found["ours_as"].unique() if name in self.every]
-        ends = self.every[self.every["status"] == OK].melt(["set", "solver", "protocol"], there, "quantity")
-        ours = ends.dropna(subset=["value"]).groupby(["set", "solver", "quantity"])
-        ours = ours.agg(ours=("value", "mean"), protocol=("protocol", "first"))
+        ends = self.table[(self.table["point"] == rows.END) & (self.table["status"] == OK)]
+        ends = pd.concat([ends, *([] if derived is None or derived.empty else [derived])])
+        ours = ends.groupby(["set", "solver", "quantity"]).agg(ours=("value", "mean"), protocol=("protocol", "first"))
         found = found.merge(ours, left_on=["set", "solver", "ours_as"], right_index=True, how="left")
         found["ours"] = found["factor"] * found["ours"] + found["offset"]
         found["state"] = "by protocol"

@@ -130,7 +130,7 @@ def _typed(table: pd.DataFrame) -> pd.DataFrame:
         elif name in _WHOLE:
             table[name] = table[name].fillna(0).astype("int32")
         else:
-            table[name] = table[name].fillna("").astype("str")
+            table[name] = table[name].astype("object").fillna("").astype("str")
     return table
 
 

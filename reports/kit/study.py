@@ -68,10 +68,10 @@ class Study:
     pictures : name -> results -> a figure of matplotlib, None where there is nothing to draw
     claims : results -> the claims, judged
     numbers : results -> what the prose of the page says in numbers, by name
+    derived : results -> what the paper prints and no run has by itself: set, solver, quantity, value and protocol
     expected : statuses of runs that ended as they were meant to, beside ``ok``
     plugins : files of solvers and data sources of this study alone, in its folder
     printed : quantity as the paper prints it -> (ours, factor, offset): printed = factor ours + offset
-    derived : quantity that no run measures, such as a ratio of two -> what makes it of all runs
     """
 
     name: str
@@ -82,10 +82,10 @@ class Study:
     pictures: Mapping[str, Callable[[Results], Any]] = field(default_factory=dict)
     claims: Callable[[Results], Sequence[Claim]] = lambda results: ()
     numbers: Callable[[Results], Mapping[str, Any]] = lambda results: {}
+    derived: Callable[[Results], pd.DataFrame | None] = lambda results: None
     expected: Sequence[str] = ()
     plugins: Sequence[str] = ()
     printed: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
-    derived: Mapping[str, Callable[[pd.DataFrame], pd.Series]] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -103,8 +103,7 @@ class Study:
 
     def results(self, folder: Path | None = None) -> Results:
         """Return what was measured: in ``folder``, or in the study's own."""
-        paths = (folder or self.folder) / "results.parquet", self.folder / "published.csv"
-        return Results.read(*paths, self.printed, self.derived)
+        return Results.read((folder or self.folder) / "results.parquet", self.folder / "published.csv", self.printed)
 
 
 def study_names() -> tuple[str, ...]:
