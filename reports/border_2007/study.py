@@ -431,9 +431,7 @@ _16 = dict(zip(named(pd.Series(list(SIXTEEN))), ("#0072B2", "#56B4E9", "#D55E00"
 _DOTS = {"full search": "#D55E00", "best of 59": "#E69F00", "random": "#0072B2"}
 _ALL, _AL, _CURVE = ("batch",), (AL,), {SMALL: "#D55E00", BOUGHT: "#D55E00", RANDOM: "#0072B2"}
 STUDY = Study(
-    name="border-2007",
-    title="Learning on the border: labels that must be bought, on imbalanced data",
-    plan=plan,
+    name="border-2007", title="Learning on the border: labels that must be bought, on imbalanced data", plan=plan,
     tables={
         "table1": table("Table 1: AL at its early stop, Batch on the whole training set", "table1",
             {"g_means": ("batch", AL, EXACT), "auc": ("batch", AL), "imbalance": _ALL, "sv_ratio": _AL, "data_efficiency": _AL}),
