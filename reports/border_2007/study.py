@@ -81,7 +81,7 @@ def plan(quick: bool) -> list[Block]:
     # each solver solves one of both formulations
     digits, traced, both = SETTINGS["mnist-8"].small(), {"traced": True}, ["pool-svc", "c-svc"]
     waves = Setting("waveform 1:8", "waveform-breiman[n=1000,seed={k},imbalance=8,imbalance_seed={k}]")
-    small = {**dict.fromkeys(("table1", "figure2"), digits), "figure5": waves}
+    small = {"table1": digits, "figure5": waves}
     found = [
         ("figure2", [SETS[name] for name in FIGURE2], (FULL, AL), traced),
         ("figure9", [SETS[name] for name in FIGURE9], (SMALL, RANDOM), traced),
@@ -415,7 +415,8 @@ def numbers(results: Results) -> dict[str, Any]:
     """Return what the prose says in numbers: average ranks in PRBEP, ours (the paper's), and what is not there."""
     ours, theirs = breakeven(results.every), results.published[results.published["quantity"] == "rank"]
     rank = ours.rank(axis=1, ascending=False, method="min").mean().sort_values()
-    printed = theirs[theirs["set"].isin(ours.index)].groupby(named(theirs["solver"]))["value"].mean()
+    same = theirs[theirs["set"].isin(ours.index)]
+    printed = same.groupby(named(same["solver"]))["value"].mean().reindex(rank.index)
     slower = ratios(own(results, "table1"), AL, "smote", "cpu")
     counts = own(results).groupby(["figure", "set", "solver"]).size().groupby("figure").agg(["min", "max"])
     return {
