@@ -54,11 +54,14 @@ def beside(
     published: pd.DataFrame,
     index: Sequence[str],
     quantities: Mapping[str, tuple[str, str, float, str]],
+    *,
+    spread: bool = False,
 ) -> pd.DataFrame:
     """Return our numbers, each with the published one in parentheses, a row for each value of ``index`` and their runs.
 
     published : the rows of a figure, its quantities as it calls them
     quantities : as published.csv calls one -> (title, our column, factor, format); times are medians, the others means
+    spread : tell the deviation of our runs, where there are several
     """
     grouped = runs.groupby(list(index), sort=False)
     printed_ = (
@@ -77,6 +80,8 @@ def beside(
             )
             theirs = printed_[name].get(key if len(index) > 1 else key[0]) if name in printed_ else None
             text = number(ours, form)
+            if spread and len(values) > 1:
+                text += f" ± {number(factor * values.std(), form)}"
             found[title].append(
                 text if theirs is None or pd.isna(theirs) else f"{text} ({number(theirs, form)})".strip()
             )

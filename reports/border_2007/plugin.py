@@ -1,63 +1,45 @@
-"""A plugin for the anchor and for Figure 16 alone: their draws of data, and the protocol of others as they run it.
+"""A plugin for this study alone: draws of data, a set as it cannot have been meant, and a peer's strategy.
 
 ``anchor-draw``     a set divided as in 'Re-Benchmarking Pool-Based Active Learning' (Lu, Li, Lin 2023), trial by trial
 ``redrawn``         both parts of a set together, divided anew into parts of the same sizes (Bordes et al. 2005, figure 16)
+``abalone-rings``   abalone with the number of rings, which is the label, among its features
 ``margin-sampling`` scikit-learn's SVC, trained anew after every label on all that were bought: what that benchmark times
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse
 
 from harness import Dataset, DataSource, Iterate, Problem, Solver, content_sha256, hookimpl, parameter
-from harness.datasets.catalogue import (
-    Banana,
-    GermanNumer,
-    RawSource,
-    Spambase,
-    TwonormRaetsch,
-    libsvm_text,
-    matlab,
-    verified,
-)
+from harness.datasets.catalogue import Banana, GermanNumer, Spambase, TwonormRaetsch, libsvm_text, matlab, verified
 from harness.datasets.splitting import rbf, rescaled
 from harness.problems import PoolSVC
 from harness.registry import load_registry
-
-POOL = 0.6  # of the points; the others are for testing
 
 
 def _loaded(selection: str) -> Dataset:
     return load_registry().select_datasets(selection)[0].load()
 
 
-# -- the data ---------------------------------------------------------------------------------------------
-
-
-def _libsvm(path: Path) -> tuple[Any, Any]:
-    x, y = libsvm_text(path, 24)
-    return x.toarray(), y
-
-
-def _table(path: Path) -> tuple[Any, Any]:
+def _spam(path: Path) -> tuple[Any, Any]:
     table = np.loadtxt(path)
     return table[:, :-1], np.where(table[:, -1] == 1, 1.0, -1.0)
 
 
-_READ: dict[str, tuple[type[RawSource], str, Callable[[Path], tuple[Any, Any]]]] = {
-    "german.numer": (GermanNumer, "german.numer/german.numer.gz", _libsvm),
-    "spambase": (Spambase, "spambase/spam.data.gz", _table),
-    "twonorm": (TwonormRaetsch, "raetsch/twonorm.mat", matlab),
-    "banana": (Banana, "raetsch/banana.mat", matlab),
+# the source of each set, and how its first raw file is read: in the file's order, which decides what a seed draws
+_READ: dict[str, tuple[Any, Callable[[Path], tuple[Any, Any]]]] = {
+    "german.numer": (GermanNumer, partial(libsvm_text, d=24)),
+    "spambase": (Spambase, _spam),
+    "twonorm": (TwonormRaetsch, matlab),
+    "banana": (Banana, matlab),
 }
-"""The raw file of each set and how to read it: the rows in the file's order, which decides what a seed draws."""
-
-RINGNORM = "ringnorm[n=7400,n_test=0]"  # no file of it is there: as many points of the same distribution
 
 
 @dataclass(frozen=True)
@@ -70,30 +52,28 @@ class AnchorDraw(DataSource):
     """
 
     name = "anchor-draw"
-    description = (
-        "A set divided as trial SEED of Lu, Li, Lin 2023 (arXiv 2306.08954), standardised; +1 is as in that set."
-    )
+    description = "A set divided as trial SEED of Lu, Li, Lin 2023, standardised; +1 is as in that set."
     of: Literal["german.numer", "spambase", "twonorm", "ringnorm", "banana"] = parameter("german.numer", "the set")
     seed: int = parameter(0, "the trial", ge=0)
 
     def load(self) -> Dataset:
         """Return 60 % of the points as the pool, 40 % for testing; gamma = 1 / d and C = 1, scikit-learn's ``auto``."""
-        x, y = self._rows()
+        if self.of == "ringnorm":  # no file of it is there: as many points of the same distribution
+            drawn = _loaded("ringnorm[n=7400,n_test=0]")
+            x, y = drawn.x_train, drawn.y_train
+        else:
+            source, read = _READ[self.of]
+            name, sha256 = next(iter(source.files.items()))
+            x, y = read(verified(name, sha256, wanted_by=self.name))
+            x = x.toarray() if scipy.sparse.issparse(x) else x
         order = np.arange(len(y))
         np.random.default_rng(self.seed).shuffle(order)
-        size = int(POOL * len(y))
+        size = int(0.6 * len(y))  # the pool; the others are for testing
         pool, test = order[:size].copy(), order[size:]
         np.random.default_rng(self.seed).shuffle(pool)
         x_train, x_test = rescaled(x[pool], x[test], "standard")
         parts = (x_train, y[pool], x_test, y[test])
         return Dataset(self.label, *parts, content_sha256(*parts), defaults=rbf(gamma=1.0 / x.shape[1], c=1.0))
-
-    def _rows(self) -> tuple[Any, Any]:
-        if self.of == "ringnorm":
-            drawn = _loaded(RINGNORM)
-            return drawn.x_train, drawn.y_train
-        source, name, read = _READ[self.of]
-        return read(verified(name, source.files[name], wanted_by=self.name))
 
 
 @dataclass(frozen=True)
@@ -101,29 +81,40 @@ class Redrawn(DataSource):
     """Both parts of a set together, divided at random into as many points for training and for testing as it has."""
 
     name = "redrawn"
-    description = (
-        "A set whose parts are put together and drawn anew (Bordes et al. 2005, figure 16); +1 as in that set."
-    )
+    description = "Both parts of a set, drawn anew (Bordes et al. 2005, figure 16); +1 as in that set."
     of: str = parameter("reuters", "the set, as ``harness compare`` takes it")
     seed: int = parameter(0, "seed of the division", ge=0)
 
     def load(self) -> Dataset:
         """Return the points as they are, dense or sparse, in parts of the set's own sizes."""
-        import scipy.sparse
-
         whole = _loaded(self.of)
         both = (whole.x_train, whole.x_test)
-        sparse = scipy.sparse.issparse(whole.x_train)
-        x: Any = scipy.sparse.csr_array(scipy.sparse.vstack(both)) if sparse else np.concatenate(both)
+        x: Any = np.concatenate(both) if isinstance(both[0], np.ndarray) else scipy.sparse.vstack(both, "csr")
         y = np.concatenate([whole.y_train, whole.y_test])
         order = np.random.default_rng(self.seed).permutation(len(y))
         train, test = order[: len(whole.y_train)], order[len(whole.y_train) :]
         parts = (x[train], y[train], x[test], y[test])
-        arrays = dict(zip(("x_train", "y_train", "x_test", "y_test"), parts, strict=True))
-        return replace(whole, name=self.label, sha256=content_sha256(*parts), **arrays)
+        return Dataset(self.label, *parts, content_sha256(*parts), defaults=whole.defaults)
 
 
-# -- what others do ---------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class AbaloneRings(DataSource):
+    """Abalone with 9 features, as Table 2 of Ertekin et al. 2007 counts them: sex as 1, 2 or 3, seven measurements, rings.
+
+    UCI's file has nine columns, of which the last is what is to be told: without it there are eight.
+    """
+
+    name = "abalone-rings"
+    description = "Abalone whose label, the number of rings, was left among the features; +1 has 7 rings."
+    split_seed: int = parameter(0, "seed of the draw of the training rows", ge=0)
+
+    def load(self) -> Dataset:
+        """Return the rows of abalone's own split, (3759, 9) and (418, 9)."""
+        plain, counted = (_loaded(f"abalone[split_seed={self.split_seed}{more}]") for more in ("", ",regression=True"))
+        rings = ((plain.x_train, counted.y_train), (plain.x_test, counted.y_test))
+        train, test = (np.column_stack([x[:, :3] @ (1.0, 2.0, 3.0), x[:, 3:], count]) for x, count in rings)
+        parts = (train, plain.y_train, test, plain.y_test)
+        return Dataset(self.label, *parts, content_sha256(*parts), defaults=plain.defaults)
 
 
 @dataclass(frozen=True)
@@ -145,9 +136,8 @@ class MarginSampling(Solver):
         """Yield the model after each label; until two classes are known there is none."""
         from sklearn.svm import SVC
 
-        assert isinstance(problem, PoolSVC)
         x: Any = np.asarray(problem.kernel.points)
-        gamma = problem.kernel.kernel.gamma  # type: ignore[attr-defined]
+        gamma = problem.kernel.kernel.gamma
         problem.buy(np.arange(min(self.first, problem.labels_left)))
         model = SVC(kernel="rbf", gamma=gamma, C=problem.C)
         while True:
@@ -168,8 +158,8 @@ class MarginSampling(Solver):
 
 @hookimpl
 def harness_datasets() -> list[type[DataSource]]:
-    """Return the draws."""
-    return [AnchorDraw, Redrawn]
+    """Return the draws, and abalone with its label among the features."""
+    return [AnchorDraw, Redrawn, AbaloneRings]
 
 
 @hookimpl
