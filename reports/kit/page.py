@@ -190,7 +190,8 @@ def overview() -> list[Path]:
     claims = {study.name: list(study.claims(found[study.name])) for study in studies}
     counts = {study.name: _states(covered(study, found[study.name])) for study in studies}
     known = {
-        "studies": studies, "claims": claims, "brief": brief, "counts": counts, "runs": {n: len(r.every) for n, r in found.items() if len(r.table)},
+        "studies": studies, "claims": claims, "brief": brief, "counts": counts,
+        "runs": {name: len(results.every) for name, results in found.items() if len(results.table)},
         "numbers": {study.name: dict(study.numbers(found[study.name])) for study in studies},
         "verdicts": pd.Series([c.verdict for own in claims.values() for c in own]).value_counts().to_dict(),
     }  # fmt: skip
