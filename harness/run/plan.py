@@ -20,6 +20,7 @@ from harness.entries import Broken, Chosen
 from harness.errors import UsageError
 from harness.kernels.checks import check_precomputed
 from harness.kernels.functions import Precomputed
+from harness.machine import machine
 from harness.measure.metrics import applicable
 from harness.registry import Registry
 from harness.run.record import NO_LIMITS, Limits
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from harness.solver import Solver
 
 _MOST_RUNS = 1_000_000  # without being told that so many are meant
+_RUN_BYTES = 8_000  # of the driver's memory: a run's plan and key (0.6 kB) and its record (6.3 kB, without a trace)
 _MOST_CELLS = 1_000_000  # of a path: what is known of them is held at once
 
 
@@ -254,12 +256,17 @@ def check_size(asked: Sequence[tuple[int, str]], *, many: bool) -> None:
 
     Raises
     ------
-    UsageError : above a million runs unless ``many``.
+    UsageError : above a million runs unless ``many``; above what fits into memory always.
     """
     runs = math.prod(count for count, _ in asked)
     if runs > _MOST_RUNS and not many:
         whole = " x ".join(f"{count:,} {noun}" for count, noun in asked if count != 1)
         raise UsageError(f"{whole} = {runs:,} runs; above {_MOST_RUNS:,} they are only carried out with --yes.")
+    most = int(machine()["memory_bytes"]) // _RUN_BYTES
+    if runs > max(most, _MOST_RUNS):
+        raise UsageError(
+            f"{runs:,} runs; the results of {most:,} fit into the memory of this machine: take a range of --seeds at a time."
+        )
 
 
 def factors(study: Study, registry: Registry) -> list[tuple[int, str]]:

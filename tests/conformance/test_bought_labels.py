@@ -50,7 +50,7 @@ class Peeks(BuysAtRandom):
     name = "peeks"
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        best = np.argsort(-problem._seller.labels, kind="stable")
+        best = np.argsort(-problem._seller.__self__, kind="stable")
         problem.buy(best[: min(3, problem.labels_left)])
         yield self.model(problem, self._oracle(), done=True)
 
