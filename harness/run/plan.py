@@ -114,7 +114,10 @@ def _asked_of(item: Chosen | Broken) -> list[Any]:
 def _unlocated(source: DataSource) -> dict[str, Any]:
     """Return the parameters of a source that are not as they come; of a path the name of its file, or its content's hash."""
     found = parameters.changed(source)
-    return {name: _file(Path(value)) if name in ("path", "test") else value for name, value in found.items()}
+    return {
+        name: _file(Path(value)) if isinstance(value, str) and name in ("path", "test") else value
+        for name, value in found.items()
+    }
 
 
 def _file(path: Path) -> str:

@@ -68,3 +68,9 @@ def test_a_dry_run_says_what_there_is_and_carries_nothing_out(invoke, slow, tmp_
     other = invoke(*common, "--plugins", "quick", "--formulation", "eps-svr", "--dry-run").stdout
     assert "1 of them a row without a run" in other
     assert store.read_bytes() == before
+
+
+def test_a_data_set_may_have_a_number_called_test(invoke):
+    drawn = "gaussian-outliers[least=20,most=30,test=1,d=2]"
+    done = invoke("compare", "--plugins", "rgd-tree", "--datasets", drawn, "--dry-run")
+    assert (done.exit_code, done.stderr) == (0, "")
