@@ -10,7 +10,7 @@ a reduced hull both are those of composed points and of the face that the hull's
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from harness import DEFAULT_RELATIVE_GAP, Iterate, Solver, parameter
 from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
@@ -43,19 +43,6 @@ class HullSolver(Solver):
         """Return this solver with epsilon = gap / 2: the relative gap is 1 - (1 - epsilon)^2 <= 2 epsilon."""
         return self.replaced(epsilon=min(gap / 2.0, 0.5))
 
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse two hulls where the data have one class only."""
-        return one_class(self.name, problem)
-
-
-def one_class(name: str, problem: Problem) -> str | None:
-    """Return why the solver ``name`` refuses two hulls of data that have one class only; None if they have both."""
-    labels = set(problem.targets.tolist())
-    if isinstance(problem, PolytopeDistance) or len(labels) > 1:
-        return None
-    only = "+1" if 1.0 in labels else "-1"
-    return f"{name} on {problem.name} needs points of both classes, and all are {only}: give some of the other."
-
 
 @dataclass(frozen=True)
 class HullDescent(HullSolver):
@@ -84,7 +71,7 @@ class HullDescent(HullSolver):
     )
 
     def skip(self, problem: Problem) -> str | None:
-        """Refuse two hulls of one class, an explicit w where there is none, and caps that the rule does not tell apart."""
+        """Refuse an explicit w where there is none, and caps that the rule does not tell apart."""
         if self.explicit_w and not problem.kernel.is_linear:
             kernel = problem.kernel.kernel.name
             return f"{self.name}: explicit_w=True needs a linear kernel, and this is '{kernel}'; leave it out."
@@ -140,7 +127,6 @@ class HullDescent(HullSolver):
             until = taken + min(max(1, taken), longest)
 
 
-@final
 @dataclass(frozen=True)
 class FrankWolfe(HullDescent):
     """Algorithm 1 of Kumar & Yildirim: Frank-Wolfe with away steps, linearly convergent."""
@@ -151,7 +137,6 @@ class FrankWolfe(HullDescent):
     bounded = (L2SVC, HardMargin, PolytopeDistance)
 
 
-@final
 @dataclass(frozen=True)
 class Gilbert(HullDescent):
     """Gilbert's algorithm: Frank-Wolfe without away steps; epsilon is epsilon_+ alone, which falls like 1 / k."""
@@ -163,7 +148,6 @@ class Gilbert(HullDescent):
     touching = 1e-3
 
 
-@final
 @dataclass(frozen=True)
 class PairwiseFrankWolfe(HullDescent):
     """Pairwise Frank-Wolfe (Lacoste-Julien & Jaggi 2015): weight moves from the farthest vertex to the nearest."""
@@ -173,7 +157,6 @@ class PairwiseFrankWolfe(HullDescent):
     composes = True
 
 
-@final
 @dataclass(frozen=True)
 class MDM(HullDescent):
     """Mitchell, Dem'yanov & Malozemov (1974): a pairwise step in one class, that with the larger violation.
@@ -185,7 +168,6 @@ class MDM(HullDescent):
     rule = "MDM"
 
 
-@final
 @dataclass(frozen=True)
 class NearestPoint(HullDescent):
     """Keerthi, Shevade, Bhattacharyya & Murthy (2000): Gilbert's segment and MDM's move at once, over a triangle.
@@ -197,7 +179,6 @@ class NearestPoint(HullDescent):
     rule = "NEAREST"
 
 
-@final
 @dataclass(frozen=True)
 class FullyCorrective(HullSolver):
     """Frank-Wolfe with the exact optimum over the core set after each round (Clarkson 2010)."""
@@ -219,7 +200,6 @@ class FullyCorrective(HullSolver):
         yield from CorrectiveRounds(problem, self.epsilon, self.vertices).iterates()
 
 
-@final
 @dataclass(frozen=True)
 class CoreVectorMachine(Solver):
     """Core vector machine (Tsang, Kwok, Cheung 2005) for the SVM with a free bias."""
@@ -243,10 +223,6 @@ class CoreVectorMachine(Solver):
         """Return this solver with ``gap`` set: which epsilon that is depends on |w|, and is said in the info."""
         return self.replaced(gap=min(gap, 1.0), epsilon=None)
 
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse two hulls where the data have one class only."""
-        return one_class(self.name, problem)
-
     def warm_ups(self) -> tuple[Self, ...]:
         """Return the search in samples and the full one."""
         return (self, self.replaced(sample=0))
@@ -262,7 +238,6 @@ class CoreVectorMachine(Solver):
         yield from rounds.iterates()
 
 
-@final
 @dataclass(frozen=True)
 class NewtonFrankWolfe(HullSolver):
     """Fully corrective Frank-Wolfe on w for l2-svc: all violating points at once, Newton's method on w.

@@ -10,7 +10,7 @@ import importlib
 import time
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -54,15 +54,11 @@ class Peer(Solver):
         gt=0,
     )
 
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with ``gap`` set.
+    def tolerance(self, problem: Problem) -> float:
+        """Return the tolerance to hand over, measured on problems of many kinds.
 
         A guess: what the library knows is gap <= tol / 2 * sum C_i; the certificate says what was reached.
         """
-        return self.replaced(gap=gap)
-
-    def tolerance(self, problem: Problem) -> float:
-        """Return the tolerance to hand over, measured on problems of many kinds."""
         if self.gap is None:
             return self.tol
         # with a wide tube and a large C the objective is small beside what violations cost

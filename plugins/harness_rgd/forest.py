@@ -11,7 +11,7 @@ import numpy as np
 from harness import Iterate, Problem, Solver, parameter
 from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
 from harness_rgd.nodes import space_of
-from harness_rgd.sides import Sides, against_origin
+from harness_rgd.sides import Sides
 from harness_rgd.tree import Tree
 
 if TYPE_CHECKING:
@@ -40,22 +40,13 @@ class Trees(Solver):
     nodes: int | None = parameter(50, "L, nodes kept of each level; none: all of them, the whole tree", ge=1)
     mu: float = parameter(0.1, "probability that a level of the right path has outliers as samples alone", gt=0, lt=1)
     epsilon: float = parameter(
-        0.1,
-        "relative accuracy of the width at which a descent without outliers ends",
-        gt=0,
-        lt=1,
+        0.1, "relative accuracy of the width at which a descent without outliers ends", gt=0, lt=1
     )
     samples: int | None = parameter(None, "children of a node; none: the paper's (1 + 1 / delta) ln(h / mu)", ge=1)
     guesses: int = parameter(
         3, "one share for both classes: guesses of how it is split, each with samples of its own", ge=1
     )
     probe: int | None = parameter(1000, "points on which children are compared before pruning; none: all", ge=1)
-
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse two hulls of one class."""
-        if not against_origin(problem) and len(set(problem.targets.tolist())) < 2:
-            return f"{self.name} separates two classes, and this problem has one; give labels of both kinds."
-        return None
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with the epsilon of this gap: 1 - (1 - epsilon)^2."""

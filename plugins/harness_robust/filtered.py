@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,14 +24,12 @@ from harness import (
     DEFAULT_RELATIVE_GAP,
     CSVCNoBias,
     Iterate,
-    PluginError,
     Problem,
-    Solver,
     UsageError,
     parameter,
     rounded_down,
 )
-from harness.oracle import Oracle, is_observable, oracle_refusal
+from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
 
 if TYPE_CHECKING:
@@ -51,7 +49,7 @@ _FOLDS = 5  # of the probabilities that confident learning looks at, cleanlab's 
 
 
 @dataclass(frozen=True)
-class Filtered(Solver):
+class Filtered(OverOracle):
     """An SVM on the points that a detector of outliers leaves; the rest have coefficient 0.
 
     ``isolation-forest`` and ``local-outlier`` (scikit-learn) look for points that are unusual for their class,
@@ -85,23 +83,10 @@ class Filtered(Solver):
         DEFAULT_RELATIVE_GAP, "relative duality gap asked of the oracle, of its own problem", gt=0, lt=1
     )
 
-    @property
-    def observable(self) -> bool:  # type: ignore[override]
-        """False over a black box: what it evaluates is part of the run and cannot be counted."""
-        return is_observable(self.oracle or _FOR_OTHERS)
-
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with that gap asked of the oracle; what is certified over all points is another."""
-        return self.replaced(gap=min(gap, 0.5))
-
     def skip(self, problem: Problem) -> str | None:
         """Refuse a detector that cannot judge these points, and an oracle that is not there or solves something else."""
         left = _left_over(problem)
-
-        def judged(oracle: Solver) -> str | None:
-            return None if oracle.takes(left) else f"solves {oracle.solved()}, not {left.name}; name one that does."
-
-        refused = oracle_refusal(self.name, self._oracle_for(left), judged)
+        refused = oracle_refusal(self.name, self._oracle_for(left), takes(left))
         return refused or reason_against(self.detector, problem, [rows for _, rows in _sides(problem)])
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
@@ -133,16 +118,7 @@ class Filtered(Solver):
         """Drive the oracle on the points ``kept``, what it evaluates noted as the oracle's."""
         rest = _restricted(problem, kept)
         oracle, coef = Oracle(self._oracle_for(type(rest))), np.zeros(problem.n)
-        refused = oracle.solver.refusal(rest)
-        if refused is not None:
-            raise UsageError(
-                f"filtered: the oracle '{oracle.name}' refused the {rest.n} points that are left: {refused}"
-            )
-        for found in oracle.iterates(rest, gap=self.gap, rng=rng):
-            if found.dual_coef is None:
-                raise PluginError(
-                    f"filtered: the oracle '{oracle.name}' gives no dual coefficients; name one that does."
-                )
+        for found in oracle.models(rest, self.name, gap=self.gap, rng=rng):
             coef[kept] = found.dual_coef
             intercept = _middle(problem, coef) if found.done else found.intercept
             yield Iterate(

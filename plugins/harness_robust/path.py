@@ -62,15 +62,6 @@ class OutlierPath(Solver):
     path: Literal["theta", "s"] = parameter("theta", "what moves: the slope of the loss below s, or s")
     max_points: int = parameter(5000, "skip larger problems: each of about n breakpoints costs (free points)^3", ge=1)
 
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse problems with many points."""
-        if problem.n <= self.max_points:
-            return None
-        return (
-            f"outlier-path factorises the matrix of the free points at each breakpoint, of which there are about as many as "
-            f"points, {problem.n:,}; it takes at most max_points={self.max_points:,}: give fewer, or take ramp-cccp."
-        )
-
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield at each breakpoint and re-optimised point."""
         from threadpoolctl import threadpool_limits

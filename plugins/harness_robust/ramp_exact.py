@@ -39,7 +39,7 @@ class RampExact(Solver):
 
     A step is a node. ``info``: nodes, open (nodes left), objective (of the incumbent), outliers (points with y f < s),
     lower_bound (proved, of all models), global_gap (objective - lower_bound, relative to max(1, objective)).
-    It takes the n x n kernel matrix.
+    It takes the n x n kernel matrix. More points are for ramp-cccp or outlier-path.
     """
 
     name = "ramp-exact"
@@ -52,15 +52,6 @@ class RampExact(Solver):
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with this gap, if that is the smaller one."""
         return self.replaced(gap=max(min(gap, self.gap), 1e-10))
-
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse problems of many points."""
-        if problem.n <= self.max_points:
-            return None
-        return (
-            f"ramp-exact searches the sets of points that may be given up, 2^{problem.n:,} for {problem.n:,} points; it takes "
-            f"at most max_points={self.max_points:,}: give fewer points, or take ramp-cccp or outlier-path."
-        )
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the incumbent whenever there is a better one, and every few nodes."""

@@ -17,7 +17,7 @@ from harness.problems import EpsSVR, HardMargin
 
 if TYPE_CHECKING:
     from harness.arrays import Index, Mask, Vector
-    from harness_sampling.oracle import Answer
+    from harness.oracle import Answer
 
 _HULL_SHARE = 1 / 8  # of the gap, which doubles twice on its way from the two levels to |w|^2
 

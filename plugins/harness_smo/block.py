@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -72,10 +72,6 @@ class SMOBlock(Solver):
     )
     shrinking: bool = parameter(True, "park points that rest at a bound when their rows do not fit in the cache")
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
-
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with ``gap`` set; what it costs are steps on the points near a violation."""
-        return self.replaced(gap=gap)
 
     def warm_ups(self) -> tuple[SMOBlock, ...]:
         """Return both precisions, over whole matrices and in working sets: few points take one road only."""

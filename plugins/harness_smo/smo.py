@@ -13,7 +13,7 @@ while shrunk (so nothing is recomputed when the points come back), and the stop 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,7 +48,8 @@ class SMO(Solver):
     """Sequential minimal optimisation for every formulation with a dual form; one variable at a time without a bias.
 
     tau counts in units of f(x) at the margin (c-svc), of y (eps-svr), and for one-class in the coefficients' cap times f:
-    LIBSVM's scale. For hulls it is a relative gap.
+    LIBSVM's scale. For hulls it is a relative gap. No fixed tau stands for one elsewhere, as what is known is
+    gap <= tau / 2 * sum C_i: the gap follows from the gradient at no kernel evaluation.
     """
 
     name = "smo"
@@ -60,13 +61,6 @@ class SMO(Solver):
     shrinking: bool = parameter(True, "leave out bound coefficients that are unlikely to move")
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
     gap: float | None = parameter(None, GAP, gt=0)
-
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with ``gap`` set: the gap follows from the gradient at no kernel evaluation.
-
-        No fixed tau stands for a relative gap: what is known is gap <= tau / 2 * sum C_i.
-        """
-        return self.replaced(gap=gap)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Start from the dual form's own point: zero, or the first points at their cap."""

@@ -105,8 +105,8 @@ calls: list[int] = []
 SAID = {
     "raise": "failed: ZeroDivisionError: a wheel came off",
     "usage": "failed: no such thing as a kernel here",
-    "nothing": "failed: it ended without dual coefficients",
-    "weights": "failed: it ended without dual coefficients",
+    "nothing": "failed: it ended without a model",
+    "weights": "failed: it gives no dual coefficients",
     "infeasible": "failed: dual_coef violates the constraints of",
     "lies": "is uncertified: a relative gap of",
 }
