@@ -160,10 +160,11 @@ class CertifiedOracle(Oracle):
                 coef, intercept = problem.checked(found.dual_coef, found.intercept)
                 scores = problem.kernel.expand(coef)
                 answer = Answer(coef, intercept, scores, problem.certificate(coef, intercept, scores))
-            best = answer if best is None or answer.relative_gap <= best.relative_gap else best  # of equals the latest
-            if best.relative_gap <= gap or wanted <= _SMALLEST or (settled is not None and settled(best)):
+            certain = settled is not None and settled(answer)
+            best = answer if certain or best is None or answer.relative_gap < best.relative_gap else best
+            if certain or best.relative_gap <= gap or wanted <= _SMALLEST:
                 break
-            start, wanted = best.coef, max(0.1 * wanted, _SMALLEST)
+            start, wanted = answer.coef, max(0.1 * wanted, _SMALLEST)
         assert best is not None
         yield best
 

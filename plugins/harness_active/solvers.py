@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from harness import CSVC, Iterate, Learner, Problem, Solver, UsageError, parameter
+from harness import CSVC, Iterate, Learner, Problem, Solver, parameter
 from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.problems import PoolSVC
 
@@ -285,13 +285,9 @@ class RandomSampling(Strategy):
 
     name = "random-sampling"
 
-    def __post_init__(self) -> None:
-        Strategy.__post_init__(self)
-        if self.stop == "margin":
-            raise UsageError(
-                f"solver '{self.name}': stop=margin has no meaning where no candidate is compared; choose stop=support or "
-                "none."
-            )
+    stop: Literal["support"] | None = parameter(  # type: ignore[assignment]
+        None, "support: when the number of support vectors is stable; none: when the budget or the pool is used up"
+    )
 
     def judge(self, learner: Learner) -> Scores | None:
         """Compare nothing."""

@@ -89,22 +89,19 @@ class HullDescent(HullSolver):
 
         Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.
         """
-        yield from self._run(problem)
+        yield from self.iterates_from(problem, rng, None)
 
-    def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector) -> Iterator[Iterate]:
+    def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector | None) -> Iterator[Iterate]:
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
-        coef, _ = problem.checked(start, 0.0)
-        yield from self._run(problem, coef)
-
-    def _run(self, problem: Problem, start: Vector | None = None) -> Iterator[Iterate]:
         from harness_fw.composed import ComposedDescent
         from harness_fw.descent import LinearDescent, RowDescent, keeps_w
 
+        coef = None if start is None else problem.checked(start, 0.0)[0]
         linear = keeps_w(problem.kernel, self.explicit_w)
         plain = LinearDescent if linear else RowDescent
         composed = self.composes and isinstance(problem, ReducedHull) and min(problem.caps) < 1.0
         touching = HullDescent.touching if problem.kernel.ridge > 0.0 else self.touching
-        descent = (ComposedDescent if composed else plain)(problem, self.rule, self.epsilon, touching, linear, start)
+        descent = (ComposedDescent if composed else plain)(problem, self.rule, self.epsilon, touching, linear, coef)
         longest = max(64, min(4096, _CHUNK_VALUES // problem.n)) if self.stride is None else self.stride
         until = 0
         while True:
@@ -208,20 +205,7 @@ class CoreVectorMachine(Solver):
     solves = (L2SVC, HardMargin, PolytopeDistance)
 
     gap: float = parameter(DEFAULT_RELATIVE_GAP, "relative duality gap at which to stop", gt=0)
-    epsilon: float | None = parameter(
-        None,
-        "in place of gap: stop when no point lies outside (1 + epsilon) times the ball; the paper: 1e-6",
-        gt=0,
-        lt=1,
-    )
     sample: int = parameter(59, "random points of each class among which the farthest is sought; 0: all points", ge=0)
-    verify: bool = parameter(
-        True, "search all points before it stops; else one sample without a point outside is enough"
-    )
-
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with ``gap`` set: which epsilon that is depends on |w|, and is said in the info."""
-        return self.replaced(gap=min(gap, 1.0), epsilon=None)
 
     def warm_ups(self) -> tuple[Self, ...]:
         """Return the search in samples and the full one."""
@@ -234,8 +218,7 @@ class CoreVectorMachine(Solver):
         """
         from harness_fw.cvm import BallRounds
 
-        rounds = BallRounds(problem, rng, self.gap, self.epsilon, sample=self.sample, verify=self.verify)
-        yield from rounds.iterates()
+        yield from BallRounds(problem, rng, self.gap, self.sample).iterates()
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ class Search:
         self.expansion, self.rng = expansion, rng
         self.by_gradient = options.selection == "gradient"
         self.adaptive = options.selection == "autoactive"
-        self.size = options.candidates or CANDIDATES[options.selection]
+        self.size = CANDIDATES[options.selection]
         # members need no PROCESS
         self.pool: Array = pool[expansion.members.examples["slot"][pool] < 0]
         self.resting: list[Array] = []

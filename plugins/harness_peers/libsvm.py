@@ -242,9 +242,6 @@ class LibSVMOfficial(Peer):
     kernels: ClassVar[tuple[type[Kernel], ...]] = (RBF, Linear, Poly)
     class_costs = True
 
-    cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
-    shrinking: bool = parameter(True, "leave out bound coefficients that are unlikely to move")
-
     def converted(self, problem: Problem) -> Any:
         """Return an ``svm_problem``: 16 bytes for each non-zero value."""
         import scipy.sparse
@@ -285,5 +282,6 @@ class LibSVMOfficial(Peer):
             case _:
                 assert isinstance(kernel, Linear)
                 words = "-t 0"
-        cache = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
-        return f"-q -s 0 {words} -c {cost!r} -w1 {weight!r} -e {self.tolerance(problem)!r} -m {cache!r} -h {int(self.shrinking)}"
+        return (
+            f"-q -s 0 {words} -c {cost!r} -w1 {weight!r} -e {self.tolerance(problem)!r} -m {problem.kernel.cache_mb!r}"
+        )

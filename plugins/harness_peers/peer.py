@@ -69,8 +69,6 @@ class Peer(Solver):
         name, kernel = self.name, problem.kernel.kernel
         if problem.kernel.ridge != 0.0:
             return f"{name} computes its own kernel values and cannot add a ridge to their diagonal."
-        if isinstance(kernel, Precomputed) and Precomputed not in self.kernels:
-            return f"{name} is handed no precomputed kernels here; take libsvm."
         if not isinstance(kernel, self.kernels):
             known = ", ".join(cls.name for cls in self.kernels)
             return f"{name} has no kernel '{kernel.name}'; it has {known}."

@@ -80,12 +80,6 @@ class Trimming:
         self.cuts = [np.zeros(drawn.shape[:2]) for drawn in draws]
         self.chosen = [np.zeros(drawn.shape, dtype=np.int64) for drawn in draws]
 
-    @classmethod
-    def without_draws(cls, points: tuple[Index, Index], drops: tuple[Index, Index], q: int) -> Trimming:
-        """Return selections for the cuts alone."""
-        nothing = np.empty((q, drops[0].size, 0), dtype=np.int64)
-        return cls(points, drops, (nothing, nothing))
-
     def select(self, scores: Matrix, begin: int, kernel: KernelOracle) -> None:
         """Take in the scores, (b, n), of the nodes from ``begin`` on; the kernel's threads share them."""
         size = -(-len(scores) // kernel.threads)
@@ -234,7 +228,7 @@ class Tree:
                 scores -= values[np.searchsorted(support, some.second)]
             scores *= some.length[:, None]
             scores += (1.0 - some.length)[:, None] * looked.probe[some.parent]
-            trimming = Trimming.without_draws(self._probe_sides, self._probe_drops, len(some))
+            trimming = Trimming(self._probe_sides, self._probe_drops, self._draws(len(some), 0))
             trimming.select(scores, 0, self.space.kernel)
             widths[part] = trimming.widths(some.square, slice(None))
         widest = np.argsort(-widths, kind="stable")[: self.most]

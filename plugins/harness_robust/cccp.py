@@ -118,12 +118,13 @@ class _Rounds:
         allowed = solver.tolerance * max(1.0, abs(self.objective))
         exact, bound = answer.relative_gap <= solver.tolerance, answer.certificate.dual
         stationary = bound is not None and self.objective - bound <= allowed
+        inexact = (
+            f"in round {self.rounds} the oracle '{solver.oracle}' left a relative gap of {answer.relative_gap:.2g} on the "
+            f"convex problem, with a tolerance of {solver.tolerance:g}"
+        )
         if fall < 0.0 and not stationary:
             self.ended = "rise"
-            self.evidence = (
-                f"the objective rose by {-fall:.2g} from {self.objective:.12g} in round {self.rounds}: the oracle "
-                f"'{solver.oracle}' left a relative gap of {answer.relative_gap:.2g} on the convex problem"
-            )
+            self.evidence = f"the objective rose by {-fall:.2g} from {self.objective:.12g}: {inexact}"
             return
         if stationary and fall <= _STILL * allowed:
             self.ended = "stationary"  # as it is: nothing falls, or a point at y f = s changes sides back and forth
@@ -133,11 +134,7 @@ class _Rounds:
         if not changed and exact:
             self.ended = "stationary"
         elif not changed:
-            self.ended = "uncertified"
-            self.evidence = (
-                f"no beta changes, but the oracle '{solver.oracle}' left a relative gap of {answer.relative_gap:.2g} on "
-                f"the convex problem, above the tolerance {solver.tolerance:g}"
-            )
+            self.ended, self.evidence = "uncertified", f"no beta changes, and {inexact}"
         elif self.rounds >= solver.max_rounds:
             self.ended = "max_rounds"
             self.evidence = f"{changed:,} betas changed in round {self.rounds:,}, and the objective fell by {fall:.2g}"

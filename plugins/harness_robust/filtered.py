@@ -10,7 +10,6 @@ points of a class), then the oracle on fewer points. The detector holds the poin
 
 from __future__ import annotations
 
-import importlib.util
 import time
 import warnings
 from collections.abc import Iterator
@@ -45,17 +44,14 @@ if TYPE_CHECKING:
 _FOR_HULLS, _FOR_OTHERS = "nearest-point", "smo-block"  # the oracle where none is named
 _FEWEST = 3  # points of a class that tell what is usual in it
 _NEIGHBOURS = 20  # of the local outlier factor, scikit-learn's default
-_FOLDS = 5  # of the probabilities that confident learning looks at, cleanlab's default
 
 
 @dataclass(frozen=True)
 class Filtered(OverOracle):
     """An SVM on the points that a detector of outliers leaves; the rest have coefficient 0.
 
-    ``isolation-forest`` and ``local-outlier`` (scikit-learn) look for points that are unusual for their class,
-    ``confident-learning`` (cleanlab, where it is installed) for labels that contradict what a classifier learns from the
-    others: logistic regression for the linear kernel, a random forest for all else. All three look at the features; they
-    compute no kernel values, yet with a kernel that is not linear the count says "at least".
+    Both detectors, scikit-learn's, look for points that are unusual for their class. They look at the features and compute
+    no kernel values, yet with a kernel that is not linear the count says "at least".
 
     On outlier-margin the filter gives up points in place of the solver, and the oracle finds the widest margin between
     the hulls of the others, or between their hull and the origin. The certificate is that of the problem over all
@@ -66,9 +62,7 @@ class Filtered(OverOracle):
     solves = (CSVC, CSVCNoBias, OutlierMargin)
     exact = False
 
-    detector: Literal["isolation-forest", "local-outlier", "confident-learning"] = parameter(
-        "isolation-forest", "what tells outliers; confident-learning needs cleanlab, the extra `filters`"
-    )
+    detector: Literal["isolation-forest", "local-outlier"] = parameter("isolation-forest", "what tells outliers")
     oracle: str | None = parameter(
         None, "exact solver of what is left, by name; none: smo-block, on outlier-margin nearest-point"
     )
@@ -84,10 +78,11 @@ class Filtered(OverOracle):
     )
 
     def skip(self, problem: Problem) -> str | None:
-        """Refuse a detector that cannot judge these points, and an oracle that is not there or solves something else."""
+        """Refuse points without features, and an oracle that is not there or solves something else."""
+        if problem.kernel.kernel.name == "precomputed":
+            return f"filtered: {self.detector} looks at features, and kernel values that were given have none; name a kernel."
         left = _left_over(problem)
-        refused = oracle_refusal(self.name, self._oracle_for(left), takes(left))
-        return refused or reason_against(self.detector, problem, [rows for _, rows in _sides(problem)])
+        return oracle_refusal(self.name, self._oracle_for(left), takes(left))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield as the oracle yields, its model with zeros at the points dropped."""
@@ -173,25 +168,6 @@ def _middle(problem: Problem, coef: Any) -> float | None:
 # -- detectors: how unusual each point is, and which they would call outliers themselves ------------------------------
 
 
-def reason_against(detector: str, problem: Problem, sides: Sequence[Rows]) -> str | None:
-    """Return why a detector cannot judge the points of ``problem``, a sentence; None if it can."""
-    if problem.kernel.kernel.name == "precomputed":
-        return f"filtered: {detector} looks at features, and kernel values that were given have none; name a kernel."
-    if detector != "confident-learning":
-        return None
-    if len(sides) < 2:
-        return (
-            "filtered: confident-learning compares labels, which take no part against the origin; choose "
-            "detector=isolation-forest or local-outlier."
-        )
-    if importlib.util.find_spec("cleanlab") is None:
-        return (
-            "filtered: detector=confident-learning needs the package cleanlab, which is not installed; install it with "
-            "pip install 'svm-harness[filters]', or choose detector=isolation-forest or local-outlier."
-        )
-    return None
-
-
 def flagged(
     detector: str, problem: Problem, sides: Sequence[Rows], shares: Sequence[float | None], rng: np.random.Generator
 ) -> Flags:
@@ -199,8 +175,7 @@ def flagged(
 
     Parameters
     ----------
-    detector : isolation-forest, local-outlier (each class by itself) or confident-learning (labels against labels)
-    sides : the points of each class; against the origin all in one
+    sides : the points of each class, judged by themselves; against the origin all in one
     shares : of each class, the share that is dropped, rounded down, and never all; None: what the detector itself calls
         outliers
     rng : where its own randomness comes from
@@ -210,16 +185,12 @@ def flagged(
     points, seed = problem.kernel.points, int(rng.integers(2**31))
     found = np.zeros(problem.n, dtype=bool)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # on duplicates, and on a classifier that could be closer
-        together = _confident(points, problem, seed) if detector == "confident-learning" else None
+        warnings.simplefilter("ignore", UserWarning)  # on duplicates
         for rows, share in zip(sides, shares, strict=True):
             count = len(rows) if share is None else min(rounded_down(share * len(rows)), len(rows) - 1)
             if len(rows) < _FEWEST or count == 0:
                 continue
-            if together is not None:
-                unusual, verdict = together[0][rows], together[1][rows]
-            else:
-                unusual, verdict = _ALONE[detector](points[rows], seed)
+            unusual, verdict = _DETECTORS[detector](points[rows], seed)
             chosen = np.flatnonzero(verdict) if share is None else np.argsort(-unusual, kind="stable")[:count]
             found[rows[chosen]] = True
     return found
@@ -240,31 +211,4 @@ def _local(x: Any, _seed: int) -> Judged:
     return -found.negative_outlier_factor_, found.negative_outlier_factor_ < found.offset_
 
 
-_ALONE = {"isolation-forest": _isolated, "local-outlier": _local}
-
-
-def _confident(points: Any, problem: Problem, seed: int) -> Judged:
-    from cleanlab.filter import find_label_issues
-    from cleanlab.rank import get_label_quality_scores
-
-    labels = (problem.targets > 0).astype(np.int64)
-    chances = _probabilities(points, labels, problem.kernel.is_linear, seed)
-    issues = find_label_issues(labels, chances, n_jobs=1)  # no processes beside the run's own
-    return -get_label_quality_scores(labels, chances), np.asarray(issues, dtype=bool)
-
-
-def _probabilities(points: Any, labels: Any, linear: bool, seed: int) -> Numbers:
-    """Return (n, 2) probabilities of the classes, each point's by a classifier that did not learn from it."""
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    folds = StratifiedKFold(min(_FOLDS, int(np.bincount(labels).min())), shuffle=True, random_state=seed)
-    model = (
-        make_pipeline(StandardScaler(with_mean=False), LogisticRegression(max_iter=1000))
-        if linear
-        else RandomForestClassifier(random_state=seed)
-    )
-    return np.asarray(cross_val_predict(model, points, labels, cv=folds, method="predict_proba"), dtype=np.float64)
+_DETECTORS = {"isolation-forest": _isolated, "local-outlier": _local}

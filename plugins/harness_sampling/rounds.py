@@ -213,7 +213,6 @@ class WeightedRounds(Rounds):
         self.weights = Multiset(self.n)
         self.successful = self.doublings = self.k_doublings = 0
         self.lemma = [0.0, 0.0]
-        self.stated = problem
         if solver.delta == "adaptive":
             self.delta = min(_FIRST_DELTA, self.n)
         else:
@@ -310,14 +309,11 @@ class WeightedRounds(Rounds):
     def _evidence(self, ended: str) -> str:
         rounds = self.rounds
         if ended == "k doubled":
-            first, last = (
-                " and ".join(dict.fromkeys(f"{k:g}" for k in _ks(each))) for each in (self.stated, self.problem)
-            )
-            settings = self.problem.settings
+            settings, k = self.problem.settings, " and ".join(dict.fromkeys(f"{k:g}" for k in _ks(self.problem)))
             own = "" if settings.D_minus is None else f", D_minus = {settings.D_minus:g}"
             return (
-                f"the hulls meet at k = {first}; the model is that of k = {last}, where they are apart: state reduced-hull "
-                f"with D = {settings.D:g}{own} to have it certified"
+                f"the hulls that were stated meet; the model is that of k = {k}, where they are apart: state reduced-hull with "
+                f"D = {settings.D:g}{own} to have it certified"
             )
         return {
             "done": f"no violator after {rounds} rounds",

@@ -83,16 +83,11 @@ class SMOBlock(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Start from the form's own feasible point."""
-        form = problem.dual_form()
-        yield from self._run(problem, form, form.start.copy())
+        yield from self.iterates_from(problem, rng, None)
 
-    def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector) -> Iterator[Iterate]:
+    def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector | None) -> Iterator[Iterate]:
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
-        coef, _ = problem.checked(start, 0.0)
         form = problem.dual_form()
-        yield from self._run(problem, form, form.variables(coef))
-
-    def _run(self, problem: Problem, form: DualForm, start: Vector) -> Iterator[Iterate]:
         with _one_blas_thread(problem):
             yield from self._work(problem, form, self._begin(problem, form, start, WHOLE))
 
@@ -108,9 +103,7 @@ class SMOBlock(Solver):
             form = problem.dual_form()
             with _one_blas_thread(problem):
                 if not (goes_on and state and state.restate(problem, form)):
-                    start = path.start(cell)
-                    first = form.start.copy() if start is None else form.variables(problem.checked(start, 0.0)[0])
-                    state = self._begin(problem, form, first, _WHOLE_OF_PATH)
+                    state = self._begin(problem, form, path.start(cell), _WHOLE_OF_PATH)
                 each: Iterate | None = None
                 for each in self._work(problem, form, state):
                     yield cell, each
@@ -118,8 +111,9 @@ class SMOBlock(Solver):
                 path.keep(cell, each.dual_coef)
             last = cell
 
-    def _begin(self, problem: Problem, form: DualForm, start: Vector, whole: int) -> BlockState:
-        """Return the state at ``start``, (V,); of up to ``whole`` points the kernel matrix is computed at once."""
+    def _begin(self, problem: Problem, form: DualForm, start: Vector | None, whole: int) -> BlockState:
+        """Return the state at the coefficients ``start``, (n,); of up to ``whole`` points the matrix is computed at once."""
+        first = form.start.copy() if start is None else form.variables(problem.checked(start, 0.0)[0])
         # along a path the matrix serves every C, and what float32 blurs would have to be done anew at each
         wide = _HULLS if form.relative or whole == _WHOLE_OF_PATH else _WIDE
         narrow = problem.n > wide if self.dtype == "auto" else self.dtype == "float32"
@@ -127,7 +121,7 @@ class SMOBlock(Solver):
         cache_mb = self.cache_mb or problem.kernel.cache_mb
         size = self.working_set or max(SMALLEST, min(MIDDLE, form.n // 12), min(LARGEST, form.n // 32))
         settings = Settings(cache_mb, size, self.working_set is not None, _NEWTON[self.newton], whole)
-        return BlockState(problem, form, start, rows, settings)
+        return BlockState(problem, form, first, rows, settings)
 
     def _work(self, problem: Problem, form: DualForm, state: BlockState) -> Iterator[Iterate]:
         """Go on until the goal is reached; yield the models."""

@@ -64,24 +64,21 @@ class SMO(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Start from the dual form's own point: zero, or the first points at their cap."""
-        yield from self._run(problem, None)
+        yield from self.iterates_from(problem, rng, None)
 
-    def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector) -> Iterator[Iterate]:
+    def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector | None) -> Iterator[Iterate]:
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
-        coef, _ = problem.checked(start, 0.0)
-        yield from self._run(problem, coef)
-
-    def _run(self, problem: Problem, start: Vector | None) -> Iterator[Iterate]:
         from harness_smo import hot
 
-        state, ended = _State(self, problem, start), ""
+        coef = None if start is None else problem.checked(start, 0.0)[0]
+        state, ended = _State(self, problem, coef), ""
         while not ended:
             outcome = state.advance()
             if outcome in (hot.PAUSED, hot.NEEDS_ROW) or state.unshrink():
                 yield state.iterate("")
             elif outcome == hot.STALLED:
                 ended = "stalled"  # the step is lost in rounding: tau is below what float64 can tell apart here
-            elif state.goal_reached():
+            elif state.goal.reached(state.form.coef(state.a), state.intercept, state.form.scores(state.gradient)):
                 ended = state.goal.ended
         yield state.iterate(ended)
 
@@ -193,10 +190,6 @@ class _State:
     def _find_extremes(self) -> None:
         for k, (up, low) in enumerate(self.form.ends(self.a, self.gradient)):
             self.up[k], self.low[k] = up, low
-
-    def goal_reached(self) -> bool:
-        """Whether the model is good enough, or else tau is tighter now; asked when the gradient is true everywhere."""
-        return self.goal.reached(self.form.coef(self.a), self.intercept, self.form.scores(self.gradient))
 
     def iterate(self, reason: str) -> Iterate:
         """Return the current model; ``reason`` says why it is the last one, if it is."""

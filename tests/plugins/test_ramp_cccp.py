@@ -81,7 +81,7 @@ def test_an_oracle_that_lets_the_objective_rise_is_told(monkeypatch):
     last = last_of(RampCCCP(), problem)
     assert not last.done
     assert last.info["stopped"].startswith("rise: the objective rose by ")
-    assert "round 1: the oracle 'smo-block' left a relative gap of" in last.info["stopped"]
+    assert "in round 1 the oracle 'smo-block' left a relative gap of" in last.info["stopped"]
     assert objective_of(problem, last.dual_coef) == pytest.approx(last.info["objective"])
 
 
