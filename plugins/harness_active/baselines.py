@@ -18,18 +18,16 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from harness import CSVC, Iterate, Problem, Solver, UsageError, get_solver, parameter
+from harness.arrays import Index
 from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.problems import PoolSVC
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Index = npt.NDArray[np.intp]
+_ACTIVE = "active-small-pool[stop=support]"  # whose support-vector ratio undersampling takes where none is given
 
 
 @dataclass(frozen=True)
@@ -133,15 +131,6 @@ class Undersampling(Baseline):
     ratio: float | None = parameter(
         None, "negatives per positive that are kept, to the nearest whole number; none: as active learning has it", gt=0
     )
-    active: str = parameter(
-        "active-small-pool[stop=support]", "active learner whose support-vector ratio is taken where ratio is none"
-    )
-
-    def refuses(self, problem: Problem, sides: Sides) -> str | None:
-        if self.ratio is not None:
-            return None
-        refused = oracle_refusal(self.name, self.active, takes(PoolSVC))
-        return refused and f"{refused} It is named by the parameter active; give ratio to do without it."
 
     def trained(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[Iterate]:
         ratio, told = self.ratio, dict[str, Any]()
@@ -161,7 +150,7 @@ class Undersampling(Baseline):
 
     def _active(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
         """Run the active learner on the points as a pool; tell how far it is, and at the end the ratio it reached."""
-        active, coef = Oracle(self.active), np.zeros(problem.n)
+        active, coef = Oracle(_ACTIVE), np.zeros(problem.n)
         pool = PoolSVC.build(problem.kernel, problem.targets, {"C": problem.C})
         for found in active.models(pool, self.name, rng=rng):
             coef[:] = found.dual_coef
@@ -169,7 +158,7 @@ class Undersampling(Baseline):
         few, many = (int(np.count_nonzero(coef[points])) for points in (sides.positives, sides.negatives))
         if not few or not many:
             raise UsageError(
-                f"{self.name}: the active learner '{self.active}' ended with {few} support vectors of the smaller class and "
+                f"{self.name}: the active learner '{_ACTIVE}' ended with {few} support vectors of the smaller class and "
                 f"{many} of the other; expected some of each, to undersample to their ratio. Give ratio."
             )
         yield {

@@ -13,19 +13,16 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
 from harness import CSVC, Iterate, Learner, Problem, Solver, parameter
+from harness.arrays import Index, Vector
 from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.problems import PoolSVC
 
-if TYPE_CHECKING:
-    from harness.arrays import Index, Vector
-
-    Scores = Callable[[Any], Vector]
-
+Scores = Callable[[Any], Vector]
 _WINDOW = 1 / 40  # of the points: with small pools each of them is looked at once or twice meanwhile
 
 
@@ -285,7 +282,7 @@ class RandomSampling(Strategy):
 
     name = "random-sampling"
 
-    stop: Literal["support"] | None = parameter(  # type: ignore[assignment]
+    stop: Literal["support"] | None = parameter(
         None, "support: when the number of support vectors is stable; none: when the budget or the pool is used up"
     )
 

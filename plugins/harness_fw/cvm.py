@@ -29,17 +29,14 @@ close to each other (lines 1-11 of Kumar & Yildirim's Algorithm 1).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from harness import Iterate, Problem
+from harness.arrays import Index
 from harness_fw.core_set import INNER, LEAST, CoreSetRounds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import Iterate, Problem
-    from harness.arrays import Index
 
 
 class BallRounds(CoreSetRounds):
@@ -81,13 +78,12 @@ class BallRounds(CoreSetRounds):
         if self.core.squared_norm <= self.hulls.floor:
             return [], "hulls intersect"
         if self.rows is None:
-            joining, least = self._among([self._drawn(pool) for pool in self.pools])
+            draw, most = self.rng.choice, self.sample
+            drawn = [pool[draw(len(pool), most, replace=False)] if len(pool) > most else pool for pool in self.pools]
+            joining, least = self._among(drawn)
             if self._violates(least) and any(len(points) > 0 for points in joining):
                 return joining, ""
         return self._search()
-
-    def _drawn(self, pool: Index) -> Index:
-        return pool if len(pool) <= self.sample else pool[self.rng.choice(len(pool), self.sample, replace=False)]
 
     def _among(self, drawn: list[Index]) -> tuple[list[Index], float]:
         """Return the farthest of the points drawn from each class where it is no member and beyond it, and min <w, z>."""

@@ -9,20 +9,16 @@ a reduced hull both are those of composed points and of the face that the hull's
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
-from harness import DEFAULT_RELATIVE_GAP, Iterate, Solver, parameter
+import numpy as np
+
+from harness import DEFAULT_RELATIVE_GAP, Iterate, Problem, Solver, parameter
+from harness.arrays import Vector
 from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
 from harness_fw.bounds import paper_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy as np
-
-    from harness import Problem
-    from harness.arrays import Vector
 
 _CHUNK_VALUES = 4_000_000  # scores updated between two yields, about: some milliseconds
 _MEETING = 1e-7  # |w| over the largest |phi(x)|, below which rounding hides the direction of w

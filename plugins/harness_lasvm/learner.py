@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import Learner, UsageError
+from harness import CSVC, Iterate, KernelOracle, Learner, UsageError
+from harness.arrays import Array, Vector
+from harness.problems import PoolSVC
 from harness_lasvm.candidate_set import CandidateSet
 from harness_lasvm.compiled.members import add_scores
 from harness_lasvm.finishing import finish
 from harness_lasvm.online import Online
 
 if TYPE_CHECKING:
-    from harness import CSVC, Iterate, KernelOracle
-    from harness.arrays import Array, Vector
-    from harness.problems import PoolSVC
     from harness_lasvm.compiled.state import Candidates
     from harness_lasvm.options import LASVMOptions
 

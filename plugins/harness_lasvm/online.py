@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.arrays import Array
 from harness_lasvm.compiled.members import add_scores
 from harness_lasvm.compiled.state import PAUSED
 from harness_lasvm.compiled.steps import online
 
 if TYPE_CHECKING:
-    from harness.arrays import Array
     from harness_lasvm.candidate_set import CandidateSet
     from harness_lasvm.compiled.state import Candidates
     from harness_lasvm.options import LASVMOptions

@@ -37,18 +37,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
-from harness import Iterate, Problem, Solver, UsageError
+from harness import CSVC, Iterate, Learner, Problem, Solver, UsageError
 from harness.oracle import is_observable
+from harness.problems import PoolSVC
 from harness_lasvm.finishing import finish, hand_over, named, refusal, takes_long
 from harness_lasvm.options import LASVMOptions
-
-if TYPE_CHECKING:
-    from harness import CSVC, Learner
-    from harness.problems import PoolSVC
 
 
 @dataclass(frozen=True)

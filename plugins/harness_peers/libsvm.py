@@ -5,16 +5,13 @@ from __future__ import annotations
 import importlib
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from harness import CSVC, RBF, Iterate, Linear, Poly, Precomputed, UsageError, parameter
+from harness import CSVC, RBF, Iterate, Kernel, Linear, Poly, Precomputed, Problem, UsageError, parameter
 from harness.problems import EpsSVR, NuSVC, OneClass, ReducedHull
 from harness_peers.peer import Peer, at_bounds, class_cost, with_int32_indices
-
-if TYPE_CHECKING:
-    from harness import Kernel, Problem
 
 _ONE_CLASS = 0.1  # of the tolerance, for one-class
 _TRAININGS = 3  # on reduced-hull, at most, each with a tighter tolerance

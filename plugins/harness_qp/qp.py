@@ -13,18 +13,13 @@ matrix of rank r).
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness import CSVC, Iterate, Solver, parameter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import DualForm, Problem
-    from harness.arrays import Index, Mask, Matrix, Vector
+from harness import CSVC, DualForm, Iterate, Problem, Solver, parameter
+from harness.arrays import Index, Mask, Matrix, Vector
 
 _ACCURACY = 1e-10  # of the interior-point method
 _INTERSECTING = 1e-13  # |w|^2 below this part of the largest k(x, x): w = 0 up to rounding

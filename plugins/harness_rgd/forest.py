@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from harness import Iterate, Problem, Solver, parameter
+from harness.arrays import Index
 from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
 from harness_rgd.nodes import space_of
 from harness_rgd.sides import Sides
 from harness_rgd.tree import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness.arrays import Index
     from harness_rgd.nodes import Nodes
     from harness_rgd.tree import Best
 
@@ -100,13 +99,10 @@ class Forest:
         for nodes in self.tree.grow(root, height, samples):
             self._said["nodes"] = len(nodes)
             yield self.iterate()
-            self.certified = self.sides.both == 0 and self._is_certified()
+            enough = (1.0 - self.solver.epsilon) * self.best.length
+            self.certified = self.sides.both == 0 and 0.0 < self.best.width >= enough
             if self.certified:
                 return
-
-    def _is_certified(self) -> bool:
-        best = self.best
-        return best.width > 0.0 and best.width >= (1.0 - self.solver.epsilon) * best.length
 
     def iterate(self) -> Iterate:
         """Return the best node as a model."""

@@ -6,16 +6,13 @@ there are no second points. Of every level all this is kept in three arrays, and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import KernelOracle
-    from harness.arrays import Index, Matrix, Vector
+from harness import KernelOracle
+from harness.arrays import Index, Matrix, Vector
 
 _VALUES = 4_000_000  # numbers that are computed at a time beside what is kept: 32 MB
 

@@ -6,19 +6,18 @@ samples on the probe, from which all children's follow: a child is linear in its
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness import KernelOracle
+from harness.arrays import Array, Index, Matrix, Vector
 from harness_rgd.nodes import Steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import KernelOracle
-    from harness.arrays import Array, Index, Matrix, Vector
     from harness_rgd.nodes import Nodes, Space
     from harness_rgd.sides import Sides, Slab
 
@@ -182,7 +181,7 @@ class Tree:
         if self.best is not None and not widths[v] > self.best.width:
             return
         slab, length = self.sides.slab(scores[v]), float(np.sqrt(max(0.0, squares[v])))
-        width = slab.reach / length if length > 0.0 else -np.inf
+        width = (slab.lowest - slab.highest) / length if length > 0.0 else -np.inf
         self.best = Best(nodes.take(np.array([v])), slab, length, width, level)
 
     def _steps(self, looked: _Looked) -> Steps:

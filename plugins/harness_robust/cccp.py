@@ -13,16 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from harness import Iterate, Problem, Solver, parameter
+from harness.arrays import Mask, Vector
 from harness.oracle import Answer, CertifiedOracle, OverOracle, oracle_refusal
 from harness.problems import RampSVC
-
-if TYPE_CHECKING:
-    from harness.arrays import Mask, Vector
 
 _STILL = 1e-3  # of the tolerance: a fall below is none
 
@@ -33,8 +31,7 @@ class RampCCCP(OverOracle):
 
     A step is a round. ``info``: rounds, objective (J_s), outliers (points with y f < s), changed (betas that the last
     round changed), oracle_calls, oracle_seconds, oracle_evaluations. While the oracle works, the model is that of the
-    last round: J_s never rises from one model to the next, but within the hinge problem that it starts with. With
-    ``start=zero`` and s > 0 all points are beyond s, and the model w = 0 is stationary: it ends at once.
+    last round: J_s never rises from one model to the next, but within the hinge problem that it starts with.
     """
 
     name = "ramp-cccp"
@@ -42,7 +39,6 @@ class RampCCCP(OverOracle):
     exact = False  # a stationary point, not the minimum
 
     oracle: str = parameter("smo-block", "solver of the convex problems, by name: smo-block, smo, qp, ...")
-    start: Literal["hinge", "zero"] = parameter("hinge", "first model: that of the hinge loss, or w = 0")
     max_rounds: int = parameter(200, "give up after so many rounds", ge=1)
     tolerance: float = parameter(1e-4, "what a further round may take off J_s, relative to max(1, J_s)", gt=0, lt=1)
 
@@ -81,10 +77,7 @@ class _Rounds:
         self._take(self.coef, self.coef)
 
     def begun(self) -> Iterator[Iterate]:
-        """Find the first model."""
-        if self.solver.start == "zero":
-            yield self.iterate()
-            return
+        """Find the first model, that of the hinge loss."""
         for found in self.oracle.answers(self.problem.hinge, self.solver.name, self.solver.tolerance, None):
             if isinstance(found, Answer):
                 self._take(found.coef, found.scores)

@@ -12,34 +12,16 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
-from harness import (
-    CSVC,
-    DEFAULT_RELATIVE_GAP,
-    CSVCNoBias,
-    Iterate,
-    Problem,
-    UsageError,
-    parameter,
-    rounded_down,
-)
+from harness import CSVC, DEFAULT_RELATIVE_GAP, CSVCNoBias, Iterate, Problem, UsageError, parameter, rounded_down
+from harness.arrays import Index, Mask, Vector
 from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.float64]
-    Rows = npt.NDArray[np.intp]
-    Flags = npt.NDArray[np.bool_]
-    Judged = tuple[Numbers, Flags]
 
 _FOR_HULLS, _FOR_OTHERS = "nearest-point", "smo-block"  # the oracle where none is named
 _FEWEST = 3  # points of a class that tell what is usual in it
@@ -102,31 +84,20 @@ class Filtered(OverOracle):
             "dropped": int(dropped.sum()),
             **{f"dropped_{name}": int(dropped[rows].sum()) for name, rows in sides if len(sides) > 1},
         }
-        yield from self._solved(problem, np.flatnonzero(~dropped), told, rng)
-
-    def _oracle_for(self, left: type[Problem]) -> str:
-        return self.oracle or (_FOR_OTHERS if issubclass(left, CSVC) else _FOR_HULLS)
-
-    def _solved(
-        self, problem: Problem, kept: Rows, told: dict[str, Any], rng: np.random.Generator
-    ) -> Iterator[Iterate]:
-        """Drive the oracle on the points ``kept``, what it evaluates noted as the oracle's."""
+        kept = np.flatnonzero(~dropped)
         rest = _restricted(problem, kept)
         oracle, coef = Oracle(self._oracle_for(type(rest))), np.zeros(problem.n)
         for found in oracle.models(rest, self.name, gap=self.gap, rng=rng):
             coef[kept] = found.dual_coef
-            intercept = _middle(problem, coef) if found.done else found.intercept
-            yield Iterate(
-                dual_coef=coef,
-                intercept=found.intercept if intercept is None else intercept,
-                done=found.done,
-                step=found.step,
-                working_set=found.working_set,
-                info={**found.info, **told},
-            )
+            middle = _middle(problem, coef) if found.done else None
+            intercept = found.intercept if middle is None else middle
+            yield replace(found, dual_coef=coef, intercept=intercept, info={**found.info, **told})
+
+    def _oracle_for(self, left: type[Problem]) -> str:
+        return self.oracle or (_FOR_OTHERS if issubclass(left, CSVC) else _FOR_HULLS)
 
 
-def _sides(problem: Problem) -> list[tuple[str, Rows]]:
+def _sides(problem: Problem) -> list[tuple[str, Index]]:
     """Return the points that are judged together: those of each class, or all against the origin."""
     if isinstance(problem, OutlierMargin) and problem.against_origin:
         return [("points", np.arange(problem.n))]
@@ -149,7 +120,7 @@ def _left_over(problem: Problem) -> type[Problem]:
     return PolytopeDistance if problem.against_origin else HardMargin
 
 
-def _restricted(problem: Problem, kept: Rows) -> Problem:
+def _restricted(problem: Problem, kept: Index) -> Problem:
     """Return the problem that is left over the points ``kept``."""
     formulation = _left_over(problem)
     if not isinstance(problem, OutlierMargin):
@@ -169,8 +140,8 @@ def _middle(problem: Problem, coef: Any) -> float | None:
 
 
 def flagged(
-    detector: str, problem: Problem, sides: Sequence[Rows], shares: Sequence[float | None], rng: np.random.Generator
-) -> Flags:
+    detector: str, problem: Problem, sides: Sequence[Index], shares: Sequence[float | None], rng: np.random.Generator
+) -> Mask:
     """Return the points that a detector would drop, (n,).
 
     Parameters
@@ -196,7 +167,7 @@ def flagged(
     return found
 
 
-def _isolated(x: Any, seed: int) -> Judged:
+def _isolated(x: Any, seed: int) -> tuple[Vector, Mask]:
     from sklearn.ensemble import IsolationForest
 
     forest = IsolationForest(random_state=seed).fit(x)
@@ -204,7 +175,7 @@ def _isolated(x: Any, seed: int) -> Judged:
     return -scores, scores < forest.offset_
 
 
-def _local(x: Any, _seed: int) -> Judged:
+def _local(x: Any, _seed: int) -> tuple[Vector, Mask]:
     from sklearn.neighbors import LocalOutlierFactor
 
     found = LocalOutlierFactor(n_neighbors=min(_NEIGHBOURS, x.shape[0] - 1)).fit(x)

@@ -26,16 +26,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
 from harness import Iterate, Problem, Solver, parameter
+from harness.arrays import Mask
 from harness.problems import RampSVC
 from harness_robust.parametric import Follower, Stalled
-
-if TYPE_CHECKING:
-    from harness.arrays import Mask, Vector
 
 _BEYOND = 1e-10  # in units of f: so far beyond s a point has changed sides; nearer, it is at s and stays on its own
 _MOST = 50  # times n re-optimisations: about one for each outlier is usual
@@ -167,7 +165,7 @@ class _Walk:
         while self.outliers.tobytes() not in seen:
             seen.add(self.outliers.tobytes())
             solved = self.outliers
-            for _ in self.now.follow(self._box()):
+            for _ in self.now.follow(np.where(self.outliers, self.theta * self.price, self.price)):
                 pass
             self.outliers = self.now.z < np.where(solved, self.s + _BEYOND, self.s - _BEYOND)
         if (
@@ -180,9 +178,6 @@ class _Walk:
             raise Stalled(f"points have crossed s {_MOST} times as often as there are points")
         self.steps += 1
         yield self.iterate()
-
-    def _box(self) -> Vector:
-        return np.where(self.outliers, self.theta * self.price, self.price)
 
     def _broken(self) -> Iterate:
         self.kind = "breakpoint"

@@ -17,15 +17,13 @@ import heapq
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from harness import Iterate, Problem, Solver, parameter
+from harness.arrays import Matrix, Vector
 from harness.problems import RampSVC
-
-if TYPE_CHECKING:
-    from harness.arrays import Matrix, Vector
 
 _PAUSE = 64  # nodes between two yields
 _ALWAYS, _OFTEN = 200, 16  # the first nodes, and then every so many, are searched for an incumbent

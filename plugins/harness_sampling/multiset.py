@@ -6,12 +6,9 @@ What is kept is the exponent of each point that was ever doubled, so that memory
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from harness.arrays import Index, Mask
+from harness.arrays import Index, Mask
 
 _MACHINE = 1 << 62  # totals below are drawn from by numpy in one call
 

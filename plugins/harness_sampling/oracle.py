@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from harness import Iterate, Problem, Solver
+from harness.arrays import Vector
 from harness.oracle import Answer, CertifiedOracle, OracleFailure, oracle_refusal, takes
 from harness.problems import HardMargin, ReducedHull
-
-if TYPE_CHECKING:
-    from harness.arrays import Vector
 
 _MEETING = 1e-9  # |w|^2 below this part of the largest k(x, x), and no certificate: the hulls meet
 

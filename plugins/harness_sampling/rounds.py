@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from harness import Iterate, Problem
+from harness.arrays import Index, Mask
 from harness.oracle import Answer, CertifiedOracle, OracleFailure
 from harness.problems import HardMargin
 from harness_sampling.hulls import with_doubled_k
@@ -33,7 +34,6 @@ from harness_sampling.rules import HullRule, LossRule, rule_of
 from harness_sampling.scoring import RunningScores, scores_in_pieces
 
 if TYPE_CHECKING:
-    from harness.arrays import Index, Mask
     from harness_sampling.solvers import RandSVM1, WeightedSampling, Wrapper
 
 _TRIES = 10  # samples drawn before what a class lacks is put in

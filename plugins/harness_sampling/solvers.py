@@ -6,22 +6,18 @@ What the rounds of each do is in rounds.py.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from harness import CSVC, DEFAULT_RELATIVE_GAP, Iterate, Solver, UsageError, parameter
+import numpy as np
+
+from harness import CSVC, DEFAULT_RELATIVE_GAP, Iterate, Problem, Solver, UsageError, parameter
 from harness.oracle import OverOracle
 from harness.problems import EpsSVR, HardMargin, ReducedHull, TubeSVR
 from harness_sampling.oracle import refusal
 from harness_sampling.rounds import SupportRounds, WeightedRounds
 from harness_sampling.scoring import mapped_features
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy as np
-
-    from harness import Problem
 
 _GAP = "relative duality gap of a solution without violators"
 DELTA, DELTA_REGRESSION = 0.9, 0.1

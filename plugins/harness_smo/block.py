@@ -16,23 +16,30 @@ second order and of narrow bounds, the float64 phase.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from harness import CSVC, DEFAULT_RELATIVE_GAP, Iterate, Solver, parameter
+from harness import (
+    CSVC,
+    DEFAULT_RELATIVE_GAP,
+    Cell,
+    DualForm,
+    Iterate,
+    KernelOracle,
+    Problem,
+    SolutionPath,
+    Solver,
+    parameter,
+)
+from harness.arrays import Vector
 from harness.problems import PolytopeDistance
 from harness_smo.block_level import CONVERGED, LARGEST, MIDDLE, MOVED, SMALLEST, STALLED, WHOLE, Settings
 from harness_smo.block_state import BlockState, blur, blurred, clear, refine, sharpen
 from harness_smo.smo import GAP, TAU, Goal, why_stopped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import Cell, DualForm, KernelOracle, Problem, SolutionPath
-    from harness.arrays import Vector
 
 _WIDE = 500  # points up to which a second precision would cost more than it saves
 _HULLS = 2500  # the same for hulls, whose violation is small beside their scores, and along a path

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness import DualForm, KernelOracle, Problem
+from harness.arrays import Index, Vector
 from harness_smo.block_cache import RowCache
 from harness_smo.block_level import Level, WholeLevel, variables_of
 
 if TYPE_CHECKING:
-    from harness import DualForm, KernelOracle, Problem
-    from harness.arrays import Index, Vector
     from harness_smo.block_level import Settings
 
 

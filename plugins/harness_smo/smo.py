@@ -12,19 +12,15 @@ while shrunk (so nothing is recomputed when the points come back), and the stop 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from harness import CSVC, DEFAULT_RELATIVE_GAP, Iterate, Solver, parameter
+from harness import CSVC, DEFAULT_RELATIVE_GAP, DualForm, Iterate, Problem, Solver, parameter
+from harness.arrays import Index, Vector
 from harness.problems import L2SVC, HardMargin, PolytopeDistance
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import DualForm, Problem
-    from harness.arrays import Index, Vector
 
 # between two yields: a few milliseconds
 _STEP_VALUES, _LEAST_STEPS = 1_000_000, 100  # gradient entries updated, but so many steps at least
