@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from harness import Iterate, Problem, Solver, parameter
 from harness.arrays import Index
 from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
-from harness_rgd.nodes import space_of
+from harness_rgd.nodes import Nodes, space_of
 from harness_rgd.sides import Sides
-from harness_rgd.tree import Tree
-
-if TYPE_CHECKING:
-    from harness_rgd.nodes import Nodes
-    from harness_rgd.tree import Best
+from harness_rgd.tree import Best, Tree
 
 _LEAST_DELTA = 0.1  # below it the number of samples grows no more
 _ROOTS = 20  # drawn until one is not the origin: a point may be in both classes

@@ -9,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness import KernelOracle
 from harness.arrays import Array, Index, Matrix, Vector
-from harness_rgd.nodes import Steps
-
-if TYPE_CHECKING:
-    from harness_rgd.nodes import Nodes, Space
-    from harness_rgd.sides import Sides, Slab
+from harness_rgd.nodes import Nodes, Space, Steps
+from harness_rgd.sides import Sides, Slab
 
 _SCORES = 1 << 25  # scores of a level that are held at a time: 256 MB
 _COMPARED = 1 << 22  # scores of children on the probe that are held at a time: 32 MB
