@@ -49,31 +49,13 @@ class Oracle(Subsolver):
         self.name = oracle if isinstance(oracle, str) else oracle.name
 
     def learner(self, problem: Problem, rng: np.random.Generator) -> Learner:
-        """Return the solver as one that is taught example by example.
-
-        Raises
-        ------
-        UsageError : it cannot be.
-        """
-        teachable: Any = getattr(self.solver, "learner", None)
-        if teachable is None:
-            raise UsageError(
-                f"the oracle '{self.name}' cannot be taught example by example: it declares no learner(problem, rng); "
-                "choose an online solver such as lasvm."
-            )
-        learner: Learner = teachable(problem, rng)
+        """Return the solver, which must declare a ``learner``, as one that is taught example by example."""
+        teachable: Any = self.solver
+        learner: Learner = teachable.learner(problem, rng)
         return learner
 
-    def models(
-        self,
-        problem: Problem,
-        where: str,
-        *,
-        gap: float | None = None,
-        start: Vector | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Iterator[Iterate]:
-        """Drive the oracle as ``iterates`` does; every model has dual coefficients, and there is one.
+    def models(self, problem: Problem, where: str, **asked: Any) -> Iterator[Iterate]:
+        """Drive the oracle as ``iterates`` does, which has what is ``asked``; every model has dual coefficients, and there is one.
 
         Raises
         ------
@@ -84,7 +66,7 @@ class Oracle(Subsolver):
             if refused is not None:
                 raise PluginError(f"it refused the {problem.n:,} points that it was given: {refused}")
             found = None
-            for found in self.iterates(problem, gap=gap, start=start, rng=rng):
+            for found in self.iterates(problem, **asked):
                 if found.dual_coef is None:
                     raise PluginError("it gives no dual coefficients; name one that does.")
                 yield found
