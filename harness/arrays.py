@@ -1,7 +1,7 @@
 """Names for the arrays that functions take and return: the shape by the word, the numbers by the type.
 
-Public, and for type checkers alone: ``if TYPE_CHECKING: from harness.arrays import Vector``. numpy's types know no
-shapes, so the docstring of what uses a name says how long each side is.
+Public: ``from harness.arrays import Vector``. numpy's types know no shapes, so the docstring of what uses a name says
+how long each side is.
 """
 
 from __future__ import annotations

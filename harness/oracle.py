@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from harness.errors import HarnessError, PluginError, UsageError
 from harness.registry import get_solver
 from harness.solver import Solver, Subsolver
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from harness.arrays import Vector
     from harness.learner import Learner
-    from harness.problems.problem import Problem
+    from harness.problems.problem import Certificate, Problem
+    from harness.solver import Iterate
+
+_ATTEMPTS = 4  # at one problem, each asked for a tenth of the gap
+_SMALLEST = 1e-13  # relative gap that nobody is asked for less than
 
 
 class OracleFailure(PluginError):
@@ -43,20 +49,29 @@ class Oracle(Subsolver):
         self.name = oracle if isinstance(oracle, str) else oracle.name
 
     def learner(self, problem: Problem, rng: np.random.Generator) -> Learner:
-        """Return the solver as one that is taught example by example.
+        """Return the solver, which must declare a ``learner``, as one that is taught example by example."""
+        teachable: Any = self.solver
+        learner: Learner = teachable.learner(problem, rng)
+        return learner
+
+    def models(self, problem: Problem, where: str, **asked: Any) -> Iterator[Iterate]:
+        """Drive the oracle as ``iterates`` does, which has what is ``asked``; every model has dual coefficients, and there is one.
 
         Raises
         ------
-        UsageError : it cannot be.
+        OracleFailure : it refuses the problem, raises, or gives no such model; the sentence names ``where`` and the oracle.
         """
-        teachable: Any = getattr(self.solver, "learner", None)
-        if teachable is None:
-            raise UsageError(
-                f"the oracle '{self.name}' cannot be taught example by example: it declares no learner(problem, rng); "
-                "choose an online solver such as lasvm."
-            )
-        learner: Learner = teachable(problem, rng)
-        return learner
+        with self.failing_in(where):
+            refused = self.solver.refusal(problem)
+            if refused is not None:
+                raise PluginError(f"it refused the {problem.n:,} points that it was given: {refused}")
+            found = None
+            for found in self.iterates(problem, **asked):
+                if found.dual_coef is None:
+                    raise PluginError("it gives no dual coefficients; name one that does.")
+                yield found
+            if found is None:
+                raise PluginError("it ended without a model.")
 
     @contextmanager
     def failing_in(self, where: str) -> Iterator[None]:
@@ -72,6 +87,81 @@ class Oracle(Subsolver):
             raise OracleFailure(f"{where}: the oracle '{self.name}' failed: {kind}: {error}") from error
 
 
+@dataclass
+class Answer:
+    """What an oracle found for a problem, certified from its coefficients.
+
+    coef : (n,) feasible coefficients, intercept : b
+    scores : (n,) K coef
+    """
+
+    coef: Vector
+    intercept: float
+    scores: Vector
+    certificate: Certificate
+
+    @property
+    def relative_gap(self) -> float:
+        """The certified relative gap; infinite where rounding leaves none."""
+        found = self.certificate.relative_gap
+        return np.inf if found is None else found
+
+
+class CertifiedOracle(Oracle):
+    """One run's oracle that is not trusted: what falls short of the gap is asked for again, ten times as exact.
+
+    again : how often that was
+    """
+
+    again = 0
+
+    def answers(
+        self,
+        problem: Problem,
+        where: str,
+        gap: float,
+        start: Vector | None,
+        settled: Callable[[Answer], bool] | None = None,
+    ) -> Iterator[Iterate | Answer]:
+        """Work on ``problem``; yields the oracle's models as they come, and at last its best answer, which may fall short.
+
+        Parameters
+        ----------
+        start : (n,) coefficients to start from, made feasible here; None: the solver's own
+        settled : whether an answer needs no smaller gap
+
+        The scores of an answer are the asking solver's own kernel evaluations. Failures are those of :meth:`models`.
+        """
+        form, best, wanted = problem.dual_form(), None, gap
+        for attempt in range(_ATTEMPTS):
+            self.again += attempt > 0
+            feasible = form.coef(form.variables(start)) if start is not None and start.any() else None
+            for found in self.models(problem, where, gap=wanted, start=feasible):
+                yield found
+            with self.failing_in(where):
+                coef, intercept = problem.checked(found.dual_coef, found.intercept)
+                scores = problem.kernel.expand(coef)
+                answer = Answer(coef, intercept, scores, problem.certificate(coef, intercept, scores))
+            certain = settled is not None and settled(answer)
+            best = answer if certain or best is None or answer.relative_gap < best.relative_gap else best
+            if certain or best.relative_gap <= gap or wanted <= _SMALLEST:
+                break
+            start, wanted = answer.coef, max(0.1 * wanted, _SMALLEST)
+        assert best is not None
+        yield best
+
+
+class OverOracle(Solver):
+    """A solver over the one that its parameter ``oracle`` names."""
+
+    oracle: str | None
+
+    @property
+    def observable(self) -> bool:  # type: ignore[override]
+        """False over a black box: what it evaluates is part of the run and cannot be counted."""
+        return self.oracle is None or is_observable(self.oracle)
+
+
 def oracle_refusal(owner: str, name: str, judged: Callable[[Solver], str | None]) -> str | None:
     """Return why the oracle that ``owner`` calls ``name`` cannot serve it, in a sentence; None if it can.
 
@@ -83,6 +173,17 @@ def oracle_refusal(owner: str, name: str, judged: Callable[[Solver], str | None]
         return f"{owner}: oracle='{name}': {error}"
     reason = judged(solver)
     return None if reason is None else f"{owner}: the oracle '{name}' {reason}"
+
+
+def takes(formulation: type[Problem]) -> Callable[[Solver], str | None]:
+    """Return the judgement for :func:`oracle_refusal` that a solver must solve ``formulation``."""
+
+    def judged(oracle: Solver) -> str | None:
+        if oracle.takes(formulation):
+            return None
+        return f"solves {oracle.solved()}, not {formulation.name}; name one that does."
+
+    return judged
 
 
 def is_observable(name: str) -> bool:

@@ -150,8 +150,14 @@ class Solver(ABC):
         return named + (others if cls.solves_dual_forms else "")
 
     def skip(self, problem: Problem) -> str | None:
-        """Return why this solver cannot take ``problem`` (a sentence), or None if it can."""
-        return None
+        """Return why this solver cannot take ``problem`` (a sentence), or None if it can.
+
+        The default refuses more points than the parameter ``max_points``, of a solver that has it.
+        """
+        most = getattr(self, "max_points", None)
+        if most is None or problem.n <= most:
+            return None
+        return f"{self.name} takes at most max_points={most:,}, and there are {problem.n:,}: give fewer, or take another solver."
 
     def refusal(self, problem: Problem) -> str | None:
         """Return why this solver does not take ``problem``: another formulation, or what :meth:`skip` says; else None."""
@@ -160,8 +166,8 @@ class Solver(ABC):
         return self.skip(problem)
 
     def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with its own stopping parameter set for a relative gap; the default has none to set."""
-        return self
+        """Return this solver with its own stopping parameter set for a relative gap; by default that is ``gap``, if it has it."""
+        return self.replaced(gap=min(gap, 0.5)) if "gap" in parameters.values_of(self) else self
 
     def warm_ups(self) -> tuple[Solver, ...]:
         """Return what the host runs on a few points before the clock starts, so that no compilation is measured.

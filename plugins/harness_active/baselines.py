@@ -18,18 +18,16 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from harness import CSVC, Iterate, PluginError, Problem, Solver, UsageError, get_solver, parameter
-from harness.oracle import Oracle, is_observable, oracle_refusal
+from harness import CSVC, Iterate, Problem, Solver, UsageError, get_solver, parameter
+from harness.arrays import Index
+from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.problems import PoolSVC
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Index = npt.NDArray[np.intp]
+_ACTIVE = "active-small-pool[stop=support]"  # whose support-vector ratio undersampling takes where none is given
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Sides:
 
 
 @dataclass(frozen=True)
-class Baseline(Solver, ABC):
+class Baseline(OverOracle, ABC):
     """A problem of its own, made of the one stated, that an oracle solves."""
 
     solves: ClassVar[tuple[type[Problem], ...]] = (CSVC,)
@@ -63,15 +61,6 @@ class Baseline(Solver, ABC):
     gap: float | None = parameter(
         None, "relative duality gap asked of the oracle, of the problem that it solves; none: as it is", gt=0, lt=1
     )
-
-    @property
-    def observable(self) -> bool:  # type: ignore[override]
-        """False over a black box: what it evaluates is part of the run and cannot be counted."""
-        return is_observable(self.oracle)
-
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with that gap asked of the oracle; what is certified may be another problem's."""
-        return self.replaced(gap=min(gap, 0.5))
 
     def warm_ups(self) -> tuple[Solver, ...]:
         """Return this solver, and the oracle's own variants."""
@@ -87,11 +76,9 @@ class Baseline(Solver, ABC):
             return f"{self.name}: all {problem.n} points are of one class; expected points of both."
 
         def judged(oracle: Solver) -> str | None:
-            if not oracle.takes(CSVC):
-                return f"solves {oracle.solved()}, not c-svc; name one that does."
             if isinstance(oracle, (Smote, DifferentCosts)):
                 return "gives a model that is no solution of c-svc; name a solver that gives dual coefficients."
-            return None
+            return takes(CSVC)(oracle)
 
         return oracle_refusal(self.name, self.oracle, judged) or self.refuses(problem, sides)
 
@@ -110,17 +97,8 @@ class Baseline(Solver, ABC):
     def solved_by_oracle(self, problem: CSVC, rng: np.random.Generator) -> Iterator[tuple[Iterate, dict[str, Any]]]:
         """Drive the oracle on ``problem``; yield what it yields and what is to be told of it."""
         oracle = Oracle(self.oracle)
-        with oracle.failing_in(self.name):
-            refused = oracle.solver.refusal(problem)
-            if refused is not None:
-                raise PluginError(f"it refused the {problem.n} points that it was given: {refused}")
-            found = None
-            for found in oracle.iterates(problem, gap=self.gap, rng=rng):
-                if found.dual_coef is None:
-                    raise PluginError("it gives no dual coefficients; name one that does.")
-                yield found, {**found.info, "oracle": oracle.name}
-            if found is None:
-                raise PluginError("it ended without a model.")
+        for found in oracle.models(problem, self.name, gap=self.gap, rng=rng):
+            yield found, {**found.info, "oracle": oracle.name}
 
 
 @dataclass(frozen=True)
@@ -153,19 +131,6 @@ class Undersampling(Baseline):
     ratio: float | None = parameter(
         None, "negatives per positive that are kept, to the nearest whole number; none: as active learning has it", gt=0
     )
-    active: str = parameter(
-        "active-small-pool[stop=support]", "active learner whose support-vector ratio is taken where ratio is none"
-    )
-
-    def refuses(self, problem: Problem, sides: Sides) -> str | None:
-        if self.ratio is not None:
-            return None
-
-        def judged(active: Solver) -> str | None:
-            return None if active.takes(PoolSVC) else f"solves {active.solved()}, not pool-svc; name an active learner."
-
-        refused = oracle_refusal(self.name, self.active, judged)
-        return refused and f"{refused} It is named by the parameter active; give ratio to do without it."
 
     def trained(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[Iterate]:
         ratio, told = self.ratio, dict[str, Any]()
@@ -185,18 +150,15 @@ class Undersampling(Baseline):
 
     def _active(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
         """Run the active learner on the points as a pool; tell how far it is, and at the end the ratio it reached."""
-        active, coef = Oracle(self.active), np.zeros(problem.n)
+        active, coef = Oracle(_ACTIVE), np.zeros(problem.n)
         pool = PoolSVC.build(problem.kernel, problem.targets, {"C": problem.C})
-        with active.failing_in(self.name):
-            for found in active.iterates(pool, rng=rng):
-                if found.dual_coef is None:
-                    raise PluginError("it gives no dual coefficients; name an active learner that does.")
-                coef[:] = found.dual_coef
-                yield {"phase": "active", "active_labels": pool.labels_used}
+        for found in active.models(pool, self.name, rng=rng):
+            coef[:] = found.dual_coef
+            yield {"phase": "active", "active_labels": pool.labels_used}
         few, many = (int(np.count_nonzero(coef[points])) for points in (sides.positives, sides.negatives))
         if not few or not many:
             raise UsageError(
-                f"{self.name}: the active learner '{self.active}' ended with {few} support vectors of the smaller class and "
+                f"{self.name}: the active learner '{_ACTIVE}' ended with {few} support vectors of the smaller class and "
                 f"{many} of the other; expected some of each, to undersample to their ratio. Give ratio."
             )
         yield {

@@ -13,19 +13,16 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from harness import CSVC, Iterate, Learner, PluginError, Problem, Solver, UsageError, parameter
-from harness.oracle import Oracle, is_observable, oracle_refusal
+from harness import CSVC, Iterate, Learner, Problem, Solver, parameter
+from harness.arrays import Index, Vector
+from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.problems import PoolSVC
 
-if TYPE_CHECKING:
-    from harness.arrays import Index, Vector
-
-    Scores = Callable[[Any], Vector]
-
+Scores = Callable[[Any], Vector]
 _WINDOW = 1 / 40  # of the points: with small pools each of them is looked at once or twice meanwhile
 
 
@@ -140,12 +137,10 @@ class Retrained(Learner):
             self._intercept = float(targets[0]) if len(targets) else 0.0
             return
         stated, start = self._problem.labelled(), self._coef[bought]
-        last: Iterate | None = None
-        with self._oracle.failing_in(f"after {len(bought)} labels"):
-            for last in self._oracle.iterates(stated, start=start if start.any() else None, rng=self._rng):  # noqa: B007
-                continue  # the last counts
-            if last is None or last.dual_coef is None:
-                raise PluginError("it ended without dual coefficients.")
+        where = f"after {len(bought)} labels"
+        for last in self._oracle.models(stated, where, start=start if start.any() else None, rng=self._rng):  # noqa: B007
+            continue  # the last counts
+        with self._oracle.failing_in(where):
             self._coef[bought], self._intercept = stated.checked(last.dual_coef, last.intercept)
 
     def scores(self, indices: Any, *, keep: bool | None = False) -> Vector:
@@ -170,7 +165,7 @@ class Retrained(Learner):
 
 
 @dataclass(frozen=True)
-class Strategy(Solver):
+class Strategy(OverOracle):
     """What the strategies have in common: the first labels, the learner, the rules that end a run.
 
     ``info``: labels, queries; distance and margin (|f| of the nearest candidate at the last query, and from which |f| on
@@ -197,11 +192,6 @@ class Strategy(Solver):
     )
     oracle: str = parameter("lasvm", "the solver that learns, by name; one that can be taught example by example")
     finishing: bool = parameter(True, "at the end let the learner optimise over what it has kept")
-
-    @property
-    def observable(self) -> bool:  # type: ignore[override]
-        """False over a black box: what it evaluates is part of the run and cannot be counted."""
-        return is_observable(self.oracle)
 
     def skip(self, problem: Problem) -> str | None:
         """Refuse an oracle that is not there or cannot be taught."""
@@ -292,13 +282,9 @@ class RandomSampling(Strategy):
 
     name = "random-sampling"
 
-    def __post_init__(self) -> None:
-        Strategy.__post_init__(self)
-        if self.stop == "margin":
-            raise UsageError(
-                f"solver '{self.name}': stop=margin has no meaning where no candidate is compared; choose stop=support or "
-                "none."
-            )
+    stop: Literal["support"] | None = parameter(
+        None, "support: when the number of support vectors is stable; none: when the budget or the pool is used up"
+    )
 
     def judge(self, learner: Learner) -> Scores | None:
         """Compare nothing."""
@@ -322,11 +308,7 @@ class RetrainActive(Strategy):
 
     def skip(self, problem: Problem) -> str | None:
         """Refuse an oracle that is not there or does not solve c-svc."""
-
-        def judged(oracle: Solver) -> str | None:
-            return None if oracle.takes(CSVC) else f"solves {oracle.solved()}, not c-svc; name one that does."
-
-        return oracle_refusal(self.name, self.oracle, judged)
+        return oracle_refusal(self.name, self.oracle, takes(CSVC))
 
     def teach(self, problem: PoolSVC, rng: np.random.Generator) -> Learner:
         """Return a learner that solves anew whatever it learns."""

@@ -12,9 +12,7 @@ asked for a gap). The paper prints the cross term of |w|^2 at an add-iteration w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from harness import hookimpl
+from harness import Solver, hookimpl
 from harness_fw.bounds import core_set_bound, delta_bound, delta_of, iteration_bound
 from harness_fw.solvers import (
     MDM,
@@ -27,23 +25,7 @@ from harness_fw.solvers import (
     PairwiseFrankWolfe,
 )
 
-if TYPE_CHECKING:
-    from harness import Solver
-
-__all__ = [
-    "MDM",
-    "CoreVectorMachine",
-    "FrankWolfe",
-    "FullyCorrective",
-    "Gilbert",
-    "NearestPoint",
-    "NewtonFrankWolfe",
-    "PairwiseFrankWolfe",
-    "core_set_bound",
-    "delta_bound",
-    "delta_of",
-    "iteration_bound",
-]
+__all__ = ["core_set_bound", "delta_bound", "delta_of", "iteration_bound"]
 
 
 @hookimpl

@@ -7,13 +7,11 @@ classification with a core set result" (2009).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from harness import KernelOracle
-    from harness.arrays import Mask, Vector
+from harness import KernelOracle
+from harness.arrays import Mask, Vector
 
 _BLOCK_VALUES = 2_000_000
 

@@ -8,19 +8,15 @@ is kept and changed by the rows of the points that differ from the last vertex's
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
+from harness.arrays import Vector
 from harness_fw import rules
 from harness_fw.descent import YIELD_VALUES, Descent
 from harness_fw.hulls import extreme, face_extreme
 from harness_fw.sources import Points, Rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness.arrays import Vector
 
 _ROUNDING = 1e-14  # nearer to 0 or to its cap than this part of it, a weight that a step changed belongs there
 

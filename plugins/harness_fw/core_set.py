@@ -14,18 +14,14 @@ score[a] = y_a <w, phi(a)> = sum_b weight_b matrix[a, b].
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from harness import Iterate
-from harness.arrays import Index, Vector
+from harness import Iterate, Problem, RowBuffer
+from harness.arrays import Index, Matrix, Vector
 from harness.jit import compiled
 from harness_fw.hulls import Hulls
-
-if TYPE_CHECKING:
-    from harness import Problem, RowBuffer
-    from harness.arrays import Matrix
 
 # why the descent came back
 STEPS, SOLVED, TOUCHING, STALLED = range(4)

@@ -18,18 +18,15 @@ in memory, and n times the core set in sums.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from harness import Iterate, Problem, RowBuffer
+from harness.arrays import Vector
 from harness_fw.bounds import paper_bounds
 from harness_fw.core_set import INNER, LEAST, CoreSetRounds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import Iterate, Problem, RowBuffer
-    from harness.arrays import Vector
 
 _PATIENCE = 3  # rounds in a row that do not make |w|^2 smaller: rounding is at work
 _SHARE = 8  # a round adds one point for each so many of the core set
@@ -97,7 +94,7 @@ class CorrectiveRounds(CoreSetRounds):
     def _add(self, scores: Vector, epsilon: float) -> None:
         """Add the points farthest down w that are not members, and settle how exactly to solve next."""
         count = self.vertices or max(1, int(self.core.size.sum()) // _SHARE)
-        member = np.zeros(self.hulls.n, dtype=bool)
+        member = np.zeros(self.problem.n, dtype=bool)
         member[self.core.members] = True
         points = []
         for side, (low, _) in zip(self.hulls.sides, self.core.levels(), strict=True):

@@ -19,46 +19,33 @@ times the ball if and only if
     epsilon_+ = 1 - min <w, z> / |w|^2  <=  ((1 + epsilon)^2 - 1) radius^2 / (2 |w|^2)
 
 The right side may be large where the classes lie close together, |w|^2 << eta: a tight ball is then a loose margin.
-So it stops at epsilon_+ <= gap / 2, which certifies a relative duality gap of ``gap``, unless ``epsilon`` is given. For
+So it stops at epsilon_+ <= gap / 2, which certifies a relative duality gap of ``gap``. For
 one hull against the origin the points themselves stand in place of the differences.
 
 Differs further: where a sample holds nothing that lies outside, all points are searched before it stops, and later
-samples are of what that search found outside; ``verify=false`` leaves this out, and with it every step that takes
-time in proportion to n but the start. The start is the paper's pair of far points, which here are p and q
+samples are of what that search found outside. The start is the paper's pair of far points, which here are p and q
 close to each other (lines 1-11 of Kumar & Yildirim's Algorithm 1).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from harness import Iterate, Problem
+from harness.arrays import Index
 from harness_fw.core_set import INNER, LEAST, CoreSetRounds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import Iterate, Problem
-    from harness.arrays import Index
 
 
 class BallRounds(CoreSetRounds):
     """The ball of the core set, and where to look for points outside."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        rng: np.random.Generator,
-        gap: float,
-        epsilon: float | None,
-        *,
-        sample: int,
-        verify: bool,
-    ) -> None:
+    def __init__(self, problem: Problem, rng: np.random.Generator, gap: float, sample: int) -> None:
         super().__init__(problem, None if sample else problem.kernel.buffer())
         self.kernel, self.rng = problem.kernel, rng
-        self.gap, self.epsilon, self.sample, self.verify = gap, epsilon, sample, verify
+        self.target, self.sample = gap / 2.0, sample  # epsilon_+ at which it stops
         self.eta = 2.0 * self.hulls.delta()
         self.pools: list[Index] = list(self.hulls.sides)  # where samples are drawn from
         self.searches, self.epsilon_plus, self.member = 0, np.inf, np.zeros(problem.n, dtype=bool)
@@ -80,36 +67,23 @@ class BallRounds(CoreSetRounds):
     def _solve(self) -> None:
         """Find the ball of the core set."""
         self.core.solve(self.tolerance)
-        self.tolerance = max(LEAST, min(self.tolerance, INNER * self._target()))
+        self.tolerance = max(LEAST, min(self.tolerance, INNER * self.target))
         self.core.solve(self.tolerance)
         members = self.core.members
         self.coef[members] = self.hulls.sign[members] * self.core.weights
         self.member[members] = True
-
-    def _target(self) -> float:
-        """Return the epsilon_+ at which the stopping rule holds for the ball as it is."""
-        norm, epsilon = self.core.squared_norm, self.epsilon
-        if epsilon is None:
-            return self.gap / 2.0
-        if norm <= self.hulls.floor:
-            return np.inf
-        room = max(0.0, self.eta - norm)
-        return max(LEAST, ((1.0 + epsilon) ** 2 - 1.0) * room / (2.0 * norm))
 
     def _outside(self) -> tuple[list[Index], str]:
         """Return for each class the points that join the core set, and a status where it is over."""
         if self.core.squared_norm <= self.hulls.floor:
             return [], "hulls intersect"
         if self.rows is None:
-            joining, least = self._among([self._drawn(pool) for pool in self.pools])
+            draw, most = self.rng.choice, self.sample
+            drawn = [pool[draw(len(pool), most, replace=False)] if len(pool) > most else pool for pool in self.pools]
+            joining, least = self._among(drawn)
             if self._violates(least) and any(len(points) > 0 for points in joining):
                 return joining, ""
-            if not self.verify:
-                return [], "done"
         return self._search()
-
-    def _drawn(self, pool: Index) -> Index:
-        return pool if len(pool) <= self.sample else pool[self.rng.choice(len(pool), self.sample, replace=False)]
 
     def _among(self, drawn: list[Index]) -> tuple[list[Index], float]:
         """Return the farthest of the points drawn from each class where it is no member and beyond it, and min <w, z>."""
@@ -127,7 +101,7 @@ class BallRounds(CoreSetRounds):
         return found, least
 
     def _violates(self, least: float) -> bool:
-        return 1.0 - least / self.core.squared_norm > self._target()
+        return 1.0 - least / self.core.squared_norm > self.target
 
     def _search(self) -> tuple[list[Index], str]:
         """Look at all points: stop if none is outside, else return the farthest and keep what else is outside."""
@@ -138,7 +112,7 @@ class BallRounds(CoreSetRounds):
         if not self._violates(hulls.near(scores)):
             return [], "done"
         joining, self.pools = [], []
-        slack = 0.5 * self._target() * norm
+        slack = 0.5 * self.target * norm
         for side, (low, _) in zip(hulls.sides, self.core.levels(), strict=True):
             beyond = side[~self.member[side] & (scores[side] < low)]
             joining.append(beyond[[scores[beyond].argmin()]] if len(beyond) else beyond)

@@ -10,21 +10,18 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from harness import KernelOracle, Problem
+from harness.arrays import Index, Vector
 from harness.problems import HardMargin, PolytopeDistance
 from harness_fw import hot, rules
 from harness_fw.bounds import delta_bound
 from harness_fw.hulls import extreme, farthest_on_face, nearest_on_hull
 from harness_fw.sources import Points, Rows, signed_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import KernelOracle, Problem
-    from harness.arrays import Index, Vector
 
 YIELD_VALUES = 4_000_000  # kernel evaluations after which the caller gets a word in
 _REFRESH = 5000  # iterations between recomputations of the scores, more if that takes many rows

@@ -91,15 +91,7 @@ def _move_scores(state: State, begin: int, end: int) -> int:
 
 @inner
 def _combine(
-    part: Vector,
-    keep: float,
-    rows: Vector,
-    slot: Index,
-    wanted: Index,
-    coefs: Vector,
-    first: int,
-    end: int,
-    start: int,
+    part: Vector, keep: float, rows: Vector, slot: Index, wanted: Index, coefs: Vector, first: int, end: int, start: int
 ) -> None:
     """Set part to keep * part + what ``coefs`` add of the rows of the wanted points in [first, end), from column start.
 

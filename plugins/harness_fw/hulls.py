@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
+from harness import Problem
+from harness.arrays import Index, Vector
 from harness_fw.bounds import delta_bound
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from harness import Problem
-    from harness.arrays import Index, Vector
 
 TOUCHING = 1e-14  # |w|^2 over the largest k(x, x) at which rounding hides the direction of w
 _WHOLE = 1e-9  # what 1 / cap may be below a whole number that it stands for
@@ -86,11 +82,6 @@ class Hulls:
         self.caps = [min(1.0, float(bound[side[0]])) for side in self.sides]
         self.diagonal: Vector = np.asarray(self.kernel.diagonal(), dtype=np.float64)
         self.floor = TOUCHING * float(self.diagonal.max())
-
-    @property
-    def n(self) -> int:
-        """Number of points."""
-        return len(self.sign)
 
     def start(self, row_of: Callable[[int], Vector]) -> list[tuple[Index, Vector]]:
         """Return, for each hull, the points to begin with and their weights, which sum to 1.

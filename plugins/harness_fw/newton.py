@@ -32,19 +32,15 @@ from kernel values anew each time. A round costs |S|^2 + 2 n |S| kernel evaluati
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
-from harness import Iterate
+from harness import Iterate, KernelOracle, Problem
+from harness.arrays import Index, Vector
 from harness_fw import newton_hot as hot
 from harness_fw.pivots import Coordinates, Pivots
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from harness import KernelOracle, Problem
-    from harness.arrays import Index, Vector
 
 _DIRECT = 1500  # features up to which the system is built and factored
 _BLOCK_VALUES = 1 << 18  # features in the rows of a product, 2 MB
@@ -130,8 +126,10 @@ class NewtonRun:
                     least, lowest, idle = np.inf, np.inf, 0
                 elif part is not None:
                     status = "next"
-            if self.pivots is not None and (status == "stalled" or (status != "done" and self._hopeless(rounds))):
-                status = "spent"
+            if self.pivots is not None:
+                # scores may be off by more than |w|^2 for want of pivots
+                hopeless = self.pivots.exhausted and self.pivots.residual > rounds.norm
+                status = "spent" if status == "stalled" or (status != "done" and hopeless) else status
             self.ended = status
             yield self._iterate(rounds, part, status)
             if status:
@@ -141,10 +139,6 @@ class NewtonRun:
                 rounds.widen()
             rounds.correct()
             self.taken += 1
-
-    def _hopeless(self, rounds: Rounds) -> bool:
-        """Return whether scores may be off by more than |w|^2 for want of pivots."""
-        return self.pivots is not None and self.pivots.exhausted and self.pivots.residual > rounds.norm
 
     def _sharper(self, rounds: Rounds, goal: float, idle: bool) -> bool:
         """Judge the model by exact scores once the pivots are good enough; True if there are more of them now instead."""

@@ -13,13 +13,12 @@ M. I. Jordan, "Kernel independent component analysis", JMLR 3, 2002, section 3.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from harness import KernelOracle
-    from harness.arrays import Index, Matrix, Vector
+from harness import KernelOracle
+from harness.arrays import Index, Matrix, Vector
 
 _SAMPLE = 8192  # points among which pivots are sought, at most
 _MOST = 1500  # pivots at most: every round factors a matrix of so many rows

@@ -25,15 +25,13 @@ largest one among the support, and w = u_0 + u_1 is the sum of the hulls' signed
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from harness import RowBuffer
 from harness.arrays import Index, Vector
 from harness.jit import compiled, inlined, inner
-
-if TYPE_CHECKING:
-    from harness import RowBuffer
 
 # the rules
 FW, GILBERT, PAIRWISE, MDM, NEAREST = range(5)

@@ -9,20 +9,16 @@ a reduced hull both are those of composed points and of the face that the hull's
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import ClassVar, Self
 
-from harness import DEFAULT_RELATIVE_GAP, Iterate, Solver, parameter
+import numpy as np
+
+from harness import DEFAULT_RELATIVE_GAP, Iterate, Problem, Solver, parameter
+from harness.arrays import Vector
 from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
 from harness_fw.bounds import paper_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy as np
-
-    from harness import Problem
-    from harness.arrays import Vector
 
 _CHUNK_VALUES = 4_000_000  # scores updated between two yields, about: some milliseconds
 _MEETING = 1e-7  # |w| over the largest |phi(x)|, below which rounding hides the direction of w
@@ -42,19 +38,6 @@ class HullSolver(Solver):
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with epsilon = gap / 2: the relative gap is 1 - (1 - epsilon)^2 <= 2 epsilon."""
         return self.replaced(epsilon=min(gap / 2.0, 0.5))
-
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse two hulls where the data have one class only."""
-        return one_class(self.name, problem)
-
-
-def one_class(name: str, problem: Problem) -> str | None:
-    """Return why the solver ``name`` refuses two hulls of data that have one class only; None if they have both."""
-    labels = set(problem.targets.tolist())
-    if isinstance(problem, PolytopeDistance) or len(labels) > 1:
-        return None
-    only = "+1" if 1.0 in labels else "-1"
-    return f"{name} on {problem.name} needs points of both classes, and all are {only}: give some of the other."
 
 
 @dataclass(frozen=True)
@@ -84,7 +67,7 @@ class HullDescent(HullSolver):
     )
 
     def skip(self, problem: Problem) -> str | None:
-        """Refuse two hulls of one class, an explicit w where there is none, and caps that the rule does not tell apart."""
+        """Refuse an explicit w where there is none, and caps that the rule does not tell apart."""
         if self.explicit_w and not problem.kernel.is_linear:
             kernel = problem.kernel.kernel.name
             return f"{self.name}: explicit_w=True needs a linear kernel, and this is '{kernel}'; leave it out."
@@ -102,22 +85,19 @@ class HullDescent(HullSolver):
 
         Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.
         """
-        yield from self._run(problem)
+        yield from self.iterates_from(problem, rng, None)
 
-    def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector) -> Iterator[Iterate]:
+    def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector | None) -> Iterator[Iterate]:
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
-        coef, _ = problem.checked(start, 0.0)
-        yield from self._run(problem, coef)
-
-    def _run(self, problem: Problem, start: Vector | None = None) -> Iterator[Iterate]:
         from harness_fw.composed import ComposedDescent
         from harness_fw.descent import LinearDescent, RowDescent, keeps_w
 
+        coef = None if start is None else problem.checked(start, 0.0)[0]
         linear = keeps_w(problem.kernel, self.explicit_w)
         plain = LinearDescent if linear else RowDescent
         composed = self.composes and isinstance(problem, ReducedHull) and min(problem.caps) < 1.0
         touching = HullDescent.touching if problem.kernel.ridge > 0.0 else self.touching
-        descent = (ComposedDescent if composed else plain)(problem, self.rule, self.epsilon, touching, linear, start)
+        descent = (ComposedDescent if composed else plain)(problem, self.rule, self.epsilon, touching, linear, coef)
         longest = max(64, min(4096, _CHUNK_VALUES // problem.n)) if self.stride is None else self.stride
         until = 0
         while True:
@@ -140,7 +120,6 @@ class HullDescent(HullSolver):
             until = taken + min(max(1, taken), longest)
 
 
-@final
 @dataclass(frozen=True)
 class FrankWolfe(HullDescent):
     """Algorithm 1 of Kumar & Yildirim: Frank-Wolfe with away steps, linearly convergent."""
@@ -151,7 +130,6 @@ class FrankWolfe(HullDescent):
     bounded = (L2SVC, HardMargin, PolytopeDistance)
 
 
-@final
 @dataclass(frozen=True)
 class Gilbert(HullDescent):
     """Gilbert's algorithm: Frank-Wolfe without away steps; epsilon is epsilon_+ alone, which falls like 1 / k."""
@@ -163,7 +141,6 @@ class Gilbert(HullDescent):
     touching = 1e-3
 
 
-@final
 @dataclass(frozen=True)
 class PairwiseFrankWolfe(HullDescent):
     """Pairwise Frank-Wolfe (Lacoste-Julien & Jaggi 2015): weight moves from the farthest vertex to the nearest."""
@@ -173,7 +150,6 @@ class PairwiseFrankWolfe(HullDescent):
     composes = True
 
 
-@final
 @dataclass(frozen=True)
 class MDM(HullDescent):
     """Mitchell, Dem'yanov & Malozemov (1974): a pairwise step in one class, that with the larger violation.
@@ -185,7 +161,6 @@ class MDM(HullDescent):
     rule = "MDM"
 
 
-@final
 @dataclass(frozen=True)
 class NearestPoint(HullDescent):
     """Keerthi, Shevade, Bhattacharyya & Murthy (2000): Gilbert's segment and MDM's move at once, over a triangle.
@@ -197,7 +172,6 @@ class NearestPoint(HullDescent):
     rule = "NEAREST"
 
 
-@final
 @dataclass(frozen=True)
 class FullyCorrective(HullSolver):
     """Frank-Wolfe with the exact optimum over the core set after each round (Clarkson 2010)."""
@@ -219,7 +193,6 @@ class FullyCorrective(HullSolver):
         yield from CorrectiveRounds(problem, self.epsilon, self.vertices).iterates()
 
 
-@final
 @dataclass(frozen=True)
 class CoreVectorMachine(Solver):
     """Core vector machine (Tsang, Kwok, Cheung 2005) for the SVM with a free bias."""
@@ -228,24 +201,7 @@ class CoreVectorMachine(Solver):
     solves = (L2SVC, HardMargin, PolytopeDistance)
 
     gap: float = parameter(DEFAULT_RELATIVE_GAP, "relative duality gap at which to stop", gt=0)
-    epsilon: float | None = parameter(
-        None,
-        "in place of gap: stop when no point lies outside (1 + epsilon) times the ball; the paper: 1e-6",
-        gt=0,
-        lt=1,
-    )
     sample: int = parameter(59, "random points of each class among which the farthest is sought; 0: all points", ge=0)
-    verify: bool = parameter(
-        True, "search all points before it stops; else one sample without a point outside is enough"
-    )
-
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with ``gap`` set: which epsilon that is depends on |w|, and is said in the info."""
-        return self.replaced(gap=min(gap, 1.0), epsilon=None)
-
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse two hulls where the data have one class only."""
-        return one_class(self.name, problem)
 
     def warm_ups(self) -> tuple[Self, ...]:
         """Return the search in samples and the full one."""
@@ -258,11 +214,9 @@ class CoreVectorMachine(Solver):
         """
         from harness_fw.cvm import BallRounds
 
-        rounds = BallRounds(problem, rng, self.gap, self.epsilon, sample=self.sample, verify=self.verify)
-        yield from rounds.iterates()
+        yield from BallRounds(problem, rng, self.gap, self.sample).iterates()
 
 
-@final
 @dataclass(frozen=True)
 class NewtonFrankWolfe(HullSolver):
     """Fully corrective Frank-Wolfe on w for l2-svc: all violating points at once, Newton's method on w.

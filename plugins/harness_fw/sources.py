@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from harness import KernelOracle, RowBuffer
+from harness.arrays import Index, Vector
 from harness_fw import hot, rules
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import KernelOracle, RowBuffer
-    from harness.arrays import Index, Vector
 
 _FETCH_VALUES = 2_000_000  # kernel values computed at a time
 

@@ -9,21 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from harness import Iterate
+from harness import CSVC, CSVCNoBias, Iterate, KernelOracle
+from harness.arrays import Array
+from harness.problems import PoolSVC
 from harness_lasvm.compiled import members as loops
 from harness_lasvm.compiled import rows
 from harness_lasvm.compiled.scans import scan
 from harness_lasvm.compiled.state import BORN, EXAMPLE, NEED_ROW, NOW, ROW, SLOT, STACKS, Candidates, Members
-
-if TYPE_CHECKING:
-    from harness import CSVC, CSVCNoBias, KernelOracle
-    from harness.arrays import Array
-    from harness.problems import PoolSVC
-
 
 _LEAST_WIDTH = 1024  # slots a stored row has at first: close together, rows share pages of memory
 GROWTH = 1.25

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from harness import CSVC, Iterate, Problem, Solver, get_solver
-from harness.oracle import Oracle, oracle_refusal
+from harness.oracle import Oracle, oracle_refusal, takes
 
 if TYPE_CHECKING:
     from harness_lasvm.candidate_set import CandidateSet
@@ -64,9 +64,8 @@ def refusal(owner: str, name: str) -> str | None:
     """Return why the solver called ``name`` cannot finish for ``owner``, in a sentence; None if it can."""
 
     def judged(oracle: Solver) -> str | None:
-        if not oracle.takes(CSVC):
-            return f"solves {oracle.solved()}, not {CSVC.name}; name smo-block, or none."
-        return None if oracle.exact else "is not exact: it may end above tau; name smo-block, or none."
+        inexact = None if oracle.exact else "is not exact: it may end above tau; name smo-block, or none."
+        return takes(CSVC)(oracle) or inexact
 
     return oracle_refusal(owner, name, judged)
 
@@ -101,14 +100,14 @@ def hand_over(
             coef, float(last.intercept), done=done, step=expansion.operations, working_set=len(members), info=info
         )
 
-    with oracle.failing_in("the finishing step of lasvm"):
-        last: Any = None
-        for last in oracle.iterates(sub, start=coef[members]):
-            coef[members] = last.dual_coef
-            steps = last.step or steps + 1
-            yield iterate(done=False)
-        if last is None or not last.done:
-            return False
+    where = "the finishing step of lasvm"
+    for last in oracle.models(sub, where, start=coef[members]):
+        coef[members] = last.dual_coef
+        steps = last.step or steps + 1
+        yield iterate(done=False)
+    if not last.done:
+        return False
+    with oracle.failing_in(where):
         own, _ = sub.checked(coef[members], last.intercept)
         delta = sub.kkt_violation(own, sub.kernel.expand(own))
     if delta <= tau:

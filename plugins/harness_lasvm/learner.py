@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from harness import Learner, UsageError
+from harness import CSVC, Iterate, KernelOracle, Learner, UsageError
+from harness.arrays import Array, Vector
+from harness.problems import PoolSVC
 from harness_lasvm.candidate_set import CandidateSet
 from harness_lasvm.compiled.members import add_scores
+from harness_lasvm.compiled.state import Candidates
 from harness_lasvm.finishing import finish
 from harness_lasvm.online import Online
-
-if TYPE_CHECKING:
-    from harness import CSVC, Iterate, KernelOracle
-    from harness.arrays import Array, Vector
-    from harness.problems import PoolSVC
-    from harness_lasvm.compiled.state import Candidates
-    from harness_lasvm.options import LASVMOptions
+from harness_lasvm.options import LASVMOptions
 
 # so much longer a value takes in a row over all points than in a block: measured 1.6 (sparse) to 2.8 (dense)
 _DEARER = 2.0

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.arrays import Array
+from harness_lasvm.candidate_set import CandidateSet
 from harness_lasvm.compiled.members import add_scores
-from harness_lasvm.compiled.state import PAUSED
+from harness_lasvm.compiled.state import PAUSED, Candidates
 from harness_lasvm.compiled.steps import online
-
-if TYPE_CHECKING:
-    from harness.arrays import Array
-    from harness_lasvm.candidate_set import CandidateSet
-    from harness_lasvm.compiled.state import Candidates
-    from harness_lasvm.options import LASVMOptions
+from harness_lasvm.options import LASVMOptions
 
 _SEEDS = 5  # of each class
 _PAUSE = 1000  # REPROCESS operations between two yields, where delta_max asks for many
@@ -145,7 +141,7 @@ class Search:
         self.expansion, self.rng = expansion, rng
         self.by_gradient = options.selection == "gradient"
         self.adaptive = options.selection == "autoactive"
-        self.size = options.candidates or CANDIDATES[options.selection]
+        self.size = CANDIDATES[options.selection]
         # members need no PROCESS
         self.pool: Array = pool[expansion.members.examples["slot"][pool] < 0]
         self.resting: list[Array] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from harness import CSVC, Problem, Solver, UsageError, parameter
+from harness import CSVC, Problem, Solver, parameter
 
 
 @dataclass(frozen=True)
@@ -31,23 +31,12 @@ class LASVMOptions(Solver):
     cache_mb: float | None = parameter(None, "memory for kernel rows, MB of 2^20 bytes; none: the problem's own", gt=0)
     selection: Literal["random", "gradient", "active", "autoactive"] = parameter(
         "random",
-        "the next example: gradient, the sampled one of smallest y f; active, of smallest |f|; autoactive, the same of "
-        "a sample that ends when 5 have |f| < 1 + delta / 2",
-    )
-    candidates: int | None = parameter(
-        None, "examples sampled to select one, at most so many for autoactive; none: 50, for autoactive 100", ge=1
+        "the next example: gradient, of smallest y f of 50 sampled ones; active, of smallest |f|; autoactive, the same of "
+        "up to 100, until 5 have |f| < 1 + delta / 2",
     )
     max_support: int | None = parameter(None, "end the online iterations at so many support vectors; none: no", ge=1)
     block: int = parameter(256, "most candidates whose kernel rows are computed together", ge=1)
     dtype: Literal["float32", "float64"] = parameter("float32", "of the kernel rows; gradients are float64")
-
-    def __post_init__(self) -> None:
-        Solver.__post_init__(self)
-        if self.selection == "random" and self.candidates is not None:
-            raise UsageError(
-                f"solver 'lasvm': candidates={self.candidates} has no meaning with selection=random, where no sample is compared; "
-                "leave it out or choose selection=gradient, active or autoactive."
-            )
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with tau at most ``gap``.

@@ -37,18 +37,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
-from harness import CSVC, Iterate, Problem, Solver, UsageError
+from harness import CSVC, Iterate, Learner, Problem, Solver, UsageError
 from harness.oracle import is_observable
 from harness.problems import PoolSVC
 from harness_lasvm.finishing import finish, hand_over, named, refusal, takes_long
 from harness_lasvm.options import LASVMOptions
-
-if TYPE_CHECKING:
-    from harness import Learner
 
 
 @dataclass(frozen=True)
@@ -124,12 +121,10 @@ class LASVM(LASVMOptions):
 
         Raises
         ------
-        UsageError : another formulation, or a parameter that says which examples are visited: that is the other's choice.
+        UsageError : a parameter that says which examples are visited: that is the other's choice.
         """
         from harness_lasvm.learner import LASVMLearner
 
-        if problem.name not in (CSVC.name, PoolSVC.name):
-            raise UsageError(f"{self.label} can be taught on c-svc and on pool-svc, not on {problem.name}.")
         if self.epochs != 1 or self.max_support is not None or self.selection != "random":
             raise UsageError(
                 f"{self.label}: who teaches it says which examples it visits and when it ends; leave out epochs, max_support "

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import CSVC, DataError, Kernel, KernelOracle, Precomputed, UsageError, as_points
+from harness.arrays import Array
 from harness_lasvm.finishing import finish
 from harness_lasvm.solver import LASVM
 
 if TYPE_CHECKING:
-    from harness.arrays import Array
     from harness_lasvm.candidate_set import CandidateSet
 
 
@@ -194,18 +194,10 @@ class LASVMStream:
         what = f"the chunk after {self.seen} examples"
         x = _points(x, what, None if self._problem is None else self._problem.kernel.points)
         labels = np.asarray(y)
-        if labels.shape != (x.shape[0],):
+        if labels.shape != (x.shape[0],) or not len(labels) or not np.isin(labels, (-1, 1)).all():
             raise DataError(
-                f"{what} has {x.shape[0]} points and labels of shape {labels.shape}; expected ({x.shape[0]},), one label "
-                "for each point."
-            )
-        if not len(labels):
-            raise DataError(f"{what} is empty; expected one example or more: leave it out.")
-        wrong = [label for label in np.unique(labels).tolist() if label not in (-1, 1)]
-        if wrong:
-            raise DataError(
-                f"{what} has the label {wrong[0]!r}; expected -1 or +1: map the two classes, e.g. with "
-                "numpy.where(y == positive, 1, -1)."
+                f"{what} has {x.shape[0]} points and labels of shape {labels.shape}, such as {labels.ravel()[:3].tolist()}; expected "
+                "a point or more and for each of them -1 or +1: map the two classes, e.g. with numpy.where(y == positive, 1, -1)."
             )
         # a search along NaN never ends
         if not KernelOracle(self.kernel, x).largest < float(np.finfo(self.options.dtype).max):

@@ -11,8 +11,6 @@ from harness import Solver, hookimpl
 from harness_peers.libsvm import LibSVM, LibSVMOfficial, LibSVR, SklearnEx
 from harness_peers.thunder import ThunderSVM
 
-__all__ = ["LibSVM", "LibSVMOfficial", "LibSVR", "SklearnEx", "ThunderSVM"]
-
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import importlib
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from harness import CSVC, RBF, Iterate, Linear, Poly, Precomputed, UsageError, parameter
+from harness import CSVC, RBF, Iterate, Kernel, Linear, Poly, Precomputed, Problem, UsageError, parameter
 from harness.problems import EpsSVR, NuSVC, OneClass, ReducedHull
 from harness_peers.peer import Peer, at_bounds, class_cost, with_int32_indices
-
-if TYPE_CHECKING:
-    from harness import Kernel, Problem
 
 _ONE_CLASS = 0.1  # of the tolerance, for one-class
 _TRAININGS = 3  # on reduced-hull, at most, each with a tighter tolerance
@@ -242,9 +239,6 @@ class LibSVMOfficial(Peer):
     kernels: ClassVar[tuple[type[Kernel], ...]] = (RBF, Linear, Poly)
     class_costs = True
 
-    cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
-    shrinking: bool = parameter(True, "leave out bound coefficients that are unlikely to move")
-
     def converted(self, problem: Problem) -> Any:
         """Return an ``svm_problem``: 16 bytes for each non-zero value."""
         import scipy.sparse
@@ -285,5 +279,6 @@ class LibSVMOfficial(Peer):
             case _:
                 assert isinstance(kernel, Linear)
                 words = "-t 0"
-        cache = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
-        return f"-q -s 0 {words} -c {cost!r} -w1 {weight!r} -e {self.tolerance(problem)!r} -m {cache!r} -h {int(self.shrinking)}"
+        return (
+            f"-q -s 0 {words} -c {cost!r} -w1 {weight!r} -e {self.tolerance(problem)!r} -m {problem.kernel.cache_mb!r}"
+        )

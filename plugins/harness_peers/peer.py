@@ -9,19 +9,27 @@ from __future__ import annotations
 import importlib
 import time
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from harness import CSVC, DEFAULT_RELATIVE_GAP, RBF, Iterate, Linear, Poly, Precomputed, Solver, UsageError, parameter
+from harness import (
+    CSVC,
+    DEFAULT_RELATIVE_GAP,
+    RBF,
+    Iterate,
+    Kernel,
+    Linear,
+    Poly,
+    Precomputed,
+    Problem,
+    Solver,
+    UsageError,
+    parameter,
+)
 from harness.problems import EpsSVR, OneClass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import Kernel, Problem
-
 
 _SHARE, _SHARE_OF_TUBES = 0.1, 0.01  # of the gap aimed at: the tolerance; for eps-svr
 
@@ -54,15 +62,11 @@ class Peer(Solver):
         gt=0,
     )
 
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with ``gap`` set.
+    def tolerance(self, problem: Problem) -> float:
+        """Return the tolerance to hand over, measured on problems of many kinds.
 
         A guess: what the library knows is gap <= tol / 2 * sum C_i; the certificate says what was reached.
         """
-        return self.replaced(gap=gap)
-
-    def tolerance(self, problem: Problem) -> float:
-        """Return the tolerance to hand over, measured on problems of many kinds."""
         if self.gap is None:
             return self.tol
         # with a wide tube and a large C the objective is small beside what violations cost
@@ -73,14 +77,13 @@ class Peer(Solver):
         name, kernel = self.name, problem.kernel.kernel
         if problem.kernel.ridge != 0.0:
             return f"{name} computes its own kernel values and cannot add a ridge to their diagonal."
-        if isinstance(kernel, Precomputed) and Precomputed not in self.kernels:
-            return f"{name} is handed no precomputed kernels here; take libsvm."
         if not isinstance(kernel, self.kernels):
             known = ", ".join(cls.name for cls in self.kernels)
             return f"{name} has no kernel '{kernel.name}'; it has {known}."
         if not isinstance(problem, (EpsSVR, OneClass)) and np.ptp(problem.targets) == 0.0:
             return f"{name} needs points of both classes; all {problem.n} are of one."
-        if self.class_costs and isinstance(problem, CSVC) and not _uniform_by_class(problem):
+        sides = [problem.targets == label for label in (-1.0, 1.0)]
+        if self.class_costs and isinstance(problem, CSVC) and any(np.ptp(problem.upper[side]) != 0.0 for side in sides):
             return f"{name} takes one C for each class, not one for each point; take libsvm."
         try:
             importlib.import_module(self.package)
@@ -111,10 +114,6 @@ class Peer(Solver):
     @abstractmethod
     def trained(self, problem: Problem, handed: Any) -> Iterate:
         """Train on what :meth:`converted` returned; the one call whose time is the library's."""
-
-
-def _uniform_by_class(problem: CSVC) -> bool:
-    return all(np.ptp(problem.upper[problem.targets == label]) == 0.0 for label in (-1.0, 1.0))
 
 
 def class_cost(problem: CSVC, label: float) -> float:

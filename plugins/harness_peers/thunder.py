@@ -9,15 +9,12 @@ from __future__ import annotations
 import ctypes
 import importlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from harness import CSVC, RBF, Iterate, Linear, Poly, UsageError
+from harness import CSVC, RBF, Iterate, Kernel, Linear, Poly, Problem, UsageError
 from harness_peers.peer import Peer, at_bounds, class_cost, with_int32_indices
-
-if TYPE_CHECKING:
-    from harness import Kernel, Problem
 
 _C_SVC = 0
 _NO_LIMIT = -1  # of iterations, of threads (those of OpenMP) and of memory

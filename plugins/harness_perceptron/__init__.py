@@ -5,8 +5,6 @@ from __future__ import annotations
 from harness import Solver, hookimpl
 from harness_perceptron.solvers import AveragedPerceptron, BudgetPerceptron, KernelPerceptron
 
-__all__ = ["AveragedPerceptron", "BudgetPerceptron", "KernelPerceptron"]
-
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from harness import Problem
+from harness.arrays import Array
 from harness_perceptron import hot
-
-if TYPE_CHECKING:
-    from harness import Problem
-    from harness.arrays import Array
 
 _VALUES = 4_000_000  # kernel values held at a time
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from harness import Solver, hookimpl
 from harness_qp.qp import QP
 
-__all__ = ["QP"]
-
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:

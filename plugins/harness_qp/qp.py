@@ -13,18 +13,13 @@ matrix of rank r).
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness import CSVC, Iterate, Solver, parameter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import DualForm, Problem
-    from harness.arrays import Index, Mask, Matrix, Vector
+from harness import CSVC, DualForm, Iterate, Problem, Solver, parameter
+from harness.arrays import Index, Mask, Matrix, Vector
 
 _ACCURACY = 1e-10  # of the interior-point method
 _INTERSECTING = 1e-13  # |w|^2 below this part of the largest k(x, x): w = 0 up to rounding
@@ -38,7 +33,10 @@ _RIGHT = 1e-12  # of the largest price: a multiplier that is wrong by no more is
 
 @dataclass(frozen=True)
 class QP(Solver):
-    """The dual as a quadratic program, solved by an interior-point method and polished by an active-set method."""
+    """The dual as a quadratic program, solved by an interior-point method and polished by an active-set method.
+
+    It works as exactly as it can, and is done if ``gap`` is reached.
+    """
 
     name = "qp"
     solves = (CSVC,)
@@ -47,17 +45,6 @@ class QP(Solver):
 
     gap: float = parameter(1e-5, "relative duality gap up to which the answer counts as the optimum", gt=0)
     max_points: int = parameter(5000, "skip larger problems: the kernel matrix and its factor are n x n", ge=1)
-
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with ``gap``: it works as exactly as it can, and is done if that is enough."""
-        return self.replaced(gap=gap)
-
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse problems whose matrices are too large."""
-        if problem.n <= self.max_points:
-            return None
-        held = f"the whole kernel matrix and its factors, about {3 * 8 * problem.n**2 / 2**20:,.0f} MB"
-        return f"qp needs {held} for {problem.n:,} points; it takes at most max_points={self.max_points:,}."
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the optimum, once."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from harness import Solver, hookimpl
 from harness_rgd.solvers import RGDBoosted, RGDTree
 
-__all__ = ["RGDBoosted", "RGDTree"]
-
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from harness import Iterate, Problem, Solver, parameter
+from harness.arrays import Index
 from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
-from harness_rgd.nodes import space_of
-from harness_rgd.sides import Sides, against_origin
-from harness_rgd.tree import Tree
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness.arrays import Index
-    from harness_rgd.nodes import Nodes
-    from harness_rgd.tree import Best
+from harness_rgd.nodes import Nodes, space_of
+from harness_rgd.sides import Sides
+from harness_rgd.tree import Best, Tree
 
 _LEAST_DELTA = 0.1  # below it the number of samples grows no more
 _ROOTS = 20  # drawn until one is not the origin: a point may be in both classes
@@ -40,22 +35,13 @@ class Trees(Solver):
     nodes: int | None = parameter(50, "L, nodes kept of each level; none: all of them, the whole tree", ge=1)
     mu: float = parameter(0.1, "probability that a level of the right path has outliers as samples alone", gt=0, lt=1)
     epsilon: float = parameter(
-        0.1,
-        "relative accuracy of the width at which a descent without outliers ends",
-        gt=0,
-        lt=1,
+        0.1, "relative accuracy of the width at which a descent without outliers ends", gt=0, lt=1
     )
     samples: int | None = parameter(None, "children of a node; none: the paper's (1 + 1 / delta) ln(h / mu)", ge=1)
     guesses: int = parameter(
         3, "one share for both classes: guesses of how it is split, each with samples of its own", ge=1
     )
     probe: int | None = parameter(1000, "points on which children are compared before pruning; none: all", ge=1)
-
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse two hulls of one class."""
-        if not against_origin(problem) and len(set(problem.targets.tolist())) < 2:
-            return f"{self.name} separates two classes, and this problem has one; give labels of both kinds."
-        return None
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with the epsilon of this gap: 1 - (1 - epsilon)^2."""
@@ -109,13 +95,10 @@ class Forest:
         for nodes in self.tree.grow(root, height, samples):
             self._said["nodes"] = len(nodes)
             yield self.iterate()
-            self.certified = self.sides.both == 0 and self._is_certified()
+            enough = (1.0 - self.solver.epsilon) * self.best.length
+            self.certified = self.sides.both == 0 and 0.0 < self.best.width >= enough
             if self.certified:
                 return
-
-    def _is_certified(self) -> bool:
-        best = self.best
-        return best.width > 0.0 and best.width >= (1.0 - self.solver.epsilon) * best.length
 
     def iterate(self) -> Iterate:
         """Return the best node as a model."""

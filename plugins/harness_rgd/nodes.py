@@ -6,17 +6,13 @@ there are no second points. Of every level all this is kept in three arrays, and
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import KernelOracle
-    from harness.arrays import Index, Matrix, Vector
+from harness import KernelOracle
+from harness.arrays import Index, Matrix, Vector
 
 _VALUES = 4_000_000  # numbers that are computed at a time beside what is kept: 32 MB
 
@@ -74,8 +70,10 @@ class Steps:
         return Steps(self.parent[index], self.first[index], second, self.length[index], self.square[index])
 
 
-class Space(ABC):
+class Space:
     """Where nodes live: inner products among them and with the points, every one of them counted.
+
+    Of any kernel: a node is its points, and the rows of a level's distinct points give all its scores.
 
     Parameters
     ----------
@@ -86,25 +84,49 @@ class Space(ABC):
     def __init__(self, kernel: KernelOracle, probe: Index) -> None:
         self.kernel, self.probe = kernel, probe
 
-    @abstractmethod
     def coordinates(self, points: Index) -> Matrix:
         """Return the points' coordinates, (u, d); (u, 0) where there are none."""
+        return np.empty((len(points), 0))
 
-    @abstractmethod
     def scores(self, nodes: Nodes, out: Matrix) -> None:
         """Set ``out`` (q, n) to <x, phi(x_i)>."""
+        support, weights = self._combined(nodes)
+        out[:] = 0.0
+        for part in _pieces(len(support), self.kernel.n):
+            rows = np.array(self.kernel.rows(support[part]))
+            out += weights[:, part] @ rows
 
-    @abstractmethod
+    @staticmethod
+    def _combined(nodes: Nodes) -> tuple[Index, Matrix]:
+        """Return the distinct points of the nodes, (u,), and each node's coefficients of them, (q, u)."""
+        points = np.concatenate([nodes.first, nodes.second], axis=1)
+        signed = nodes.coef if not nodes.second.size else np.concatenate([nodes.coef, -nodes.coef], axis=1)
+        support, place = np.unique(points, return_inverse=True)
+        weights = np.zeros((len(nodes), len(support)))
+        np.add.at(weights, (np.arange(len(nodes))[:, None], place.reshape(points.shape)), signed)
+        return support, weights
+
     def squares(self, nodes: Nodes, scores: Matrix) -> Vector:
         """Return |x|^2, (q,)."""
+        values = np.take_along_axis(scores, nodes.first, axis=1)
+        if nodes.second.size:
+            values -= np.take_along_axis(scores, nodes.second, axis=1)
+        squares: Vector = np.einsum("qj,qj->q", nodes.coef, values)
+        return squares
 
-    @abstractmethod
     def on_probe(self, points: Index, rows: Matrix) -> Matrix:
         """Return k(points, probe), (u, m); ``rows`` are their coordinates."""
+        return self.kernel.block(points, self.probe)
 
-    @abstractmethod
     def pairs(self, first: Index, second: Index, groups: Index) -> Vector:
         """Return k(first_c, second_c), (c,); ``groups`` ascend, and pairs of one group have points in common."""
+        values = np.empty(len(first))
+        begins = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
+        for begin, end in zip(begins, np.r_[begins[1:], len(groups)], strict=True):
+            rows, row = np.unique(first[begin:end], return_inverse=True)
+            columns, column = np.unique(second[begin:end], return_inverse=True)
+            values[begin:end] = self.kernel.block(rows, columns)[row, column]
+        return values
 
     def children(self, nodes: Nodes, steps: Steps) -> Nodes:
         """Return the nodes that the steps lead to."""
@@ -162,49 +184,6 @@ class Coordinates(Space):
         return values
 
 
-class KernelValues(Space):
-    """Any kernel: a node is its points, and the rows of a level's distinct points give all its scores."""
-
-    def coordinates(self, points: Index) -> Matrix:
-        return np.empty((len(points), 0))
-
-    def scores(self, nodes: Nodes, out: Matrix) -> None:
-        support, weights = self._combined(nodes)
-        out[:] = 0.0
-        for part in _pieces(len(support), self.kernel.n):
-            rows = np.array(self.kernel.rows(support[part]))
-            out += weights[:, part] @ rows
-
-    @staticmethod
-    def _combined(nodes: Nodes) -> tuple[Index, Matrix]:
-        """Return the distinct points of the nodes, (u,), and each node's coefficients of them, (q, u)."""
-        points = np.concatenate([nodes.first, nodes.second], axis=1)
-        signed = nodes.coef if not nodes.second.size else np.concatenate([nodes.coef, -nodes.coef], axis=1)
-        support, place = np.unique(points, return_inverse=True)
-        weights = np.zeros((len(nodes), len(support)))
-        np.add.at(weights, (np.arange(len(nodes))[:, None], place.reshape(points.shape)), signed)
-        return support, weights
-
-    def squares(self, nodes: Nodes, scores: Matrix) -> Vector:
-        values = np.take_along_axis(scores, nodes.first, axis=1)
-        if nodes.second.size:
-            values -= np.take_along_axis(scores, nodes.second, axis=1)
-        squares: Vector = np.einsum("qj,qj->q", nodes.coef, values)
-        return squares
-
-    def on_probe(self, points: Index, rows: Matrix) -> Matrix:
-        return self.kernel.block(points, self.probe)
-
-    def pairs(self, first: Index, second: Index, groups: Index) -> Vector:
-        values = np.empty(len(first))
-        begins = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
-        for begin, end in zip(begins, np.r_[begins[1:], len(groups)], strict=True):
-            rows, row = np.unique(first[begin:end], return_inverse=True)
-            columns, column = np.unique(second[begin:end], return_inverse=True)
-            values[begin:end] = self.kernel.block(rows, columns)[row, column]
-        return values
-
-
 def _pieces(length: int, width: int) -> Iterator[slice]:
     step = max(1, _VALUES // max(1, width))
     for start in range(0, length, step):
@@ -213,4 +192,4 @@ def _pieces(length: int, width: int) -> Iterator[slice]:
 
 def space_of(kernel: KernelOracle, probe: Index) -> Space:
     """Return the space of a problem's nodes: w where the kernel is linear."""
-    return Coordinates(kernel, probe) if kernel.is_linear and kernel.ridge == 0.0 else KernelValues(kernel, probe)
+    return Coordinates(kernel, probe) if kernel.is_linear and kernel.ridge == 0.0 else Space(kernel, probe)

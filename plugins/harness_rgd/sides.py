@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from harness import Problem
+from harness.arrays import Index, Vector
 from harness.problems import OutlierMargin, PolytopeDistance
-
-if TYPE_CHECKING:
-    from harness import Problem
-    from harness.arrays import Index, Vector
 
 
 class Slab(NamedTuple):
@@ -20,11 +18,6 @@ class Slab(NamedTuple):
     lowest: float
     highest: float
     dropped: tuple[int, ...]
-
-    @property
-    def reach(self) -> float:
-        """Its width times |x|; at most 0 where what is kept is not separated."""
-        return self.lowest - self.highest
 
 
 @dataclass(frozen=True)

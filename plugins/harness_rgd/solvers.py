@@ -33,13 +33,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+import numpy as np
 
 from harness import Iterate, Problem, parameter
 from harness_rgd.forest import Forest, Trees
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @dataclass(frozen=True)

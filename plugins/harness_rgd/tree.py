@@ -6,21 +6,16 @@ samples on the probe, from which all children's follow: a child is linear in its
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness_rgd.nodes import Steps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import KernelOracle
-    from harness.arrays import Array, Index, Matrix, Vector
-    from harness_rgd.nodes import Nodes, Space
-    from harness_rgd.sides import Sides, Slab
+from harness import KernelOracle
+from harness.arrays import Array, Index, Matrix, Vector
+from harness_rgd.nodes import Nodes, Space, Steps
+from harness_rgd.sides import Sides, Slab
 
 _SCORES = 1 << 25  # scores of a level that are held at a time: 256 MB
 _COMPARED = 1 << 22  # scores of children on the probe that are held at a time: 32 MB
@@ -79,12 +74,6 @@ class Trimming:
         self.points, self.drops, self.draws = points, drops, draws
         self.cuts = [np.zeros(drawn.shape[:2]) for drawn in draws]
         self.chosen = [np.zeros(drawn.shape, dtype=np.int64) for drawn in draws]
-
-    @classmethod
-    def without_draws(cls, points: tuple[Index, Index], drops: tuple[Index, Index], q: int) -> Trimming:
-        """Return selections for the cuts alone."""
-        nothing = np.empty((q, drops[0].size, 0), dtype=np.int64)
-        return cls(points, drops, (nothing, nothing))
 
     def select(self, scores: Matrix, begin: int, kernel: KernelOracle) -> None:
         """Take in the scores, (b, n), of the nodes from ``begin`` on; the kernel's threads share them."""
@@ -188,7 +177,7 @@ class Tree:
         if self.best is not None and not widths[v] > self.best.width:
             return
         slab, length = self.sides.slab(scores[v]), float(np.sqrt(max(0.0, squares[v])))
-        width = slab.reach / length if length > 0.0 else -np.inf
+        width = (slab.lowest - slab.highest) / length if length > 0.0 else -np.inf
         self.best = Best(nodes.take(np.array([v])), slab, length, width, level)
 
     def _steps(self, looked: _Looked) -> Steps:
@@ -234,7 +223,7 @@ class Tree:
                 scores -= values[np.searchsorted(support, some.second)]
             scores *= some.length[:, None]
             scores += (1.0 - some.length)[:, None] * looked.probe[some.parent]
-            trimming = Trimming.without_draws(self._probe_sides, self._probe_drops, len(some))
+            trimming = Trimming(self._probe_sides, self._probe_drops, self._draws(len(some), 0))
             trimming.select(scores, 0, self.space.kernel)
             widths[part] = trimming.widths(some.square, slice(None))
         widest = np.argsort(-widths, kind="stable")[: self.most]

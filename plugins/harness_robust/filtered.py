@@ -10,54 +10,30 @@ points of a class), then the oracle on fewer points. The detector holds the poin
 
 from __future__ import annotations
 
-import importlib.util
 import time
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
-from harness import (
-    CSVC,
-    DEFAULT_RELATIVE_GAP,
-    CSVCNoBias,
-    Iterate,
-    PluginError,
-    Problem,
-    Solver,
-    UsageError,
-    parameter,
-    rounded_down,
-)
-from harness.oracle import Oracle, is_observable, oracle_refusal
+from harness import CSVC, DEFAULT_RELATIVE_GAP, CSVCNoBias, Iterate, Problem, UsageError, parameter, rounded_down
+from harness.arrays import Index, Mask, Vector
+from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.float64]
-    Rows = npt.NDArray[np.intp]
-    Flags = npt.NDArray[np.bool_]
-    Judged = tuple[Numbers, Flags]
 
 _FOR_HULLS, _FOR_OTHERS = "nearest-point", "smo-block"  # the oracle where none is named
 _FEWEST = 3  # points of a class that tell what is usual in it
 _NEIGHBOURS = 20  # of the local outlier factor, scikit-learn's default
-_FOLDS = 5  # of the probabilities that confident learning looks at, cleanlab's default
 
 
 @dataclass(frozen=True)
-class Filtered(Solver):
+class Filtered(OverOracle):
     """An SVM on the points that a detector of outliers leaves; the rest have coefficient 0.
 
-    ``isolation-forest`` and ``local-outlier`` (scikit-learn) look for points that are unusual for their class,
-    ``confident-learning`` (cleanlab, where it is installed) for labels that contradict what a classifier learns from the
-    others: logistic regression for the linear kernel, a random forest for all else. All three look at the features; they
-    compute no kernel values, yet with a kernel that is not linear the count says "at least".
+    Both detectors, scikit-learn's, look for points that are unusual for their class. They look at the features and compute
+    no kernel values, yet with a kernel that is not linear the count says "at least".
 
     On outlier-margin the filter gives up points in place of the solver, and the oracle finds the widest margin between
     the hulls of the others, or between their hull and the origin. The certificate is that of the problem over all
@@ -68,9 +44,7 @@ class Filtered(Solver):
     solves = (CSVC, CSVCNoBias, OutlierMargin)
     exact = False
 
-    detector: Literal["isolation-forest", "local-outlier", "confident-learning"] = parameter(
-        "isolation-forest", "what tells outliers; confident-learning needs cleanlab, the extra `filters`"
-    )
+    detector: Literal["isolation-forest", "local-outlier"] = parameter("isolation-forest", "what tells outliers")
     oracle: str | None = parameter(
         None, "exact solver of what is left, by name; none: smo-block, on outlier-margin nearest-point"
     )
@@ -85,24 +59,12 @@ class Filtered(Solver):
         DEFAULT_RELATIVE_GAP, "relative duality gap asked of the oracle, of its own problem", gt=0, lt=1
     )
 
-    @property
-    def observable(self) -> bool:  # type: ignore[override]
-        """False over a black box: what it evaluates is part of the run and cannot be counted."""
-        return is_observable(self.oracle or _FOR_OTHERS)
-
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with that gap asked of the oracle; what is certified over all points is another."""
-        return self.replaced(gap=min(gap, 0.5))
-
     def skip(self, problem: Problem) -> str | None:
-        """Refuse a detector that cannot judge these points, and an oracle that is not there or solves something else."""
+        """Refuse points without features, and an oracle that is not there or solves something else."""
+        if problem.kernel.kernel.name == "precomputed":
+            return f"filtered: {self.detector} looks at features, and kernel values that were given have none; name a kernel."
         left = _left_over(problem)
-
-        def judged(oracle: Solver) -> str | None:
-            return None if oracle.takes(left) else f"solves {oracle.solved()}, not {left.name}; name one that does."
-
-        refused = oracle_refusal(self.name, self._oracle_for(left), judged)
-        return refused or reason_against(self.detector, problem, [rows for _, rows in _sides(problem)])
+        return oracle_refusal(self.name, self._oracle_for(left), takes(left))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield as the oracle yields, its model with zeros at the points dropped."""
@@ -122,40 +84,20 @@ class Filtered(Solver):
             "dropped": int(dropped.sum()),
             **{f"dropped_{name}": int(dropped[rows].sum()) for name, rows in sides if len(sides) > 1},
         }
-        yield from self._solved(problem, np.flatnonzero(~dropped), told, rng)
+        kept = np.flatnonzero(~dropped)
+        rest = _restricted(problem, kept)
+        oracle, coef = Oracle(self._oracle_for(type(rest))), np.zeros(problem.n)
+        for found in oracle.models(rest, self.name, gap=self.gap, rng=rng):
+            coef[kept] = found.dual_coef
+            middle = _middle(problem, coef) if found.done else None
+            intercept = found.intercept if middle is None else middle
+            yield replace(found, dual_coef=coef, intercept=intercept, info={**found.info, **told})
 
     def _oracle_for(self, left: type[Problem]) -> str:
         return self.oracle or (_FOR_OTHERS if issubclass(left, CSVC) else _FOR_HULLS)
 
-    def _solved(
-        self, problem: Problem, kept: Rows, told: dict[str, Any], rng: np.random.Generator
-    ) -> Iterator[Iterate]:
-        """Drive the oracle on the points ``kept``, what it evaluates noted as the oracle's."""
-        rest = _restricted(problem, kept)
-        oracle, coef = Oracle(self._oracle_for(type(rest))), np.zeros(problem.n)
-        refused = oracle.solver.refusal(rest)
-        if refused is not None:
-            raise UsageError(
-                f"filtered: the oracle '{oracle.name}' refused the {rest.n} points that are left: {refused}"
-            )
-        for found in oracle.iterates(rest, gap=self.gap, rng=rng):
-            if found.dual_coef is None:
-                raise PluginError(
-                    f"filtered: the oracle '{oracle.name}' gives no dual coefficients; name one that does."
-                )
-            coef[kept] = found.dual_coef
-            intercept = _middle(problem, coef) if found.done else found.intercept
-            yield Iterate(
-                dual_coef=coef,
-                intercept=found.intercept if intercept is None else intercept,
-                done=found.done,
-                step=found.step,
-                working_set=found.working_set,
-                info={**found.info, **told},
-            )
 
-
-def _sides(problem: Problem) -> list[tuple[str, Rows]]:
+def _sides(problem: Problem) -> list[tuple[str, Index]]:
     """Return the points that are judged together: those of each class, or all against the origin."""
     if isinstance(problem, OutlierMargin) and problem.against_origin:
         return [("points", np.arange(problem.n))]
@@ -178,7 +120,7 @@ def _left_over(problem: Problem) -> type[Problem]:
     return PolytopeDistance if problem.against_origin else HardMargin
 
 
-def _restricted(problem: Problem, kept: Rows) -> Problem:
+def _restricted(problem: Problem, kept: Index) -> Problem:
     """Return the problem that is left over the points ``kept``."""
     formulation = _left_over(problem)
     if not isinstance(problem, OutlierMargin):
@@ -197,34 +139,14 @@ def _middle(problem: Problem, coef: Any) -> float | None:
 # -- detectors: how unusual each point is, and which they would call outliers themselves ------------------------------
 
 
-def reason_against(detector: str, problem: Problem, sides: Sequence[Rows]) -> str | None:
-    """Return why a detector cannot judge the points of ``problem``, a sentence; None if it can."""
-    if problem.kernel.kernel.name == "precomputed":
-        return f"filtered: {detector} looks at features, and kernel values that were given have none; name a kernel."
-    if detector != "confident-learning":
-        return None
-    if len(sides) < 2:
-        return (
-            "filtered: confident-learning compares labels, which take no part against the origin; choose "
-            "detector=isolation-forest or local-outlier."
-        )
-    if importlib.util.find_spec("cleanlab") is None:
-        return (
-            "filtered: detector=confident-learning needs the package cleanlab, which is not installed; install it with "
-            "pip install 'svm-harness[filters]', or choose detector=isolation-forest or local-outlier."
-        )
-    return None
-
-
 def flagged(
-    detector: str, problem: Problem, sides: Sequence[Rows], shares: Sequence[float | None], rng: np.random.Generator
-) -> Flags:
+    detector: str, problem: Problem, sides: Sequence[Index], shares: Sequence[float | None], rng: np.random.Generator
+) -> Mask:
     """Return the points that a detector would drop, (n,).
 
     Parameters
     ----------
-    detector : isolation-forest, local-outlier (each class by itself) or confident-learning (labels against labels)
-    sides : the points of each class; against the origin all in one
+    sides : the points of each class, judged by themselves; against the origin all in one
     shares : of each class, the share that is dropped, rounded down, and never all; None: what the detector itself calls
         outliers
     rng : where its own randomness comes from
@@ -234,22 +156,18 @@ def flagged(
     points, seed = problem.kernel.points, int(rng.integers(2**31))
     found = np.zeros(problem.n, dtype=bool)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # on duplicates, and on a classifier that could be closer
-        together = _confident(points, problem, seed) if detector == "confident-learning" else None
+        warnings.simplefilter("ignore", UserWarning)  # on duplicates
         for rows, share in zip(sides, shares, strict=True):
             count = len(rows) if share is None else min(rounded_down(share * len(rows)), len(rows) - 1)
             if len(rows) < _FEWEST or count == 0:
                 continue
-            if together is not None:
-                unusual, verdict = together[0][rows], together[1][rows]
-            else:
-                unusual, verdict = _ALONE[detector](points[rows], seed)
+            unusual, verdict = _DETECTORS[detector](points[rows], seed)
             chosen = np.flatnonzero(verdict) if share is None else np.argsort(-unusual, kind="stable")[:count]
             found[rows[chosen]] = True
     return found
 
 
-def _isolated(x: Any, seed: int) -> Judged:
+def _isolated(x: Any, seed: int) -> tuple[Vector, Mask]:
     from sklearn.ensemble import IsolationForest
 
     forest = IsolationForest(random_state=seed).fit(x)
@@ -257,38 +175,11 @@ def _isolated(x: Any, seed: int) -> Judged:
     return -scores, scores < forest.offset_
 
 
-def _local(x: Any, _seed: int) -> Judged:
+def _local(x: Any, _seed: int) -> tuple[Vector, Mask]:
     from sklearn.neighbors import LocalOutlierFactor
 
     found = LocalOutlierFactor(n_neighbors=min(_NEIGHBOURS, x.shape[0] - 1)).fit(x)
     return -found.negative_outlier_factor_, found.negative_outlier_factor_ < found.offset_
 
 
-_ALONE = {"isolation-forest": _isolated, "local-outlier": _local}
-
-
-def _confident(points: Any, problem: Problem, seed: int) -> Judged:
-    from cleanlab.filter import find_label_issues
-    from cleanlab.rank import get_label_quality_scores
-
-    labels = (problem.targets > 0).astype(np.int64)
-    chances = _probabilities(points, labels, problem.kernel.is_linear, seed)
-    issues = find_label_issues(labels, chances, n_jobs=1)  # no processes beside the run's own
-    return -get_label_quality_scores(labels, chances), np.asarray(issues, dtype=bool)
-
-
-def _probabilities(points: Any, labels: Any, linear: bool, seed: int) -> Numbers:
-    """Return (n, 2) probabilities of the classes, each point's by a classifier that did not learn from it."""
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    folds = StratifiedKFold(min(_FOLDS, int(np.bincount(labels).min())), shuffle=True, random_state=seed)
-    model = (
-        make_pipeline(StandardScaler(with_mean=False), LogisticRegression(max_iter=1000))
-        if linear
-        else RandomForestClassifier(random_state=seed)
-    )
-    return np.asarray(cross_val_predict(model, points, labels, cv=folds, method="predict_proba"), dtype=np.float64)
+_DETECTORS = {"isolation-forest": _isolated, "local-outlier": _local}

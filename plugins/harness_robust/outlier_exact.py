@@ -21,18 +21,13 @@ class OutlierExact(Solver):
 
     name = "outlier-exact"
     solves = (OutlierMargin,)
+    max_points = GivingUp.LARGEST
 
     accuracy: float = parameter(1e-9, "relative accuracy of the margin at which it is done, at least 1e-9", gt=0, lt=1)
 
     def with_target_gap(self, gap: float) -> OutlierExact:
         """Return it with the accuracy of the margin that leaves this relative gap of its square."""
         return self.replaced(accuracy=min(0.5, max(1e-9, 0.5 * gap)))
-
-    def skip(self, problem: Problem) -> str | None:
-        """Say why, where there are more points than it takes."""
-        if problem.n <= GivingUp.LARGEST:
-            return None
-        return f"{self.name} takes {GivingUp.LARGEST} points at most, and there are {problem.n}."
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the widest hulls so far after each node."""

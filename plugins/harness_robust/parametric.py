@@ -16,13 +16,12 @@ Machine, JMLR 5 (2004), for a box of which any part may move.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from harness import KernelOracle
-    from harness.arrays import Block, Mask, Vector
+from harness import KernelOracle
+from harness.arrays import Block, Mask, Vector
 
 LOW, HIGH, FREE = 0, 1, 2
 # its multiples' fractions are spread evenly: different for all points, the same in each run
@@ -172,7 +171,7 @@ class Follower:
         """Let point i change to the set ``side``; ``base`` and ``slope`` follow."""
         self.pieces += 1
         if side == FREE:
-            row = self._row(i)
+            row = np.asarray(self.y[i] * self.y * self.kernel.row(i), dtype=np.float64)
             if self._depends(i, row):
                 self.tied[i] = True
                 return
@@ -187,9 +186,6 @@ class Follower:
         if side == HIGH:
             base += start[i] * row
             slope += change[i] * row
-
-    def _row(self, i: int) -> Vector:
-        return np.asarray(self.y[i] * self.y * self.kernel.row(i), dtype=np.float64)
 
     def _depends(self, i: int, row: Vector) -> bool:
         """Return whether the point is a combination of the free ones, as far as rounding lets one tell."""

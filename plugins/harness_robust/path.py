@@ -26,16 +26,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
 from harness import Iterate, Problem, Solver, parameter
+from harness.arrays import Mask
 from harness.problems import RampSVC
 from harness_robust.parametric import Follower, Stalled
-
-if TYPE_CHECKING:
-    from harness.arrays import Mask, Vector
 
 _BEYOND = 1e-10  # in units of f: so far beyond s a point has changed sides; nearer, it is at s and stays on its own
 _MOST = 50  # times n re-optimisations: about one for each outlier is usual
@@ -61,15 +59,6 @@ class OutlierPath(Solver):
 
     path: Literal["theta", "s"] = parameter("theta", "what moves: the slope of the loss below s, or s")
     max_points: int = parameter(5000, "skip larger problems: each of about n breakpoints costs (free points)^3", ge=1)
-
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse problems with many points."""
-        if problem.n <= self.max_points:
-            return None
-        return (
-            f"outlier-path factorises the matrix of the free points at each breakpoint, of which there are about as many as "
-            f"points, {problem.n:,}; it takes at most max_points={self.max_points:,}: give fewer, or take ramp-cccp."
-        )
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield at each breakpoint and re-optimised point."""
@@ -176,7 +165,7 @@ class _Walk:
         while self.outliers.tobytes() not in seen:
             seen.add(self.outliers.tobytes())
             solved = self.outliers
-            for _ in self.now.follow(self._box()):
+            for _ in self.now.follow(np.where(self.outliers, self.theta * self.price, self.price)):
                 pass
             self.outliers = self.now.z < np.where(solved, self.s + _BEYOND, self.s - _BEYOND)
         if (
@@ -189,9 +178,6 @@ class _Walk:
             raise Stalled(f"points have crossed s {_MOST} times as often as there are points")
         self.steps += 1
         yield self.iterate()
-
-    def _box(self) -> Vector:
-        return np.where(self.outliers, self.theta * self.price, self.price)
 
     def _broken(self) -> Iterate:
         self.kind = "breakpoint"

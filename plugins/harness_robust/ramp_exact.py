@@ -17,15 +17,13 @@ import heapq
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from harness import Iterate, Problem, Solver, parameter
+from harness.arrays import Matrix, Vector
 from harness.problems import RampSVC
-
-if TYPE_CHECKING:
-    from harness.arrays import Matrix, Vector
 
 _PAUSE = 64  # nodes between two yields
 _ALWAYS, _OFTEN = 200, 16  # the first nodes, and then every so many, are searched for an incumbent
@@ -39,7 +37,7 @@ class RampExact(Solver):
 
     A step is a node. ``info``: nodes, open (nodes left), objective (of the incumbent), outliers (points with y f < s),
     lower_bound (proved, of all models), global_gap (objective - lower_bound, relative to max(1, objective)).
-    It takes the n x n kernel matrix.
+    It takes the n x n kernel matrix. More points are for ramp-cccp or outlier-path.
     """
 
     name = "ramp-exact"
@@ -52,15 +50,6 @@ class RampExact(Solver):
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with this gap, if that is the smaller one."""
         return self.replaced(gap=max(min(gap, self.gap), 1e-10))
-
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse problems of many points."""
-        if problem.n <= self.max_points:
-            return None
-        return (
-            f"ramp-exact searches the sets of points that may be given up, 2^{problem.n:,} for {problem.n:,} points; it takes "
-            f"at most max_points={self.max_points:,}: give fewer points, or take ramp-cccp or outlier-path."
-        )
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the incumbent whenever there is a better one, and every few nodes."""

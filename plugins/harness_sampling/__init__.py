@@ -7,19 +7,10 @@ vectors and adds violators (rounds.py). :func:`smallest_separating_k` chooses th
 from __future__ import annotations
 
 from harness import Solver, hookimpl
-from harness.oracle import OracleFailure
 from harness_sampling.hulls import smallest_separating_k
 from harness_sampling.solvers import OptMargin, OptSoftMargin, RandSVM, RandSVM1, support_bound
 
-__all__ = [
-    "OptMargin",
-    "OptSoftMargin",
-    "OracleFailure",
-    "RandSVM",
-    "RandSVM1",
-    "smallest_separating_k",
-    "support_bound",
-]
+__all__ = ["smallest_separating_k", "support_bound"]
 
 
 @hookimpl

@@ -7,8 +7,9 @@ k is found by bisection: hulls reduced further lie inside, so that what k separa
 from __future__ import annotations
 
 from harness import Solver
+from harness.oracle import Answer, CertifiedOracle
 from harness.problems import HardMargin, ReducedHull
-from harness_sampling.oracle import CertifiedOracle
+from harness_sampling.oracle import answers, meets
 
 _GAP = 1e-3  # relative gap of a subproblem: whether w is zero does not hang on it
 
@@ -43,12 +44,13 @@ def smallest_separating_k(problem: HardMargin, oracle: str | Solver) -> tuple[in
     UsageError : an unknown oracle.
     OracleFailure : the oracle fails on one of the problems.
     """
-    asked = CertifiedOracle(oracle, _GAP)
+    asked = CertifiedOracle(oracle)
 
     def separates(k: int) -> bool:
         stated = _capped(problem, (k, k), common=True)
-        steps = [step for step in asked.solve(stated, None, f"smallest_separating_k, k = {k}") if step is not None]
-        return not steps[-1].meeting
+        *_, answer = answers(asked, stated, f"smallest_separating_k, k = {k}", _GAP, None)
+        assert isinstance(answer, Answer)
+        return not meets(stated, _GAP, answer)
 
     positive = int((problem.targets > 0).sum())
     low, high = 0, min(positive, problem.n - positive)  # low does not separate, high does

@@ -6,12 +6,9 @@ What is kept is the exponent of each point that was ever doubled, so that memory
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from harness.arrays import Index, Mask
+from harness.arrays import Index, Mask
 
 _MACHINE = 1 << 62  # totals below are drawn from by numpy in one call
 
@@ -44,18 +41,12 @@ class Multiset:
         self._raised, self._exponent = merged, exponent
 
     def draw(self, r: int, rng: np.random.Generator) -> Index:
-        """Return the points of r copies drawn without replacement, (r,), ascending; a point may come several times.
+        """Return the points of r copies, at most all, drawn without replacement, (r,), ascending; some may come several times.
 
         Every set of r copies has the same probability: the law of the points is the multivariate hypergeometric one.
         Costs O(r) numbers by R. W. Floyd's method (Bentley & Floyd, CACM 30(9), 1987), whatever r is to the total.
-
-        Raises
-        ------
-        ValueError : fewer than 0 or more copies than there are.
         """
         total = self.total
-        if not 0 <= r <= total:
-            raise ValueError(f"{r} copies asked of a multiset of {total}; ask for 0 to {total}.")
         chosen: set[int] = set()
         for last, copy in enumerate(_uniform(total - r, total, rng), start=total - r):
             chosen.add(last if copy in chosen else copy)

@@ -24,16 +24,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from harness import Iterate, Problem
-from harness.oracle import OracleFailure
+from harness.arrays import Index, Mask
+from harness.oracle import Answer, CertifiedOracle, OracleFailure
 from harness.problems import HardMargin
 from harness_sampling.hulls import with_doubled_k
 from harness_sampling.multiset import Multiset
-from harness_sampling.oracle import Answer, CertifiedOracle
+from harness_sampling.oracle import answers, meets
 from harness_sampling.rules import HullRule, LossRule, rule_of
 from harness_sampling.scoring import RunningScores, scores_in_pieces
 
 if TYPE_CHECKING:
-    from harness.arrays import Index, Mask
     from harness_sampling.solvers import RandSVM1, WeightedSampling, Wrapper
 
 _TRIES = 10  # samples drawn before what a class lacks is put in
@@ -63,7 +63,7 @@ class Rounds(ABC):
         self.owner, self.problem, self.rng, self.n, self.rule = solver.name, problem, rng, problem.n, rule
         self.max_rounds = solver.max_rounds
         self.counter, self.counted = problem.kernel.counter, problem.kernel.counter.evaluations
-        self.oracle = CertifiedOracle(solver.oracle, 0.5 * solver.gap)
+        self.oracle, self.oracle_gap = CertifiedOracle(solver.oracle), 0.5 * solver.gap
         self._begin()
         self.rounds = self.resampled = self.filled = 0
         self.last: dict[str, Any] = {}  # figures of the last round
@@ -132,19 +132,20 @@ class Rounds(ABC):
         start = self.coef[sample] if self.solved else None
         self.rounds += 1
         self.last = {}
-        found = None
-        for found in oracle.solve(self.problem.restrict(sample), start, f"{self.owner}, round {self.rounds}"):
-            if found is None:
+        found: Any = None
+        self.part, where = self.problem.restrict(sample), f"{self.owner}, round {self.rounds}"
+        for found in answers(oracle, self.part, where, self.oracle_gap, start):
+            if not isinstance(found, Answer):
                 yield ""
-        assert found is not None
+        answer: Answer = found
         self.coef[:] = 0.0
-        self.coef[sample] = found.coef
-        self.intercept, self.working_set, self.solved = found.intercept, len(sample), True
+        self.coef[sample] = answer.coef
+        self.intercept, self.working_set, self.solved = answer.intercept, len(sample), True
         self.spent = {
             "oracle_seconds": oracle.seconds - seconds,
             "oracle_evaluations": oracle.evaluations - evaluations,
         }
-        return found
+        return answer
 
     def _note(self, **figures: Any) -> None:
         """Keep the figures of one round."""
@@ -212,7 +213,6 @@ class WeightedRounds(Rounds):
         self.weights = Multiset(self.n)
         self.successful = self.doublings = self.k_doublings = 0
         self.lemma = [0.0, 0.0]
-        self.stated = problem
         if solver.delta == "adaptive":
             self.delta = min(_FIRST_DELTA, self.n)
         else:
@@ -230,7 +230,7 @@ class WeightedRounds(Rounds):
         sample = self._usable(lambda: np.unique(self.weights.draw(self.r, self.rng)))
         answer = yield from self._solved(sample)
         figures = {**self.spent, "sample": len(sample), "delta": self.delta, "r": self.r}
-        if answer.meeting:
+        if meets(self.part, self.oracle_gap, answer):
             self._note(**figures, violators=0, share=0.0, successful=False)
             yield self._meeting()
             return
@@ -309,14 +309,11 @@ class WeightedRounds(Rounds):
     def _evidence(self, ended: str) -> str:
         rounds = self.rounds
         if ended == "k doubled":
-            first, last = (
-                " and ".join(dict.fromkeys(f"{k:g}" for k in _ks(each))) for each in (self.stated, self.problem)
-            )
-            settings = self.problem.settings
+            settings, k = self.problem.settings, " and ".join(dict.fromkeys(f"{k:g}" for k in _ks(self.problem)))
             own = "" if settings.D_minus is None else f", D_minus = {settings.D_minus:g}"
             return (
-                f"the hulls meet at k = {first}; the model is that of k = {last}, where they are apart: state reduced-hull "
-                f"with D = {settings.D:g}{own} to have it certified"
+                f"the hulls that were stated meet; the model is that of k = {k}, where they are apart: state reduced-hull with "
+                f"D = {settings.D:g}{own} to have it certified"
             )
         return {
             "done": f"no violator after {rounds} rounds",
@@ -400,13 +397,13 @@ class SupportRounds(Rounds):
         self.best = max(self.best, dual)
         if self.idle >= _IDLE:
             # a violator that the oracle puts back at zero is seen anew each round, until it is solved more exactly
-            if self.oracle.gap <= _EXACTEST:
+            if self.oracle_gap <= _EXACTEST:
                 return "stalled"
-            self.idle, self.oracle.gap = 0, 0.1 * self.oracle.gap
+            self.idle, self.oracle_gap = 0, 0.1 * self.oracle_gap
         return "next"
 
     def _figures(self) -> dict[str, Any]:
-        return {"k": self.k, "oracle_gap": self.oracle.gap}
+        return {"k": self.k, "oracle_gap": self.oracle_gap}
 
     def _evidence(self, ended: str) -> str:
         violators = self.last.get("violators")

@@ -8,16 +8,13 @@ the oracle's on the sample, the other half is shared by the points outside.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness import CSVC, Linear, Poly, Problem
+from harness.arrays import Index, Mask, Vector
+from harness.oracle import Answer
 from harness.problems import EpsSVR, HardMargin
-
-if TYPE_CHECKING:
-    from harness.arrays import Index, Mask, Vector
-    from harness_sampling.oracle import Answer
 
 _HULL_SHARE = 1 / 8  # of the gap, which doubles twice on its way from the two levels to |w|^2
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness import Precomputed
-
-if TYPE_CHECKING:
-    from harness import KernelOracle
-    from harness.arrays import Vector
+from harness import KernelOracle, Precomputed
+from harness.arrays import Vector
 
 _VALUES = 1 << 26  # kernel values of a piece: a fraction of a second
 _FEWEST, _MOST = 1 << 14, 1 << 18  # points of a piece

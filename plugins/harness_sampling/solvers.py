@@ -6,22 +6,18 @@ What the rounds of each do is in rounds.py.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from harness import CSVC, DEFAULT_RELATIVE_GAP, Iterate, Solver, UsageError, parameter
-from harness.oracle import is_observable
+import numpy as np
+
+from harness import CSVC, DEFAULT_RELATIVE_GAP, Iterate, Problem, Solver, UsageError, parameter
+from harness.oracle import OverOracle
 from harness.problems import EpsSVR, HardMargin, ReducedHull, TubeSVR
 from harness_sampling.oracle import refusal
 from harness_sampling.rounds import SupportRounds, WeightedRounds
 from harness_sampling.scoring import mapped_features
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy as np
-
-    from harness import Problem
 
 _GAP = "relative duality gap of a solution without violators"
 DELTA, DELTA_REGRESSION = 0.9, 0.1
@@ -39,7 +35,7 @@ def support_bound(n: int, eps: float = 0.2, delta: float = DELTA, *, separable: 
 
 
 @dataclass(frozen=True)
-class Wrapper(Solver):
+class Wrapper(OverOracle):
     """What the sampling solvers have in common: an oracle, and kernel evaluations that can be counted if its can."""
 
     oracle: str = parameter(
@@ -47,15 +43,6 @@ class Wrapper(Solver):
     )
     gap: float = parameter(1e-6, _GAP, gt=0, lt=1)
     max_rounds: int | None = parameter(None, "give up after so many rounds; none: see the solver", ge=1)
-
-    @property
-    def observable(self) -> bool:  # type: ignore[override]
-        """False over a black box: what it evaluates is part of the run and cannot be counted."""
-        return is_observable(self.oracle)
-
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with this gap."""
-        return self.replaced(gap=min(gap, 0.5))
 
     def skip(self, problem: Problem) -> str | None:
         """Refuse an oracle that is not there or does not solve the formulation."""

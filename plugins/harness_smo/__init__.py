@@ -6,8 +6,6 @@ from harness import Solver, hookimpl
 from harness_smo.block import SMOBlock
 from harness_smo.smo import SMO
 
-__all__ = ["SMO", "SMOBlock"]
-
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:

@@ -16,23 +16,30 @@ second order and of narrow bounds, the float64 phase.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
-from harness import CSVC, DEFAULT_RELATIVE_GAP, Iterate, Solver, parameter
+from harness import (
+    CSVC,
+    DEFAULT_RELATIVE_GAP,
+    Cell,
+    DualForm,
+    Iterate,
+    KernelOracle,
+    Problem,
+    SolutionPath,
+    Solver,
+    parameter,
+)
+from harness.arrays import Vector
 from harness.problems import PolytopeDistance
 from harness_smo.block_level import CONVERGED, LARGEST, MIDDLE, MOVED, SMALLEST, STALLED, WHOLE, Settings
 from harness_smo.block_state import BlockState, blur, blurred, clear, refine, sharpen
 from harness_smo.smo import GAP, TAU, Goal, why_stopped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import Cell, DualForm, KernelOracle, Problem, SolutionPath
-    from harness.arrays import Vector
 
 _WIDE = 500  # points up to which a second precision would cost more than it saves
 _HULLS = 2500  # the same for hulls, whose violation is small beside their scores, and along a path
@@ -73,10 +80,6 @@ class SMOBlock(Solver):
     shrinking: bool = parameter(True, "park points that rest at a bound when their rows do not fit in the cache")
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
 
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with ``gap`` set; what it costs are steps on the points near a violation."""
-        return self.replaced(gap=gap)
-
     def warm_ups(self) -> tuple[SMOBlock, ...]:
         """Return both precisions, over whole matrices and in working sets: few points take one road only."""
         both = (self, self.replaced(dtype="float32")) if self.dtype == "auto" else (self,)
@@ -87,16 +90,11 @@ class SMOBlock(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Start from the form's own feasible point."""
-        form = problem.dual_form()
-        yield from self._run(problem, form, form.start.copy())
+        yield from self.iterates_from(problem, rng, None)
 
-    def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector) -> Iterator[Iterate]:
+    def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector | None) -> Iterator[Iterate]:
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
-        coef, _ = problem.checked(start, 0.0)
         form = problem.dual_form()
-        yield from self._run(problem, form, form.variables(coef))
-
-    def _run(self, problem: Problem, form: DualForm, start: Vector) -> Iterator[Iterate]:
         with _one_blas_thread(problem):
             yield from self._work(problem, form, self._begin(problem, form, start, WHOLE))
 
@@ -112,9 +110,7 @@ class SMOBlock(Solver):
             form = problem.dual_form()
             with _one_blas_thread(problem):
                 if not (goes_on and state and state.restate(problem, form)):
-                    start = path.start(cell)
-                    first = form.start.copy() if start is None else form.variables(problem.checked(start, 0.0)[0])
-                    state = self._begin(problem, form, first, _WHOLE_OF_PATH)
+                    state = self._begin(problem, form, path.start(cell), _WHOLE_OF_PATH)
                 each: Iterate | None = None
                 for each in self._work(problem, form, state):
                     yield cell, each
@@ -122,8 +118,9 @@ class SMOBlock(Solver):
                 path.keep(cell, each.dual_coef)
             last = cell
 
-    def _begin(self, problem: Problem, form: DualForm, start: Vector, whole: int) -> BlockState:
-        """Return the state at ``start``, (V,); of up to ``whole`` points the kernel matrix is computed at once."""
+    def _begin(self, problem: Problem, form: DualForm, start: Vector | None, whole: int) -> BlockState:
+        """Return the state at the coefficients ``start``, (n,); of up to ``whole`` points the matrix is computed at once."""
+        first = form.start.copy() if start is None else form.variables(problem.checked(start, 0.0)[0])
         # along a path the matrix serves every C, and what float32 blurs would have to be done anew at each
         wide = _HULLS if form.relative or whole == _WHOLE_OF_PATH else _WIDE
         narrow = problem.n > wide if self.dtype == "auto" else self.dtype == "float32"
@@ -131,7 +128,7 @@ class SMOBlock(Solver):
         cache_mb = self.cache_mb or problem.kernel.cache_mb
         size = self.working_set or max(SMALLEST, min(MIDDLE, form.n // 12), min(LARGEST, form.n // 32))
         settings = Settings(cache_mb, size, self.working_set is not None, _NEWTON[self.newton], whole)
-        return BlockState(problem, form, start, rows, settings)
+        return BlockState(problem, form, first, rows, settings)
 
     def _work(self, problem: Problem, form: DualForm, state: BlockState) -> Iterator[Iterate]:
         """Go on until the goal is reached; yield the models."""

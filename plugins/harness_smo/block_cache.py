@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
-from harness import RowBuffer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from harness import KernelOracle
-    from harness.arrays import Block, Index
+from harness import KernelOracle, RowBuffer
+from harness.arrays import Block, Index
 
 _THREAD_VALUES = 1 << 17  # values that are worth another thread
 

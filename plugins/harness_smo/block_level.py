@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness_smo.block_cache import shared
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from harness import DualForm, KernelOracle
-    from harness.arrays import Block, Index, Vector
-    from harness_smo.block_cache import RowCache
+from harness import DualForm, KernelOracle
+from harness.arrays import Block, Index, Vector
+from harness_smo.block_cache import RowCache, shared
 
 # the level of some thousand points: their kernel matrix is computed once; SMO and Newton steps take turns over it
 _PAUSE = 20_000_000  # steps times variables between two iterates: some milliseconds

@@ -7,14 +7,12 @@ branch is left in the passes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from harness.arrays import Block, Index, Vector
 from harness.jit import compiled, fast, inlined, larger, smaller
-
-if TYPE_CHECKING:
-    from harness.arrays import Block, Index, Vector
 
 RESOLUTION = 8.0  # roundings of the largest gradient below which a violation cannot be told from noise
 _FLAT = 1e-6  # least curvature, times K_ii, of a second variable: below, rounding decides

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from harness.arrays import Block, Index, Vector
 from harness.jit import compiled, fast, inlined, larger, smaller
-
-if TYPE_CHECKING:
-    from harness.arrays import Block, Index, Vector
 
 _TILE = 16  # rows and columns of a block that are mirrored at a time
 _BINS = 1024  # of the histogram that finds the largest values

@@ -9,18 +9,14 @@ are looked at again whose distance from violation is not beyond that bound.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from harness import DualForm, KernelOracle, Problem
+from harness.arrays import Index, Vector
 from harness_smo.block_cache import RowCache
-from harness_smo.block_level import Level, WholeLevel, variables_of
-
-if TYPE_CHECKING:
-    from harness import DualForm, KernelOracle, Problem
-    from harness.arrays import Index, Vector
-    from harness_smo.block_level import Settings
-
+from harness_smo.block_level import Level, Settings, WholeLevel, variables_of
 
 _STRETCH = 1.01  # of the start along its ray: less is not worth disturbing a good start
 _TOUCHING = 1e-12  # relative: this close to its bound a variable is at it

@@ -17,14 +17,12 @@ Scheinberg, JMLR 7 (2006), for the active set of an SVM. Differs in: SMO in plac
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from harness.arrays import Block, Index, Matrix, Vector
 from harness.jit import compiled, inlined
-
-if TYPE_CHECKING:
-    from harness.arrays import Block, Index, Matrix, Vector
 
 # of the largest K_ii, by bytes of a value: the least that has a factor in spite of rounding
 _RIDGE = {4: 3e-6, 8: 1e-11}

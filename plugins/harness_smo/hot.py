@@ -7,14 +7,12 @@ need a kernel row that is not held, and say which.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from harness.arrays import Index, Matrix, Vector
 from harness.jit import compiled, inlined
-
-if TYPE_CHECKING:
-    from harness.arrays import Index, Matrix, Vector
 
 # why a loop came back
 CONVERGED, NEEDS_ROW, PAUSED, STALLED = 0, 1, 2, 3

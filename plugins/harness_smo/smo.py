@@ -12,19 +12,15 @@ while shrunk (so nothing is recomputed when the points come back), and the stop 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 import numpy as np
 
-from harness import CSVC, DEFAULT_RELATIVE_GAP, Iterate, Solver, parameter
+from harness import CSVC, DEFAULT_RELATIVE_GAP, DualForm, Iterate, Problem, Solver, parameter
+from harness.arrays import Index, Vector
 from harness.problems import L2SVC, HardMargin, PolytopeDistance
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from harness import DualForm, Problem
-    from harness.arrays import Index, Vector
 
 # between two yields: a few milliseconds
 _STEP_VALUES, _LEAST_STEPS = 1_000_000, 100  # gradient entries updated, but so many steps at least
@@ -48,7 +44,8 @@ class SMO(Solver):
     """Sequential minimal optimisation for every formulation with a dual form; one variable at a time without a bias.
 
     tau counts in units of f(x) at the margin (c-svc), of y (eps-svr), and for one-class in the coefficients' cap times f:
-    LIBSVM's scale. For hulls it is a relative gap.
+    LIBSVM's scale. For hulls it is a relative gap. No fixed tau stands for one elsewhere, as what is known is
+    gap <= tau / 2 * sum C_i: the gap follows from the gradient at no kernel evaluation.
     """
 
     name = "smo"
@@ -61,33 +58,23 @@ class SMO(Solver):
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
     gap: float | None = parameter(None, GAP, gt=0)
 
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with ``gap`` set: the gap follows from the gradient at no kernel evaluation.
-
-        No fixed tau stands for a relative gap: what is known is gap <= tau / 2 * sum C_i.
-        """
-        return self.replaced(gap=gap)
-
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Start from the dual form's own point: zero, or the first points at their cap."""
-        yield from self._run(problem, None)
+        yield from self.iterates_from(problem, rng, None)
 
-    def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector) -> Iterator[Iterate]:
+    def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector | None) -> Iterator[Iterate]:
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
-        coef, _ = problem.checked(start, 0.0)
-        yield from self._run(problem, coef)
-
-    def _run(self, problem: Problem, start: Vector | None) -> Iterator[Iterate]:
         from harness_smo import hot
 
-        state, ended = _State(self, problem, start), ""
+        coef = None if start is None else problem.checked(start, 0.0)[0]
+        state, ended = _State(self, problem, coef), ""
         while not ended:
             outcome = state.advance()
             if outcome in (hot.PAUSED, hot.NEEDS_ROW) or state.unshrink():
                 yield state.iterate("")
             elif outcome == hot.STALLED:
                 ended = "stalled"  # the step is lost in rounding: tau is below what float64 can tell apart here
-            elif state.goal_reached():
+            elif state.goal.reached(state.form.coef(state.a), state.intercept, state.form.scores(state.gradient)):
                 ended = state.goal.ended
         yield state.iterate(ended)
 
@@ -199,10 +186,6 @@ class _State:
     def _find_extremes(self) -> None:
         for k, (up, low) in enumerate(self.form.ends(self.a, self.gradient)):
             self.up[k], self.low[k] = up, low
-
-    def goal_reached(self) -> bool:
-        """Whether the model is good enough, or else tau is tighter now; asked when the gradient is true everywhere."""
-        return self.goal.reached(self.form.coef(self.a), self.intercept, self.form.scores(self.gradient))
 
     def iterate(self, reason: str) -> Iterate:
         """Return the current model; ``reason`` says why it is the last one, if it is."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from harness.arrays import Block, Index, Vector
 from harness.jit import add_rows, compiled, inlined
 from harness_smo.block_loops import RESOLUTION, WorkingSet, joint_descent, pair_descent
 from harness_smo.block_passes import grouped, largest
-
-if TYPE_CHECKING:
-    from harness.arrays import Block, Index, Vector
 
 # why the loop came back
 DONE, STUCK, DEAR, PAUSED = 0, 1, 2, 3

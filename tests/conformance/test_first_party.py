@@ -102,7 +102,7 @@ _classes = {name: cls for plugin in FIRST_PARTY for name, cls in _registry.solve
 VARIANTS = {
     "lasvm": [{"epochs": 5, "tau": 1e-5, "selection": chosen} for chosen in ("gradient", "active", "autoactive")],
     "outlier-path": [{"path": "s"}],
-    "undersampling": [{"active": "active-small-pool[stop=support]", "oracle": "smo-block"}],  # to the ratio it finds
+    "undersampling": [{"oracle": "smo-block"}],  # to the ratio it finds
 }
 
 

@@ -160,7 +160,7 @@ def test_scores_that_are_kept_are_those_that_are_computed_anew(C, strategy, batc
 
 
 def test_a_rule_that_compares_nothing_is_refused_in_a_sentence():
-    with pytest.raises(UsageError, match="stop=margin has no meaning where no candidate is compared"):
+    with pytest.raises(UsageError, match="stop='margin' is not valid"):
         get_solver("random-sampling[stop=margin]")
 
 

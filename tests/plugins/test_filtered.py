@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
-import sys
-import types
-
 import numpy as np
 import pytest
 from harness_robust import filtered
@@ -117,44 +112,11 @@ def test_against_the_origin_all_points_are_judged_together():
     np.testing.assert_allclose(coef[~dropped] @ data.x_train[~dropped], exact.dual_coef @ rest.kernel.points, atol=1e-3)
 
 
-@pytest.fixture
-def stood_in(monkeypatch):
-    """Put something in cleanlab's place whose answers are easy to say: a label is an issue below an even chance."""
-    top, part, rank = (types.ModuleType(name) for name in ("cleanlab", "cleanlab.filter", "cleanlab.rank"))
-    top.__spec__ = importlib.machinery.ModuleSpec("cleanlab", None)
-
-    def quality(labels, chances):
-        assert chances.shape == (len(labels), 2)
-        assert set(np.unique(labels)) <= {0, 1}
-        return chances[np.arange(len(labels)), labels]
-
-    def issues(labels, chances, n_jobs):
-        assert n_jobs == 1
-        return quality(labels, chances) < 0.5
-
-    part.find_label_issues, rank.get_label_quality_scores = issues, quality
-    for module in (top, part, rank):
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-
-
-@pytest.mark.parametrize("kernel", [Linear(), RBF(gamma=0.2)], ids=lambda kernel: kernel.name)
-@pytest.mark.parametrize("share", [None, 0.1])
-def test_confident_learning_hands_cleanlab_probabilities_that_the_point_took_no_part_in(stood_in, kernel, share):
-    rng = np.random.default_rng(2)
-    truth = np.where(np.arange(200) % 2, 1.0, -1.0)
-    x, wrong = rng.normal(size=(200, 3)) + 2.0 * truth[:, None], np.arange(200) < 20
-    problem = CSVC.build(KernelOracle(kernel, x), np.where(wrong, -truth, truth), {"C": 1.0})
-    last, coef = last_of(Filtered(detector="confident-learning", share=share), problem)
-    assert (coef[wrong] == 0).sum() >= 18
-    assert 16 <= last.info["dropped"] <= 28
-    assert last.done
-
-
 def test_a_class_is_never_left_empty(monkeypatch):
     x, y = clouds()
     problem = CSVC.build(KernelOracle(Linear(), x), y, {"C": 1.0})
     monkeypatch.setitem(
-        filtered._ALONE, "isolation-forest", lambda x, _: (np.zeros(len(x)), np.ones(len(x), dtype=bool))
+        filtered._DETECTORS, "isolation-forest", lambda x, _: (np.zeros(len(x)), np.ones(len(x), dtype=bool))
     )
     with pytest.raises(UsageError, match=r"isolation-forest calls all 60 positives outliers; .* Give share, the part"):
         next(Filtered().iterates(problem, np.random.default_rng(0)))

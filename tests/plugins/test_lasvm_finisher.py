@@ -89,7 +89,7 @@ def test_reprocess_goes_on_where_the_finisher_gives_up(hard):
     ("name", "sentence"),
     [
         ("smo-blok", "no solver"),
-        ("fw", "solves .*, not c-svc; name smo-block, or none"),
+        ("fw", "solves .*, not c-svc; name one that does"),
         ("lasvm", "is not exact: it may end above tau"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 from harness_lasvm import LASVM
 
-from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, Precomputed, UsageError
+from harness import CSVC, RBF, KernelOracle, Linear, Precomputed, UsageError
 from harness.kernels.oracle import uncounted
 from harness.problems import PoolSVC
 from tests.plugins.lasvm_problems import assert_feasible, iterates, noisy, precomputed, stated
@@ -145,5 +145,3 @@ def test_what_cannot_be_is_refused_in_a_sentence():
     for wrong in ({"epochs": 2}, {"max_support": 5}, {"selection": "active"}):
         with pytest.raises(UsageError, match="who teaches it says which examples it visits"):
             LASVM(**wrong).learner(pool, rng)
-    with pytest.raises(UsageError, match=r"can be taught on c-svc and on pool-svc, not on c-svc-nobias"):
-        LASVM().learner(CSVCNoBias.build(problem.kernel, problem.targets, {"C": 1.0}), rng)

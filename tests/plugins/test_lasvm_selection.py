@@ -9,7 +9,6 @@ from harness_lasvm import online as online_
 from harness_lasvm.candidate_set import CandidateSet
 from harness_lasvm.online import Online, Search
 
-from harness import UsageError
 from tests.plugins.lasvm_problems import assert_feasible, iterates, noisy, precomputed, stated
 from tests.plugins.naive_lasvm import NaiveLASVM
 from tests.plugins.naive_selection import naive_sample
@@ -25,7 +24,9 @@ def test_every_choice_is_the_best_of_its_sample_and_every_step_one_the_paper_all
     monkeypatch.setattr(online_, "_TOGETHER", together)
     problem, K = precomputed(stated(*noisy(240, noise=1.0), C=5.0))
     y = problem.targets
-    options = LASVM(selection=criterion, candidates=candidates, dtype="float64")
+    size = candidates or online_.CANDIDATES[criterion]
+    monkeypatch.setitem(online_.CANDIDATES, criterion, size)
+    options = LASVM(selection=criterion, dtype="float64")
     rng = np.random.default_rng(3)
     expansion = CandidateSet(problem, cache_mb=10.0, block=256, dtype="float64")
     online = Online(expansion, options, rng)
@@ -33,7 +34,6 @@ def test_every_choice_is_the_best_of_its_sample_and_every_step_one_the_paper_all
     online.seed(order)
     twin.seed(order)
     search = Search(expansion, np.arange(problem.n), options, rng)
-    size = candidates or {"autoactive": 100}.get(criterion, 50)
     unseen = set(range(problem.n)) - {int(k) for k in expansion.examples()}
     looks, total = [], len(unseen)
     while True:
@@ -88,12 +88,7 @@ def test_costs_of_the_classes_bound_the_coefficients(criterion):
     x, y = noisy(400, noise=1.0)
     y[np.arange(400) % 5 > 0] = -1.0
     problem = stated(x, y, C=0.5, class_weight="balanced")
-    last = iterates(problem, epochs=6, selection=criterion, candidates=None if criterion == "random" else 5)[-1]
+    last = iterates(problem, epochs=6, selection=criterion)[-1]
     assert_feasible(problem, last.dual_coef)
     assert set(np.unique(problem.upper)) <= set(np.abs(last.dual_coef))  # both bounds are met, exactly
     assert problem.certify(last.dual_coef, last.intercept).relative_gap <= 1e-2
-
-
-def test_a_sample_without_a_selection_is_refused():
-    with pytest.raises(UsageError, match="candidates=50 has no meaning with selection=random"):
-        LASVM(candidates=50)

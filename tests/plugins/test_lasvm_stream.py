@@ -178,10 +178,10 @@ def test_memory_does_not_grow_with_the_stream():
 @pytest.mark.parametrize(
     ("x", "y", "sentence"),
     [
-        (np.empty((0, 4)), np.empty(0), "is empty; expected one example or more"),
+        (np.empty((0, 4)), np.empty(0), r"has 0 points .* expected a point or more"),
         (np.zeros((3, 2)), np.ones(3), "came with 2 features each; expected 4"),
-        (np.zeros((3, 4)), np.ones(2), r"3 points and labels of shape \(2,\)"),
-        (np.zeros((3, 4)), np.array([0, 1, 1]), "has the label 0; expected -1 or"),
+        (np.zeros((3, 4)), np.ones(2), r"3 points and labels of shape \(2,\), .* for each of them -1 or \+1"),
+        (np.zeros((3, 4)), np.array([0, 1, 1]), r"such as \[0, 1, 1\]; expected"),
         (np.full((3, 4), np.nan), np.ones(3), "holds NaN or infinity"),
         (scipy.sparse.csr_array([[0, 0, 0, 1.0], [0, np.inf, 0, 0]]), np.ones(2), "holds NaN or infinity"),
         (np.full((3, 4), 1e200), np.ones(3), "kernel values that overflow float32; scale the features"),

@@ -52,7 +52,7 @@ def test_the_certificate_closes_on_overlapping_classes(formulation, values):
     problem = build(formulation, x, y, **values)
     assert abs(solved(problem)[1].relative_gap) <= allowed
     assert QP(max_points=80).skip(problem) is None
-    assert "MB for 80 points; it takes at most max_points=79." in QP(max_points=79).skip(problem)
+    assert "qp takes at most max_points=79, and there are 80" in QP(max_points=79).skip(problem)
 
 
 def test_the_kernel_matrix_is_counted_once():

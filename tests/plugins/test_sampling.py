@@ -164,7 +164,7 @@ def test_k_doubles_in_the_loop_until_w_is_not_zero():
     # the model is exact, but of another problem than the one that was stated
     assert (last.done, last.info["status"]) == (False, "k doubled")
     k = last.info["k_plus"]
-    assert f"the hulls meet at k = 2; the model is that of k = {k:g}" in last.info["stopped"]
+    assert f"the model is that of k = {k:g}, where they are apart" in last.info["stopped"]
     assert f"state reduced-hull with D = {1 / k:g} to" in last.info["stopped"]
     assert last.info["k_minus"] == k == 2.0 * 2 ** last.info["k_doublings"]
     assert k > 2.0

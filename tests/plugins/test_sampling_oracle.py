@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from harness_sampling import OptMargin, OptSoftMargin, OracleFailure, RandSVM, RandSVM1
+from harness_sampling import OptMargin, OptSoftMargin, RandSVM, RandSVM1
 from harness_sampling import oracle as module
 
 from harness import CSVC, Iterate, Solver, UsageError, get_solver
+from harness.oracle import OracleFailure
 from harness.problems import EpsSVR, HardMargin
 from harness.registry import load_registry
 from tests.plugins.hull_problems import clouds, hard
@@ -105,8 +106,8 @@ calls: list[int] = []
 SAID = {
     "raise": "failed: ZeroDivisionError: a wheel came off",
     "usage": "failed: no such thing as a kernel here",
-    "nothing": "failed: it ended without dual coefficients",
-    "weights": "failed: it ended without dual coefficients",
+    "nothing": "failed: it ended without a model",
+    "weights": "failed: it gives no dual coefficients",
     "infeasible": "failed: dual_coef violates the constraints of",
     "lies": "is uncertified: a relative gap of",
 }
