@@ -13,43 +13,6 @@ from tests.run.rows import filled, record
 from tests.run.test_interruption import command
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder], check=False, capture_output=True
-    )
-    if mounted.returncode:
-        pytest.skip("no file system may be mounted here")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-
-
-def until_it_fails(write):
-    """Return how often something could be written, and the error that ended it."""
-    for count in range(10_000):
-        try:
-            write(count)
-        except (NotKept, OSError) as error:
-            return count, str(error)
-    raise AssertionError("the disk is not full")
-
-
-def test_a_full_disk_costs_the_record_that_has_no_room_and_no_other(small_disk):
-    path = small_disk / "s.sqlite"
-    with Store(path) as store:
-        kept, error = until_it_fails(lambda number: store.append(record(str(number), output="x" * 2000)))
-        assert "cannot be written (database or disk is full)" in error
-    assert kept > 10
-    assert list(read_results(path).key) == [str(number) for number in range(kept)]
-    with Store(path) as store:
-        until_it_fails(lambda number: store.append(record("more", output="x" * 2000)))
-    frame = read_results(path)
-    assert list(frame.key[:kept]) == [str(number) for number in range(kept)]
-    assert not frame.attrs["damaged"]
-
-
 @pytest.mark.parametrize("what", ["deleted", "moved", "replaced", "log deleted"])
 def test_a_store_that_is_no_longer_there_is_noticed(tmp_path, what):
     path = filled(tmp_path / "s.sqlite")

@@ -12,9 +12,8 @@ import time
 import pandas as pd
 import pytest
 
-from harness import UsageError
 from harness.run.record import COLUMNS
-from harness.run.store import SCHEMA_VERSION, Store, read_results
+from harness.run.store import Store, read_results
 from tests.run.rows import record
 
 
@@ -29,16 +28,6 @@ def test_a_store_that_another_process_is_making_is_waited_for(tmp_path):
         assert store.count() == 1
     done.join()
     other.close()
-
-
-def test_a_newer_schema_is_refused_with_a_sentence(tmp_path):
-    path = tmp_path / "s.sqlite"
-    Store(path).close()
-    connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
-    connection.close()
-    with pytest.raises(UsageError, match="update svm-harness"):
-        Store(path)
 
 
 def test_a_store_of_an_older_harness_gets_the_columns_it_lacks(tmp_path):

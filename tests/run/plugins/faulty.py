@@ -108,21 +108,6 @@ def eats_memory(problem):
         hoard.append(np.empty(4_000_000))  # asked for is eaten: touching it all can take longer than the time limit
 
 
-@fault(BEFORE, "returns-nan")
-def returns_nan(problem, dual_coef):
-    dual_coef[2] = np.nan
-
-
-@fault(BEFORE, "infeasible")
-def infeasible(problem, dual_coef):
-    dual_coef[:] = 1000.0
-
-
-@fault(BEFORE, "writes-into-row")
-def writes_into_row(problem, dual_coef):
-    problem.kernel.row(0)[0] = 2.0
-
-
 @fault(BEFORE, "prints-megabytes")
 def prints_megabytes(problem, dual_coef):
     for _ in range(50):
@@ -140,25 +125,10 @@ def spawns_and_waits(problem):
     time.sleep(600)
 
 
-@fault(INSTEAD, "wrong-shape")
-def wrong_shape(problem):
-    yield Iterate(dual_coef=np.zeros(problem.n - 1), done=True)
-
-
 @fault(INSTEAD, "yields-forever")
 def yields_forever(problem):
     while True:
         yield Iterate(dual_coef=np.zeros(problem.n))
-
-
-@fault(INSTEAD, "yields-nothing")
-def yields_nothing(problem):
-    yield from ()
-
-
-@fault(INSTEAD, "yields-text")
-def yields_text(problem):
-    yield "a model"
 
 
 # -- those that keep a phase waiting, and some that only seem to -------------------------------------------
