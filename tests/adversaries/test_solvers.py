@@ -43,7 +43,16 @@ DETECTED = {
     "skip-true": ("skipped", "skip() returned True; it must return a sentence that says why, or None"),
     "surrogate": ("error", "no model in /data/m?.bin"),
 }
-HARMLESS = ("honest", "patches-clock", "stray-writes", "strange-info", "skip-raises", "closes-slowly", "long-info")
+HARMLESS = (
+    "honest",
+    "patches-clock",
+    "stray-writes",
+    "strange-info",
+    "skip-raises",
+    "closes-slowly",
+    "long-info",
+    "small-core",
+)
 
 
 @pytest.mark.parametrize("solver", [*PREVENTED, *DETECTED])
@@ -56,7 +65,15 @@ def test_a_deceit_is_a_row_with_its_status_and_reason(cheats, solver):
 def test_every_solver_has_one_row_and_the_command_says_that_some_failed(cheats):
     code, records, _, _ = cheats
     assert code == 1
-    assert set(records) == {*PREVENTED, *DETECTED, *HARMLESS, "patches-certificate", "claims-gap", "wide-info"}
+    assert set(records) == {
+        *PREVENTED,
+        *DETECTED,
+        *HARMLESS,
+        "patches-certificate",
+        "claims-gap",
+        "wide-info",
+        "certifies",
+    }
 
 
 @pytest.mark.parametrize("solver", HARMLESS)
@@ -72,6 +89,13 @@ def test_a_certificate_patched_in_the_solvers_process_is_not_believed(cheats):
     assert record["relative_gap"] == pytest.approx(1.0), "of the zero model"
     assert record["trace"][-1]["relative_gap"] == record["relative_gap"]
     assert record["support_vectors"] == 0
+
+
+def test_no_kernel_value_is_free_and_no_core_set_smaller_than_its_support(cheats):
+    honest, certifies, small = (cheats[1][way] for way in ("honest", "certifies", "small-core"))
+    assert certifies["kernel_evaluations"] == honest["kernel_evaluations"] + 5 * 20 * 200
+    assert small["core_set_size"] == small["support_vectors"] > small["working_set_size"] == 3
+    assert honest["working_set_size"] is None
 
 
 def test_what_the_solvers_process_says_of_what_it_cannot_know_is_not_listened_to(cheats):

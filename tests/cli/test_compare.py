@@ -98,12 +98,12 @@ def test_what_was_not_done_or_not_reached_is_a_row_and_the_exit_code(invoke, slo
 def test_quiet_silences_no_sentence(invoke, slow, tmp_path):
     broken = tmp_path / "observer.py"
     broken.write_text(
-        "import harness\n\n@harness.hookimpl\ndef harness_run_finished(record):\n    raise ValueError('blind')\n"
+        "import harness\n\n@harness.hookimpl\ndef harness_run_finished(record):\n    raise SystemExit('blind')\n"
     )
     paths = ("--plugin-path", slow, "--plugin-path", str(broken))
     done = invoke("compare", *paths, "--plugins", "quick", *DATA, "--quiet")
     assert done.exit_code == 0
-    assert done.stderr == "a plugin's harness_run_finished failed, and no run is worse for it: ValueError: blind\n"
+    assert done.stderr == "a plugin's harness_run_finished failed, and no run is worse for it: SystemExit: blind\n"
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from harness import UsageError, checked
 from harness.cli.where import condition
 from harness.run.record import TYPES
-from harness.run.store import SCHEMA_VERSION, Store, read_results
+from harness.run.store import Store, read_results
 from tests.cli.conftest import COMMAND
 from tests.report.fabricated import failed, record
 from tests.run.test_merging import RUNS
+from tests.run.test_reading import FOREIGN, seen
 
 
 @pytest.fixture
@@ -177,44 +178,23 @@ def test_options_that_say_nothing_together_are_refused(invoke, arguments, senten
 # -- what is no store --------------------------------------------------------------------------------------
 
 
-def _text(path):
-    path.write_text("a list of things to do\n" * 40)
-
-
-def _newer(path):
-    Store(path).close()
-    connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
-    connection.close()
-
-
-def _of_others(path):
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE letters (a)")
-    connection.close()
-
-
-WRONG = [
-    (lambda path: None, "there is no"),
-    (lambda path: path.mkdir(), "a folder"),
-    (_text, "is no"),
-    (_newer, "update svm-harness"),
-    (_of_others, "a database of something else"),
-]
-
-
-@pytest.mark.parametrize(("make", "sentence"), WRONG)
 @pytest.mark.parametrize(
-    "given", [("--store", "X"), ("--delete", "--yes", "--store", "X"), ("merge", "X", "--into", "new.sqlite")]
-)
-def test_what_is_no_store_is_refused_and_stays_as_it_is(invoke, tmp_path, monkeypatch, make, sentence, given):
+    "given",
+    [
+        ("--store", "X"), ("--delete", "--yes", "--store", "X"), ("merge", "X", "--into", "new.sqlite"),
+        ("merge", "good.sqlite", "--into", "X"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_what_is_no_store_is_refused_and_stays_as_it_is(invoke, store, tmp_path, monkeypatch, kind, given):
     monkeypatch.chdir(tmp_path)
-    make(tmp_path / "X")
-    before = (tmp_path / "X").read_bytes() if (tmp_path / "X").is_file() else None
+    store.rename("good.sqlite")
+    FOREIGN[kind](tmp_path / "X")
+    before = seen(tmp_path)
     done = invoke("results", *given)
     assert done.exit_code == 2
-    assert sentence in done.stderr or "is not a database" in done.stderr
-    assert before is None or (tmp_path / "X").read_bytes() == before
+    assert "X" in done.stderr
+    assert seen(tmp_path) == before
 
 
 def test_a_store_is_not_merged_into_itself(invoke, store, tmp_path):

@@ -92,12 +92,6 @@ def test_a_row_that_was_handed_out_outlives_its_place() -> None:
     assert first.tobytes() == listed[0].tobytes() == before.tobytes()
 
 
-def test_the_cache_holds_what_its_megabytes_say() -> None:
-    assert tiny_cache(4).buffer().capacity == 4
-    assert tiny_cache(0).buffer().capacity == 2  # a pair of rows is the least a solver can work with
-    assert tiny_cache(4).astype(np.float32).buffer().capacity == 8
-
-
 def test_more_rows_than_the_cache_holds_are_all_returned() -> None:
     oracle = tiny_cache(2)
     oracle.row(0)

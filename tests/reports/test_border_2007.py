@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from reports.kit.grids import Options
 from sklearn import metrics
 
 from reports.border_2007 import imbalanced_plugin as imbalanced
 from reports.border_2007 import parts, visits, whole
 from reports.border_2007.plan import ABSENT, PLAN
-from reports.kit.grids import Options
 from reports.kit.results import Published, Results
 from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from reports.kit.grids import Options
 
 from harness.registry import load_registry
-from reports.kit.grids import Options
 from reports.kit.sources import MnistNoise
 from reports.kit.study import PLUGINS
 from reports.lasvm_2005 import multiclass, parts

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
-
-from reports.kit import command, page
 from reports.kit.grids import PaperSet
 from reports.kit.journal import read_rows
+from reports.lasvm_2005.study import STUDY
+
+from reports.kit import command, page
 from reports.lasvm_2005 import streaming
 from reports.lasvm_2005.plan import (
     EACH,
@@ -19,7 +20,6 @@ from reports.lasvm_2005.plan import (
     TWO,
     Stream,
 )
-from reports.lasvm_2005.study import STUDY
 from tests.reports.lasvm_2005_rows import results
 
 pytestmark = [
