@@ -24,9 +24,6 @@ class Own(Solver):
     name = "of-{name}"
     solves = (CSVC,)
 
-    def __post_init__(self):
-        {configured}
-
     def iterates(self, problem, rng):
         yield Iterate(dual_coef=np.zeros(problem.n), intercept=0.0, done=True)
 
@@ -46,8 +43,8 @@ REASONS = {
 }
 
 
-def write(folder, name, text, configured="pass"):
-    (folder / f"{name}.py").write_text(f"{text}\n{textwrap.dedent(SOLVER).format(name=name, configured=configured)}")
+def write(folder, name, text):
+    (folder / f"{name}.py").write_text(f"{text}\n{textwrap.dedent(SOLVER).format(name=name)}")
     return f"{name}.py"
 
 

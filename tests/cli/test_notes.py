@@ -5,6 +5,8 @@ import json
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.call import request
 from harness.report import output
@@ -129,15 +131,12 @@ def test_parts_of_a_description_of_raw_files(invoke, monkeypatch, tmp_path):
     assert "raetsch/banana.mat: missing" in invoke("describe", "banana").stdout
 
 
-@pytest.mark.parametrize(
-    ("terminal", "columns", "width"),
-    [(False, None, 100), (False, "90", 90), (False, "40", 60), (False, "160", 160), (False, "wide", 100),
-     (True, "70", 70), (True, "40", 60), (True, "120", 120)],
-)  # fmt: skip
-def test_width(monkeypatch, terminal, columns, width):
-    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
-    if columns is None:
-        monkeypatch.delenv("COLUMNS", raising=False)
-    else:
-        monkeypatch.setenv("COLUMNS", columns)
-    assert output.width() == width
+@given(st.booleans(), st.integers(0, 400))
+def test_width(terminal, columns):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdout.isatty", lambda: terminal)
+        patch.setenv("COLUMNS", str(columns or 80))
+        assert output.width() == max(60, columns or 80)
+        for nothing in ("wide", "-7", "") if not terminal else ():
+            patch.setenv("COLUMNS", nothing)
+            assert output.width() == 100

@@ -69,6 +69,7 @@ def shown(result):
 def test_conditions(invoke, store, conditions, solvers):
     given = [part for text in conditions for part in ("--where", text)]
     assert sorted(solver for solver, _ in shown(invoke("results", *given, "--format", "json"))) == sorted(solvers)
+    assert len(shown(invoke("results", "--all", "--format", "json"))) == 7, "both measurements of smo"
 
 
 @pytest.mark.parametrize(
@@ -78,12 +79,9 @@ def test_conditions(invoke, store, conditions, solvers):
         ("C=1", "write problem_parameters.C"),
         ("fit_seconds>abc", "'abc' is not what fit_seconds can be; it is a number, or none"),
         ("solver<x", "solver has no order"),
-        ("solver", "is not FIELD, a comparison and a value"),
         ("status=okay", "it is one of ok, budget"),
         ("parameters=3", "name one behind a dot"),
-        ("seed.x=3", "name it without a dot"),
         ("measured_at>yesterday", "it is a time as 2026-11-23"),
-        ("problem_parameters.C>big", "it is a number"),
     ],
 )
 def test_what_is_no_condition_is_a_sentence(text, sentence):
@@ -102,17 +100,6 @@ VALUES = st.sampled_from(["none", "1", "nan", "2026", "ok,none", "[", "a[b,c", "
 def test_any_text_is_a_condition_on_any_run_or_a_sentence(text, run):
     with contextlib.suppress(UsageError):
         assert condition(text).fits(checked(run)[0]) in (True, False)
-
-
-@pytest.mark.parametrize("suffix", ["parquet", "json"])
-def test_what_is_exported_comes_back_run_by_run(invoke, store, tmp_path, suffix):
-    assert invoke("results", "--all", "--output", f"{tmp_path}/runs.{suffix}").exit_code == 0
-    result = invoke("results", "merge", f"{tmp_path}/runs.{suffix}", "--into", f"{tmp_path}/other.sqlite")
-    assert (result.exit_code, "7 rows, 7 new" in result.stderr) == (0, True)
-    first, second = read_results(store), read_results(tmp_path / "other.sqlite")
-    order = ["key", "measured_at"]
-    first, second = (each.sort_values(order).reset_index(drop=True) for each in (first, second))
-    assert first.equals(second)
 
 
 def test_where_the_store_lies_is_told(invoke, store, tmp_path):

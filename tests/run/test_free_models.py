@@ -12,7 +12,6 @@ DATA = "checkerboard[n=300,n_test=100]"
 REFUSED = {
     "forged-nan": ("invalid", "free_coef[300] is nan"),
     "forged-width": ("error", "own points are not of 2 features"),
-    "forged-csr": ("invalid", "no CSR array"),
     "forged-size": ("error", "bytes arrived, which none has"),
 }
 

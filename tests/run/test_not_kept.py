@@ -30,8 +30,8 @@ def test_a_store_that_is_no_longer_there_is_noticed(tmp_path, what):
             store.append(record("late"))
 
 
-def driven(*arguments, **options):
-    return subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+def driven(store, **options):
+    return subprocess.run(command(store), capture_output=True, text=True, timeout=120, check=False, **options)
 
 
 @pytest.mark.slow
@@ -41,17 +41,15 @@ def test_the_command_says_what_is_kept_and_shows_the_rest(tmp_path, log):
     def at_most():  # a disk quota, as far as one file goes
         resource.setrlimit(resource.RLIMIT_FSIZE, (90_000, 90_000))
 
-    driver = driven(store, preexec_fn=at_most)
-    output, errors = driver.communicate(timeout=120)
-    assert driver.returncode == 3, errors
-    assert "Traceback" not in errors
-    kept, records = len(read_results(store)), json.loads(output)
+    done = driven(store, preexec_fn=at_most)
+    assert done.returncode == 3, done.stderr
+    assert "Traceback" not in done.stderr
+    kept, records = len(read_results(store)), json.loads(done.stdout)
     assert 0 < kept < 8
     lost = len(records) - kept
-    assert "What is not kept in it is in the output alone" in errors
+    assert "What is not kept in it is in the output alone" in done.stderr
     assert [found["status"] for found in records] == ["ok"] * (kept + lost)  # lost: 0 where a claim had no room either
     assert lost in (0, 1)
     again = driven(store)
-    output, errors = again.communicate(timeout=120)
-    assert (again.returncode, len(read_results(store))) == (0, 8), errors
-    assert sum(found["reused"] for found in json.loads(output)) == kept
+    assert (again.returncode, len(read_results(store))) == (0, 8), again.stderr
+    assert sum(found["reused"] for found in json.loads(again.stdout)) == kept

@@ -18,7 +18,6 @@ NOBODY = Child(1, -1, -1, -1, b"")
 EXPECTED = {
     "hangs-in-worker": ("ok", ""),  # twice: before the second run its worker warms itself up
     "none": ("ok", ""),
-    "slow-steps": ("budget", "stopped at the time limit of 2 s"),
     "sleeps-in-warm-up": ("ok", ""),
     "dies-in-warm-up": ("ok", ""),
     "compiles-for-ever": ("timeout", "s of them compiling; compile in warm_ups()"),

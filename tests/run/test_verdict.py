@@ -5,7 +5,6 @@ import threading
 
 import pytest
 
-from harness import StoppedBy
 from harness.run.messages import Ended, Fitted, Point
 from harness.run.pool import Pool
 from harness.run.watch import Observed, verdict
@@ -35,14 +34,6 @@ def test_a_clock_that_says_less_than_half_of_the_cpu_time_or_more_than_passed_is
 
 def test_a_cpu_clock_beyond_what_the_system_accounted_is_invalid():
     assert ended({"cpu_seconds": 3.0}, cpu_seconds=2.0) == "invalid"
-
-
-@pytest.mark.parametrize(
-    ("why", "status"), [(StoppedBy.MEMORY, "memory"), (StoppedBy.TIME, "timeout"), (StoppedBy.FAULT, "error")]
-)
-def test_who_was_killed_is_told_what_for(why, status):
-    claims = verdict(Observed(killed_for=why, phase="fit"), SPEC)
-    assert (claims["status"], claims["stopped_by"]) == (status, why)
 
 
 def test_of_what_a_child_prints_the_end_is_kept():

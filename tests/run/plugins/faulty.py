@@ -91,11 +91,6 @@ def segfaults(problem, dual_coef):
     ctypes.string_at(0)
 
 
-@fault(BEFORE, "exits")
-def exits(problem, dual_coef):
-    os._exit(3)
-
-
 @fault(BEFORE, "calls-exit")
 def calls_exit(problem, dual_coef):
     sys.exit(4)
@@ -114,14 +109,9 @@ def prints_megabytes(problem, dual_coef):
         print("x" * 100_000)
 
 
-@fault(BEFORE, "leaves-child", warm_up=False)
-def leaves_child(problem):
-    subprocess.Popen(["sleep", "4242"], start_new_session=True)
-
-
 @fault(BEFORE, "spawns-and-waits", warm_up=False)
 def spawns_and_waits(problem):
-    leaves_child(problem)
+    subprocess.Popen(["sleep", "4242"], start_new_session=True)
     time.sleep(600)
 
 
@@ -137,13 +127,6 @@ def yields_forever(problem):
 @fault(INSTEAD, "none")
 def zero(problem):
     yield Iterate(dual_coef=np.zeros(problem.n), done=True)
-
-
-@fault(INSTEAD, "slow-steps")
-def slow_steps(problem):
-    while True:
-        time.sleep(0.2)
-        yield Iterate(dual_coef=np.zeros(problem.n))
 
 
 @fault(INSTEAD, "sleeps-in-warm-up")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from harness import CSVC, Iterate, Problem, Solver, hookimpl, parameter
 from harness.measure import scored
@@ -41,10 +40,6 @@ class FreeModel(Solver):
                 _forge(np.full(2, np.nan), own[:2])
             elif self.way == "forged-width":
                 _forge(np.ones(2), own[:2, :1])
-            elif self.way == "forged-csr":
-                strange = scipy.sparse.csr_array(own[:2])
-                strange.indices[:] = 10**6
-                _forge(np.ones(2), strange)
             elif self.way == "forged-size":
                 _forge(np.ones(1 << 20), np.ones((1 << 20, 8)))
         yield Iterate(free_coef=np.concatenate([coef, own_coef]), extra_points=own, done=True)
