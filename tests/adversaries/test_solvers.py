@@ -6,8 +6,9 @@ import subprocess
 import pytest
 
 from harness.run.store import Store
-from tests.adversaries.conftest import driven, way_of
-from tests.run.conftest import HARNESS
+from tests.adversaries.plugins import PLUGINS
+from tests.adversaries.plugins import cheats as ways
+from tests.run.conftest import HARNESS, compared
 
 pytestmark = pytest.mark.slow  # the first one runs them all
 PREVENTED = {  # solver -> status, and what its reason says
@@ -33,6 +34,7 @@ DETECTED = {
     "infeasible-unseen": ("invalid", "violates the constraints of c-svc-nobias"),
     "junk": ("error", "wrote to a descriptor that is not its own"),
     "forges-result": ("invalid", "it says that it has a result, without a model or a time"),
+    "forges-status": ("invalid", "status is splendid"),
     "forges-kinds": ("error", "a message cannot be read: ValidationError"),
     "forks-on": ("crashed", "exited with code 0 without a result"),
     "execs": ("error", "closed a descriptor that is not its own, or became another program"),
@@ -53,6 +55,32 @@ HARMLESS = (
     "long-info",
     "small-core",
 )
+
+
+WAYS = ("honest", *dict.fromkeys((*ways.BEFORE, *ways.AT_END, *ways.INSTEAD)))
+OTHERS = ("skip-raises", "skip-true", "init-raises", "label-raises")
+
+
+def way_of(record):
+    return record["parameters"]["way"] if record["solver"] == "cheat" else record["solver"]
+
+
+def driven(store, names):
+    """Return (exit code, records by way, standard error) of `harness compare` over some of them."""
+    chosen = [name for name in names if name not in OTHERS]
+    selection = ",".join([f"cheat[way=[{','.join(chosen)}]]", *(name for name in names if name in OTHERS)])
+    code, records, errors = compared(
+        store, PLUGINS / "cheats.py", selection, "--formulation", "c-svc-nobias",
+        "--datasets", "checkerboard[n=200,n_test=50]", "--time-limit", "20",
+    )  # fmt: skip
+    return code, {way_of(record): record for record in records}, errors
+
+
+@pytest.fixture(scope="module")
+def cheats(tmp_path_factory):
+    """One grid of every way to deceive: what :func:`driven` returns of all, and the store."""
+    store = tmp_path_factory.mktemp("cheats") / "store.sqlite"
+    return *driven(store, (*WAYS, *OTHERS)), store
 
 
 @pytest.mark.parametrize("solver", [*PREVENTED, *DETECTED])

@@ -76,20 +76,11 @@ def test_spec_survives_the_wire_and_its_key_follows_every_dependency(registry):
     assert key != other.key({"data": "a", "plugin": "1"})
 
 
-# -- how many runs ---------------------------------------------------------------------------------------------------
-
-
-def regression_specs(registry, selection, **options):
-    sources = registry.select_datasets("diabetes")
-    study = Study(registry.select_solvers(selection), sources, **options)
-    numbers = dataclasses.replace(data("diabetes"), task="regression")
-    return plan(study, registry, {data_key(source.name, values_of(source)): numbers for source in sources})
-
-
 def test_a_classification_formulation_on_regression_data_is_skipped_in_words(registry):
-    (alone,) = regression_specs(registry, "lasvm")
-    (asked,) = regression_specs(registry, "smo", formulations=["c-svc"])
-    for spec in (alone, asked):
+    (source,) = registry.select_datasets("diabetes")
+    loaded = {data_key(source.name, values_of(source)): dataclasses.replace(data("diabetes"), task="regression")}
+    for selection, options in (("lasvm", {}), ("smo", {"formulations": ["c-svc"]})):
+        (spec,) = plan(Study(registry.select_solvers(selection), [source], **options), registry, loaded)
         assert spec.skip_reason == (
             "c-svc needs classification data; diabetes is for regression: take other data, or --formulation eps-svr or tube-svr"
         )

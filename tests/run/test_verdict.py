@@ -1,12 +1,10 @@
 """What the host refuses of a child's claims, and how it words what it saw: clocks, counts, limits, output."""
 
 import os
-import threading
 
 import pytest
 
-from harness.run.messages import Ended, Fitted, Point
-from harness.run.pool import Pool
+from harness.run.messages import Fitted, Point
 from harness.run.watch import Observed, verdict
 from tests.run.conftest import SPEC
 
@@ -45,14 +43,3 @@ def test_of_what_a_child_prints_the_end_is_kept():
     os.close(out)
     assert seen.output.endswith("3939")
     assert (seen.output_bytes, len(seen.output) < 5_000) == (80_000, True)
-
-
-@pytest.mark.parametrize(
-    ("claims", "reason"),
-    [({"status": "splendid"}, "status is splendid, which is none"), ({"status": "ok"}, "without a model or a time")],
-)
-def test_what_is_no_status_and_no_result_is_not_believed(tmp_path, monkeypatch, claims, reason):
-    pool = Pool(None, tmp_path, threading.Event())
-    monkeypatch.setattr(pool, "_ended", lambda *_: Ended(claims))
-    record = pool.run(SPEC, 0.0)
-    assert (record["status"], reason in record["reason"]) == ("invalid", True)

@@ -187,6 +187,12 @@ def forges_result(problem):
     time.sleep(60)
 
 
+@way(BEFORE, "forges-status")
+def forges_status(problem):
+    emitter()(Fitted({"status": "splendid"}))
+    time.sleep(60)
+
+
 @way(BEFORE, "forges-kinds")
 def forges_kinds(problem):
     """Sends a message whose parts are none."""
