@@ -23,7 +23,8 @@ def changed(**fields):
 
 def with_bad_value(value):
     x = X.copy()
-    x[1], x[2, 1] = 0.0, value
+    x[1:3] = 0.0  # in CSR the value is the first of its row, behind an empty one
+    x[2, 1] = value
     return x
 
 

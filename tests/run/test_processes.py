@@ -43,7 +43,8 @@ def grid(tmp_path_factory):
     )  # fmt: skip
     for path in Path("/dev/shm").glob(f"*{os.getpid()}"):
         path.unlink()
-    return {record["parameters"]["what"]: record for record in records}, folder, temporary
+    yield {record["parameters"]["what"]: record for record in records}, folder, temporary
+    subprocess.run(["rm", "-rf", str(temporary)], check=True)  # what is nested too deep pytest could not
 
 
 @pytest.mark.slow
