@@ -15,7 +15,6 @@ PREVENTED = {  # solver -> status, and what its reason says
     "doubles-box": ("error", "a problem cannot be changed, and 'upper' was set"),
     "flips-target": ("error", "cannot set WRITEABLE flag"),
     "flips-base": ("error", "'bytes' object has no attribute 'flags'"),
-    "lowers-counter": ("error", "evaluations = 0 after"),
     "working-set-list": ("error", "yielded working_set=[1"),
     "step-huge": ("error", "it must be a whole number from 0 to 2^63 - 1"),
     "complex": ("invalid", "must be real numbers, got complex128"),

@@ -236,11 +236,6 @@ def patches_counter(problem, last):
     problem.kernel.counter.__dict__["evaluations"] = -(10**18)
 
 
-@way(AT_END, "lowers-counter")
-def lowers_counter(problem, last):
-    problem.kernel.counter.evaluations = 0
-
-
 @way(AT_END, "ends-quietly")
 def ends_quietly(problem, last):
     last.done = False
