@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,13 +9,9 @@ import harness
 from harness import CSVC, RBF, Iterate, KernelOracle, Linear, Poly, Precomputed, Solver, TracePlan, drive
 from harness.kernels.counter import Counter
 from harness.problems import L2SVC, HardMargin, OneClass, PolytopeDistance, RampSVC, ReducedHull, TubeSVR
-from harness.registry import load_registry
-from harness.run.driver import compare
-from harness.run.plan import Study
 from harness.testing.running import recorded_work
 from tests.plugins.points import overlapping
 
-SOLVERS = Path(__file__).with_name("kernel_solvers.py")
 GAUSSIAN = RBF(gamma=0.5)
 N = 40
 
@@ -158,23 +152,3 @@ def test_a_count_is_not_lowered(value):
     oracle.counter.evaluations_at_least = True
     with pytest.raises(ValueError, match="only grow"):
         oracle.counter.evaluations_at_least = False
-
-
-# -- in a run ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_the_records_of_such_solvers(tmp_path):
-    registry = load_registry([SOLVERS])
-    study = Study(
-        registry.select_solvers("certifies[times=5],small-core"),
-        registry.select_datasets("checkerboard[n=100,n_test=50]"),
-        store=tmp_path / "s.sqlite",
-        plugin_paths=[str(SOLVERS)],
-    )
-    certifies, small = sorted(compare(study, registry), key=lambda record: record["solver"])
-    assert certifies["status"] == "ok"
-    assert certifies["kernel_evaluations"] == 5 * 100 * certifies["support_vectors"] > 0
-    assert small["core_set_size"] == small["support_vectors"] > 3
-    assert small["working_set_size"] == 3
-    assert certifies["working_set_size"] is None

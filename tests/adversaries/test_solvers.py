@@ -6,15 +6,15 @@ import subprocess
 import pytest
 
 from harness.run.store import Store
-from tests.adversaries.conftest import driven, way_of
-from tests.run.conftest import HARNESS
+from tests.adversaries.plugins import PLUGINS
+from tests.adversaries.plugins import cheats as ways
+from tests.run.conftest import HARNESS, compared
 
 pytestmark = pytest.mark.slow  # the first one runs them all
 PREVENTED = {  # solver -> status, and what its reason says
     "doubles-box": ("error", "a problem cannot be changed, and 'upper' was set"),
     "flips-target": ("error", "cannot set WRITEABLE flag"),
     "flips-base": ("error", "'bytes' object has no attribute 'flags'"),
-    "lowers-counter": ("error", "evaluations = 0 after"),
     "working-set-list": ("error", "yielded working_set=[1"),
     "step-huge": ("error", "it must be a whole number from 0 to 2^63 - 1"),
     "complex": ("invalid", "must be real numbers, got complex128"),
@@ -33,6 +33,7 @@ DETECTED = {
     "infeasible-unseen": ("invalid", "violates the constraints of c-svc-nobias"),
     "junk": ("error", "wrote to a descriptor that is not its own"),
     "forges-result": ("invalid", "it says that it has a result, without a model or a time"),
+    "forges-status": ("invalid", "status is splendid"),
     "forges-kinds": ("error", "a message cannot be read: ValidationError"),
     "forks-on": ("crashed", "exited with code 0 without a result"),
     "execs": ("error", "closed a descriptor that is not its own, or became another program"),
@@ -43,7 +44,42 @@ DETECTED = {
     "skip-true": ("skipped", "skip() returned True; it must return a sentence that says why, or None"),
     "surrogate": ("error", "no model in /data/m?.bin"),
 }
-HARMLESS = ("honest", "patches-clock", "stray-writes", "strange-info", "skip-raises", "closes-slowly", "long-info")
+HARMLESS = (
+    "honest",
+    "patches-clock",
+    "stray-writes",
+    "strange-info",
+    "skip-raises",
+    "closes-slowly",
+    "long-info",
+    "small-core",
+)
+
+
+WAYS = ("honest", *dict.fromkeys((*ways.BEFORE, *ways.AT_END, *ways.INSTEAD)))
+OTHERS = ("skip-raises", "skip-true", "init-raises", "label-raises")
+
+
+def way_of(record):
+    return record["parameters"]["way"] if record["solver"] == "cheat" else record["solver"]
+
+
+def driven(store, names):
+    """Return (exit code, records by way, standard error) of `harness compare` over some of them."""
+    chosen = [name for name in names if name not in OTHERS]
+    selection = ",".join([f"cheat[way=[{','.join(chosen)}]]", *(name for name in names if name in OTHERS)])
+    code, records, errors = compared(
+        store, PLUGINS / "cheats.py", selection, "--formulation", "c-svc-nobias",
+        "--datasets", "checkerboard[n=200,n_test=50]", "--time-limit", "20",
+    )  # fmt: skip
+    return code, {way_of(record): record for record in records}, errors
+
+
+@pytest.fixture(scope="module")
+def cheats(tmp_path_factory):
+    """One grid of every way to deceive: what :func:`driven` returns of all, and the store."""
+    store = tmp_path_factory.mktemp("cheats") / "store.sqlite"
+    return *driven(store, (*WAYS, *OTHERS)), store
 
 
 @pytest.mark.parametrize("solver", [*PREVENTED, *DETECTED])
@@ -56,7 +92,15 @@ def test_a_deceit_is_a_row_with_its_status_and_reason(cheats, solver):
 def test_every_solver_has_one_row_and_the_command_says_that_some_failed(cheats):
     code, records, _, _ = cheats
     assert code == 1
-    assert set(records) == {*PREVENTED, *DETECTED, *HARMLESS, "patches-certificate", "claims-gap", "wide-info"}
+    assert set(records) == {
+        *PREVENTED,
+        *DETECTED,
+        *HARMLESS,
+        "patches-certificate",
+        "claims-gap",
+        "wide-info",
+        "certifies",
+    }
 
 
 @pytest.mark.parametrize("solver", HARMLESS)
@@ -72,6 +116,13 @@ def test_a_certificate_patched_in_the_solvers_process_is_not_believed(cheats):
     assert record["relative_gap"] == pytest.approx(1.0), "of the zero model"
     assert record["trace"][-1]["relative_gap"] == record["relative_gap"]
     assert record["support_vectors"] == 0
+
+
+def test_no_kernel_value_is_free_and_no_core_set_smaller_than_its_support(cheats):
+    honest, certifies, small = (cheats[1][way] for way in ("honest", "certifies", "small-core"))
+    assert certifies["kernel_evaluations"] == honest["kernel_evaluations"] + 5 * 20 * 200
+    assert small["core_set_size"] == small["support_vectors"] > small["working_set_size"] == 3
+    assert honest["working_set_size"] is None
 
 
 def test_what_the_solvers_process_says_of_what_it_cannot_know_is_not_listened_to(cheats):

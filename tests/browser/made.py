@@ -42,7 +42,6 @@ CROSSING = 1700
 """n at which `STRANGER` is as fast as `FASTEST`; its seconds over those are sqrt(n / CROSSING)."""
 NOISE = 0.05
 """Standard deviation of the logarithm of a run's seconds."""
-RUNS = 5
 QUANTILES = (-1.28155, -0.52440, 0.0, 0.52440, 1.28155)
 """Of the standard normal distribution: the noise of the five runs of a cell, in an order of its own in each."""
 GAPS = {FASTEST: 1e-6, TWIN: 1e-6, STOPS_EARLY: 1e-2, SLOW: 1e-6, STRANGER: 1e-4, CORE: 1e-4}

@@ -24,13 +24,6 @@ class Quick(harness.Solver):
 
 
 @dataclass(frozen=True)
-class Optimist(Quick):
-    """Say that the zero model is the optimum."""
-
-    name = "optimist"
-
-
-@dataclass(frozen=True)
 class Quitter(harness.Solver):
     """End without being done."""
 
@@ -87,7 +80,7 @@ class Skipper(harness.Solver):
 
 @harness.hookimpl
 def harness_solvers():
-    return [Quick, Optimist, Quitter, Sleeper, Raiser, Skipper]
+    return [Quick, Quitter, Sleeper, Raiser, Skipper]
 
 
 @harness.hookimpl

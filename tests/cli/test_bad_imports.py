@@ -6,11 +6,11 @@ import signal
 import subprocess
 import textwrap
 import time
-from importlib.metadata import entry_points
 
 import pytest
 
 from tests.cli.conftest import COMMAND
+from tests.run.conftest import ALONE
 
 SOLVER = '''
 from dataclasses import dataclass
@@ -23,9 +23,6 @@ class Own(Solver):
 
     name = "of-{name}"
     solves = (CSVC,)
-
-    def __post_init__(self):
-        {configured}
 
     def iterates(self, problem, rng):
         yield Iterate(dual_coef=np.zeros(problem.n), intercept=0.0, done=True)
@@ -46,15 +43,9 @@ REASONS = {
 }
 
 
-def write(folder, name, text, configured="pass"):
-    (folder / f"{name}.py").write_text(f"{text}\n{textwrap.dedent(SOLVER).format(name=name, configured=configured)}")
+def write(folder, name, text):
+    (folder / f"{name}.py").write_text(f"{text}\n{textwrap.dedent(SOLVER).format(name=name)}")
     return f"{name}.py"
-
-
-def alone(**more):
-    """The environment of a command that finds no installed plugin."""
-    installed = ",".join(entry.name for entry in entry_points(group="harness"))
-    return {**os.environ, "HARNESS_DISABLE_PLUGINS": installed, **more}
 
 
 def test_each_has_its_row_and_the_others_run(tmp_path):
@@ -63,7 +54,7 @@ def test_each_has_its_row_and_the_others_run(tmp_path):
         [*COMMAND, "compare", *[word for path in paths for word in ("--plugin-path", path)],
          "--plugins", "of-prints,raises,exits", "--formulation", "c-svc", "--datasets", "twonorm[n=60]",
          "--store", "x.sqlite", "--format", "json"],
-        capture_output=True, text=True, cwd=tmp_path, check=False, timeout=120, env=alone(),
+        capture_output=True, text=True, cwd=tmp_path, check=False, timeout=120, env={**os.environ, **ALONE},
     )  # fmt: skip
     rows = {row["solver"]: row for row in json.loads(done.stdout)}
     assert done.returncode == 1, "rows that failed"
@@ -80,7 +71,7 @@ def test_each_has_its_row_and_the_others_run(tmp_path):
 def test_a_signal_ends_the_command_and_names_the_plugin_that_hangs(tmp_path, number, code, said):
     path = write(tmp_path, "waits", "import os, time; open('pid', 'w').write(f'{os.getpid()} '); time.sleep(4243)")
     command = subprocess.Popen(
-        [*COMMAND, "list", "--plugin-path", path], cwd=tmp_path, env=alone(), stderr=subprocess.PIPE
+        [*COMMAND, "list", "--plugin-path", path], cwd=tmp_path, env={**os.environ, **ALONE}, stderr=subprocess.PIPE
     )
     until = time.monotonic() + 30
     while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text().endswith(" ")):

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import re
 import sqlite3
 import subprocess
@@ -15,7 +16,7 @@ from harness.plain import plain, plain_line
 from harness.report import progress
 from harness.run.store import Store
 from tests.cli.conftest import COMMAND
-from tests.cli.test_bad_imports import alone
+from tests.run.conftest import ALONE
 
 ESCAPES = "\x1b]0;title\x07\x1b]52;c;Y29weQ==\x07\x9b31m\u202eturned\x00\x08\x7f"
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -52,7 +53,7 @@ def drive(tmp_path_factory):
 
     def run(*words):
         done = subprocess.run(
-            [*COMMAND, *words], capture_output=True, cwd=folder, env=alone(), timeout=100, check=False
+            [*COMMAND, *words], capture_output=True, cwd=folder, env={**os.environ, **ALONE}, timeout=100, check=False
         )
         return SimpleNamespace(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
 

@@ -59,9 +59,8 @@ def test_describe_other_kinds(invoke, name, said):
 
 
 @pytest.mark.parametrize("width", [60, 100])
-def test_no_description_breaks_a_word_shows_markup_or_leaves_the_width(width, monkeypatch):
+def test_no_description_shows_markup_or_leaves_the_width(width, monkeypatch):
     from harness.cli import catalogue, describe
-    from harness.parameters import parameters_of
     from harness.registry import load_registry
 
     monkeypatch.setattr(describe, "_files", lambda *_: {})
@@ -74,10 +73,6 @@ def test_no_description_breaks_a_word_shows_markup_or_leaves_the_width(width, mo
         text = describe.described(entry, registry, width)
         assert "`" not in text, entry.name
         assert re.search(r":(mod|class|meth|func|data|py):", text) is None, entry.name
-        whole = " ".join(catalogue.docstring(entry.subject).split())
-        assert set(whole.split()) <= set(text.split()) or entry.kind in ("plugin", "command"), entry.name
         if entry.kind == "solver":
-            told = " ".join(catalogue.unmarked(known.doc) for known in parameters_of(entry.subject))
-            assert set(told.split()) <= set(text.split()), entry.name
             parameters = text[text.index("  parameters") if "  parameters" in text else len(text) :]
             assert max(map(len, parameters.splitlines()), default=0) <= width, entry.name

@@ -45,18 +45,3 @@ def test_a_path_in_every_format(invoke, asked, tmp_path):
     cells = invoke(*asked, "--cells").stdout
     assert "nothing (path)" in cells
     assert "nothing (refit of path)" in cells
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (("--folds", "1"), "'1' is not a whole number >= 2"),
-        (("--C", "3"), "--C and --path C"),
-        (("--gamma", "3"), "--gamma and --path gamma"),
-        (("--iteration-limit", "3"), "--iteration-limit is about one problem"),
-    ],
-)
-def test_options_that_do_not_go_with_a_path(invoke, asked, options, reason):
-    found = invoke(*asked, *options)
-    assert found.exit_code == 2
-    assert reason in " ".join(found.stderr.split())

@@ -124,7 +124,6 @@ def test_the_studies_of_the_repository_are_taken(registry):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("plugins = ['smo', 'lasvn']", "there is no solver or plugin called 'lasvn' (did you mean"),
         ("dataset = 'digits'", ": dataset: there is no such option (did you mean 'datasets'?)"),
         ("outliers = 1", ": outliers: there is no such option; write --formulation 'outlier-margin[outliers=...]'"),
         ("C = [1, 2, 'x']", ": C: '1,2,x' is not a list of numbers > 0"),
@@ -133,12 +132,9 @@ def test_the_studies_of_the_repository_are_taken(registry):
         ("cold = 1", ": cold: '1' is not true or false"),
         ("output = 'x.csv'", ": output: it is no part of a study; give --output with the command"),
         ("[path]\nC = 'x'", ": path: 'C=[x]' is not a list of parameters with numbers"),
-        ("plugins = 'smo[tau=0]'", "solver 'smo': parameter tau='0' is not valid"),
-        ("datasets = 'digits[n'", ": datasets: selection 'digits[n' has a '[' without its ']'"),
         ("C = [1", "cannot be read: Unclosed array"),
         (b"C = '\xff'", "cannot be read: 'utf-8' codec"),
         ("C = " + "[" * 5000, "cannot be read"),
-        ("plugin_path = 'gone.py'", "gone.py does not exist"),
     ],
 )
 def test_a_mistake_is_a_sentence_with_its_key(invoke, tmp_path, text, sentence):
@@ -149,13 +145,6 @@ def test_a_mistake_is_a_sentence_with_its_key(invoke, tmp_path, text, sentence):
     assert done.stderr.startswith("harness: ")
     assert done.stderr.count("\n") == 1
     assert sentence in done.stderr
-
-
-def test_all_keys_that_are_wrong_are_told(invoke, tmp_path):
-    (tmp_path / "s.toml").write_text("plugins = 'smo'\nC = 'a'\nfoo = 1\nrepeat = 0\n")
-    told = invoke("compare", "--study", f"{tmp_path}/s.toml").stderr.splitlines()
-    assert told[0].endswith("has 3 mistakes:")
-    assert [each.strip().partition(":")[0] for each in told[1:]] == ["C", "foo", "repeat"]
 
 
 def test_what_is_no_file_is_a_sentence(invoke, tmp_path):

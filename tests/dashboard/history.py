@@ -2,8 +2,8 @@
 
 Used by the tests of `harness dashboard run` and `check`::
 
-    history = make_history(folder, ["clean", "planted"])
-    measure(history)
+    history = make_history(folder)
+    measure(history, ["clean", "planted"])
 
 Its grid is small: three solvers that the plugins have and one that a commit adds, on two data sets, one of which a
 commit renames.
@@ -177,15 +177,15 @@ class History:
     commits: dict[str, str]
 
 
-def make_history(folder: Path, names: Sequence[str]) -> History:
-    """Make a repository with these commits in a new folder; nothing is measured yet."""
+def make_history(folder: Path) -> History:
+    """Make a repository with these commits, `COMMITS`, in a new folder; nothing is measured yet."""
     tree = folder / "repository"
     tree.mkdir(parents=True)
     _git(tree, "init", "-q", "-b", "main")
     commits: dict[str, str] = {}
-    for number, name in enumerate(names):
+    for number, (name, edits) in enumerate(COMMITS.items()):
         _fill(tree)
-        for edit in COMMITS[name]:
+        for edit in edits:
             edit(tree)
         _git(tree, "add", "-A")
         moment = f"{1_700_000_000 + number * _TWO_COMMITS_APART} +0000"
@@ -194,14 +194,14 @@ def make_history(folder: Path, names: Sequence[str]) -> History:
     return History(tree, tree / "asv.conf.json", commits)
 
 
-def measure(history: History, names: Sequence[str] = ()) -> None:
-    """Measure commits of a history, all if none is named, as `harness dashboard run` does."""
+def measure(history: History, names: Sequence[str]) -> None:
+    """Measure commits of a history as `harness dashboard run` does."""
     from harness_dashboard import configuration, measuring
 
     bench = measuring.Bench.of(configuration.load(history.configuration), MACHINE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMBA_CACHE_DIR", MACHINE_CODE)
-        for name in names or history.commits:
+        for name in names:
             bench.measure([history.commits[name]])
 
 

@@ -39,15 +39,6 @@ def test_what_runs_under_old_commits_needs_the_standard_library_alone() -> None:
     assert imported <= sys.stdlib_module_names
 
 
-def test_the_overlay_is_the_environment_of_a_configuration(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "asv.conf.json").write_text(
-        f'{{"version": 1, "project": "x", "repo": ".", "environment_type": "overlay", "plugins": ["{inside_asv.OURS}"]}}'
-    )
-    (environment,) = inside_asv.answer("environments", str(tmp_path / "asv.conf.json"))["result"]
-    assert re.fullmatch(r"overlay-py3\.\d+", environment)
-
-
 # -- the scripts of others: unchanged, licensed, and all that asv's pages load ----------------------------------
 
 INDEX = (Path(asv.__file__).parent / "www" / "index.html").read_text()

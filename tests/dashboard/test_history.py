@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.dashboard.conftest import MEASURED
-from tests.dashboard.history import DATASETS, MACHINE, MACHINE_CODE, ROOT, SOLVERS, History
+from tests.dashboard.history import DATASETS, MACHINE, MACHINE_CODE, ROOT, SOLVERS, History, make_history, measure
 
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
@@ -41,11 +40,20 @@ THERE = {
     "broken": set(),
 }
 """The cells that a commit has; whether they work is another matter."""
+MEASURED = ("early", "clean", "broken", "renamed")  # the last one stays installed
 CELLS = [(solver, dataset) for solver in SOLVERS for dataset in DATASETS]
 
 
 def bench_of(history: History) -> measuring.Bench:
     return measuring.Bench.of(configuration.load(history.configuration), MACHINE)
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """Every commit of a history with planted faults; those of `MEASURED` are measured."""
+    made = make_history(tmp_path_factory.mktemp("history"))
+    measure(made, MEASURED)
+    return made
 
 
 @pytest.fixture(scope="module")

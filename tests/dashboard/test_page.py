@@ -13,7 +13,7 @@ from harness_dashboard import page
 
 from harness.report.table import report_table
 
-from .stored import PATH, blocks, cells_of, failed, record, store
+from .stored import blocks, cells_of, failed, record, store
 
 HOSTILE = "</script></pre><script>window.x=1</script><!-- <img src=x onerror=window.x=2>"
 
@@ -105,11 +105,3 @@ def test_the_page_of_a_comparison_has_its_table_machine_versions_and_command():
     assert parts.pre["Table"] == report_table(runs, width=page.WIDTH)
     assert "Made Up 9000, 4 cores, 16 GiB, Linux<br>python 3.11.7, svm-harness 0.1.0, numpy 2.4.6" in text
     assert blocks(text)["index"]["history"] is False
-
-
-def test_paths_are_lines_of_the_table():
-    whole, cell = record("smo", path=PATH), record("smo", path={**PATH, "cell": 0})
-    text = page.of_records([whole, cell])
-    assert "path of 2 C" in Parts(text).pre["Table"]
-    assert "Command" not in Parts(text).pre
-    assert blocks(text)["index"]["places"] == []

@@ -7,7 +7,7 @@ import pytest
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from harness import DataError, UsageError
+from harness import DataError
 from harness.datasets import builtin_sources, planted, validate
 from harness.datasets.bounds import reading_within
 from harness.datasets.embedded import BreastCancer, Diabetes, Digits
@@ -211,10 +211,3 @@ def test_one_class_outliers_lie_around_the_origin_in_both_parts():
         assert 0.3 < np.mean(x[y < 0] @ direction < 0) < 0.7, "as many beyond the origin as before it"
         assert np.mean(x[y > 0] @ direction > 0) > 0.99
     assert {**data.defaults} == {"kernel": "linear", "C": 1.0, "nu": 0.2, "outliers": 0.2, "against": "origin"}
-
-
-def test_parameters_out_of_range_are_refused():
-    with pytest.raises(UsageError, match=r"'gaussian-outliers': least=50 and most=20; the size .* not below least\."):
-        GaussianOutliers(least=50, most=20)
-    with pytest.raises(UsageError, match=r"parameter d=1 is not valid .* expected int in \[2, inf\)"):
-        GaussianOutliers(d=1)

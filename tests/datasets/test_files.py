@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness import DataError, UsageError
+from harness import DataError
 from harness.datasets import FileSource, cache, validate
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -241,14 +241,6 @@ def test_scaling_is_fitted_on_the_training_part(table, tmp_path):
     for tiny in ("a,label\n7,0\n7,1\n", "a,label\n0,0\n1e-156,1\n"):  # a finite default gamma
         constant.write_text(tiny)
         assert FileSource(path=str(constant)).load().defaults["gamma"] == 1.0
-
-
-def test_labels_of_sources_and_wrong_parameters():
-    labels = [FileSource(path=path).label for path in ("d.csv", "./d.npz", "b/d.csv", f"{'long/' * 8}d.csv")]
-    assert labels == ["d.csv", "./d.npz", "b/d.csv", "d.csv"]
-    assert FileSource(path="a/d.csv", test="b/d.csv", positive="2").label == "a/d.csv[positive=2,test=b/d.csv]"
-    with pytest.raises(UsageError, match=r"data file 'a.csv': parameter test_fraction=1.5"):
-        FileSource(path="a.csv", test_fraction=1.5)
 
 
 # -- the cache of parsed files -----------------------------------------------------------------------------

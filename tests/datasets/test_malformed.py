@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import random
 import time
 import zipfile
 
@@ -17,6 +18,7 @@ import pytest
 from harness import DataError
 from harness.datasets import FileSource, validate
 from harness.datasets.bounds import available_memory, bound, reading_within
+from reports.robustness.campaign import spoilt, valid_files
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 CSV = "x,label\n" + "".join(f"{i},{i % 2}\n" for i in range(20))
@@ -76,7 +78,6 @@ MALFORMED = [  # name, content, what the sentence has to say
     ("a.libsvm", "1 2:2 2:1\n-1 1:1\n", ["sorted and unique"]),
     ("a.libsvm", "1 -2:2\n-1 1:1\n", ["Invalid index -2"]),
     ("a.libsvm", "1 1:1\n-1 3\n", ["cannot be read"]),
-    ("a.libsvm", "1 1:1\n-1 99999999999:3\n", ["cannot be read", "too large"]),
     ("a.libsvm", "1 1:1\n-1 2000000000:3\n", ["2 points", "2,000,000,000 columns", "30,517.58 MB", "--memory-limit"]),
     ("a.libsvm", "1 1:1 2:1\n-1 1:1 3:nan\n", ["row 2, column 3 holds nan", "Fill in or drop"]),
     ("a.libsvm", "1,2,3\n4,5,6\n", ["1,2,3", ".csv"]),
@@ -91,7 +92,6 @@ MALFORMED = [  # name, content, what the sentence has to say
     ("a.csv", "a,Label,y\n1,0,1\n3,1,1\n", ["columns 'Label' and 'y'", "[label_column=Label]"]),
     ("a.csv", "a,label\n1,\udcff\n".encode(errors="surrogateescape"), ["utf-8", "write it again"]),
     ("a.csv", "a,label\n", ["0 rows"]),
-    ("a.csv", "\n\n", ["0 rows"]),
     ("a.csv", "x,label\n1,4\n2,4\n", ["each of the 2 labels is '4'; expected two classes", "label_column"]),
     ("a.csv", "x,label\n1,red\n2,green\n3,blue\n", ["3 classes ('blue', 'green', 'red')", "[positive=blue]", "regression"]),
     ("a.npy", array(np.ones(5)), ["float64 of shape (5,)", "(n, d + 1)", "numpy.save"]),
@@ -103,7 +103,6 @@ MALFORMED = [  # name, content, what the sentence has to say
     ("a.npz", archive(points=X, labels=Y), ["labels, points; expected x and y", "numpy.savez"]),
     ("a.npz", archive(x=X, y=Y[:3]), ["4 rows of points and labels of shape (3,)", "equal length"]),
     ("a.npz", archive(x=X, y=Y, x_test=X), ["x_test", "expected x and y"]),
-    ("a.npz", archive(x=X.ravel(), y=Y), ["float64 of shape (8,)", "(n, d)"]),
     ("a.npz", archive(x=X.astype(object), y=Y), ["allow_pickle=False"]),
     ("a.npz", archive(x=X, y=np.array(["a", " NaN"] * 2)), ["label of row 2 is missing, 2 of the 4"]),
     ("a.npz", members(header("(1000000000000, 10)")), ["memory"]),
@@ -243,3 +242,20 @@ def test_values_whose_squares_overflow_are_refused(tmp_path, name):
     else:
         assert "give the parameter scale=minmax." in refusal(path, scale="standard")
         assert sorted(set(FileSource(path=str(path), scale="minmax").load().x_train[:, 1])) == [0, 1]
+
+
+def test_a_mutant_of_each_format_is_read_or_refused_in_a_sentence(tmp_path):
+    rng = random.Random(0)
+    for path in valid_files(tmp_path):
+        FileSource(path=str(path)).load()
+        for number in range(12):
+            mutant = tmp_path / f"mutant{number}{path.suffix}"
+            mutant.write_bytes(spoilt(path.read_bytes(), rng))
+            try:
+                validate(FileSource(path=str(mutant)).load())
+            except DataError as error:
+                text = str(error)
+                assert text.isprintable(), mutant
+                assert len(text) < 1000, mutant
+                assert mutant.name in text, text
+                assert text.endswith((".", "?")), text

@@ -23,6 +23,7 @@ def changed(**fields):
 
 def with_bad_value(value):
     x = X.copy()
+    x[1:3] = 0.0  # in CSR the value is the first of its row, behind an empty one
     x[2, 1] = value
     return x
 
@@ -39,23 +40,17 @@ def test_sound_data_pass():
 @pytest.mark.parametrize(
     ("message", "fields"),
     [
-        (
-            r"x_train is a ndarray of float64, shape \(8,\).*; expected numbers of shape \(n, d\)",
-            {"x_train": X.ravel()},
-        ),
+        (r"x_train is a ndarray of .* shape \(8,\).*; expected numbers of shape \(n, d\)", {"x_train": X.ravel()}),
         ("x_train has 0 rows", {"x_train": X[:0], "y_train": Y[:0]}),
         (r"x_train is .* shape \(4, 0\)", {"x_train": X[:, :0], "x_test": X[:0, :0]}),
         ("x_train is .* of int64.* expected .* float64 or float32", {"x_train": X.astype(int)}),
-        ("x_train is .* of float16", {"x_train": X.astype(np.float16)}),
         ("x_train is a list; expected", {"x_train": X.tolist()}),
         (r"x_train is .* strides \(8, 32\); expected .* C-contiguous", {"x_train": np.asfortranarray(X)}),
         ("x_train is a coo_array", {"x_train": scipy.sparse.coo_array(X[0])}),
         (r"x_train holds nan in row 2, column 1 \(counted from 0\)", {"x_train": with_bad_value(np.nan)}),
         ("x_train holds -inf in row 2, column 1", {"x_train": scipy.sparse.csr_array(with_bad_value(-np.inf))}),
         (r"y_train is .* shape \(3,\).* of shape \(4,\), one value for each row of x_train", {"y_train": Y[:3]}),
-        (r"y_train is .* shape \(4, 1\)", {"y_train": Y[:, None]}),
         ("y_train is .* of int64.*; expected a contiguous NumPy array of float64", {"y_train": Y.astype(int)}),
-        ("y_train is a list", {"y_train": Y.tolist()}),
         ("y_train is .* strides", {"y_train": np.repeat(Y, 2)[::2]}),
         (r"y_test is .* of shape \(0,\)", {"y_test": Y[:1]}),
         ("y_train holds 0 in row 0 .* expected -1 or [+]1", {"y_train": np.array([0.0, 1, 0, 1])}),
@@ -83,12 +78,6 @@ def test_mapped_points_are_checked_in_pieces(tmp_path):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 20e6
-
-
-def test_the_first_bad_entry_of_a_sparse_matrix_is_found_past_empty_rows():
-    x = np.zeros((6, 5))
-    x[0, 1], x[4, 2], x[4, 3], x[5, 0] = 1, np.inf, np.nan, np.nan
-    assert first_non_finite(scipy.sparse.csr_array(x)) == (4, 2)
 
 
 def test_the_shares_of_what_is_not_zero_and_of_positives():

@@ -24,16 +24,9 @@ def spent(oracle: KernelOracle) -> tuple[int, int]:
     return oracle.counter.evaluations, oracle.counter.cache_hits
 
 
-def test_a_row_costs_n_and_then_nothing(oracle) -> None:
-    first = oracle.row(3)
-    assert spent(oracle) == (N, 0)
-    assert oracle.row(np.int64(3)).tobytes() == first.tobytes()
-    assert spent(oracle) == (N, 1)
-
-
 def test_rows_cost_what_is_not_cached(oracle) -> None:
     oracle.row(1)
-    oracle.rows([0, 1, 2, 2])
+    oracle.rows([0, np.int64(1), 2, 2])
     assert spent(oracle) == (3 * N, 1)
     oracle.rows([])
     oracle.rows(np.array([2, 1]))
@@ -90,12 +83,6 @@ def test_a_row_that_was_handed_out_outlives_its_place() -> None:
     for i in range(2, 6):
         oracle.row(i)
     assert first.tobytes() == listed[0].tobytes() == before.tobytes()
-
-
-def test_the_cache_holds_what_its_megabytes_say() -> None:
-    assert tiny_cache(4).buffer().capacity == 4
-    assert tiny_cache(0).buffer().capacity == 2  # a pair of rows is the least a solver can work with
-    assert tiny_cache(4).astype(np.float32).buffer().capacity == 8
 
 
 def test_more_rows_than_the_cache_holds_are_all_returned() -> None:

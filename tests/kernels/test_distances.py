@@ -43,12 +43,3 @@ def test_mapped_points_and_other_kernels_keep_none(tmp_path) -> None:
     assert distances.way(Linear(), np.dtype(float)) is None
     assert distances.way(Poly(), np.dtype(float)) is None
     assert distances.bytes == 0
-
-
-def test_several_models_are_expanded_at_once() -> None:
-    x = points(150, 4)
-    coef = np.random.default_rng(3).normal(size=(150, 3))
-    for kernel in (oracle(x), KernelOracle(RBF(gamma=0.3), x)):
-        found = engine_of(kernel).expand(np.arange(150), coef, None)
-        for row, one in zip(found, coef.T, strict=True):
-            np.testing.assert_allclose(row, kernel.expand(one), rtol=1e-12, atol=1e-12)

@@ -1,23 +1,85 @@
 """Every way to ask for kernel values, of an oracle of any making, gives the matrix written out, and counts what it computed."""
 
 import tempfile
+from dataclasses import dataclass
 
 import numpy as np
+import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, KernelOracle, Linear, Poly, Precomputed
+from harness import RBF, Kernel, KernelOracle, Linear, Poly, Precomputed
 from harness.kernels.distances import Distances
 from harness.kernels.engine import Engine
+from harness.kernels.functions import DotProductKernel, Exponential, Power, squared_norms
 from harness.kernels.oracle import HeldRows
+
+
+@dataclass(frozen=True)
+class Laplacian(Kernel):
+    """exp(-|x - z|_1 / 2), of which nothing is known but its values."""
+
+    name = "laplacian"
+
+    def block(self, x, z):
+        x, z = (p if isinstance(p, np.ndarray) else p.toarray() for p in (x, z))
+        return np.exp(-0.5 * np.abs(x[:, None, :] - z[None, :, :]).sum(axis=2)).astype(x.dtype)
+
+    def diagonal(self, x):
+        return np.ones(x.shape[0])
+
+
+@dataclass(frozen=True)
+class OfAForm(DotProductKernel):
+    """A stranger's kernel that declares the form it has, and is computed by it."""
+
+    name = "of-a-form"
+    gamma: float = 1.0
+    exponential: bool = False
+
+    @property
+    def form(self):
+        return Exponential(gamma=self.gamma) if self.exponential else Power(gamma=self.gamma)
+
+    def block(self, x, z):
+        x, z = (p if isinstance(p, np.ndarray) else p.toarray() for p in (x, z))
+        if self.exponential:
+            return np.exp(-self.gamma * ((x[:, None, :] - z[None, :, :]) ** 2).sum(axis=2))
+        return self.gamma * (x @ z.T)
+
+    def from_products(self, products, sq_x, sq_z):
+        raise AssertionError("there is a quicker road")
+
+    def diagonal(self, x):
+        return np.ones(x.shape[0]) if self.exponential else self.gamma * squared_norms(x)
+
+
+@dataclass(frozen=True)
+class Doubled(Linear):
+    """2 <x, z>: what is computed anew has not the form of the kernel it extends."""
+
+    name = "doubled"
+
+    def from_products(self, products, sq_x, sq_z):
+        products *= 2.0
+
+    def diagonal(self, x):
+        return 2.0 * squared_norms(x)
+
 
 FORMULAS = {
     "linear": (Linear(), lambda x, z: x @ z),
     "rbf": (RBF(gamma=0.3), lambda x, z: np.exp(-0.3 * np.sum((x - z) ** 2))),
     "poly": (Poly(degree=3, gamma=0.5, coef0=1.0), lambda x, z: (0.5 * (x @ z) + 1.0) ** 3),
     "poly-1": (Poly(degree=1, gamma=2.0, coef0=0.0), lambda x, z: 2.0 * (x @ z)),
+    "laplacian": (Laplacian(), lambda x, z: np.exp(-0.5 * np.abs(x - z).sum())),
+    "width": (OfAForm(2.0, exponential=True), lambda x, z: np.exp(-2.0 * np.sum((x - z) ** 2))),
+    "halved": (OfAForm(0.5), lambda x, z: 0.5 * (x @ z)),
+    "product": (OfAForm(), lambda x, z: x @ z),
+    "doubled": (Doubled(), lambda x, z: 2.0 * (x @ z)),
 }
+LINEAR = FORMULAS["linear"][0], FORMULAS["product"][0]
 STORAGES = ["float64", "float32", "csr", "csr32", "mapped", "mapped32", "strided", "fortran", "precomputed"]
 N, ROOM = 23, 1e9
 
@@ -91,7 +153,7 @@ def oracles(draw):
 
 
 @given(oracles(), st.integers(0, 999))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_every_request_is_of_the_matrix_written_out(made, seed):
     oracle, plain, function, x = made
     n, rng, exact = oracle.n, np.random.default_rng(seed), plain + oracle.ridge * np.eye(oracle.n)
@@ -118,10 +180,18 @@ def test_every_request_is_of_the_matrix_written_out(made, seed):
     if x is not None and oracle.z is None:
         new = points(6, x.shape[1], seed=1)
         asked(6 * support, lambda: oracle.expand_new(coef, new), naive(function, new, x) @ coef, 20.0)
-    assert (oracle.features() is not None) == oracle.is_linear == (oracle.z is None and oracle.kernel == Linear())
-    places, slots = oracle.columns(), np.array([4, 0, 2, 5])
-    places.put(np.arange(5), others)
-    for columns, index in ((None, np.arange(n)), (others, others), (places, others)):
+    assert (oracle.features() is not None) == oracle.is_linear == (oracle.z is None and oracle.kernel in LINEAR)
+    places, standing, slots = oracle.columns(), {}, np.array([4, 0, 2, 5])
+    for size in rng.integers(0, 30, 3):
+        put, taken = rng.permutation(rng.choice([30, 700]))[:size], rng.integers(0, n, size)
+        count = int(rng.integers(put.max(initial=-1) + 1, 701)) if rng.random() < 0.5 else None
+        places.put(put, taken, count)
+        standing.update(zip(put.tolist(), taken.tolist(), strict=True))
+        length = max(standing, default=-1) + 1 if count is None else count
+        standing = {place: standing.get(place, 0) for place in range(length)}
+    put = np.array(list(standing.values()), dtype=int)
+    np.testing.assert_array_equal(places.index, put)
+    for columns, index in ((None, np.arange(n)), (others, others), (places, put)):
         out, seen = np.full((6, len(index) + 2), np.nan, dtype=oracle.dtype), np.full(len(index), np.nan)
 
         def after(start, stop, out=out, seen=seen):
@@ -138,3 +208,13 @@ def test_every_request_is_of_the_matrix_written_out(made, seed):
         np.testing.assert_array_equal(seen, out[4, : len(index)], "finished before the callback")
         out[slots, : len(index)] = np.nan
         assert np.isnan(out).all(), "nothing else was written"
+
+
+def test_places_are_checked():
+    columns = KernelOracle(RBF(), points()).columns()
+    for places, taken, count in (
+        ([0, -1], [1, 2], None), ([0, 1], [1], None), ([0, 5], [1, 2], 5), ([0, 1], [1, N], None), ([0, 1], [1, -1], None),
+    ):  # fmt: skip
+        with pytest.raises(IndexError, match=rf"give one place, from 0 to \d, for each point, from 0 to {N - 1}"):
+            columns.put(np.array(places), np.array(taken), count)
+    assert len(columns) == 0  # a refused call changes nothing

@@ -10,24 +10,15 @@ RNG = np.random.default_rng(2)
 X, OWN = RNG.normal(size=(30, 4)), RNG.normal(size=(7, 4))
 
 
-def test_what_is_asked_of_it_counts_to_the_same_run_and_making_it_costs_nothing():
-    oracle = KernelOracle(RBF(), X)
-    more = oracle.extended(OWN)
-    assert oracle.counter.evaluations == 0
-    assert not oracle.counter.evaluations_at_least
-    more.row(33)
-    assert more.counter is oracle.counter
-    assert oracle.counter.evaluations == 37
-
-
-def test_settings_go_along_and_the_points_before_are_as_they_were():
+def test_settings_go_along_the_points_before_are_as_they_were_and_what_is_asked_counts_to_the_same_run():
     oracle = KernelOracle(Linear(), X, ridge=0.5, cache_mb=3.0).with_product(np.arange(30.0)).astype(np.float32)
     more = oracle.extended(OWN)
     assert (more.ridge, more.cache_mb, more.dtype, more.threads) == (0.5, 3.0, np.dtype(np.float32), 1)
+    assert (oracle.n, oracle.counter.evaluations, oracle.counter.evaluations_at_least) == (30, 0, False)
     values = np.concatenate([X, OWN]) @ np.concatenate([X, OWN]).T + 0.5 * np.eye(37)
     values[:30, :30] += np.outer(np.arange(30.0), np.arange(30.0))
     np.testing.assert_allclose(more.block(np.arange(37)), values, rtol=1e-4, atol=1e-4)
-    assert oracle.n == 30
+    assert oracle.counter.evaluations == 37 * 37
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from harness import RBF, KernelOracle, Linear, Poly, Precomputed
+from harness import KernelOracle, Linear
 from harness.kernels.oracle import uncounted
 
 N, D = 230, 37
@@ -86,11 +86,6 @@ def test_threads_and_pieces_change_nothing(storage, tmp_path) -> None:
     assert three.counter.evaluations == one.counter.evaluations == 4001
     coef = rng.normal(size=4001)
     np.testing.assert_allclose(one.features().add(np.arange(4001), coef, np.zeros(150)), x.T @ coef, atol=1e-10)
-
-
-@pytest.mark.parametrize("kernel", [RBF(), Poly(), Precomputed()])
-def test_other_kernels_have_no_features(kernel) -> None:
-    assert KernelOracle(kernel, np.eye(4)).features() is None
 
 
 def test_bad_requests_are_refused(tmp_path) -> None:

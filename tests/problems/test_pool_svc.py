@@ -118,14 +118,6 @@ def test_a_part_buys_of_the_whole():
         part.buy([2])
 
 
-def test_after_buying_is_another_problem_with_these_labels_and_no_others():
-    problem = pool()
-    problem.buy([1, 2, 3])
-    other = problem.after_buying([5, 2])
-    assert other.bought.tolist() == [5, 2]
-    assert problem.bought.tolist() == [1, 2, 3]
-
-
 def test_a_rehearsal_has_labels_that_say_nothing():
     def never(indices):
         raise AssertionError("a rehearsal asks nobody")

@@ -113,18 +113,6 @@ def test_a_run_killed_from_outside_is_measured_again(tmp_path, log):
 
 
 @pytest.mark.usefixtures("heeds_interrupts")
-def test_interrupt_keeps_what_was_measured(tmp_path, log):
-    store = tmp_path / "store.sqlite"
-    driver = subprocess.Popen(command(store), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    wait_for(lambda: len(lines(log)) >= 2)
-    driver.send_signal(signal.SIGINT)
-    _, errors = driver.communicate(timeout=30)
-    assert driver.returncode == 130
-    assert "Traceback" not in errors
-    assert stored(store)
-
-
-@pytest.mark.usefixtures("heeds_interrupts")
 def test_interrupt_ends_what_a_solver_started(tmp_path):
     driver = subprocess.Popen(
         [

@@ -187,12 +187,10 @@ def _parquet_of(path, **columns):
     ("write", "sentence"),
     [
         (lambda path: path.write_text("plugin,solver,label\n"), "A CSV does not tell"),
-        (lambda path: path.write_text("some notes\n" * 100), "is no result store, and no Parquet or JSON file"),
         (lambda path: path.write_text("[1, 2"), "is no whole JSON file"),
         (lambda path: path.write_text("{}"), "is no JSON list of runs"),
         (lambda path: path.write_bytes(b"PAR1 and no more"), "cannot be read as Parquet"),
         (lambda path: _parquet_of(path, label=["a"], x=[1.0]), "no column key, no status, no measured_at"),
-        (lambda path: path.mkdir(), "it is a folder"),
         (lambda path: None, "there is no file"),
     ],
 )

@@ -13,43 +13,6 @@ from tests.run.rows import filled, record
 from tests.run.test_interruption import command
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder], check=False, capture_output=True
-    )
-    if mounted.returncode:
-        pytest.skip("no file system may be mounted here")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-
-
-def until_it_fails(write):
-    """Return how often something could be written, and the error that ended it."""
-    for count in range(10_000):
-        try:
-            write(count)
-        except (NotKept, OSError) as error:
-            return count, str(error)
-    raise AssertionError("the disk is not full")
-
-
-def test_a_full_disk_costs_the_record_that_has_no_room_and_no_other(small_disk):
-    path = small_disk / "s.sqlite"
-    with Store(path) as store:
-        kept, error = until_it_fails(lambda number: store.append(record(str(number), output="x" * 2000)))
-        assert "cannot be written (database or disk is full)" in error
-    assert kept > 10
-    assert list(read_results(path).key) == [str(number) for number in range(kept)]
-    with Store(path) as store:
-        until_it_fails(lambda number: store.append(record("more", output="x" * 2000)))
-    frame = read_results(path)
-    assert list(frame.key[:kept]) == [str(number) for number in range(kept)]
-    assert not frame.attrs["damaged"]
-
-
 @pytest.mark.parametrize("what", ["deleted", "moved", "replaced", "log deleted"])
 def test_a_store_that_is_no_longer_there_is_noticed(tmp_path, what):
     path = filled(tmp_path / "s.sqlite")
@@ -67,8 +30,8 @@ def test_a_store_that_is_no_longer_there_is_noticed(tmp_path, what):
             store.append(record("late"))
 
 
-def driven(*arguments, **options):
-    return subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+def driven(store, **options):
+    return subprocess.run(command(store), capture_output=True, text=True, timeout=120, check=False, **options)
 
 
 @pytest.mark.slow
@@ -78,17 +41,15 @@ def test_the_command_says_what_is_kept_and_shows_the_rest(tmp_path, log):
     def at_most():  # a disk quota, as far as one file goes
         resource.setrlimit(resource.RLIMIT_FSIZE, (90_000, 90_000))
 
-    driver = driven(store, preexec_fn=at_most)
-    output, errors = driver.communicate(timeout=120)
-    assert driver.returncode == 3, errors
-    assert "Traceback" not in errors
-    kept, records = len(read_results(store)), json.loads(output)
+    done = driven(store, preexec_fn=at_most)
+    assert done.returncode == 3, done.stderr
+    assert "Traceback" not in done.stderr
+    kept, records = len(read_results(store)), json.loads(done.stdout)
     assert 0 < kept < 8
     lost = len(records) - kept
-    assert "What is not kept in it is in the output alone" in errors
+    assert "What is not kept in it is in the output alone" in done.stderr
     assert [found["status"] for found in records] == ["ok"] * (kept + lost)  # lost: 0 where a claim had no room either
     assert lost in (0, 1)
     again = driven(store)
-    output, errors = again.communicate(timeout=120)
-    assert (again.returncode, len(read_results(store))) == (0, 8), errors
-    assert sum(found["reused"] for found in json.loads(output)) == kept
+    assert (again.returncode, len(read_results(store))) == (0, 8), again.stderr
+    assert sum(found["reused"] for found in json.loads(again.stdout)) == kept

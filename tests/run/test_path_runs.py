@@ -5,11 +5,10 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from harness import Limits, Record, Status, StoppedBy, UsageError
+from harness import Limits, Status, StoppedBy, UsageError
 from harness.registry import load_registry
 from harness.run.driver import compare
-from harness.run.plan import RunSpec, Study, data_key, plan
-from harness.run.pool import choice
+from harness.run.plan import Study, data_key, plan
 from harness.run.store import read_results
 from tests.run.conftest import PLUGINS
 
@@ -76,6 +75,9 @@ def test_a_path_is_a_row_for_each_cell_and_one_for_all(study):
 
 def test_a_complete_path_is_reused_with_its_cells_and_no_other_is_taken_for_it(study):
     (first,) = compare(*study("nothing"))
+    assert first["path"]["best"] == {"C": 1.0, "gamma": 0.5}, (
+        "of equal errors the smallest C, and then the smallest gamma"
+    )
     heard = []
     request, registry = study("nothing", cold=True)
     again, cold = compare(request, registry, on_finished=lambda record, reused: heard.append(reused))
@@ -127,24 +129,6 @@ def test_each_cell_has_its_own_verdict(study):
     assert record.cells[1]["reason"] == "tired"
     assert "violates the constraints" in record.cells[2]["reason"]
     assert record.cells[2]["relative_gap"] is None
-
-
-# -- the choice ----------------------------------------------------------------------------------------
-
-
-def spec_of(costs, widths, folds):
-    path = {"costs": costs, "widths": widths, "folds": folds, "start": "warm"}
-    return RunSpec("p", "s", {}, "d", "d", {}, "c-svc", {}, "rbf", {}, 0, 0, path=path)
-
-
-def cell_of(error, C, gamma=1.0):
-    return Record(validation_error=error, problem_parameters={"C": C}, kernel_parameters={"gamma": gamma})
-
-
-def test_of_equal_errors_the_smallest_c_is_chosen_and_then_the_smallest_gamma():
-    spec = spec_of({"C": [1.0, 2.0]}, {"gamma": [1.0, 4.0]}, 1)
-    cells = [cell_of(0.1, 2.0, 1.0), cell_of(0.1, 1.0, 4.0), cell_of(0.1, 1.0, 1.0), cell_of(0.2, 2.0, 4.0)]
-    assert choice(spec, cells) == {"best": {"C": 1.0, "gamma": 1.0}, "cv_error": 0.1, "cv_standard_error": 0.0}
 
 
 # -- the plan ------------------------------------------------------------------------------------------

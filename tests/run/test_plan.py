@@ -1,12 +1,11 @@
 """From a study to its runs: formulations, precedence of parameters, grids, order, keys."""
 
 import dataclasses
-import re
 
 import numpy as np
 import pytest
 
-from harness import Dataset, UsageError, content_sha256
+from harness import Dataset, content_sha256
 from harness.parameters import values_of
 from harness.registry import load_registry
 from harness.run.messages import Run, packed
@@ -65,33 +64,6 @@ def test_lists_make_a_grid(registry):
     }
 
 
-@pytest.mark.parametrize(
-    ("kernel", "told"),
-    [
-        ("rbf[gama=1]", "kernel 'rbf' has no parameter 'gama' (did you mean 'gamma'?)"),
-        ("rbf[gamma=[1,-2]]", "gamma"),
-        ("linear,rfb", "no kernel called 'rfb' (did you mean 'rbf'?)"),
-        ("linear[gamma=scale]", "kernel 'linear' has no parameter 'gamma'"),
-        ("", "no kernel is selected"),
-    ],
-)
-def test_a_bad_kernel_is_refused_before_data_are_read(registry, kernel, told):
-    with pytest.raises(UsageError, match=re.escape(told)):
-        registry.select_kernels(kernel)
-
-
-def test_repetitions_are_outermost_and_solvers_innermost(registry):
-    found = specs(registry, "smo,lasvm", repeat=2, seeds=[0, 1])
-    assert [(s.repetition, s.seed, s.solver) for s in found[:4]] == [
-        (0, 0, "smo"), (0, 0, "lasvm"), (0, 1, "smo"), (0, 1, "lasvm"),
-    ]  # fmt: skip
-
-
-def test_a_bad_parameter_value_names_value_and_range(registry):
-    with pytest.raises(UsageError, match=r"C=-1.*expected float in \(0, inf\)"):
-        specs(registry, "smo[C=-1]")
-
-
 def test_spec_survives_the_wire_and_its_key_follows_every_dependency(registry):
     (spec,) = specs(registry, "smo")
     (sent,) = read_all(packed(Run(spec)), b"")
@@ -104,36 +76,11 @@ def test_spec_survives_the_wire_and_its_key_follows_every_dependency(registry):
     assert key != other.key({"data": "a", "plugin": "1"})
 
 
-# -- how many runs ---------------------------------------------------------------------------------------------------
-
-
-def test_more_than_a_million_runs_are_counted_and_refused_at_once(registry):
-    sources = registry.select_datasets("banana-like")
-    loaded = {data_key(source.name, values_of(source)): data() for source in sources}
-
-    def refusal(**options):
-        study = Study(registry.select_solvers("smo,lasvm"), sources, **options)
-        with pytest.raises(UsageError) as caught:
-            plan(study, registry, loaded)
-        return str(caught.value)
-
-    prices = [float(price) for price in range(1, 301)]
-    assert refusal(problem_values={"C": prices}, seeds=range(10_000)) == (
-        "2 solvers x 300 values of C x 10,000 seeds = 6,000,000 runs; above 1,000,000 they are only carried out with --yes."
-    )
-
-
-def regression_specs(registry, selection, **options):
-    sources = registry.select_datasets("diabetes")
-    study = Study(registry.select_solvers(selection), sources, **options)
-    numbers = dataclasses.replace(data("diabetes"), task="regression")
-    return plan(study, registry, {data_key(source.name, values_of(source)): numbers for source in sources})
-
-
 def test_a_classification_formulation_on_regression_data_is_skipped_in_words(registry):
-    (alone,) = regression_specs(registry, "lasvm")
-    (asked,) = regression_specs(registry, "smo", formulations=["c-svc"])
-    for spec in (alone, asked):
+    (source,) = registry.select_datasets("diabetes")
+    loaded = {data_key(source.name, values_of(source)): dataclasses.replace(data("diabetes"), task="regression")}
+    for selection, options in (("lasvm", {}), ("smo", {"formulations": ["c-svc"]})):
+        (spec,) = plan(Study(registry.select_solvers(selection), [source], **options), registry, loaded)
         assert spec.skip_reason == (
             "c-svc needs classification data; diabetes is for regression: take other data, or --formulation eps-svr or tube-svr"
         )

@@ -18,12 +18,12 @@ pytestmark = pytest.mark.slow  # each starts processes
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """Return (records of two budgets and of c-svc, the store)."""
+    """Return the records of two budgets and of c-svc."""
     store = tmp_path_factory.mktemp("pool") / "store.sqlite"
     asked = ("--formulation", "pool-svc[budget=[40,500]],c-svc", "--seeds", "0,1")
     code, records, errors = compared(store, PLUGINS / "buys.py", f"{RANDOM},qp", *GIVEN, *asked)
     assert code == 0, errors
-    return records, store
+    return records
 
 
 def found(records, budget, seed):
@@ -36,7 +36,7 @@ def found(records, budget, seed):
 def test_a_run_whose_labels_are_sold_is_the_run_of_one_process(measured):
     data = Checkerboard(n=120, n_test=60).load()
     for seed in (0, 1):
-        record = found(measured[0], 40, seed)
+        record = found(measured, 40, seed)
         problem = PoolSVC.build(KernelOracle(RBF(gamma=2.0), data.x_train), data.y_train, {"C": 10.0, "budget": 40})
         here = drive(BuysAtRandom(first=4, batch=3), problem, np.random.default_rng(seed), plan=TracePlan())
         ladder = [point for point in record["trace"] if point["reason"] == "labels"]
@@ -52,7 +52,8 @@ def test_a_run_whose_labels_are_sold_is_the_run_of_one_process(measured):
 
 
 def test_every_point_of_the_ladder_is_scored_and_the_area_lies_between(measured):
-    record = found(measured[0], 500, 0)
+    record = found(measured, 500, 0)
+    assert {"buys", "qp", "harness"} <= set(record["sources"]), "who trains belongs to what the run used"
     assert record["labels_used"] == 120, "a budget above the number of points means all of them"
     ladder = [point for point in record["trace"] if point["reason"] in ("labels", "end")]
     assert ladder[0]["labels_used"] == 4
@@ -65,16 +66,9 @@ def test_every_point_of_the_ladder_is_scored_and_the_area_lies_between(measured)
 
 
 def test_who_was_given_the_labels_has_bought_none(measured):
-    given = [record for record in measured[0] if record["formulation"] == "c-svc"]
+    given = [record for record in measured if record["formulation"] == "c-svc"]
     assert len(given) == 2
     for record in given:
         assert (record["labels_used"], record["aubc"]) == (None, None)
         assert 0 < record["positive_support_vectors"] < record["support_vectors"]
         assert not any("labels_used" in point for point in record["trace"])
-
-
-def test_a_row_is_reused_for_its_own_budget_alone(measured):
-    asked = ("--formulation", "pool-svc[budget=[40,41]]")
-    _, records, _ = compared(measured[1], PLUGINS / "buys.py", RANDOM, *GIVEN, *asked)
-    assert {record["problem_parameters"]["budget"]: record["reused"] for record in records} == {40: True, 41: False}
-    assert {"buys", "qp", "harness"} <= set(records[0]["sources"]), "who trains belongs to what the run used"

@@ -11,11 +11,11 @@ import psutil
 import pytest
 
 from harness.run.descendants import Descendants
-from harness.run.folder import Folder, delete
+from harness.run.folder import Folder
 from tests.run.conftest import ALONE, PLUGINS, compared
 
 LIMIT_SECONDS = 5.0
-LEFT = {"executor": 2, "many": 60, "guards": 2, "hidden-grandchild": 1, "stopped-program": 1, "printing": 1}
+LEFT = {"many": 60, "guards": 2, "hidden-grandchild": 1, "stopped-program": 1, "printing": 1}
 EXPECTED = {
     **{what: ("error", f"left {count} child process") for what, count in LEFT.items()},
     "daemon": ("error", "child process"),  # one after another: how many are seen at once is chance
@@ -25,7 +25,6 @@ EXPECTED = {
     "forks-idle": ("ok", ""),
     "forks-large": ("memory", "resident memory passed the limit of 450 MB"),
     "shared-map": ("memory", "resident memory passed the limit of 450 MB"),
-    "nothing": ("ok", ""),
     "where": ("ok", ""),
     "files": ("ok", ""),
     "files-killed": ("timeout", ""),
@@ -44,7 +43,8 @@ def grid(tmp_path_factory):
     )  # fmt: skip
     for path in Path("/dev/shm").glob(f"*{os.getpid()}"):
         path.unlink()
-    return {record["parameters"]["what"]: record for record in records}, folder, temporary
+    yield {record["parameters"]["what"]: record for record in records}, folder, temporary
+    subprocess.run(["rm", "-rf", str(temporary)], check=True)  # what is nested too deep pytest could not
 
 
 @pytest.mark.slow
@@ -110,22 +110,3 @@ def test_the_folder_of_a_worker_that_was_killed_is_removed_by_the_next(tmp_path)
     beside.remove()
     last.remove()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_is_closed_or_very_deep_is_deleted(tmp_path):
-    folder = tmp_path / "folder"
-    (folder / "closed").mkdir(parents=True)
-    (folder / "closed" / "file").touch()
-    (folder / "closed").chmod(0)
-    here = Path.cwd()
-    os.chdir(folder)
-    try:
-        for _ in range(1100):
-            Path("deep").mkdir()
-            os.chdir("deep")
-    finally:
-        os.chdir(here)
-    delete(folder)
-    gone = not folder.exists()
-    subprocess.run(["rm", "-rf", str(folder)], check=True)  # pytest could not
-    assert gone

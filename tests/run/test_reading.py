@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import StoreReader, UsageError
-from harness.run.store import Store, read_results
+from harness import StoreReader
+from harness.run.store import read_results
 from tests.run.rows import OLD, filled
 
 READ = (
@@ -119,15 +119,3 @@ FOREIGN = {
     "a pipe": os.mkfifo,
     "a device": lambda path: path.symlink_to("/dev/zero"),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", FOREIGN)
-def test_what_is_no_store_is_refused_and_left_as_it_is(tmp_path, kind):
-    path = tmp_path / "s.sqlite"
-    FOREIGN[kind](path)
-    before = seen(tmp_path)
-    for opened in (StoreReader, Store, read_results):
-        with pytest.raises(UsageError) as refused:
-            opened(path)
-        assert str(path) in str(refused.value)
-    assert seen(tmp_path) == before

@@ -1,9 +1,7 @@
 """Carrying out a study: records, budgets, targets; which rows of the store stand for a run, and which are measured again."""
 
-import json
 import shutil
 import sqlite3
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,7 @@ from harness.run.pool import judge
 from harness.run.record import COLUMNS
 from harness.run.store import read_results
 from tests.adversaries.plugins import PLUGINS as ADVERSARIES
-from tests.run.conftest import HARNESS, PLUGINS
+from tests.run.conftest import PLUGINS
 from tests.run.rows import OLD
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_sessions")]
@@ -87,8 +85,12 @@ def test_a_target_reaches_the_solver_and_is_certified_whatever_the_solver_claims
 
 
 def test_jobs_run_at_the_same_time_and_keep_the_order(tmp_path):
-    records = measured(tmp_path / "s", FAULTY, solvers="smo,well-behaved", repeat=2, jobs=2)
-    assert [record["solver"] for record in records] == ["smo", "well-behaved"] * 2
+    """Repetitions are outermost, then seeds, and solvers innermost."""
+    records = measured(tmp_path / "s", FAULTY, solvers="smo,well-behaved", repeat=2, seeds=[0, 1], jobs=2)
+    order = [
+        (repetition, seed, solver) for repetition in (0, 1) for seed in (0, 1) for solver in ("smo", "well-behaved")
+    ]
+    assert [(record["repetition"], record["seed"], record["solver"]) for record in records] == order
     assert all(record["status"] == "ok" for record in records)
 
 
@@ -102,13 +104,6 @@ def test_compilation_in_the_measured_run_is_off_the_clock(tmp_path):
 def test_the_warm_up_takes_every_way_that_the_solver_names(tmp_path):
     (record,) = measured(tmp_path / "s", PLUGINS / "warm_ups.py", solvers="two-ways")
     assert record["info"]["before"] == "few,many"
-
-
-def test_kernel_evaluations_are_those_of_the_measured_run_alone(tmp_path):
-    records = measured(tmp_path / "s", solvers="smo,lasvm", repeat=3)
-    for solver in ("smo", "lasvm"):
-        counts = {record["kernel_evaluations"] for record in records if record["solver"] == solver}
-        assert len(counts) == 1, counts
 
 
 def test_a_kernel_that_overflows_is_a_sentence(tmp_path):
@@ -205,10 +200,6 @@ def test_a_store_of_929e25f_opens_and_its_rows_are_shown_and_not_reused(tmp_path
     assert not record["reused"]
     (record,) = measured(path, solvers="fw", notes=notes)
     assert (record["reused"], notes) == (True, [])
-    done = subprocess.run(
-        [*HARNESS, "results", "--store", str(path), "--format", "json"], capture_output=True, text=True, check=True
-    )
-    assert {row["solver"] for row in json.loads(done.stdout)} == {"lasvm", "fw"}
 
 
 def test_a_metric_that_raises_or_ends_the_certifier_costs_figures_of_metrics_alone(tmp_path):
@@ -234,12 +225,3 @@ def test_a_certifier_that_dies_is_no_verdict_and_the_run_is_measured_again():
     late = Record(status="timeout", stopped_by="time", reason="still running")
     judge(late, Record(killed))
     assert (late.status, late["stopped_by"], late["reason"]) == ("timeout", "time", "still running")
-
-
-def test_an_observer_that_ends_everything_ends_nothing_and_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("OBSERVER_FAILS", "1")
-    notes: list[str] = []
-    records = measured(tmp_path / "s", ADVERSARIES / "parts.py", repeat=2, notes=notes)
-    assert [record["status"] for record in records] == ["ok", "ok"]
-    assert len(notes) == 2
-    assert "harness_run_finished failed" in notes[0]

@@ -1,13 +1,10 @@
 """What the host refuses of a child's claims, and how it words what it saw: clocks, counts, limits, output."""
 
 import os
-import threading
 
 import pytest
 
-from harness import StoppedBy
-from harness.run.messages import Ended, Fitted, Point
-from harness.run.pool import Pool
+from harness.run.messages import Fitted, Point
 from harness.run.watch import Observed, verdict
 from tests.run.conftest import SPEC
 
@@ -37,14 +34,6 @@ def test_a_cpu_clock_beyond_what_the_system_accounted_is_invalid():
     assert ended({"cpu_seconds": 3.0}, cpu_seconds=2.0) == "invalid"
 
 
-@pytest.mark.parametrize(
-    ("why", "status"), [(StoppedBy.MEMORY, "memory"), (StoppedBy.TIME, "timeout"), (StoppedBy.FAULT, "error")]
-)
-def test_who_was_killed_is_told_what_for(why, status):
-    claims = verdict(Observed(killed_for=why, phase="fit"), SPEC)
-    assert (claims["status"], claims["stopped_by"]) == (status, why)
-
-
 def test_of_what_a_child_prints_the_end_is_kept():
     seen, (out, into) = Observed(), os.pipe()
     for number in range(40):
@@ -54,14 +43,3 @@ def test_of_what_a_child_prints_the_end_is_kept():
     os.close(out)
     assert seen.output.endswith("3939")
     assert (seen.output_bytes, len(seen.output) < 5_000) == (80_000, True)
-
-
-@pytest.mark.parametrize(
-    ("claims", "reason"),
-    [({"status": "splendid"}, "status is splendid, which is none"), ({"status": "ok"}, "without a model or a time")],
-)
-def test_what_is_no_status_and_no_result_is_not_believed(tmp_path, monkeypatch, claims, reason):
-    pool = Pool(None, tmp_path, threading.Event())
-    monkeypatch.setattr(pool, "_ended", lambda *_: Ended(claims))
-    record = pool.run(SPEC, 0.0)
-    assert (record["status"], reason in record["reason"]) == ("invalid", True)

@@ -153,6 +153,14 @@ def junk(problem):
     written(every_descriptor())
 
 
+@way(BEFORE, "certifies")
+def certifies(problem):
+    """Has the scores of all points computed by the method that the host certifies with, five times."""
+    coef = np.where(np.arange(problem.n) < 20, 0.01 * problem.targets, 0.0)
+    for _ in range(5):
+        problem.certify(coef, 0.0)
+
+
 @way(BEFORE, "disk-full")
 def disk_full(problem):
     raise OSError(28, "No space left on device")
@@ -176,6 +184,12 @@ def emitter():
 def forges_result(problem):
     """Sends a result of its own, without a model."""
     emitter()(Fitted({"status": "ok", "stopped_by": "solver", "fit_seconds": 0.0, "relative_gap": 0.0}))
+    time.sleep(60)
+
+
+@way(BEFORE, "forges-status")
+def forges_status(problem):
+    emitter()(Fitted({"status": "splendid"}))
     time.sleep(60)
 
 
@@ -211,6 +225,7 @@ ends_with("infeasible-unseen", "dual_coef", lambda problem, last: 5.0 * problem.
 ends_with("complex", "dual_coef", lambda problem, last: last.dual_coef * (1 + 0.5j))
 ends_with("text", "dual_coef", lambda problem, last: np.array(["0"] * problem.n))
 ends_with("working-set-list", "working_set", lambda problem, last: np.flatnonzero(last.dual_coef).tolist())
+ends_with("small-core", "working_set", lambda problem, last: 3)
 ends_with("step-huge", "step", lambda problem, last: 10**400)
 ends_with("long-info", "info", lambda problem, last: {f"text {i}": "x" * 4000 for i in range(20_000)})  # 80 MB
 ends_with("info-list", "info", lambda problem, last: [1, 2])
@@ -219,11 +234,6 @@ ends_with("info-list", "info", lambda problem, last: [1, 2])
 @way(AT_END, "patches-counter")
 def patches_counter(problem, last):
     problem.kernel.counter.__dict__["evaluations"] = -(10**18)
-
-
-@way(AT_END, "lowers-counter")
-def lowers_counter(problem, last):
-    problem.kernel.counter.evaluations = 0
 
 
 @way(AT_END, "ends-quietly")

@@ -91,11 +91,6 @@ def segfaults(problem, dual_coef):
     ctypes.string_at(0)
 
 
-@fault(BEFORE, "exits")
-def exits(problem, dual_coef):
-    os._exit(3)
-
-
 @fault(BEFORE, "calls-exit")
 def calls_exit(problem, dual_coef):
     sys.exit(4)
@@ -108,41 +103,16 @@ def eats_memory(problem):
         hoard.append(np.empty(4_000_000))  # asked for is eaten: touching it all can take longer than the time limit
 
 
-@fault(BEFORE, "returns-nan")
-def returns_nan(problem, dual_coef):
-    dual_coef[2] = np.nan
-
-
-@fault(BEFORE, "infeasible")
-def infeasible(problem, dual_coef):
-    dual_coef[:] = 1000.0
-
-
-@fault(BEFORE, "writes-into-row")
-def writes_into_row(problem, dual_coef):
-    problem.kernel.row(0)[0] = 2.0
-
-
 @fault(BEFORE, "prints-megabytes")
 def prints_megabytes(problem, dual_coef):
     for _ in range(50):
         print("x" * 100_000)
 
 
-@fault(BEFORE, "leaves-child", warm_up=False)
-def leaves_child(problem):
-    subprocess.Popen(["sleep", "4242"], start_new_session=True)
-
-
 @fault(BEFORE, "spawns-and-waits", warm_up=False)
 def spawns_and_waits(problem):
-    leaves_child(problem)
+    subprocess.Popen(["sleep", "4242"], start_new_session=True)
     time.sleep(600)
-
-
-@fault(INSTEAD, "wrong-shape")
-def wrong_shape(problem):
-    yield Iterate(dual_coef=np.zeros(problem.n - 1), done=True)
 
 
 @fault(INSTEAD, "yields-forever")
@@ -151,29 +121,12 @@ def yields_forever(problem):
         yield Iterate(dual_coef=np.zeros(problem.n))
 
 
-@fault(INSTEAD, "yields-nothing")
-def yields_nothing(problem):
-    yield from ()
-
-
-@fault(INSTEAD, "yields-text")
-def yields_text(problem):
-    yield "a model"
-
-
 # -- those that keep a phase waiting, and some that only seem to -------------------------------------------
 
 
 @fault(INSTEAD, "none")
 def zero(problem):
     yield Iterate(dual_coef=np.zeros(problem.n), done=True)
-
-
-@fault(INSTEAD, "slow-steps")
-def slow_steps(problem):
-    while True:
-        time.sleep(0.2)
-        yield Iterate(dual_coef=np.zeros(problem.n))
 
 
 @fault(INSTEAD, "sleeps-in-warm-up")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from harness import CSVC, Iterate, Problem, Solver, hookimpl, parameter
 from harness.measure import scored
@@ -36,32 +35,14 @@ class FreeModel(Solver):
         y, points, n = problem.targets, np.asarray(problem.kernel.points), problem.n
         coef = np.where(y > 0, 1.0 / np.sum(y > 0), 0.0)
         own_coef, own = np.full(int(np.sum(y < 0)), -1.0 / np.sum(y < 0)), points[y < 0]
-        free: Any = np.concatenate([coef, own_coef])
-        last: Any = {"free_coef": free, "extra_points": own}
         if n > WIDE:
-            ways: dict[str, Any] = {
-                "sparse": {"free_coef": free, "extra_points": scipy.sparse.csr_array(own)},
-                "too-large": {
-                    "free_coef": np.ones(n + 100_000),
-                    "extra_points": np.broadcast_to(np.ones((1, 2)), (100_000, 2)),
-                },
-                "long-claim": {
-                    "free_coef": np.broadcast_to(1.0, n + 600_000_000),
-                    "extra_points": np.broadcast_to(np.ones((1, 2)), (600_000_000, 2)),
-                },
-            }
-            last = ways.get(self.way, last)
             if self.way == "forged-nan":
                 _forge(np.full(2, np.nan), own[:2])
             elif self.way == "forged-width":
                 _forge(np.ones(2), own[:2, :1])
-            elif self.way == "forged-csr":
-                strange = scipy.sparse.csr_array(own[:2])
-                strange.indices[:] = 10**6
-                _forge(np.ones(2), strange)
             elif self.way == "forged-size":
                 _forge(np.ones(1 << 20), np.ones((1 << 20, 8)))
-        yield Iterate(**last, done=True)
+        yield Iterate(free_coef=np.concatenate([coef, own_coef]), extra_points=own, done=True)
 
 
 @hookimpl

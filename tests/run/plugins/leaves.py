@@ -9,7 +9,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
@@ -61,17 +60,6 @@ def forked(body):
 
 def square(x):
     return x * x
-
-
-@thing
-def nothing():
-    return {}
-
-
-@thing
-def executor():
-    KEPT.append(ProcessPoolExecutor(2, multiprocessing.get_context("fork")))
-    list(KEPT[-1].map(square, range(4)))
 
 
 @thing
@@ -198,6 +186,9 @@ def fill():
     below.chmod(0)
     with tempfile.NamedTemporaryFile(delete=False) as file:
         file.write(b"x" * 20_000_000)
+    for _ in range(1100):  # deeper than a path may be long
+        Path("deep").mkdir()
+        os.chdir("deep")
     return found
 
 

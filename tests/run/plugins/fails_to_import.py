@@ -1,1 +1,0 @@
-import a_library_that_is_not_installed  # noqa: F401

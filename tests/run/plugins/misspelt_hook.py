@@ -1,6 +1,0 @@
-from harness import hookimpl
-
-
-@hookimpl
-def harness_solver() -> list:
-    return []
