@@ -362,7 +362,7 @@ def claims(results: Results) -> list[Claim]:
             sparse=True),
         ),
         Claim(
-            "On linear problems too.", "time of the fastest hull solver of a paper over LinearSVC's at most 1",
+            "On linear problems too (against LinearSVC).", "time of the fastest hull solver of a paper over LinearSVC's at most 1",
             _fastest(results, "LinearSVC"),
         ),
     ]  # fmt: skip

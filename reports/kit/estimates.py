@@ -61,7 +61,8 @@ class Estimate:
         value, low, high = (f"{each:{self.form}}" for each in (self.value, self.low, self.high))
         if not self.runs:
             return f"{self.name} {value}"
-        return f"{self.name} {value} ({f'{low} to {high}' if math.isfinite(self.low) else 'one run'})"
+        interval = f"{low} to {high}" if math.isfinite(self.low) else ""
+        return f"{self.name} {value} ({'; '.join(filter(None, [interval, 'one run' if self.runs == 1 else '']))})"
 
 
 def mean_of(name: str, values: Iterable[float], form: str = "+.2f") -> Estimate | None:

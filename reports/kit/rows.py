@@ -14,7 +14,7 @@ protocol       empty: as the paper has it; else what is smaller, or ours
 run            number of the run in this table
 dataset        the selection, with the draw of the data; formulation, C, gamma, kernel, cache_mb: the problem and the memory
 status         how the run ended (`harness.Status`); reason: a sentence where it is not ``ok``, or what the solver said
-session        runs of one session were measured in turns: only their times are divided
+session        runs of one comparison, or of one commit and machine: only their times are divided
 commit         with ``+`` where files were changed
 command        what measures it again
 load           the machine's load average when the run ended
