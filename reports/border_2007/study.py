@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from harness import Status
 from reports.kit.estimates import Estimate, differences, exact, known, mean_of, ratios, share
 from reports.kit.page import beside
 from reports.kit.pictures import lines, plt
@@ -149,7 +150,7 @@ def derived(results: Results) -> pd.DataFrame:
 
 def breakeven(runs: pd.DataFrame) -> pd.DataFrame:
     """Return mean PRBEP in percent, a row a set and a column a method, of the sets that have all five."""
-    chosen = runs[(runs["figure"] == "table1") & (runs["status"] == "ok")]
+    chosen = runs[(runs["figure"] == "table1") & (runs["status"] == Status.OK)]
     means = chosen.assign(solver=named(chosen["solver"])).pivot_table(
         index="set", columns="solver", values="metrics.prbep"
     )

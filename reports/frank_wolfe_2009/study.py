@@ -234,6 +234,8 @@ def margins(results: Results) -> pd.DataFrame:
     """What core sets lose of the margin at most (Theorem 3.3 promises epsilon), with their sizes in parentheses"""
     found = lost(results)
     found = found[np.isclose(np.log10(found["epsilon"]) % 1.0, 0.0, atol=1e-6)]
+    if found.empty:
+        return found
     text = found["most"].map("{:.1e}".format) + " (" + found["core_set"].map("{:,.0f}".format) + ")"
     return (
         found.assign(text=text)
@@ -271,6 +273,8 @@ def gap_runs(results: Results) -> pd.DataFrame:
 def peers(results: Results) -> pd.DataFrame:
     """CPU seconds to the same certified gap of 1e-3, medians; empty: not within the time"""
     runs = gap_runs(results)
+    if runs.empty:
+        return runs
     runs = runs.assign(solver=runs["solver"].where(~runs["solver"].isin(LINEAR_PEERS), "LinearSVC"))
     cpu = runs.groupby(["set", "solver", "seed"])["cpu"].min().groupby(["set", "solver"]).median().unstack()
     core = runs[runs["solver"].isin(["fw-fully-corrective", NEWTON])].groupby("set")

@@ -23,18 +23,13 @@ class Results:
     table : see `reports.kit.rows`
     published : figure, set, solver, quantity, value, quote (the line of the paper that prints it)
     printed : quantity as the paper prints it -> (ours, factor, offset): printed = factor ours + offset
+    quantities : those that runs have as columns whether or not one was measured here
     """
 
     table: pd.DataFrame
     published: pd.DataFrame
     printed: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
-
-    @classmethod
-    def read(
-        cls, path: Path, published: Path, printed: Mapping[str, tuple[str, float, float]] | None = None
-    ) -> Results:
-        """Return what two files say; either may be missing."""
-        return cls(rows.read(path), read_published(published), printed or {})
+    quantities: Sequence[str] = ()
 
     @property
     def expressed(self) -> pd.DataFrame:
@@ -49,6 +44,7 @@ class Results:
         of_run = self.table.drop_duplicates("run").set_index("run")[[name for name in rows.OF_RUN if name != "run"]]
         ends = self.table[(self.table["point"] == rows.END) & (self.table["quantity"] != "")]
         wide = ends.pivot_table(index="run", columns="quantity", values="value", aggfunc="first")
+        wide = wide.reindex(columns=[*wide, *sorted(set(self.quantities) - set(wide))])
         return of_run.join(wide).reset_index()
 
     def runs(self, figure: str | Sequence[str] = (), **fixed: Any) -> pd.DataFrame:

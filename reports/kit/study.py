@@ -15,8 +15,9 @@ from typing import Any
 import pandas as pd
 
 from harness import UsageError
+from reports.kit import rows
 from reports.kit.estimates import Estimate, verdict
-from reports.kit.results import Results
+from reports.kit.results import Results, read_published
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGINS = tuple(
@@ -107,7 +108,9 @@ class Study:
 
     def results(self, folder: Path | None = None) -> Results:
         """Return what was measured: in ``folder``, or in the study's own."""
-        return Results.read((folder or self.folder) / "results.parquet", self.folder / "published.csv", self.printed)
+        own = rows.read(self.folder / "results.parquet")
+        table = rows.read(folder / "results.parquet") if folder else own
+        return Results(table, read_published(self.folder / "published.csv"), self.printed, own["quantity"].unique())
 
 
 def study_names() -> tuple[str, ...]:

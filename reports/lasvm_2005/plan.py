@@ -196,7 +196,7 @@ def together(quick: bool) -> Iterator[Row]:
         sources = [load_registry(list(PLUGINS)).select_datasets(block["datasets"][0])[0] for block in own]
         labels = np.stack([source.load().y_test for source in sources])
         for solver in own[0]["plugins"]:
-            found = [each for each in result.records if each["label"] == solver and each["status"] == "ok"]
+            found = [each for each in result.records if each["label"] == solver and each["status"] == harness.Status.OK]
             if len(found) < len(own):
                 continue
             scores = {each["dataset"]: each["metrics"]["test-scores"] for each in found}

@@ -76,12 +76,12 @@ def plan(quick: bool) -> list[Block]:
         own = {"figure": "sets", "set": name, "datasets": [text], "seeds": [0, 1, 2], "formulation": "c-svc", **how}
         found.append({**own, "plugins": rivals(*LIBRARIES)})
     for n, seed in ((n, seed) for n, seeds in MAP.items() for seed in seeds):
-        own = {"figure": "map", "set": f"n = {n:,}, seed {seed}", "datasets": draws(n, seed), "time_limit": 30.0}
+        own = {"figure": "map", "set": f"n = {n} seed {seed}", "datasets": draws(n, seed), "time_limit": 30.0}
         found.append({**own, "plugins": rivals("libsvm", "sklearnex")})
     for name, threads_ in itertools.product(("adult-16k", "covtype-20k", "ringnorm-10k"), (1, 2)):
         own = {
             "figure": "threads",
-            "set": f"{name}, {threads_} threads",
+            "set": f"{name} on {threads_} threads",
             "datasets": [SETS[name]],
             "threads": threads_,
             **how,
@@ -176,7 +176,7 @@ def threads(results: Results) -> pd.DataFrame:
     runs = results.runs("threads")
     if runs.empty:
         return pd.DataFrame()
-    parts = runs["set"].str.extract(r"(.+), (\d) threads")
+    parts = runs["set"].str.extract(r"(.+) on (\d) threads")
     runs = runs.assign(of=parts[0], threads=parts[1] + " threads")
     wide = runs.pivot_table(index=["of", "solver"], columns="threads", values="seconds", aggfunc="median")
     return wide.assign(times=wide.get("1 threads", np.nan) / wide.get("2 threads", np.nan)).rename_axis(

@@ -209,13 +209,9 @@ def counted(results: Results) -> pd.DataFrame:
 def tubes(results: Results) -> pd.DataFrame:
     """Rounds of tubes beside 6 delta ln m (Theorems 5.1 and 5.2), and the support of the optimum beside delta"""
     runs = sampled(results, "tubes")
-    held = (
-        runs[runs["solver"].str.startswith("smo-block")]
-        .groupby("set")["support_vectors"]
-        .mean()
-        .rename("support of the optimum")
-    )
-    return _rounds(runs[runs["solver"].str.startswith("opt")]).join(held, on="set")
+    held = runs[runs["solver"].str.startswith("smo-block")].groupby("set")["support_vectors"].mean()
+    found = _rounds(runs[runs["solver"].str.startswith("opt")])
+    return found.assign(**{"support of the optimum": found.index.get_level_values("set").map(held)})
 
 
 def _rounds(runs: pd.DataFrame) -> pd.DataFrame:
@@ -297,7 +293,8 @@ def extremes(results: Results) -> pd.DataFrame:
     first = first[first["point"] == 0].set_index("run")["info.log_share"]
     m, r = runs["n_train"], runs["info.r"]
     found = runs["run"].map(first) * m * (r + 1) / (m - r)
-    named = runs["set"].str.replace(", rbf", "") + runs.assign(part=100 * r / m)["part"].map(", sample {:.0f} %".format)
+    sampled_ = [f", sample {part:.0f} %" for part in 100 * r / m]
+    named = runs["set"].str.replace(", rbf", "") + pd.Series(sampled_, runs.index, dtype="str")
     return runs.assign(ratio=found / runs["support_vectors"], named=named)
 
 

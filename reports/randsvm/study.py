@@ -163,7 +163,11 @@ def claims(results: Results) -> list[Claim]:
         found = differences(library[library["formulation"] == "c-svc"], BLOCK, other, "error")
         accurate += known(found, lambda each: each.at_most(NEAR) if each.runs > 1 else _single(each), f"beside {other}")
     return [
-        Claim("RandSVM takes less time than LIBSVM, and than its own oracle alone (Tables 1 and 2).", "CPU time over the other's at most 1", faster),
+        Claim(
+            "RandSVM takes less time than LIBSVM, and than its own oracle alone (Tables 1 and 2).",
+            "CPU time over the other's at most 1",
+            faster,
+        ),
         Claim("It is nearly as accurate (Table 1).", f"at most {NEAR} points of test error more", accurate),
     ]
 
