@@ -249,7 +249,11 @@ def numbers(results: Results) -> Mapping[str, Any]:
     if len(times):
         middle = mean_of("", np.log(times["LIBSVM / smo-block"]))
         least = times["LIBSVM / smo-block"].min()
-        told["grids"] = "" if middle is None else f"{np.exp(middle.value):.1f} times as long, {least:.1f} at least"
+        told["grids"] = (
+            ""
+            if middle is None
+            else f"on the geometric mean {np.exp(middle.value):.1f} times as long, at least {least:.1f}"
+        )
     return {**told, "one": ONE_RUN}
 
 

@@ -308,18 +308,12 @@ def kernels(results: Results) -> pd.DataFrame:
     ended = ended[ended["solver"].str.contains("adaptive")].groupby("set")
     whole = results.runs("kernels")
     whole = whole[whole["solver"].str.startswith("smo-block")].groupby("set")["kernel_evaluations"].mean()
-    more = pd.DataFrame(
-        {
-            "adaptive: rounds": ended["info.rounds"].mean(),
-            "times the kernel values of all points": ended["kernel_evaluations"].mean() / whole,
-        }
-    )
-    return (
-        found.rename(columns={"extremes": "extremes / support"})
-        .join(more, on="set")
-        .droplevel("set")
-        .rename_axis("sample")
-    )
+    of_set = found.index.get_level_values("set")
+    found = found.assign(**{
+        "adaptive: rounds": of_set.map(ended["info.rounds"].mean()),
+        "times the kernel values of all points": of_set.map(ended["kernel_evaluations"].mean() / whole),
+    })  # fmt: skip
+    return found.rename(columns={"extremes": "extremes / support"}).droplevel("set").rename_axis("sample")
 
 
 def rounds_over_m(results: Results) -> Any:

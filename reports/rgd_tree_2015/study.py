@@ -254,8 +254,12 @@ def above(results: Results) -> pd.DataFrame:
     """Return set, solver, dataset and (J - J*) / J* where the global optimum J* of the ramp loss was proved, no less than 0."""
     runs = results.runs("exact")
     runs = runs.assign(objective=runs["primal"].fillna(runs.get("info.objective", np.nan)))
-    best = runs[runs["solver"] == RAMP_EXACT].set_index("dataset")["objective"]
-    found = runs[runs["solver"].isin(RAMP)].assign(best=lambda each: each["dataset"].map(best)).dropna(subset=["best"])
+    best = runs[runs["solver"] == RAMP_EXACT].set_index("dataset")["objective"].to_dict()
+    found = (
+        runs[runs["solver"].isin(RAMP)]
+        .assign(best=lambda each: each["dataset"].map(best).astype(float))
+        .dropna(subset=["best"])
+    )
     return found.assign(above=(found["objective"] / found["best"] - 1.0).clip(lower=0.0))
 
 
@@ -275,7 +279,7 @@ def margins(results: Results) -> pd.DataFrame:
     """The margins of trees over the widest one, found by branch and bound"""
     runs = ended(results, "exact")
     widest = runs[runs["solver"] == OUTLIER_EXACT].set_index("dataset")["margin_lower"]
-    found = runs[runs["solver"].isin(MARGINS)].assign(widest=lambda each: each["dataset"].map(widest))
+    found = runs[runs["solver"].isin(MARGINS)].assign(widest=lambda each: each["dataset"].map(widest).astype(float))
     found = found[found["widest"] > 0.0]
     found = found.assign(ratio=found["margin_lower"].fillna(0.0) / found["widest"])
     grouped = found.assign(apart=found["ratio"] > 0.0).groupby(["set", "solver"], sort=False)

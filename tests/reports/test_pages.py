@@ -5,6 +5,8 @@ import re
 import shutil
 import subprocess
 import unicodedata
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -120,3 +122,16 @@ def test_printed_numbers_are_those_of_the_papers(name: str) -> None:
     assert printed_faults(quoted.assign(value=quoted["value"] + 1234.5), papers)  # a flipped number is found
     if os.environ.get("CI") and not papers:
         pytest.skip("the papers are not here: quotes are held against numbers alone")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", study_names())
+def test_every_table_can_be_made_from_a_part_of_the_runs(name: str) -> None:
+    study = study_named(name)
+    whole = study.results()
+    for figure in ("", *sorted(whole.table["figure"].unique())):
+        part = replace(whole, table=whole.table[whole.table["figure"] == figure])
+        for make in study.tables.values():
+            assert page.markdown(make(part))
+        assert all(claim.verdict for claim in study.claims(part))
+        assert isinstance(study.numbers(part), Mapping)
