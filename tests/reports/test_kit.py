@@ -179,7 +179,7 @@ def test_a_plan_is_measured_goes_on_and_says_what_is_missing(tmp_path: Path, mon
     every = first.results.every
     assert first.amiss == 2
     assert list(every.loc[every["status"] == "missing", "dataset"]) == ["twonorm-raetsch", "nowhere"]
-    assert set(every.loc[every["figure"] == "table1", "protocol"]) == {"1 of 3 runs", ""}
+    assert set(every.loc[every["figure"] == "table1", "protocol"]) == {"1 of 3 runs", "0 of 3 runs"}
     chosen = first.results.runs("choice").iloc[0]
     assert chosen["C"] in (0.1, 1.0)
     assert chosen["info.choice_seconds"] > chosen["seconds"]

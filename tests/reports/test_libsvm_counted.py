@@ -1,7 +1,8 @@
-"""LIBSVM with a counter: its model is LIBSVM's, its count a twin's."""
+"""LIBSVM with a counter: its model is LIBSVM's, its count that of a second, naive counter."""
 
 import shutil
 import sys
+from ctypes import c_longlong
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,6 @@ from harness import CSVC, RBF, KernelOracle, UsageError
 from harness.datasets.generators import Checkerboard
 from reports.kit import libsvm_counted
 from reports.kit.libsvm_counted import COUNT, LibSVMCounted
-from tests.plugins.naive_smo import naive_smo
 
 SOURCE = Path(platformdirs.user_cache_dir("svm-harness-tests")) / "libsvm-source"
 """Fetched once for all test sessions."""
@@ -63,29 +63,15 @@ def run(solver, posed):
     return last
 
 
-def fetched_columns(posed):
-    """The kernel columns that SMO without shrinking has looked at, each counted once.
-
-    LIBSVM puts the positive class first and takes the last of variables that are equally good, the twin the first.
-    """
-    order = np.argsort(posed.targets, kind="stable")[::-1]
-    targets, kernel = posed.targets[order], posed.kernel.block(order, order)
-    again = CSVC.build(KernelOracle(posed.kernel.kernel, posed.kernel.points[order]), targets, {"C": posed.C})
-    zero, form = np.zeros(posed.n), again.dual_form()
-    history, _ = naive_smo(kernel, np.diag(kernel), form, zero, tau=1e-3)
-    moved = np.nonzero(np.diff([zero, *history], axis=0))[1]
-    g = targets - kernel @ history[-1]
-    up = history[-1] < form.upper[: posed.n]
-    return {*moved.tolist(), int(np.argmax(np.where(up, g, -np.inf)))}  # the last look finds nothing to do
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_without_shrinking_every_column_is_computed_once(counted, seed):
+def test_the_count_is_that_of_the_values_one_by_one(counted, seed):
     posed = problem(seed=seed)
-    columns = fetched_columns(posed)
-    assert 10 < len(columns) < posed.n
-    assert run(counted(shrinking=False), posed).info[COUNT] == posed.n * len(columns)
+    solver = counted()
+    assert solver.skip(posed) is None
+    naive = c_longlong.in_dll(sys.modules[counted.package].libsvm, "one_by_one")
+    naive.value = 0
+    assert posed.n < run(solver, posed).info[COUNT] == naive.value
 
 
 @pytest.mark.slow
