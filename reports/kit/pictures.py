@@ -112,9 +112,9 @@ def bars(
             error_kw={"elinewidth": 0.8},
         )
     axes.set_xticks(range(len(values)), [str(name) for name in values.index], rotation=20, ha="right", fontsize=8)
-    axes.set_ylabel(title)
+    axes.set_title(title, fontsize=9, loc="left")
     if log:
         axes.set_yscale("log")
     mark(axes)
-    axes.legend(fontsize=8, frameon=False)
+    legend(figure, dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True)))
     return figure

@@ -289,7 +289,7 @@ def ranked(results: Results) -> Any:
     axes.set_yticks(range(len(rank)), [f"{solver} ({LINE[solver]})" for solver in rank.index], fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("mean rank by test error, and 95 % over draws of the sets")
-    axes.legend(fontsize=8, frameon=False, loc="lower right")
+    figure.legend(loc="outside lower right", fontsize=8, frameon=False)
     return figure
 
 

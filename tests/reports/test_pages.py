@@ -129,8 +129,9 @@ def test_printed_numbers_are_those_of_the_papers(name: str) -> None:
 def test_every_table_can_be_made_from_a_part_of_the_runs(name: str) -> None:
     study = study_named(name)
     whole = study.results()
-    for figure in ("", *sorted(whole.table["figure"].unique())):
-        part = replace(whole, table=whole.table[whole.table["figure"] == figure])
+    figures = sorted(whole.table["figure"].unique())
+    for kept in ([], figures[::2], figures[1::2]):
+        part = replace(whole, table=whole.table[whole.table["figure"].isin(kept)])
         for make in study.tables.values():
             assert page.markdown(make(part))
         assert all(claim.verdict for claim in study.claims(part))
