@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -75,17 +75,9 @@ def legend(figure: Any, handles: Mapping[str, Any], labels: Mapping[str, str] | 
 
 
 def bars(
-    values: pd.DataFrame,
-    title: str,
-    *,
-    low: pd.DataFrame | None = None,
-    high: pd.DataFrame | None = None,
-    log: bool = False,
-    colours: Sequence[str] = COLOURS,
-    size: tuple[float, float] = (8.0, 3.4),
-    mark: Callable[[Any], None] = lambda axes: None,
+    values: pd.DataFrame, title: str, colours: Sequence[str] = COLOURS, size: tuple[float, float] = (8.0, 3.4)
 ) -> Any:
-    """Return a figure of grouped bars: a group for each row of ``values``, a bar for each column, with intervals if given.
+    """Return a figure of grouped bars over a logarithmic scale: a group for each row of ``values``, a bar for each column.
 
     None where there is no value; a column without one has no bar and no entry in the legend.
     """  # fmt: skip
@@ -93,28 +85,12 @@ def bars(
     if values.empty:
         return None
     figure, axes = plt.subplots(figsize=size, layout="constrained")
-    width = 0.8 / len(values.columns)
+    width, handles = 0.8 / len(values.columns), {}
     for place, name in enumerate(values.columns):
         x = [row + (place - (len(values.columns) - 1) / 2) * width for row in range(len(values))]
-        spread = None
-        if low is not None and high is not None:
-            spread = [
-                (values[name] - low[name].reindex(values.index)).clip(lower=0),
-                (high[name].reindex(values.index) - values[name]).clip(lower=0),
-            ]
-        axes.bar(
-            x,
-            values[name],
-            width,
-            yerr=spread,
-            color=colours[place % len(colours)],
-            label=str(name),
-            error_kw={"elinewidth": 0.8},
-        )
+        handles[str(name)] = axes.bar(x, values[name], width, color=colours[place % len(colours)])
     axes.set_xticks(range(len(values)), [str(name) for name in values.index], rotation=20, ha="right", fontsize=8)
     axes.set_title(title, fontsize=9, loc="left")
-    if log:
-        axes.set_yscale("log")
-    mark(axes)
-    legend(figure, dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True)))
+    axes.set_yscale("log")
+    legend(figure, handles)
     return figure

@@ -312,10 +312,7 @@ class LinearSVCPeer(Solver):
         wall, cpu = time.perf_counter(), time.process_time()
         slack = np.maximum(0.0, 1.0 - y * (x @ model.coef_[0] + model.intercept_[0]))
         sums = np.where(y > 0, slack[y > 0].sum(), slack[y < 0].sum())
-        taken = {
-            "conversion_seconds": time.perf_counter() - wall,
-            "conversion_cpu_seconds": time.process_time() - cpu,
-        }
+        taken = {"conversion_seconds": time.perf_counter() - wall, "conversion_cpu_seconds": time.process_time() - cpu}
         yield Iterate(y * slack / sums, intercept=0.0, step=int(np.max(model.n_iter_)), info=taken)
 
 

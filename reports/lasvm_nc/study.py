@@ -234,10 +234,7 @@ def figure5(results: Results) -> Any:
 def figure8(results: Results) -> Any:
     seconds = _table3(results).pivot_table(index="set", columns="solver", values="cpu", aggfunc="median", sort=False)
     return bars(
-        seconds.reindex(columns=list(SOLVERS)),
-        "CPU seconds, median",
-        log=True,
-        colours=[COLOUR[each] for each in SOLVERS],
+        seconds.reindex(columns=list(SOLVERS)), "CPU seconds, median", colours=[COLOUR[each] for each in SOLVERS]
     )
 
 

@@ -94,15 +94,16 @@ def plan(quick: bool) -> list[Block]:
     return found
 
 
+def _who(runs: pd.DataFrame) -> pd.Series:
+    return runs["solver"].str.replace(r",?(tol|gap)=[-.e\d]+", "", regex=True).str.replace("[]", "", regex=False)
+
+
 def certified(results: Results, figure: str) -> pd.DataFrame:
     """Return, for each set, data, seed and library, the loosest run whose quality is certified; ``who`` without its tolerance."""
     runs = results.runs(figure)
     runs = runs[(runs["kkt_violation"] <= KKT) & (runs["relative_gap"] <= GAP)]
     tol = runs["solver"].str.extract(r"tol=([-.e\d]+)")[0].astype(float).fillna(1.0)
-    who = (
-        runs["solver"].str.replace(r",?tol=[-.e\d]+|,?gap=[-.e\d]+", "", regex=True).str.replace("[]", "", regex=False)
-    )
-    runs = runs.assign(tol=tol, who=who).sort_values("tol", ascending=False, kind="stable")
+    runs = runs.assign(tol=tol, who=_who(runs)).sort_values("tol", ascending=False, kind="stable")
     return runs.drop_duplicates(["set", "dataset", "seed", "session", "who"]).sort_index()
 
 
@@ -160,10 +161,7 @@ def defaults(results: Results) -> pd.DataFrame:
     """What each leaves at a tolerance of 1e-3: certified KKT violation and relative gap, the worst of the sets"""
     runs = results.runs("sets")
     runs = runs[runs["solver"].str.contains("tol=0.001") | runs["solver"].str.startswith(OURS)]
-    who = (
-        runs["solver"].str.replace(r",?tol=[-.e\d]+|,?gap=[-.e\d]+", "", regex=True).str.replace("[]", "", regex=False)
-    )
-    named = who.map({OURS: OURS, **LIBRARIES})
+    named = _who(runs).map({OURS: OURS, **LIBRARIES})
     return (
         runs.assign(library=named)
         .groupby("library", sort=False)

@@ -334,28 +334,14 @@ def sizes(results: Results) -> Any:
     runs = results.runs("small").assign(r=lambda each: each["solver"].str.extract(r"r=(\d+)")[0].astype(float))
     colours = dict.fromkeys(runs["solver"].str.split("[").str[0], COLOURS[0])
     runs = runs.assign(solver=runs["solver"].str.split("[").str[0])
-    return lines(
-        runs,
-        "r",
-        "info.rounds",
-        colours=colours,
-        style=".-",
-        xscale="log",
-        yscale="log",
-        xlabel="r, points in a sample",
-        ylabel="rounds",
-        columns=3,
-    )
+    how = {"style": ".-", "xscale": "log", "yscale": "log", "xlabel": "r, points in a sample", "ylabel": "rounds"}
+    return lines(runs, "r", "info.rounds", colours=colours, columns=3, **how)
 
 
 def dimensions(results: Results) -> Any:
     """Draw the support of the optimum and the mean extremes of samples beside the two bounds."""
     table = dimension(results)
-    return (
-        bars(table.rename(index=lambda name: name.split(", ", 1)[1]), "examples", log=True, size=(10.0, 4.0))
-        if len(table)
-        else None
-    )
+    return bars(table.rename(index=lambda name: name.split(", ", 1)[-1]), "examples", size=(10.0, 4.0))
 
 
 def claims(results: Results) -> list[Claim]:

@@ -138,7 +138,7 @@ def seconds(results: Results) -> Any:
     runs = results.runs("table1")
     columns = [SMO, "smo", BLOCK, "smo-block", LIBSVM]
     wide = runs.pivot_table(index="set", columns="solver", values="cpu", sort=False)
-    return bars(wide.reindex(columns=columns), "CPU seconds (no bar: stopped, or not measured)", log=True)
+    return bars(wide.reindex(columns=columns), "CPU seconds (no bar: stopped, or not measured)")
 
 
 def violators(results: Results) -> Any:

@@ -472,11 +472,7 @@ def derived(results: Results) -> pd.DataFrame:
     for name, own in mean.iterrows():
         few = "" if draws.get(name, 0) >= DRAWS else f"{draws.get(name, 0)} of {DRAWS} runs"
         drawn = "drawn from a9a" if name in ("a6a", "a7a") else ""
-        own_set = {
-            "set": name,
-            "solver": RGD,
-            "protocol": "; ".join(filter(None, [drawn, few])),
-        }
+        own_set = {"set": name, "solver": RGD, "protocol": "; ".join(filter(None, [drawn, few]))}
         least = own.reindex(list(BASELINE)).min()
         rows += [
             {**own_set, "quantity": "error", "value": own[RGD]},

@@ -279,12 +279,7 @@ def ranked(results: Results) -> Any:
     )
     distance = critical_difference(len(rank), len(_present(results)))
     axes.axvspan(
-        rank.iloc[0],
-        rank.iloc[0] + distance,
-        color="#999999",
-        alpha=0.2,
-        linewidth=0,
-        label="critical difference",
+        rank.iloc[0], rank.iloc[0] + distance, color="#999999", alpha=0.2, linewidth=0, label="critical difference"
     )
     axes.set_yticks(range(len(rank)), [f"{solver} ({LINE[solver]})" for solver in rank.index], fontsize=8)
     axes.invert_yaxis()
