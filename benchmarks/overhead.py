@@ -140,11 +140,7 @@ def cpu_of(command: list[str], environment: dict[str, str] | None = None) -> flo
 
 def command_line() -> None:
     harness = str(Path(sys.executable).parent / "harness")
-    completion = {
-        "_HARNESS_COMPLETE": "bash_complete",
-        "COMP_WORDS": "harness compare --plug",
-        "COMP_CWORD": "2",
-    }
+    completion = {"_HARNESS_COMPLETE": "bash_complete", "COMP_WORDS": "harness compare --plug", "COMP_CWORD": "2"}
     print(
         f"harness --help, CPU:                      {median_of(9, lambda: cpu_of([harness, '--help'])):9.3f} s    (limit 0.15)"
     )

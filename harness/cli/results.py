@@ -37,10 +37,7 @@ harness results --where 'measured_at<2026-01' --delete
 
 The fields are those of --format json; 'none' is what is unknown.
 """
-_ALONE = {
-    "delete": ("path", "cells", "all", "limit", "format_", "output"),
-    "path": ("where", "plugins", "datasets"),
-}
+_ALONE = {"delete": ("path", "cells", "all", "limit", "format_", "output"), "path": ("where", "plugins", "datasets")}
 """Option -> those that say nothing beside it."""
 
 

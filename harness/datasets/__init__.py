@@ -9,15 +9,7 @@ from harness.datasets.dataset import Dataset, DataSource, content_sha256, measur
 from harness.datasets.files import FileSource
 from harness.datasets.validation import validate
 
-__all__ = [
-    "DataSource",
-    "Dataset",
-    "FileSource",
-    "builtin_sources",
-    "content_sha256",
-    "measured_sha256",
-    "validate",
-]
+__all__ = ["DataSource", "Dataset", "FileSource", "builtin_sources", "content_sha256", "measured_sha256", "validate"]
 
 
 def builtin_sources() -> list[type[DataSource]]:

@@ -46,11 +46,7 @@ FORMATS = {
     ".parquet": "parquet",
     ".arff": "arff",
 }
-_OPTIONS = {
-    "label_column": ("csv", "parquet", "arff"),
-    "header": ("csv",),
-    "index_base": ("libsvm",),
-}
+_OPTIONS = {"label_column": ("csv", "parquet", "arff"), "header": ("csv",), "index_base": ("libsvm",)}
 _LIBSVM_LINE = re.compile(r"[^\s:,;]+(\s+(qid|\d+):\S+)*")
 _COLUMN_BYTES = 16  # that a column takes where an array is made over all columns: a count and a share
 _WIDE = 1 << 30  # bytes of such arrays that nobody has to mean

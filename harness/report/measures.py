@@ -112,10 +112,7 @@ WIDER = (
     (Measure("CPU\nseconds", "cpu_seconds", figures.seconds, room=8),),
     (Measure("peak\nMB", "peak_rss_bytes", lambda value: f"{value / 1e6:.0f}", room=5),),
     (Measure("iterations", "iterations", figures.count, room=11),),
-    (
-        Measure("primal", "primal", figures.significant, room=10),
-        Measure("dual", "dual", figures.significant, room=10),
-    ),
+    (Measure("primal", "primal", figures.significant, room=10), Measure("dual", "dual", figures.significant, room=10)),
 )
 """Columns for wide terminals and Markdown, in the order in which they are given room; both objectives or neither."""
 

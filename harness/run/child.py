@@ -347,13 +347,7 @@ def _along(
     outcomes: list[Outcome] = []
     own = 0.0
     for found in drive_path(
-        solver,
-        path,
-        spec.seed,
-        spec.limits,
-        clock=clocks.clock,
-        cpu_clock=clocks.cpu_clock,
-        overtime=clocks.overtime,
+        solver, path, spec.seed, spec.limits, clock=clocks.clock, cpu_clock=clocks.cpu_clock, overtime=clocks.overtime
     ):
         if isinstance(found, StoppedBy):
             stopped = found

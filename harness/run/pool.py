@@ -35,18 +35,7 @@ from harness.plain import clipped
 from harness.run import allowed
 from harness.run.descendants import living, signal_to
 from harness.run.folder import sweep
-from harness.run.messages import (
-    BrokenStream,
-    Busy,
-    Certify,
-    Ended,
-    Message,
-    Point,
-    Reader,
-    Run,
-    Solved,
-    send,
-)
+from harness.run.messages import BrokenStream, Busy, Certify, Ended, Message, Point, Reader, Run, Solved, send
 from harness.run.plan import RunSpec
 from harness.run.record import CLAIMED, MEASURED, Record, Status, StoppedBy, checked
 

@@ -39,10 +39,7 @@ class Result:
 
 
 def check(
-    *,
-    on: str = "",
-    needs: Callable[[type[Suite]], bool] | None = None,
-    fits: Callable[[Case], bool] | None = None,
+    *, on: str = "", needs: Callable[[type[Suite]], bool] | None = None, fits: Callable[[Case], bool] | None = None
 ) -> Callable[[Callable[..., None]], Any]:
     """Mark a method as a check: pytest makes it on all cases that it is for, as one test.
 

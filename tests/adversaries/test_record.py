@@ -50,8 +50,7 @@ def test_sizes_are_bounded():
 
 
 @pytest.mark.parametrize(
-    "poison",
-    ['{"core_set_size": [1], "iterations": "epoch 3"}', '{"reason": "\\udcff", "iterations": 1e400}'],
+    "poison", ['{"core_set_size": [1], "iterations": "epoch 3"}', '{"reason": "\\udcff", "iterations": 1e400}']
 )
 def test_a_row_of_an_older_harness_that_holds_what_it_should_not_is_read(tmp_path, poison):
     path = filled(tmp_path / "s.sqlite")

@@ -37,10 +37,7 @@ AT_IMPORT = {
     "raises": "class Odd(BaseException): pass\nraise Odd('\\x1b[31mred\\x9b31m')",
     "exits": "import sys; sys.exit(3)",
 }
-REASONS = {
-    "raises": "Odd: \N{REPLACEMENT CHARACTER}[31mred\N{REPLACEMENT CHARACTER}31m",
-    "exits": "SystemExit: 3",
-}
+REASONS = {"raises": "Odd: \N{REPLACEMENT CHARACTER}[31mred\N{REPLACEMENT CHARACTER}31m", "exits": "SystemExit: 3"}
 
 
 def write(folder, name, text):

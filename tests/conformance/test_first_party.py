@@ -41,7 +41,7 @@ FILTER = {
     "test_ends_by_itself": "where what it keeps cannot be separated its oracle says so, and is not done",
 }
 TREE = {
-    "test_ends_by_itself": "with a delta of 0 a pool may hold outliers alone: no node separates then, and it says so",
+    "test_ends_by_itself": "with a delta of 0 a pool may hold outliers alone: no node separates then, and it says so"
 }
 SMOTE = {"test_every_kernel_value_is_counted": "its search for neighbours looks at the points"}
 ACTIVE = Setting({"first": 2}, gap=None)  # what is certified holds for the points bought alone

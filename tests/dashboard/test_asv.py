@@ -57,8 +57,7 @@ def test_no_page_of_asv_loads_anything_from_elsewhere() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["jquery-3.3.1.min.js", "jquery.flot.orderBars.js", "md5.min.js", "bootstrap.min.js", "bootstrap.min.css"],
+    "name", ["jquery-3.3.1.min.js", "jquery.flot.orderBars.js", "md5.min.js", "bootstrap.min.js", "bootstrap.min.css"]
 )
 def test_a_copy_has_the_hash_that_asv_asks_for(name: str) -> None:
     asked = re.search(re.escape(name) + r'"\s+integrity="(sha\d+)-([^"]+)"', INDEX)

@@ -10,16 +10,7 @@ from harness_active.baselines import Batch, DifferentCosts, Smote, Undersampling
 from imblearn.over_sampling import SMOTE
 from sklearn.svm import SVC
 
-from harness import (
-    CSVC,
-    RBF,
-    Iterate,
-    KernelOracle,
-    PluginError,
-    Solver,
-    drive,
-    get_solver,
-)
+from harness import CSVC, RBF, Iterate, KernelOracle, PluginError, Solver, drive, get_solver
 from harness.oracle import Oracle, OracleFailure
 from harness.problems import PoolSVC
 

@@ -14,16 +14,7 @@ from hypothesis import strategies as st
 
 from harness import Limits, Linear, drive
 from harness.kernels.oracle import uncounted
-from tests.plugins.hull_problems import (
-    PROBLEMS,
-    by_class,
-    clouds,
-    exact_margin,
-    hard,
-    l2,
-    rng0,
-    signed_matrix,
-)
+from tests.plugins.hull_problems import PROBLEMS, by_class, clouds, exact_margin, hard, l2, rng0, signed_matrix
 from tests.plugins.naive_core_set import enclosing_ball, exact_weights, naive_descent, naive_rounds
 
 

@@ -8,14 +8,7 @@ from hypothesis import strategies as st
 
 from harness import RBF, Linear, Poly, get_solver
 from harness.kernels.oracle import uncounted
-from tests.plugins.robust_problems import (
-    flipped,
-    iterates,
-    last_of,
-    matrix_of,
-    objective_of,
-    stated,
-)
+from tests.plugins.robust_problems import flipped, iterates, last_of, matrix_of, objective_of, stated
 
 KERNELS = {"rbf": RBF(gamma=0.5), "linear": Linear(), "poly": Poly(degree=2, gamma=0.5, coef0=1.0)}
 AT = 1e-7  # nearer than this z is at 1 or at s, and a coefficient at its bound

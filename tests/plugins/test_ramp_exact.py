@@ -6,14 +6,7 @@ from harness_robust.cccp import RampCCCP
 from harness_robust.ramp_exact import RampExact
 
 from harness import RBF, Linear
-from tests.plugins.robust_problems import (
-    flipped,
-    iterates,
-    last_of,
-    matrix_of,
-    objective_of,
-    stated,
-)
+from tests.plugins.robust_problems import flipped, iterates, last_of, matrix_of, objective_of, stated
 
 
 def drawn(rng):

@@ -142,10 +142,7 @@ def test_the_width_it_says_is_the_certificates(solver, values, kernel):
     assert widths == sorted(widths)  # the best so far
 
 
-@given(
-    st.lists(st.integers(-4, 4), min_size=1, max_size=60),
-    st.data(),
-)
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=60), st.data())
 @settings(deadline=None, max_examples=60)
 def test_selection_is_that_of_sorting(values, data):
     scores = np.array([values], dtype=np.float64)

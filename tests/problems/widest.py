@@ -33,10 +33,7 @@ def coordinates(problem):
     if problem.kernel.is_linear:
         x = problem.kernel.points
         return np.hstack(
-            [
-                x if problem.against_origin else x - x.mean(axis=0),
-                np.sqrt(problem.kernel.ridge) * np.eye(problem.n),
-            ]
+            [x if problem.against_origin else x - x.mean(axis=0), np.sqrt(problem.kernel.ridge) * np.eye(problem.n)]
         )
     everyone = np.arange(problem.n)
     values, axes = np.linalg.eigh(np.array(problem.kernel.block(everyone, everyone)))

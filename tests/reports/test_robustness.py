@@ -28,10 +28,7 @@ PLANTED = """
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("faults", "noticed"),
-    [
-        (["lost row", "child", "file"], ["no row stored of ('smo', 0)", "left process", "left 1 files"]),
-        ([], []),
-    ],
+    [(["lost row", "child", "file"], ["no row stored of ('smo', 0)", "left process", "left 1 files"]), ([], [])],
 )
 def test_a_lost_row_and_a_child_that_was_not_killed_are_noticed(faults, noticed, tmp_path, monkeypatch):
     monkeypatch.setattr(campaign, "SETTLING", 0.5)

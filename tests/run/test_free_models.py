@@ -38,10 +38,7 @@ def expected_accuracies():
         values = np.exp(-4.0 * ((points[:, None, :] - x[None]) ** 2).sum(-1))
         return values[:, y > 0].mean(1) - values[:, y < 0].mean(1)
 
-    return (
-        np.mean((scores(x) >= 0) == (y > 0)),
-        np.mean((scores(data.x_test) >= 0) == (data.y_test > 0)),
-    )
+    return (np.mean((scores(x) >= 0) == (y > 0)), np.mean((scores(data.x_test) >= 0) == (data.y_test > 0)))
 
 
 def test_an_expansion_with_points_of_its_own_is_scored_by_its_definition(records):
