@@ -295,28 +295,20 @@ def large(results: Results) -> pd.DataFrame:
     return runs[list(names)].rename(columns=names)
 
 
-def _against(results: Results, quantity: str) -> Any:
+def _against(results: Results, quantity: str, title: str) -> Any:
     found = levels(results)
     found = found.assign(inverse=1.0 / found["epsilon"])
-    return lines(
-        found,
-        "inverse",
-        quantity,
-        colours=COLOUR,
-        style=".-",
-        xscale="log",
-        yscale="log",
-        xlabel="1 / epsilon",
-        ylabel=quantity,
-    )
+    found = found[found.groupby(["set", "solver"])["inverse"].transform("nunique") > 1]
+    how = {"style": ".-", "xscale": "log", "yscale": "log", "xlabel": "1 / epsilon", "ylabel": title}
+    return lines(found, "inverse", quantity, colours=COLOUR, **how)
 
 
 def iterations(results: Results) -> Any:
-    return _against(results, "iterations")
+    return _against(results, "iterations", "iterations")
 
 
 def core_set(results: Results) -> Any:
-    return _against(results, "core_set")
+    return _against(results, "core_set", "points in the core set")
 
 
 def claims(results: Results) -> list[Claim]:

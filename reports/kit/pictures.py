@@ -64,7 +64,19 @@ def lines(
                 axes.fill_between(middle.index, least, most, color=known[str(solver)], alpha=0.15, linewidth=0)
         axes.set(title=name, **axes_options)
         axes.grid(alpha=0.25)
-    legend(figure, handles, labels)
+    legend(plain(figure), handles, labels)
+    return figure
+
+
+def plain(figure: Any) -> Any:
+    """Put plain numbers at logarithmic axes of less than three decades, powers of ten at longer ones; return the figure."""
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) if axis.get_scale() == "log"):
+        low, high = axis.get_view_interval()
+        axis.set_minor_formatter("")
+        if high < 500 * low:
+            subs = range(1, 10) if high < 3 * low else (1, 2, 5) if high < 30 * low else (1, 3)
+            axis.set_major_locator(plt.LogLocator(subs=subs))
+            axis.set_major_formatter("{x:,.10g}")
     return figure
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from reports.kit.estimates import pairs
-from reports.kit.pictures import COLOURS, lines, plt
+from reports.kit.pictures import COLOURS, lines
 from reports.kit.results import Results
 from reports.lasvm_2005.plan import AVERAGED, AVERAGED_TEN, CACHES, DELTAS, LIBSVM, ONE, TWO, WAYS, with_delta
 
@@ -68,20 +68,6 @@ def sizes(results: Results) -> pd.DataFrame:
 # -- pictures ----------------------------------------------------------------------------------------------
 
 
-def plain(figure: Any, across: str = "") -> Any:
-    """Put plain numbers at logarithmic axes, and the name of what is across below them; None stays None."""
-    for axes in figure.axes if figure else ():
-        for axis in (axes.xaxis, axes.yaxis):
-            if axis.get_scale() == "log":
-                low, high = axis.get_view_interval()
-                subs = (1.0, 2.0, 5.0) if high < 30 * low else (1.0, 3.0) if high < 500 * low else (1.0,)
-                axis.set_major_locator(plt.LogLocator(subs=subs))
-                axis.set_major_formatter("{x:,.10g}")
-                axis.set_minor_formatter("")
-        axes.set_xlabel(across)
-    return figure
-
-
 def figures_1_to_5(results: Results) -> Any:
     """Draw errors, times and support vectors of the classifiers of MNIST, and times over support vectors."""
     runs = by_digit(results)
@@ -93,15 +79,14 @@ def figures_1_to_5(results: Results) -> Any:
         runs.assign(panel=f"{title}, by digit", x=runs["digit"], y=runs[name]) for name, title in QUANTITIES.items()
     ]
     drawn.append(runs.assign(panel="CPU s, by support vectors", x=runs["support_vectors"], y=runs["cpu"]))
-    figure = lines(pd.concat(drawn), "x", "y", panel="panel", line="name", style="o", columns=2, yscale="log")
-    return plain(figure)
+    return lines(pd.concat(drawn), "x", "y", panel="panel", line="name", style="o", columns=2, yscale="log")
 
 
 def figure6(results: Results) -> Any:
     """Draw time against the cache, the mean over the digits with their range."""
     points = cached(results).assign(panel="CPU time over LIBSVM's with 1,024 MB")
-    figure = lines(points, "cache_mb", "ratio", panel="panel", line="name", labels=NAMES, xscale="log", yscale="log")
-    plain(figure, "cache, MB")
+    how = {"xscale": "log", "yscale": "log", "xlabel": "cache, MB"}
+    figure = lines(points, "cache_mb", "ratio", panel="panel", line="name", labels=NAMES, **how)
     if figure:
         figure.set_size_inches(6.0, 4.0)
         figure.axes[0].set_xticks(CACHES, CACHES)
@@ -115,7 +100,8 @@ def figure10(results: Results) -> Any:
         .rename(columns=QUANTITIES)
         .melt(["delta_max", "way"], list(QUANTITIES.values()), "quantity", "y")
     )
-    return plain(lines(runs, "delta_max", "y", panel="quantity", line="way", xscale="log", yscale="log"), "delta_max")
+    how = {"xscale": "log", "yscale": "log", "xlabel": "delta_max"}
+    return lines(runs, "delta_max", "y", panel="quantity", line="way", **how)
 
 
 def _over(runs: pd.DataFrame, across: Sequence[str], level: pd.DataFrame, **options: Any) -> Any:
@@ -126,12 +112,14 @@ def _over(runs: pd.DataFrame, across: Sequence[str], level: pd.DataFrame, **opti
         own = runs.assign(x=x, panel=ACROSS[quantity] if len(across) > 1 else runs["panel"])
         ends = own.groupby("panel", sort=False)["x"].agg(["min", "max"]).reset_index().melt("panel", value_name="x")
         parts += [own, level.drop(columns="panel", errors="ignore").merge(ends, how="cross")]
+    if len(across) == 1:
+        options["xlabel"] = ACROSS[across[0]]
     figure = lines(pd.concat(parts), "x", "error", panel="panel", line="line", columns=3, xscale="log", **options)
     for axes in figure.axes if figure else ():
         if axes.get_title() == ACROSS["cpu"]:  # times of small runs are too noisy for a line from one to the next
             for line in axes.lines[:-1]:
                 line.set(linestyle="none", marker="o", markersize=4)
-    return plain(figure, ACROSS[across[0]] if len(across) == 1 else "")
+    return figure
 
 
 def criteria(figure: str, cut: float = 0.0) -> Any:

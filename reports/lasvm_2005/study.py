@@ -11,7 +11,7 @@ import pandas as pd
 
 from reports.kit.estimates import Estimate, differences, geometric, known, mean_of, pairs, ratios
 from reports.kit.page import beside
-from reports.kit.pictures import grid, legend
+from reports.kit.pictures import grid, legend, plain
 from reports.kit.results import Results
 from reports.kit.study import Claim, Study
 from reports.lasvm_2005 import pictures, plan
@@ -126,7 +126,7 @@ def drawn(results: Results) -> Any:
         axes.axvline(1.0, color="#222222", linewidth=0.8)
         axes.set(title=title, xscale="log", ylim=(len(names) - 0.5, -0.5))
         axes.set_yticks(range(len(names)), names if axes is panels[0] else [])
-    legend(pictures.plain(figure), handles)
+    legend(plain(figure), handles)
     return figure
 
 
