@@ -12,6 +12,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from importlib import metadata
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,6 +23,9 @@ from harness.plain import plain_line
 
 if TYPE_CHECKING:
     from harness.solver import Solver
+
+OWN = "svm-harness"
+"""The distribution of the host and its plugins: of these, each depends on its own package alone."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,8 @@ class Plugin:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the plugin's source files: a change of code makes stored results stale."""
-        return source_sha256(self.module)
+        """SHA-256 of all that the plugin ships: a change of its code, compiled or not, makes stored results stale."""
+        return source_sha256(self.module, "" if self.distribution == OWN else self.distribution)
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,7 @@ class Chosen:
 
 
 _REASON_CHARACTERS = 500
+_MODULES = (".py", *EXTENSION_SUFFIXES)
 
 
 @contextlib.contextmanager
@@ -124,16 +130,29 @@ def last_line(error: BaseException) -> str:
     return plain_line(text, _REASON_CHARACTERS)
 
 
-def source_sha256(module: ModuleType) -> str:
-    """Return the SHA-256 of a module's source: all .py files of its folder if it is a package, else it and its helpers."""
+def source_sha256(module: ModuleType, distribution: str = "") -> str:
+    """Return the SHA-256 of what a module ships: all files of its folder if it is a package, else it and its helpers.
+
+    distribution : whose other modules count too, compiled ones among them, as its RECORD lists them
+    """
     path = Path(module.__file__ or "").resolve()
-    return digest(path.parent, path.parent.rglob("*.py") if path.name == "__init__.py" else closure([path], beside))
+    is_package = path.name == "__init__.py"
+    root = path.parent.parent if is_package else path.parent
+    listed = (metadata.files(distribution) or []) if distribution else []
+    files = {Path(str(file.locate())).resolve() for file in listed}
+    files |= set(path.parent.rglob("*")) if is_package else closure([path], beside)
+    return digest(root, (file for file in files if file.is_relative_to(root) and _is_code(file.relative_to(root))))
+
+
+def _is_code(name: Path) -> bool:
+    """Return whether a file can change what runs: no cache, and not what installing writes, which has its time."""
+    return "__pycache__" not in name.parts and not any(part.endswith(".dist-info") for part in name.parts)
 
 
 def digest(root: Path, files: Iterable[Path]) -> str:
     """Return the SHA-256 of files below ``root``, names and contents."""
     found = hashlib.sha256()
-    for file in sorted(files):
+    for file in sorted(file for file in files if file.is_file()):
         found.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
     return found.hexdigest()
 
@@ -170,7 +189,7 @@ def imported(file: Path, *, later: bool = True) -> set[str]:
 
 
 def beside(file: Path, module: str) -> list[Path]:
-    """Return the files of a module that stands beside a plugin's one file."""
+    """Return the files of a module, compiled or not, that stands beside a plugin's one file."""
     first = module.partition(".")[0]
-    own = file.parent / f"{first}.py"
-    return [own] if own.is_file() else sorted((file.parent / first).rglob("*.py"))
+    own = [found for suffix in _MODULES if (found := file.parent / f"{first}{suffix}").is_file()]
+    return own or [each for each in (file.parent / first).rglob("*") if each.is_file() and _is_code(each)]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 GROUP = "harness"
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
+FORMATS = ("table", "json", "csv", "markdown", "parquet")
+"""The report formats of the host: a plugin's has another name."""
 
 
 @hookspec

@@ -54,7 +54,7 @@ class Registry:
         self.formulations: dict[str, type[Problem]] = {}
         self.metrics: dict[str, Callable[[Any, Any], float]] = {}
         self.report_formats: dict[str, Callable[..., str]] = {}
-        self._owner: dict[tuple[str, str], str] = {}  # (kind, name) -> plugin
+        self._owner = {("report format", name): "harness" for name in hookspecs.FORMATS}  # (kind, name) -> plugin
         self._files: set[Path] = set()  # that plugins were loaded from
         self.used: set[str] = set()  # plugins whose classes and functions were asked for
 

@@ -110,13 +110,14 @@ def _refuse_options(ctx: click.Context) -> None:
 
 def _show(given: Mapping[str, Any]) -> None:
     from harness.call import request
+    from harness.hookspecs import FORMATS
     from harness.report import files, formats, output
     from harness.report.rows import newest
     from harness.run.store import existing
 
     target = output.checked_output(given["output"])
     named = given["format_"]
-    certain = formats.meant_by(target, {}) or target is None if named is None else named in formats.BUILTIN
+    certain = formats.meant_by(target, {}) or target is None if named is None else named in FORMATS
     added = {} if certain else request.loaded().report_formats
     form = formats.chosen(named, target, added)
     cells = given["cells"] or form not in formats.OF_RUNS

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import PluginError, UsageError
+from harness.hookspecs import FORMATS
 from harness.parameters import did_you_mean
 from harness.plain import plain
 from harness.report import files, footnotes, measures, table
 from harness.report.layout import PIPE_WIDTH
 from harness.run.record import Record
 
-BUILTIN = ("table", "json", "csv", "markdown", "parquet")
 OF_RUNS = ("table", "markdown")  # show a path as one line, unless its cells are asked for
 _SUFFIXES = {
     ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".parquet": "parquet"
@@ -31,10 +31,10 @@ def chosen(name: str | None, output: str | Path | None, added: Mapping[str, Rend
     """
     if name is None:
         return meant_by(output, added) or "table"
-    if name == "parquet" and name not in added and output is None:
+    if name == "parquet" and output is None:
         raise UsageError("--format: parquet is for files; name one with --output, for example --output runs.parquet.")
-    if name not in BUILTIN and name not in added:
-        known = [*BUILTIN, *added]
+    if name not in FORMATS and name not in added:
+        known = [*FORMATS, *added]
         raise UsageError(
             f"--format: there is no format '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}."
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import textwrap
+from importlib.machinery import EXTENSION_SUFFIXES
 
 import pytest
 
@@ -20,10 +22,45 @@ def test_a_folder_is_a_plugin_with_relative_imports(tmp_path) -> None:
     registry = load_registry([folder])
     assert "gamma_plugin" not in registry.broken
     assert registry.solver_class("gamma_plugin-two").__module__ == "gamma_plugin.parts"
-    before = registry.plugins["gamma_plugin"].fingerprint
-    (folder / "parts.py").write_text((folder / "parts.py").read_text() + "\n# changed\n")
-    again = load_registry([folder])
-    assert again.plugins["gamma_plugin"].fingerprint != before, "a change anywhere in the package is a change"
+
+
+@pytest.mark.parametrize("kind", ["package", "file", "installed"])
+def test_a_change_of_anything_a_plugin_ships_changes_its_fingerprint(plugin, tmp_path, monkeypatch, kind) -> None:
+    source = textwrap.dedent(GOOD).replace("{plugin}", "alpha")
+    home = tmp_path / "alpha" if kind == "package" else tmp_path
+    code, compiled = (home / name for name in ("parts.py", f"alpha_fast{EXTENSION_SUFFIXES[0]}"))
+    (home / "__pycache__").mkdir(parents=True)
+    compiled.write_bytes(b"\x7fELF\0" + b"first")
+    code.write_text("")
+    if kind == "package":
+        (home / "__init__.py").write_text(source)
+    else:
+        used = "import parts, alpha_fast\n" if kind == "file" else ""
+        (home / "alpha.py").write_text(source + f"\ndef later():\n    {used or 'pass'}\n")
+    if kind == "installed":
+        facts = tmp_path / "alpha_project-1.0.dist-info"
+        facts.mkdir()
+        (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: alpha-project\nVersion: 1.0\n")
+        listed = ["alpha.py", code.name, compiled.name, "../../bin/alpha", f"{facts.name}/RECORD"]
+        (facts / "RECORD").write_text("".join(f"{name},,\n" for name in listed))
+        monkeypatch.syspath_prepend(str(tmp_path))
+
+    def fingerprint() -> str:
+        registry, path = plugin(), home if kind == "package" else home / "alpha.py"
+        if kind == "installed":
+            registry.load("alpha", lambda: importlib.import_module("alpha"), "alpha-project", "1.0")
+        else:
+            registry.load_all([], [path])
+        assert registry.broken == {}
+        return registry.plugins["alpha"].fingerprint
+
+    first = fingerprint()
+    (home / "__pycache__" / "parts.pyc").write_bytes(b"whatever")
+    assert fingerprint() == first
+    compiled.write_bytes(b"\x7fELF\0" + b"second")
+    second = fingerprint()
+    code.write_text("changed = 1\n")
+    assert len({first, second, fingerprint()}) == 3
 
 
 def test_a_plugin_path_that_is_no_plugin_is_refused(tmp_path) -> None:
@@ -104,6 +141,10 @@ BROKEN = {
     "kernel-taken": (
         "from harness import RBF, hookimpl\n@hookimpl\ndef harness_kernels():\n    return [RBF]\n",
         "kernel 'rbf' is already registered by plugin 'harness'; rename one of them.",
+    ),
+    "format-taken": (
+        "from harness import hookimpl\n@hookimpl\ndef harness_report_formats():\n    return {'json': str}\n",
+        "report format 'json' is already registered by plugin 'harness'; rename one of them.",
     ),
 }
 
