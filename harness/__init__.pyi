@@ -27,6 +27,7 @@ from harness.kernels.points import as_points as as_points
 from harness.learner import Learner as Learner
 from harness.measure.drive import drive as drive
 from harness.measure.trace import TracePlan as TracePlan
+from harness.metric import Metric as Metric
 from harness.parameters import parameter as parameter
 from harness.path import Cell as Cell
 from harness.path import Grid as Grid

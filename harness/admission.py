@@ -75,6 +75,14 @@ def check_class(kind: str, hook: str, cls: Any) -> None:
     parameters.parameters_of(cls)
 
 
+def checked_function(kind: str, name: str, value: Any) -> Any:
+    """Return a metric or a renderer as the host calls it, a plain function of a metric as one that ranks nobody."""
+    from harness.metric import Metric
+
+    _require(callable(value), f"{kind} '{name}' is {value!r}; it must be a function.")
+    return Metric(value) if kind == "metric" and not isinstance(value, Metric) else value
+
+
 def _check_formulation(what: str, cls: Any) -> None:
     declared = getattr(cls, "parameter_class", None)
     _require(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from harness.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
     from harness.kernels.functions import Kernel
+    from harness.metric import Metric
     from harness.problems.problem import Problem
 
 
@@ -38,7 +39,7 @@ def harness_formulations() -> list[type[Problem]]:
 
 
 @hookimpl
-def harness_metrics() -> Mapping[str, Callable[[Any, Any], float]]:
+def harness_metrics() -> Mapping[str, Metric]:
     """The metrics of formulations.md, from scikit-learn where it has them."""
     from harness.measure.metrics import METRICS
 

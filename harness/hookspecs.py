@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from harness.datasets.dataset import DataSource
     from harness.kernels.functions import Kernel
+    from harness.metric import Metric
     from harness.problems.problem import Problem
     from harness.solver import Solver
 
@@ -52,8 +53,11 @@ def harness_formulations() -> Iterable[type[Problem]]:
 
 
 @hookspec
-def harness_metrics() -> Mapping[str, Callable[[Any, Any], float]]:
-    """Return test metrics by name: each takes (targets, scores f(x)), both (n,), and returns a number."""
+def harness_metrics() -> Mapping[str, Metric | Callable[[Any, Any], float]]:
+    """Return test metrics by name: each takes (targets, scores f(x)), both (n,), and returns a number.
+
+    ``harness.Metric(log_loss, better="low", low=0.0)`` says what the numbers mean. By a plain function nobody is ranked.
+    """
     return {}
 
 

@@ -26,6 +26,7 @@ from harness.parameters import Parameter, did_you_mean
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
     from harness.kernels.functions import Kernel
+    from harness.metric import Metric
     from harness.problems.problem import Problem
     from harness.solver import Solver
 
@@ -52,7 +53,7 @@ class Registry:
         self.datasets: dict[str, type[DataSource]] = {}
         self.kernels: dict[str, type[Kernel]] = {}
         self.formulations: dict[str, type[Problem]] = {}
-        self.metrics: dict[str, Callable[[Any, Any], float]] = {}
+        self.metrics: dict[str, Metric] = {}
         self.report_formats: dict[str, Callable[..., str]] = {}
         self._owner = {("report format", name): "harness" for name in hookspecs.FORMATS}  # (kind, name) -> plugin
         self._files: set[Path] = set()  # that plugins were loaded from
@@ -215,7 +216,7 @@ class Registry:
         self._note_use("data set", name)
         return self.datasets.get(name, FileSource)
 
-    def metric(self, name: str) -> Callable[[Any, Any], float]:
+    def metric(self, name: str) -> Metric:
         """Return a test metric by name, which is known to be there."""
         self._note_use("metric", name)
         return self.metrics[name]
@@ -325,7 +326,7 @@ def _added(kind: str, module: ModuleType) -> list[tuple[str, Any]]:
         named = dict(given or {})
         for name in named:
             admission.check_name(kind, name)
-        return list(named.items())
+        return [(name, admission.checked_function(kind, name, value)) for name, value in named.items()]
     if not isinstance(given, Iterable) or isinstance(given, (str, type)):
         raise PluginError(f"{hook} returned {given!r}; it must return a list of classes: return [MyOwn].")
     classes = list(given)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+
+from harness.metric import Metric, Scorer
 
 
 def predicted(scores: Any) -> Any:
@@ -77,20 +79,18 @@ def pearson(targets: Any, scores: Any) -> float:
     return float(np.corrcoef(targets, scores)[0, 1])
 
 
-Scorer = Callable[[Any, Any], float]
-_OF_LABELS: dict[str, Scorer] = {
-    "accuracy": accuracy,
-    "balanced-accuracy": balanced_accuracy,
-    "g-means": g_means,
-    "roc-auc": roc_auc,
-    "prbep": prbep,
-    "f1": f1,
+_SHARES: Mapping[str, Scorer] = {
+    "accuracy": accuracy, "balanced-accuracy": balanced_accuracy, "g-means": g_means, "roc-auc": roc_auc, "prbep": prbep, "f1": f1
+}  # fmt: skip
+METRICS = {name: Metric(function, "high", 0.0, 1.0, task="classification") for name, function in _SHARES.items()} | {
+    "mse": Metric(mean_squared_error, "low", 0.0),
+    "mae": Metric(mean_absolute_error, "low", 0.0),
+    "r2": Metric(r2, "high", high=1.0),
+    "pearson": Metric(pearson, "high"),
 }
-_OF_NUMBERS: dict[str, Scorer] = {"mse": mean_squared_error, "mae": mean_absolute_error, "r2": r2, "pearson": pearson}
-METRICS = {**_OF_LABELS, **_OF_NUMBERS}
-"""All metrics; those of labels need targets -1 / +1, the others take any."""
+"""The host's metrics; those of labels need targets -1 / +1, the others take any."""
 
 
-def applicable(names: Iterable[str], task: str) -> tuple[str, ...]:
-    """Return those of the metrics, each once, that data for ``task`` have the targets for."""
-    return tuple(dict.fromkeys(name for name in names if task == "classification" or name not in _OF_LABELS))
+def applicable(names: Iterable[str], known: Mapping[str, Metric], task: str) -> tuple[str, ...]:
+    """Return those of the metrics, each once, that are for data of ``task``."""
+    return tuple(dict.fromkeys(name for name in names if known[name].task in (None, task)))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from harness.measure.metrics import METRICS
 from harness.report import figures, noise, timing
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ BEST = (
 )
 """What a reader is told of the mark."""
 
-LOSSES = ("mse", "mae")  # metrics of which less is better; all others are scores
+LOSSES = tuple(name for name, metric in METRICS.items() if metric.better == "low")
 
 
 @dataclass(frozen=True)
@@ -149,12 +150,14 @@ def margins(rows: Sequence[Row]) -> list[Measure]:
 
 def metrics(rows: Iterable[Row]) -> list[Measure]:
     """Return one column for each test metric of the records; accuracy has its own."""
-    names = dict.fromkeys(
-        name for row in rows for record in row.measured for name in record.get("metrics") or {} if name != "accuracy"
-    )
-    return [
-        Measure(name, f"metrics.{name}", figures.significant, "low" if name in LOSSES else "high") for name in names
-    ]
+    better: dict[str, Literal["low", "high"] | None] = {}
+    for record in (record for row in rows for record in row.measured):
+        said = record.get("metrics_better") or {}
+        for name in record.get("metrics") or {}:
+            known = METRICS[name].better if name in METRICS else None  # an older row does not say it
+            better[name] = said.get(name) or better.get(name) or known
+    better.pop("accuracy", None)
+    return [Measure(name, f"metrics.{name}", figures.significant, best) for name, best in better.items()]
 
 
 def ranked(rows: Sequence[Row]) -> list[Measure]:

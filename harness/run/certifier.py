@@ -191,7 +191,8 @@ class Judge(_Judge):
                 found[name] = figure
             except Exception as error:
                 self.faults.append(f"metric '{name}' raised {sentence(error)}")
-        return {"metrics": found, **self.accuracy(dataset.y_test, scores, "test_accuracy")}
+        better = {name: self.registry.metric(name).better for name in found}
+        return {"metrics": found, "metrics_better": better, **self.accuracy(dataset.y_test, scores, "test_accuracy")}
 
     def _oracles(self, problem: Problem, coef: Vector, known: dict[str, Any]) -> dict[str, Any]:
         """Return what solvers are asked for: one that fails is its reason, never the run's end."""

@@ -385,7 +385,9 @@ def summary(
         known = [part[name] for part in (*parts, *every[len(cells) :]) if part.get(name) is not None]
         found[name] = sum(known) if known else None
     if refit is not None:
-        found.update({name: refit.get(name) for name in ("test_accuracy", "metrics", "support_vectors")})
+        found.update(
+            {name: refit.get(name) for name in ("test_accuracy", "metrics", "metrics_better", "support_vectors")}
+        )
     astray = [cell for cell in every if cell.status is not Status.OK]
     if found.status is Status.OK and astray:
         first = astray[0]

@@ -197,6 +197,7 @@ class Fields(TypedDict):
     validation_error: float  # on the fold that is left out: share of wrong labels, in regression the mean squared error
     test_accuracy: float
     metrics: dict[str, Any]
+    metrics_better: dict[str, Any]  # metric -> which end is better, low or high; None: nobody is ranked by it
     aubc: dict[str, Any]  # metric -> area under its curve over the labels bought, see `harness.measure.learning_curve`
     claimed_done: bool
     oracle_calls: int

@@ -46,12 +46,17 @@ def test_the_time_to_a_target_comes_from_the_trace():
     assert only(slow, target=1e-5)["time"] == 9.0
 
 
-def test_of_scores_more_is_better_and_of_losses_less():
-    both = [*runs("smo", [1.0], test_accuracy=90.0, metrics={"f1": 0.5, "mse": 2.0}),
-            *runs("lasvm", [1.0], test_accuracy=95.0, metrics={"f1": 0.4, "mse": 3.0})]  # fmt: skip
+def test_a_metric_says_which_end_is_better_and_by_one_that_does_not_nobody_is_ranked():
+    said = {"log-loss": "low", "gain": "high", "plain": None}
+    figures = {"f1": 0.5, "mse": 2.0, "log-loss": 0.34, "gain": 0.34, "plain": 1.0}
+    both = [*runs("smo", [1.0], test_accuracy=90.0, metrics=figures, metrics_better=said),
+            *runs("lasvm", [1.0], test_accuracy=95.0, metrics_better=said,
+                  metrics={"f1": 0.4, "mse": 3.0, "log-loss": 0.58, "gain": 0.58, "plain": 2.0})]  # fmt: skip
     assert only(both, "test_accuracy")["solver"] == "lasvm"
-    assert only(both, "metrics.f1")["solver"] == "smo"
-    assert only(both, "metrics.mse")["solver"] == "smo"
+    best = {name: only(both, f"metrics.{name}")["solver"] for name in figures if name != "plain"}
+    assert best == {"f1": "smo", "mse": "smo", "log-loss": "smo", "gain": "lasvm"}, "the host's own need not say it"
+    with pytest.raises(UsageError, match=r"'metrics\.plain' is no figure that is ranked"):
+        only(both, "metrics.plain")
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """The metrics against scikit-learn and against counts made by hand."""
 
+import math
+
 import numpy as np
 import pytest
 import sklearn.metrics
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.measure.metrics import METRICS, applicable, predicted
+from harness.measure.metrics import METRICS, Metric, applicable, predicted
 
 
 def test_at_the_break_even_point_precision_equals_recall() -> None:
@@ -44,7 +46,19 @@ def test_pearson_is_the_correlation_and_undefined_for_a_constant() -> None:
 
 
 def test_metrics_of_labels_do_not_apply_to_numbers() -> None:
-    assert applicable(["mse", "roc-auc", "mse", "mine"], "regression") == ("mse", "mine")
-    assert applicable(["mse", "roc-auc"], "classification") == ("mse", "roc-auc")
-    assert applicable(METRICS, "regression") == ("mse", "mae", "r2", "pearson")
-    assert applicable(METRICS, "classification") == tuple(METRICS)
+    known = {**METRICS, "mine": Metric(max)}
+    assert applicable(["mse", "roc-auc", "mse", "mine"], known, "regression") == ("mse", "mine")
+    assert applicable(["mse", "roc-auc"], known, "classification") == ("mse", "roc-auc")
+    assert applicable(METRICS, known, "regression") == ("mse", "mae", "r2", "pearson")
+    assert applicable(METRICS, known, "classification") == tuple(METRICS)
+
+
+def test_a_metric_is_handed_what_it_takes_and_a_figure_outside_of_its_range_is_a_fault() -> None:
+    y, f = np.array([1.0, -1.0]), np.array([0.3, 2.0])
+    assert Metric(lambda y, f: f.tolist(), takes="labels")(y, f) == [1.0, 1.0]
+    assert Metric(lambda y, f: f.tolist())(y, f) == [0.3, 2.0]
+    for figure in (-0.5, 1.5, np.float32(2.0), math.inf):
+        with pytest.raises(ValueError, match=r"which is outside of its range \[0, 1\]"):
+            Metric(lambda y, f, it=figure: it, low=0.0, high=1.0)(y, f)
+    assert Metric(lambda y, f: 1.0 + 1e-12, low=0.0, high=1.0)(y, f) > 1.0, "rounding is none"
+    assert math.isnan(Metric(lambda y, f: math.nan, low=0.0, high=1.0)(y, f)), "it may be undefined"

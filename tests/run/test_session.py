@@ -204,10 +204,13 @@ def test_a_store_of_929e25f_opens_and_its_rows_are_shown_and_not_reused(tmp_path
 
 def test_a_metric_that_raises_or_ends_the_certifier_costs_figures_of_metrics_alone(tmp_path):
     parts = ADVERSARIES / "parts.py"
-    (raises,) = measured(tmp_path / "s", parts, metrics=["raises", "share-right"])
-    assert (raises["status"], set(raises["metrics"])) == ("ok", {"share-right"})
-    (fault,) = raises["faults"]
+    (raises,) = measured(tmp_path / "s", parts, metrics=["raises", "share-right", "share-wrong", "too-much", "mse"])
+    assert (raises["status"], set(raises["metrics"])) == ("ok", {"share-right", "share-wrong", "mse"})
+    assert raises["metrics_better"] == {"share-right": None, "share-wrong": "low", "mse": "low"}
+    assert raises["metrics"]["share-wrong"] == pytest.approx(1.0 - raises["test_accuracy"])
+    fault, other = raises["faults"]
     assert fault.startswith("metric 'raises' raised ZeroDivisionError: division by zero (parts.py:")
+    assert "'too-much' raised ValueError: it returned 2, which is outside of its range [0, 1]" in other
     (ends,) = measured(tmp_path / "s", parts, metrics=["ends-all", "share-right"])
     assert (ends["status"], ends["metrics"]) == ("ok", {})
     (fault,) = ends["faults"]

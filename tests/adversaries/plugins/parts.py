@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness import Dataset, DataSource, Kernel, hookimpl, parameter
+from harness import Dataset, DataSource, Kernel, Metric, hookimpl, parameter
 
 RATE = 1.0
 
@@ -55,4 +55,6 @@ def harness_metrics():
         "raises": lambda y, f: 1 / 0,
         "ends-all": lambda y, f: os._exit(3),
         "share-right": lambda y, f: float(np.mean(y * f > 0)),
+        "share-wrong": Metric(lambda y, f: float(np.mean(y != f)), better="low", low=0.0, high=1.0, takes="labels"),
+        "too-much": Metric(lambda y, f: 2.0, better="high", low=0.0, high=1.0),
     }

@@ -1,0 +1,46 @@
+"""What a test metric is: its function, and what its numbers mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+Scorer = Callable[[Any, Any], Any]
+_ROUNDING = 1e-9  # beyond its range
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A test metric: a function of (n,) targets and (n,) scores f(x), and what its numbers mean.
+
+    better : which end is better; None: it is shown, and nobody is ranked by it
+    low, high : its range; a number outside is a fault of the metric, which the row says
+    takes : what it is handed beside the targets: scores, or the labels -1 / +1 that they mean
+    task : the data that it is for, ``classification`` or ``regression``; None: all
+    """
+
+    function: Scorer
+    better: Literal["low", "high"] | None = None
+    low: float = -np.inf
+    high: float = np.inf
+    takes: Literal["scores", "labels"] = "scores"
+    task: Literal["classification", "regression"] | None = None
+
+    def __call__(self, targets: Any, scores: Any) -> Any:
+        """Return the figure.
+
+        Raises
+        ------
+        ValueError : it is outside of the range; whatever the function raises.
+        """
+        figure = self.function(
+            targets, np.where(np.asarray(scores) >= 0.0, 1.0, -1.0) if self.takes == "labels" else scores
+        )
+        number = float(figure) if isinstance(figure, Real) else np.nan
+        if number < self.low - _ROUNDING or number > self.high + _ROUNDING:
+            raise ValueError(f"it returned {figure:g}, which is outside of its range [{self.low:g}, {self.high:g}]")
+        return figure
