@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -103,6 +104,20 @@ def thread_cpu_seconds(pid: int) -> float:
 def process_cpu_seconds(pid: int) -> float:
     """Return the CPU seconds of a process and of those that it waited for, to 0.01 s; 0 if unreadable."""
     return _accounted(f"/proc/{pid}/stat", 4)
+
+
+def children_cpu_seconds() -> float:
+    """Return the CPU seconds of the processes that this one started and waited for, and of theirs."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def delay_seconds() -> float | None:
+    """Return how long this process's main thread could have run and had no core, other work having it; None if unreadable."""
+    try:
+        return int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _accounted(file: str, figures: int) -> float:

@@ -83,6 +83,12 @@ def _reading(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
             f"wall time above {timing.DISTURBED:g} times CPU time in one thread, so the machine did other work: "
             f"{', '.join(dict.fromkeys(shared))}."
         )
+    waiting = [row.name for row in rows if any(map(timing.waited, row.measured))]
+    if waiting:
+        found.append(
+            "wall time is ranked, as neither CPU time nor other work on the machine explains it all; waited for something else "
+            f"(a process, a device, a server, a disk): {', '.join(dict.fromkeys(waiting))}."
+        )
     found += [told for measure, told in _MEANINGS.items() if measure in shown]
     if any(row.values("epsilon") and not row.values("kkt_violation") for row in rows):
         found.append("eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.")

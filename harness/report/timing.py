@@ -18,19 +18,31 @@ CLOCKS = {"cpu": "cpu_seconds", "wall": "fit_seconds"}
 
 DISTURBED = 1.5
 """Wall over CPU seconds of one thread, beyond which a run shared its core with other work."""
+_WAITING, _SHARE = 0.02, 0.2  # seconds and share of a run from which waiting counts
 
 
 def clocks(measured: Sequence[Record]) -> tuple[str, str]:
     """Return the clock of runs that are compared, ``cpu`` or ``wall``, and that of their traces.
 
-    CPU seconds, which no busy machine stretches, where every run ran in one thread and has them; some runs may have them
-    at their end alone, not at the points of their traces.
+    CPU seconds, which no busy machine stretches, where every run ran in one thread, has them and did not wait for something
+    else (`waited`); some runs may have them at their end alone, not at the points of their traces.
 
     measured : runs with a model, on one data set
     """
-    cpu = bool(measured) and all(run.get("threads") == 1 and is_number(run.get("cpu_seconds")) for run in measured)
+    cpu = bool(measured) and all(
+        run.get("threads") == 1 and is_number(run.get("cpu_seconds")) and not waited(run) for run in measured
+    )
     traced = cpu and all(is_number(point.get("cpu_seconds")) for run in measured for point in run.get("trace") or ())
     return "cpu" if cpu else "wall", "cpu" if traced else "wall"
+
+
+def waited(run: Point) -> bool:
+    """Return whether a run's wall time is much more than its CPU time and the machine's other work explain.
+
+    It waited for another process that outlives it, a device, a server or a disk, so that wall time is what it cost.
+    """
+    waiting, seconds = run.get("waited_seconds"), run.get("fit_seconds")
+    return is_number(waiting) and is_number(seconds) and waiting > max(_WAITING, _SHARE * seconds)
 
 
 def disturbed(measured: Sequence[Record], wall: float | None, cpu: float | None) -> float | None:
@@ -38,7 +50,8 @@ def disturbed(measured: Sequence[Record], wall: float | None, cpu: float | None)
 
     wall, cpu : medians over the runs ``measured``
     """
-    shared = wall / cpu if wall and cpu and all(run.get("threads") == 1 for run in measured) else 0.0
+    alone = all(run.get("threads") == 1 and not waited(run) for run in measured)
+    shared = wall / cpu if wall and cpu and alone else 0.0
     return shared if shared > DISTURBED else None
 
 

@@ -22,7 +22,7 @@ from harness.kernels.checks import check_finite
 from harness.kernels.engine import Engine
 from harness.kernels.oracle import KernelOracle, engine_of, uncounted
 from harness.kernels.ways import is_mapped, sum_of_words
-from harness.machine import load_average, now, reset_peak_memory, status_bytes
+from harness.machine import delay_seconds, load_average, now, reset_peak_memory, status_bytes
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
 from harness.measure.path_drive import CellOutcome, drive_path
@@ -266,7 +266,7 @@ def measure(
     switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
     reset_peak_memory()
     emit(Fitting())
-    clocks = _Clocks(compilation, buyer, spec.limits.seconds)
+    clocks, delayed = _Clocks(compilation, buyer, spec.limits.seconds), delay_seconds()
     try:
         if path is None:
             outcome = _single(spec, solver, problem, clocks, emit)
@@ -279,6 +279,9 @@ def measure(
             claims |= _along(spec, solver, path, clocks, emit)
     except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
         claims |= fault(error)
+    if delayed is not None and "fit_seconds" in claims and spec.threads == 1:
+        busy = claims["cpu_seconds"] + (delay_seconds() or 0.0) - delayed
+        claims["waited_seconds"] = max(0.0, claims["fit_seconds"] - busy)
     after = _contents(problem, path)
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if changed:

@@ -216,6 +216,7 @@ class Fields(TypedDict):
     cache_mb: float
     load_average: float
     involuntary_switches: int
+    waited_seconds: float  # of fit_seconds, in one thread: neither CPU time nor time in which other work had the core
     output: str
     faults: list[str]  # of metrics, skip() and the like: sentences; each cost its own figure alone
     measured_at: str
@@ -246,7 +247,7 @@ CLAIMED = frozenset({
     "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "killed_cpu_seconds", "compile_seconds",
     "peak_rss_bytes", "iterations", "kernel_evaluations", "evaluations_at_least", "cache_hits", "labels_used",
     "working_set_size", "claimed_done", "oracle_calls", "oracle_kernel_evaluations", "load_average",
-    "involuntary_switches", "output", "faults", "measured_at", "sources", "info",
+    "involuntary_switches", "waited_seconds", "output", "faults", "measured_at", "sources", "info",
 })  # fmt: skip
 """The fields that only the solver's process can know. What else it says of a run is not listened to."""
 

@@ -77,6 +77,16 @@ def test_stars_go_by_the_clock_of_the_pages():
     assert "the machine did other work" not in table.render([record("a"), record("b")])
 
 
+def test_who_waits_for_something_else_wins_by_no_cpu_time():
+    waits = record("waits", fit_seconds=9.0, cpu_seconds=0.1, waited_seconds=8.8)
+    busy = record("busy", fit_seconds=9.0, cpu_seconds=0.1, waited_seconds=0.5)  # other work had its core
+    assert starred([waits, record("b", fit_seconds=3.0)]) == {"b"}
+    assert starred([busy, record("b", fit_seconds=3.0)]) == {"busy"}
+    text = " ".join(table.render([waits, record("b", fit_seconds=3.0)]).split())
+    assert "waited for something else (a process, a device, a server, a disk): waits." in text
+    assert "the machine did other work" not in text
+
+
 def test_costs_of_a_sweep_are_ranked_within_each_problem():
     """A small C is easier: that says nothing of solvers."""
     rows = [

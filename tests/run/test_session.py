@@ -202,6 +202,43 @@ def test_a_store_of_929e25f_opens_and_its_rows_are_shown_and_not_reused(tmp_path
     assert (record["reused"], notes) == (True, [])
 
 
+ELSEWHERE = r"""
+import subprocess, sys, time
+from dataclasses import dataclass
+from harness import CSVC, Iterate, Solver, get_solver, hookimpl
+
+WORK = "import time\nwhile time.process_time() < 0.4: pass"
+
+@dataclass(frozen=True)
+class Elsewhere(Solver):
+    name = "elsewhere"
+    solves = (CSVC,)
+
+    def iterates(self, problem, rng):
+        solution = get_solver("smo").solve(problem)
+        if problem.n > 64:
+            {deed}
+        yield Iterate(solution.dual_coef, solution.intercept, done=True)
+
+@hookimpl
+def harness_solvers():
+    return [Elsewhere]
+"""
+
+
+@pytest.mark.parametrize(
+    ("deed", "cpu", "waited"),
+    [("subprocess.run([sys.executable, '-c', WORK], check=True)", 0.4, 0.0), ("time.sleep(0.4)", 0.0, 0.4)],
+)
+def test_cost_is_what_a_run_started_took_too_and_waiting_is_seen(tmp_path, deed, cpu, waited):
+    (tmp_path / "elsewhere.py").write_text(ELSEWHERE.replace("{deed}", deed))
+    (record,) = measured(tmp_path / "s", tmp_path / "elsewhere.py", solvers="elsewhere")
+    assert record["status"] == "ok", record["reason"]
+    assert record["cpu_seconds"] >= cpu
+    assert waited - 0.02 <= record["waited_seconds"] <= record["fit_seconds"] - record["cpu_seconds"] + 1e-9
+    assert (record["cpu_seconds"] < 0.2) == (cpu == 0.0)
+
+
 def test_a_metric_that_raises_or_ends_the_certifier_costs_figures_of_metrics_alone(tmp_path):
     parts = ADVERSARIES / "parts.py"
     (raises,) = measured(tmp_path / "s", parts, metrics=["raises", "share-right", "share-wrong", "too-much", "mse"])
