@@ -72,9 +72,9 @@ def kit(name: str) -> Any:
     try:
         return importlib.import_module(f"reports.kit.{name}")
     except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
+        if error.name not in ("jinja2", "matplotlib", "tabulate"):
             raise
-        raise UsageError("pictures need matplotlib; install it: pip install -e '.[report]'.") from error
+        raise UsageError(f"the studies' pages need {error.name}; install it: pip install -e '.[report]'.") from error
 
 
 def reproduce(ctx: click.Context, /, **given: Any) -> None:
