@@ -112,7 +112,7 @@ def _measured(study: Study, parts: list[str], out: Path, given: Mapping[str, Any
         return INTERRUPTED
     if measuring.amiss:
         click.echo(
-            f"{study.name}: {measuring.amiss} runs failed, were stopped or could not be measured; the page lists them.",
+            f"{study.name}: runs that failed, were stopped, skipped or could not be measured: {measuring.amiss}; see TABLES.md.",
             err=True,
         )
     return int(measuring.amiss > 0)

@@ -102,6 +102,9 @@ class Measuring:
         )  # fmt: skip
         meant = [*self.study.expected, harness.Status.OK]
         self.amiss += sum(record["status"] not in meant for record in result.records)
+        skipped = (each for each in result.records if each["status"] == harness.Status.SKIPPED)  # they have no row
+        for told in dict.fromkeys(f"{each['label']} was skipped: {each['reason']}" for each in skipped):
+            self._say(told)
         return result.records
 
     def _add(self, group: Sequence[Block], plugins: Sequence[str], records: Sequence[Mapping[str, Any]]) -> None:
