@@ -235,11 +235,8 @@ def grown(results: Results) -> pd.DataFrame:
         return pd.DataFrame()
     n = found["dataset"].str.extract(r"\[n=(\d+)")[0].astype(int)
     text = found["cpu"].map("{:.3g} s".format).where(found["status"] == Status.OK, found["status"])
-    text += (
-        ", "
-        + found["peak_memory"].map("{:,.0f} MB".format)
-        + found["error"].map(lambda e: f", {e:.2f} %" if e == e else "")
-    )
+    text += found["peak_memory"].map(lambda mb: f", {mb:,.0f} MB" if mb == mb else "")
+    text += found["error"].map(lambda error: f", {error:.2f} %" if error == error else "")
     return pd.DataFrame({"set": found["set"], "solver": found["solver"], "n": n.map("{:,}".format), "text": text}).pivot_table(
         index=["set", "solver"], columns="n", values="text", aggfunc="first", sort=False
     ).fillna("")  # fmt: skip
