@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
-
-import numpy as np
 
 Scorer = Callable[[Any, Any], Any]
 _ROUNDING = 1e-9  # beyond its range
@@ -25,8 +24,8 @@ class Metric:
 
     function: Scorer
     better: Literal["low", "high"] | None = None
-    low: float = -np.inf
-    high: float = np.inf
+    low: float = -math.inf
+    high: float = math.inf
     takes: Literal["scores", "labels"] = "scores"
     task: Literal["classification", "regression"] | None = None
 
@@ -37,10 +36,10 @@ class Metric:
         ------
         ValueError : it is outside of the range; whatever the function raises.
         """
-        figure = self.function(
-            targets, np.where(np.asarray(scores) >= 0.0, 1.0, -1.0) if self.takes == "labels" else scores
-        )
-        number = float(figure) if isinstance(figure, Real) else np.nan
+        if self.takes == "labels":
+            scores = 2.0 * (scores >= 0.0) - 1.0
+        figure = self.function(targets, scores)
+        number = float(figure) if isinstance(figure, Real) else math.nan
         if number < self.low - _ROUNDING or number > self.high + _ROUNDING:
             raise ValueError(f"it returned {figure:g}, which is outside of its range [{self.low:g}, {self.high:g}]")
         return figure
