@@ -124,7 +124,8 @@ def fetched(scratch: Path) -> Path:
             f"pip could not fetch the source of libsvm-official {VERSION}; unpack it by hand and give its folder to --source."
         )
     with tarfile.open(found) as archive:
-        archive.extractall(scratch, filter="data")
+        safely: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.11.4 and later
+        archive.extractall(scratch, **safely)
     return next(path for path in scratch.iterdir() if path.is_dir())
 
 
