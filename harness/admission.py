@@ -14,6 +14,7 @@ import pluggy
 
 from harness import hookspecs, parameters
 from harness.errors import PluginError, UsageError
+from harness.metric import Metric
 from harness.parameters import did_you_mean
 from harness.plain import plain_line
 
@@ -77,8 +78,6 @@ def check_class(kind: str, hook: str, cls: Any) -> None:
 
 def checked_function(kind: str, name: str, value: Any) -> Any:
     """Return a metric or a renderer as the host calls it, a plain function of a metric as one that ranks nobody."""
-    from harness.metric import Metric
-
     _require(callable(value), f"{kind} '{name}' is {value!r}; it must be a function.")
     return Metric(value) if kind == "metric" and not isinstance(value, Metric) else value
 

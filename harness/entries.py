@@ -141,7 +141,7 @@ def source_sha256(module: ModuleType, distribution: str = "") -> str:
     listed = (metadata.files(distribution) or []) if distribution else []
     files = {Path(str(file.locate())).resolve() for file in listed}
     files |= set(path.parent.rglob("*")) if is_package else closure([path], beside)
-    return digest(root, (file for file in files if file.is_relative_to(root) and _is_code(file.relative_to(root))))
+    return digest(root, (file for file in files if file.is_relative_to(root)))
 
 
 def _is_code(name: Path) -> bool:
@@ -150,9 +150,9 @@ def _is_code(name: Path) -> bool:
 
 
 def digest(root: Path, files: Iterable[Path]) -> str:
-    """Return the SHA-256 of files below ``root``, names and contents."""
+    """Return the SHA-256 of the files below ``root`` that can change what runs, names and contents."""
     found = hashlib.sha256()
-    for file in sorted(file for file in files if file.is_file()):
+    for file in sorted(file for file in files if _is_code(file.relative_to(root)) and file.is_file()):
         found.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
     return found.hexdigest()
 
@@ -174,6 +174,8 @@ def closure(files: Iterable[Path], located: Callable[[Path, str], Iterable[Path]
 
 def imported(file: Path, *, later: bool = True) -> set[str]:
     """Return the modules that a file imports by name, at its top or (``later``) anywhere; none if it is no Python."""
+    if file.suffix != ".py":
+        return set()
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError, OSError):
@@ -192,4 +194,4 @@ def beside(file: Path, module: str) -> list[Path]:
     """Return the files of a module, compiled or not, that stands beside a plugin's one file."""
     first = module.partition(".")[0]
     own = [found for suffix in _MODULES if (found := file.parent / f"{first}{suffix}").is_file()]
-    return own or [each for each in (file.parent / first).rglob("*") if each.is_file() and _is_code(each)]
+    return own or list((file.parent / first).rglob("*"))

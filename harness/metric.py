@@ -29,6 +29,9 @@ class Metric:
     takes: Literal["scores", "labels"] = "scores"
     task: Literal["classification", "regression"] | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", self.function.__doc__)  # it is described as its function is
+
     def __call__(self, targets: Any, scores: Any) -> Any:
         """Return the figure.
 
@@ -36,10 +39,15 @@ class Metric:
         ------
         ValueError : it is outside of the range; whatever the function raises.
         """
-        if self.takes == "labels":
-            scores = 2.0 * (scores >= 0.0) - 1.0
-        figure = self.function(targets, scores)
+        figure = self.function(targets, predicted(scores) if self.takes == "labels" else scores)
         number = float(figure) if isinstance(figure, Real) else math.nan
         if number < self.low - _ROUNDING or number > self.high + _ROUNDING:
             raise ValueError(f"it returned {figure:g}, which is outside of its range [{self.low:g}, {self.high:g}]")
         return figure
+
+
+def predicted(scores: Any) -> Any:
+    """Return the labels of (n,) scores: +1 where f(x) >= 0, else -1."""
+    import numpy as np  # here: the help of the command, which loads plugins, stays light
+
+    return np.where(np.asarray(scores) >= 0.0, 1.0, -1.0)

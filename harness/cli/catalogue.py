@@ -60,8 +60,6 @@ def entries(registry: Registry, kind: str) -> list[Entry]:
             for name, each in added.commands.items()
         ]
     named: dict[str, Any] = getattr(registry, kind)
-    if kind == "metrics":
-        named = {name: metric.function for name, metric in registry.metrics.items()}
     singular = "data set" if kind == "datasets" else kind[:-1]
     found = [Entry(singular, name, registry.owner(singular, name), _told(each), each) for name, each in named.items()]
     if kind == "formulations":

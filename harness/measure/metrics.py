@@ -7,12 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.metric import Metric, Scorer
-
-
-def predicted(scores: Any) -> Any:
-    """Return the labels of scores: +1 where f(x) >= 0, else -1."""
-    return np.where(np.asarray(scores) >= 0.0, 1.0, -1.0)
+from harness.metric import Metric, Scorer, predicted
 
 
 def accuracy(targets: Any, scores: Any) -> float:

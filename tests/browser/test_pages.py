@@ -245,6 +245,11 @@ def test_an_address_with_nonsense_shows_what_is_usual(browser: Browser, made: st
     for page in [*PAGES, "constructor"]:
         browser.open(f"{made}#/{page}?{'&'.join(f'{name}={value}' for name, value in nonsense.items())}")
         redrawn(browser)
+        assert words(browser, "#content").strip(), page
+        chosen = browser.ask(
+            "return [...document.querySelectorAll('#controls select')].map(each => each.selectedIndex)"
+        )
+        assert all(place >= 0 for place in chosen), "each choice is one that there is"
 
 
 # -- the others -------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """What options accept: what is written is read again; what is not accepted is a sentence with the value and an example."""
 
-import contextlib
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,5 +58,9 @@ def test_what_is_no_path_has_its_sentence(text, said):
 @given(st.text(max_size=12) | st.from_regex(r"[C0-9^.:/=\[\],e-]{1,12}", fullmatch=True))
 def test_any_text_is_read_or_refused_in_a_sentence(text):
     for read in (values.SEEDS, values.DURATION, values.MEMORY, values.GAMMAS, values.PATH, values.COUNT):
-        with contextlib.suppress(UsageError):
-            read(text)
+        said = ""
+        try:
+            found = read(text)
+        except UsageError as error:
+            found, said = None, str(error)
+        assert (found is None) == said.endswith(".")

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 
 from harness import DataError, Dataset
-from harness.datasets import validate
+from harness.datasets import measured_sha256, validate
 from harness.datasets.validation import first_non_finite
 
 X, Y = np.arange(8.0).reshape(4, 2), np.array([-1.0, 1.0, -1.0, 1.0])
@@ -30,11 +30,16 @@ def with_bad_value(value):
 
 def test_sound_data_pass():
     canonical = scipy.sparse.csr_array((np.ones(4), [1, 0, 0, 1], [0, 2, 4, 4, 4]), shape=(4, 2))
-    for x in (X, X.astype(np.float32), scipy.sparse.csr_array(X), scipy.sparse.csr_matrix(X), canonical):
-        validate(changed(x_train=x))
-    validate(changed(x_train=X[:2], y_train=Y[:2], x_test=X, y_test=np.ones(4)))
-    validate(changed(task="regression", y_train=np.array([0.5, 0.5, 0.5, 0.5])))
-    validate(changed(x_train=np.ones((4, 1)), x_test=np.ones((0, 1))))
+    kinds = (X, X.astype(np.float32), scipy.sparse.csr_array(X), scipy.sparse.csr_matrix(X), canonical)
+    for data in (
+        *(changed(x_train=x) for x in kinds),
+        changed(x_train=X[:2], y_train=Y[:2], x_test=X, y_test=np.ones(4)),
+        changed(task="regression", y_train=np.array([0.5, 0.5, 0.5, 0.5])),
+        changed(x_train=np.ones((4, 1)), x_test=np.ones((0, 1))),
+    ):
+        before = measured_sha256(data)
+        validate(data)
+        assert measured_sha256(data) == before, "it is read, and not changed"
 
 
 @pytest.mark.parametrize(
