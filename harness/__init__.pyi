@@ -48,6 +48,7 @@ from harness.run.store import StoreReader as StoreReader
 from harness.run.store import default_store as default_store
 from harness.shares import rounded_down as rounded_down
 from harness.solver import DEFAULT_RELATIVE_GAP as DEFAULT_RELATIVE_GAP
+from harness.solver import Conformance as Conformance
 from harness.solver import Iterate as Iterate
 from harness.solver import Solution as Solution
 from harness.solver import Solver as Solver

@@ -77,6 +77,22 @@ class Solution:
 
 
 @dataclass(frozen=True)
+class Conformance:
+    """How ``harness check`` configures a thing, and what it is to hold to.
+
+    values : parameters that it is checked with, those that differ from their defaults
+    variants : further such parameters, each a suite of its own
+    gap : relative gap that a solver reaches where it is asked for it; None: 1e-3 of one that is ``exact``, else it claims none
+    excused : check -> the reason why it fails, and may; a check that does not fail is not excused
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    variants: tuple[Mapping[str, Any], ...] = ()
+    gap: float | None = None
+    excused: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Solver(ABC):
     """A configured solver; subclass as a frozen dataclass whose fields are the parameters.
 
@@ -88,6 +104,7 @@ class Solver(ABC):
     exact : True if the iterates converge to the optimum, so that the conformance suite may ask for a target gap
     serves : what the host asks it for where the user named no solver: ``reference``, the optima that the conformance suite
         compares others with; ``certificate``, the convex problems that a certificate needs solved. The first one is asked
+    conformance : how it is checked, and what it is excused from
     """
 
     name: ClassVar[str]
@@ -97,6 +114,7 @@ class Solver(ABC):
     observable: ClassVar[bool] = True
     exact: ClassVar[bool] = True
     serves: ClassVar[tuple[Literal["reference", "certificate"], ...]] = ()
+    conformance: ClassVar[Conformance] = Conformance()
 
     def __post_init__(self) -> None:
         parameters.check(self, owner=f"solver '{self.name}'")

@@ -25,6 +25,7 @@ COMMANDS = {
     "compare": ("harness.cli.compare", "Run solvers on data sets and show what it cost."),
     "list": ("harness.cli.describe", "List solvers, plugins, data sets, kernels ..."),
     "describe": ("harness.cli.describe", "Describe one of them, with its parameters."),
+    "check": ("harness.cli.check", "Check a plugin: is what it returns right, counted, repeatable?"),
     "results": ("harness.cli.results", "Show, export, merge or delete earlier results."),
     "reproduce": ("harness.cli.reproduce", "Measure the studies of papers again."),
 }

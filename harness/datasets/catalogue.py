@@ -24,7 +24,7 @@ import numpy as np
 from harness.datasets import cache
 from harness.datasets.dataset import Dataset, DataSource, Task
 from harness.datasets.splitting import Scale, divided, parts, random_split, rbf, rescaled, stratified_split
-from harness.errors import DataError
+from harness.errors import DataError, FilesMissing
 from harness.files import user_cache
 from harness.parameters import did_you_mean, parameter
 
@@ -55,7 +55,7 @@ def verified(name: str, sha256: str, *, wanted_by: str) -> Path:
     """
     path = raw_root() / name
     if not path.is_file():
-        raise DataError(
+        raise FilesMissing(
             f"data set '{wanted_by}' needs the raw file '{name}', which is not under {raw_root()}. "
             f"Set HARNESS_DATA to the folder that holds it, or copy it to {path}."
         )

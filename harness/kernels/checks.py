@@ -56,3 +56,4 @@ def check_precomputed(dataset: Any) -> None:
             f"data set '{dataset.name}' is not positive semi-definite (an eigenvalue of {least:.3g}); no certificate would hold. "
             "Add a ridge to its diagonal or take another kernel."
         )
+

@@ -69,6 +69,11 @@ class CompilationWatch:
         if self.on_change is not None:
             self.on_change(on)
 
+    @property
+    def compiling(self) -> bool:
+        """Whether the lock is held now."""
+        return self._depth > 0
+
     def clock(self) -> float:
         """A wall clock that stands still while numba compiles."""
         return perf_counter() - self.seconds

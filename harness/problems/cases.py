@@ -42,6 +42,7 @@ class Case:
     values: Mapping[str, Any] = field(default_factory=dict)
     optimum: float | None = None
     tags: frozenset[str] = frozenset()
+    cache_mb: float = 1.0
 
     @classmethod
     def of(
@@ -63,7 +64,9 @@ class Case:
 
     def problem(self) -> Any:
         """State the problem over a copy of the data: a solver that writes into them spoils no other check."""
-        return self.formulation.build(KernelOracle(self.kernel, self.x.copy(), cache_mb=1.0), self.y, self.values)
+        return self.formulation.build(
+            KernelOracle(self.kernel, self.x.copy(), cache_mb=self.cache_mb), self.y, self.values
+        )
 
     @property
     def linear(self) -> bool:

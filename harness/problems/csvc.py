@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from harness.kernels.functions import RBF
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems import cases
@@ -57,7 +58,13 @@ class CSVC(Problem):
 
     @classmethod
     def zoo(cls) -> list[cases.Case]:
-        return cases.two_classes(cls, {"C": 10.0}, {"C": 1.0}, pair=0.5, three=0.5)
+        x, y = cases.overlapping(40)
+        few = (y > 0.0) | (np.arange(40) < 20)  # two to one
+        weighted = {"C": 1.0, "class_weight": "balanced"}
+        return [
+            *cases.two_classes(cls, {"C": 10.0}, {"C": 1.0}, pair=0.5, three=0.5),
+            cases.Case.of(cls, "class-weights", x[few], y[few], RBF(gamma=0.5), weighted),
+        ]
 
     @property
     def lower_bounds(self) -> Vector:

@@ -15,7 +15,7 @@ problem of a small zoo, in every formulation that the solver solves: each has it
 checks judge that drive. What cannot be asked of it is no test of its suite: no gap of a solver that claims none, no
 problem that its ``skip`` refuses. Declare what else does not apply rather than editing a check:
 
-* ``exclude = {"test_scaling_the_points": "absolute tolerances, as the paper has them"}``
+* ``excused = {"test_scaling_the_points": "absolute tolerances, as the paper has them"}``
 * ``cases = [...]`` replaces the zoo by your own :class:`Case` list
 
 Without pytest, ``run_checks(TestMySolver)`` returns one :class:`Result` for each check and problem.
@@ -23,9 +23,10 @@ Without pytest, ``run_checks(TestMySolver)`` returns one :class:`Result` for eac
 
 from harness.problems import cases as problems
 from harness.problems.cases import Case as Case
+from harness.testing.checks import Result as Result
+from harness.testing.checks import run_checks as run_checks
 from harness.testing.conformance import SolverConformance as SolverConformance
-from harness.testing.suite import Result as Result
-from harness.testing.suite import run_checks as run_checks
+from harness.testing.plugin import checks_of as checks_of
 from harness.testing.suite import zoo as zoo
 
-__all__ = ["Case", "Result", "SolverConformance", "problems", "run_checks", "zoo"]
+__all__ = ["Case", "Result", "SolverConformance", "checks_of", "problems", "run_checks", "zoo"]

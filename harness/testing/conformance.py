@@ -6,35 +6,35 @@ solver is driven once on each case, and all checks judge that drive; only what c
 
 from __future__ import annotations
 
-import dataclasses
-import pickle
 import unittest
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from harness import parameters
 from harness.kernels.functions import RBF, Linear, Precomputed
 from harness.kernels.oracle import engine_of, uncounted
 from harness.measure.drive import drive
-from harness.measure.scored import FreeExpansion
+from harness.measure.scored import FreeExpansion, Weights
 from harness.problems.cases import Case, csr
 from harness.run.record import Limits
 from harness.solver import Iterate
 from harness.testing import exact
+from harness.testing.checks import LIMIT, ValueChecks, check
 from harness.testing.running import Snapshot, bought_of, bytes_of, observed, snapshots
 from harness.testing.suite import (
     PATIENT_SECONDS,
     ROUNDING,
     Suite,
     buys_labels,
-    check,
+    cases_of_formulation,
     claims_a_gap,
     converges,
     is_observable,
     path_over,
 )
 
+_FEW_ROWS_MB = 2e-3  # 262 values of 40 * 40
 _PATIENCE = 2.0  # seconds: the host can stop a run only at a yield
 _WHATEVER_THE_STORAGE = ("test_every_iterate_is_feasible", "test_ends_by_itself", "test_leaves_the_problem_unchanged")
 
@@ -60,8 +60,26 @@ def _sells_labels(case: Case) -> bool:
     return case.formulation.sells_labels
 
 
-class SolverConformance(Suite):
+class SolverConformance(ValueChecks, Suite):
     """Every check of a solver; subclass with a name that starts with ``Test``, set ``solver`` and ``gap``, run pytest."""
+
+    # -- it works at all -----------------------------------------------------------------------------
+
+    @check(since="0.2")
+    def test_takes_problems_of_all_that_it_solves(self) -> None:
+        """Of each formulation that it says it solves, ``skip`` refuses not every small problem."""
+        for formulation in type(self.solver).solves if self.cases is None else ():
+            cases = cases_of_formulation(formulation)
+            refused = [self.solver.skip(case.problem()) for case in cases]
+            assert not cases or None in refused, (
+                f"it solves {formulation.name}, and skip refuses all {len(cases)} problems of the zoo: {refused[0]}"
+            )
+
+    @check(on="first-formulation", since="0.2", seconds=PATIENT_SECONDS)
+    def test_yields_a_model_in_time(self, case: Case) -> None:
+        """A first model comes within 10 s, on a few points."""
+        first = next(snapshots(self.solver, case.problem(), seed=self.seed), None)
+        assert first is not None, f"{case}: it ended without yielding a model; yield at least one harness.Iterate."
 
     # -- the model is right --------------------------------------------------------------------------
 
@@ -75,10 +93,10 @@ class SolverConformance(Suite):
         for position, snapshot in enumerate((*run.snapshots, Snapshot.of(last))):
             if snapshot.dual_coef is None and snapshot.free is None:
                 assert snapshot.weights is not None, f"{case}: iterate {position} has neither dual_coef nor weights."
-                assert np.isfinite(snapshot.weights).all(), f"{case}: the weights of iterate {position} are not finite."
-                continue
             try:
-                if snapshot.free is not None:
+                if snapshot.dual_coef is None and snapshot.free is None:
+                    Weights.checked(run.problem.kernel, snapshot.weights, snapshot.intercept)
+                elif snapshot.free is not None:
                     FreeExpansion.checked(run.problem.kernel, *snapshot.free, snapshot.intercept)
                 else:
                     run.problem.checked(snapshot.dual_coef, snapshot.intercept)
@@ -89,6 +107,27 @@ class SolverConformance(Suite):
     def test_ends_by_itself(self, case: Case) -> None:
         """The generator ends, or yields a done iterate, without the host's help."""
         self._finished(case)
+
+    @check(on="protocol", since="0.2")
+    def test_yields_nothing_after_done(self, case: Case) -> None:
+        """The generator ends after its ``done`` iterate: the host takes that one, whatever would come."""
+        iterates = iter(self.solver.iterates(self._stated(case), np.random.default_rng(self.seed)))
+        done = any(iterate.done for iterate in iterates)  # which stops at the first
+        assert not done or next(iterates, None) is None, f"{case}: it yields again after a done iterate; return there."
+
+    @check(on="all", since="0.2")
+    def test_counts_what_there_is(self, case: Case) -> None:
+        """``step`` never falls, and ``working_set`` is a number of points: at most all, its own and its copies among them."""
+        run, before = self._run(case), 0
+        own = 0 if run.outcome.free is None else len(run.outcome.free.own_coef)
+        most = 2 * run.problem.n + own  # regression has two coefficients a point
+        for position, snapshot in enumerate(run.snapshots):
+            step, size = before if snapshot.step is None else snapshot.step, snapshot.working_set
+            assert before <= step, f"{case}: iterate {position} is step {step}, after {before}; step counts up."
+            before = step
+            assert size is None or 0 <= size <= most, (
+                f"{case}: iterate {position} has working_set={size}; it is a number of points, and there are {run.problem.n}."
+            )
 
     @check(on="all", needs=claims_a_gap)
     def test_certified_to_the_claimed_gap(self, case: Case) -> None:
@@ -192,10 +231,14 @@ class SolverConformance(Suite):
     def test_yields_before_the_end_of_a_budget(self, case: Case) -> None:
         """An iteration limit of one stops the run after its first yield with a feasible model."""
         self._run(case)  # compiles what is to be compiled
-        problem = case.problem()
+        problem, began = case.problem(), perf_counter()
         outcome = drive(self.solver, problem, np.random.default_rng(self.seed), Limits(iterations=1))
+        beside = perf_counter() - began - outcome.seconds
         assert outcome.yields == 1, f"{case}: {outcome.yields} yields under a limit of one."
         assert outcome.seconds < _PATIENCE, f"{case}: {outcome.seconds:.1f} s before the first yield; yield more often."
+        assert beside < _PATIENCE, (
+            f"{case}: {beside:.1f} s from the host's stop to its end; end where the host closes it."
+        )
         if outcome.dual_coef is not None:
             problem.checked(outcome.dual_coef, outcome.intercept)
 
@@ -240,36 +283,13 @@ class SolverConformance(Suite):
         )
 
     @check()
-    def test_is_an_immutable_value(self) -> None:
-        """The solver pickles, compares equal to its copy, hashes, and refuses changes."""
-        copy = pickle.loads(pickle.dumps(self.solver))
-        assert copy == self.solver, "the unpickled solver differs from the original"
-        assert hash(copy) == hash(self.solver), "equal solvers must have equal hashes"
-        for known in parameters.parameters_of(type(self.solver)):
-            try:
-                setattr(self.solver, known.name, getattr(self.solver, known.name))
-            except dataclasses.FrozenInstanceError:
-                continue
-            raise AssertionError(
-                f"parameter '{known.name}' can be changed; declare the class with @dataclass(frozen=True)."
-            )
-
-    @check()
-    def test_says_what_it_is(self) -> None:
-        """The class, and every parameter, is documented; a target gap gives a solver of the same class."""
-        cls = type(self.solver)
-        assert (vars(cls).get("__doc__") or "").strip(), (
-            f"{cls.__name__} has no docstring; `harness describe` shows it."
-        )
-        silent = [known.name for known in parameters.parameters_of(cls) if not known.doc]
-        assert not silent, (
-            f"{cls.__name__}: no documentation for {', '.join(silent)}; use harness.parameter(default, doc)."
-        )
-        assert type(self.solver.with_target_gap(1e-3)) is cls, "with_target_gap must return a solver of the same class"
+    def test_a_target_gap_keeps_its_class(self) -> None:
+        """``with_target_gap`` gives a solver of the same class."""
+        assert type(self.solver.with_target_gap(1e-3)) is type(self.solver), "with_target_gap returned another class."
 
     # -- a path ----------------------------------------------------------------------------------------
 
-    @check(on="protocol", fits=_has_a_path)
+    @check(on="protocol", fits=_has_a_path, seconds=2 * LIMIT)
     def test_a_path_solves_every_cell(self, case: Case) -> None:
         """Along a path each cell ends like a run of its own: feasible, certified to the claimed gap, the same objective."""
         found, alone = (self._along(case, cold=cold) for cold in (False, True))
@@ -325,10 +345,20 @@ class SolverConformance(Suite):
             if not self._takes(other):
                 continue
             for name in _WHATEVER_THE_STORAGE:
-                if name not in self.exclude:
+                if name not in self.excused:
                     getattr(SolverConformance, name).once(self, other)
             if converges(type(self)):
                 self._agrees(case, other)
+
+    @check(on="first-formulation", since="0.2")
+    def test_keeping_a_few_rows(self, case: Case) -> None:
+        """With room for a few kernel rows, where ``kernel.matrix()`` is None, the answer is the same."""
+        few = case.changed(name=f"{case.name}-few-rows", cache_mb=_FEW_ROWS_MB)
+        for name in _WHATEVER_THE_STORAGE:
+            if name not in self.excused:
+                getattr(SolverConformance, name).once(self, few)
+        if converges(type(self)):
+            self._agrees(case, few)
 
     @check(on="protocol", needs=converges, fits=_has_a_law_of_scaling)
     def test_scaling_the_points(self, case: Case) -> None:

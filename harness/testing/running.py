@@ -41,6 +41,7 @@ class Snapshot:
     intercept: float
     done: bool
     step: int | None
+    working_set: int | None
 
     @classmethod
     def of(cls, iterate: Iterate) -> Snapshot:
@@ -48,7 +49,7 @@ class Snapshot:
         coef = None if iterate.dual_coef is None else np.array(iterate.dual_coef)
         weights = None if iterate.weights is None else np.array(iterate.weights)
         free = None if iterate.free_coef is None else (np.array(iterate.free_coef), copy.copy(iterate.extra_points))
-        return cls(coef, weights, free, float(iterate.intercept), bool(iterate.done), iterate.step)
+        return cls(coef, weights, free, float(iterate.intercept), bool(iterate.done), iterate.step, iterate.working_set)
 
     def same_bits(self, other: Snapshot) -> bool:
         """True if the models agree bit for bit."""
@@ -128,13 +129,13 @@ def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
     problem, copying = case.problem(), _Copying(solver)
     with recorded_work() as work:
         proxy: Any = copying
-        outcome = drive(proxy, problem, np.random.default_rng(seed), Limits(seconds=seconds), clock=_compiler().clock)
+        outcome = drive(proxy, problem, np.random.default_rng(seed), Limits(seconds=seconds), clock=compiler().clock)
     counter = dataclasses.replace(problem.kernel.counter)
     return Run(case, problem, outcome, tuple(copying.snapshots), tuple(copying.labels), counter, work.values)
 
 
 @functools.cache
-def _compiler() -> CompilationWatch:
+def compiler() -> CompilationWatch:
     """Return what knows the seconds that this process has spent compiling."""
     watch = CompilationWatch()
     watch.install()

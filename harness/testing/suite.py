@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import unittest
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.kernels.functions import RBF
 from harness.measure.path_drive import drive_path
@@ -14,10 +13,11 @@ from harness.path import Grid, SolutionPath
 from harness.problems.cases import Case
 from harness.registry import shared_registry
 from harness.run.record import Limits, Status, StoppedBy
+from harness.testing.checks import Checks, TookTooLong, limited
 from harness.testing.running import Run, observed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from harness.problems.problem import Certificate, Problem
     from harness.solver import Solver
@@ -25,47 +25,6 @@ if TYPE_CHECKING:
 PATIENT_SECONDS = 10.0  # a case of the zoo takes milliseconds; a solver that is not done by then never ends
 ROUNDING = 1e-9
 _NO_MARGIN = 1e-6  # dual objective of hulls that meet
-
-
-@dataclass(frozen=True)
-class Result:
-    """What one check found on one problem (``case`` is empty for checks that need none)."""
-
-    check: str
-    case: str
-    status: Literal["passed", "failed", "skipped"]
-    message: str = ""
-    error: Exception | None = None
-
-
-def check(
-    *, on: str = "", needs: Callable[[type[Suite]], bool] | None = None, fits: Callable[[Case], bool] | None = None
-) -> Callable[[Callable[..., None]], Any]:
-    """Mark a method as a check: pytest makes it on all cases that it is for, as one test.
-
-    Parameters
-    ----------
-    on : ``all`` cases, those with a tag, or empty for a check that takes no case
-    needs : whether a suite can make the check; one that cannot does not have it
-    fits : whether the check can be made on a case; None: on all
-    """
-
-    def decorate(function: Callable[..., None]) -> Any:
-        def made(self: Suite) -> None:
-            found = type(self).results(function.__name__)
-            failed = [result for result in found if result.error]
-            if failed:
-                told = "\n".join(result.message for result in failed)
-                raise AssertionError(f"{len(failed)} of {len(found)} cases failed:\n{told}") from failed[0].error
-            if not any(result.status == "passed" for result in found):
-                raise unittest.SkipTest(found[0].message if found else "the suite has no case that the check is for")
-
-        marked: Any = made
-        marked.__name__, marked.__doc__ = function.__name__, function.__doc__
-        marked.on, marked.needs, marked.fits, marked.once = on, needs, fits, function
-        return marked
-
-    return decorate
 
 
 def claims_a_gap(suite: type[Suite]) -> bool:
@@ -88,14 +47,9 @@ def buys_labels(suite: type[Suite]) -> bool:
     return any(formulation.sells_labels for formulation in suite.solver.solves)
 
 
-def run_checks(suite: type[Suite], only: str = "") -> list[Result]:
-    """Make the checks of a suite whose name contains ``only``, without pytest."""
-    return [result for name in suite.checks() if only in name for result in suite.results(name)]
-
-
 def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:
     """Return the cases of every formulation in turn."""
-    return [case for formulation in formulations for case in _cases(formulation)]
+    return [case for formulation in formulations for case in cases_of_formulation(formulation)]
 
 
 def zoo_of(solver: Solver) -> list[Case]:
@@ -104,7 +58,8 @@ def zoo_of(solver: Solver) -> list[Case]:
 
 
 @functools.cache  # the same objects for every suite, so that the exact oracle is asked once for each
-def _cases(formulation: type[Problem]) -> list[Case]:
+def cases_of_formulation(formulation: type[Problem]) -> list[Case]:
+    """Return the zoo of a formulation."""
     return formulation.zoo()
 
 
@@ -128,61 +83,32 @@ def path_over(case: Case, *, cold: bool) -> SolutionPath | None:
     return SolutionPath(grid, formulation, kernel, case.x.copy(), case.y, others, own, cache_mb=1.0, cold=cold)
 
 
-class Suite:
+class Suite(Checks):
     """Subclass with a name that starts with ``Test``, set ``solver`` and ``gap``, run pytest.
 
     solver : the configured solver under test
     gap : the relative gap its final iterates reach, certified by the host; None: it claims none
     cases : the problems; None: the zoo of the solver's ``solves``
-    exclude : check name -> reason why it does not apply
     seed : of the solver's random numbers
     """
 
+    kind = "solver"
     solver: ClassVar[Solver]
     gap: ClassVar[float | None] = None
     cases: ClassVar[Sequence[Case] | None] = None
-    exclude: ClassVar[Mapping[str, str]] = {}
     seed: ClassVar[int] = 0
-    _runs: ClassVar[dict[int, Run]]
+    _runs: ClassVar[dict[int, Run | BaseException]]
     _flips: ClassVar[dict[int, tuple[Case, Case]]]
+    _kept: ClassVar[list[Case]]
 
     def __init_subclass__(cls, **further: Any) -> None:
-        """Leave out the checks that cannot be made of this solver: a test that can only be skipped says nothing."""
+        """Give the suite drives of its own."""
+        cls._runs, cls._flips, cls._kept = {}, {}, []
         super().__init_subclass__(**further)
-        cls._runs, cls._flips = {}, {}
-        if not hasattr(cls, "solver"):
-            return
-        for name in cls._names():
-            known = [found for base in cls.__mro__ if (found := vars(base).get(name)) is not None]
-            if known and getattr(known[0], "needs", None) is not None:
-                setattr(cls, name, known[0] if known[0].needs(cls) else None)
 
     @classmethod
-    def _names(cls) -> list[str]:
-        return [*dict.fromkeys(name for base in reversed(cls.__mro__) for name in vars(base) if name[:5] == "test_")]
-
-    @classmethod
-    def checks(cls) -> list[str]:
-        """Names of all checks that can be made, in the order of the class body."""
-        return [name for name in cls._names() if hasattr(getattr(cls, name), "once")]
-
-    @classmethod
-    def results(cls, name: str) -> list[Result]:
-        """Make a check and return what it found on each of its cases; nothing a solver raises passes through."""
-        found = []
-        for case in cls.cases_of(name):
-            label = "" if case is None else str(case)
-            try:
-                if name in cls.exclude:
-                    raise unittest.SkipTest(f"excluded: {cls.exclude[name]}")
-                getattr(cls, name).once(cls(), *(() if case is None else (case,)))
-            except unittest.SkipTest as reason:
-                found.append(Result(name, label, "skipped", str(reason)))
-            except Exception as error:  # a solver may raise anything, and that is the finding
-                found.append(Result(name, label, "failed", f"{type(error).__name__}: {error}", error))
-            else:
-                found.append(Result(name, label, "passed"))
-        return found
+    def subject(cls) -> Any:
+        return getattr(cls, "solver", None)
 
     @classmethod
     @functools.cache
@@ -193,8 +119,9 @@ class Suite:
     @classmethod
     def _takes(cls, case: Case) -> bool:
         try:
-            return cls.solver.skip(case.problem()) is None
-        except Exception:  # every check of the case fails with it, and says so
+            with limited(PATIENT_SECONDS):
+                return cls.solver.skip(case.problem()) is None
+        except (Exception, TookTooLong):  # every check of the case fails with it, and says so
             return True
 
     @classmethod
@@ -222,6 +149,7 @@ class Suite:
     def teardown_class(cls) -> None:
         """Let go of the drives: pytest is done with the suite."""
         cls._runs.clear()
+        cls._kept.clear()
 
     def _stated(self, case: Case) -> Problem:
         problem: Problem = case.problem()
@@ -234,8 +162,18 @@ class Suite:
         """Return the drive of the solver on a case: the same one to every check that asks."""
         if id(case) not in self._runs:
             self._stated(case)
-            self._runs[id(case)] = observed(self.solver, case, seed=self.seed, seconds=PATIENT_SECONDS)
-        return self._runs[id(case)]  # it keeps the case, so that its id stays its own
+            self._kept.append(case)  # so that its id stays its own
+            try:
+                run = observed(self.solver, case, seed=self.seed, seconds=PATIENT_SECONDS)
+            except BaseException as error:
+                self._runs[id(case)] = error
+            else:
+                self._runs[id(case)] = run
+                self.note_hang(run.outcome.stopped_by is StoppedBy.TIME)
+        found = self._runs[id(case)]
+        if isinstance(found, BaseException):
+            raise found
+        return found
 
     def _flipped(self, case: Case) -> Case:
         """Return the case with the opposite targets, the same object to every check that asks."""

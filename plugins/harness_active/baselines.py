@@ -22,7 +22,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from harness import CSVC, Iterate, Problem, Solver, UsageError, get_solver, parameter
+from harness import CSVC, Conformance, Iterate, Problem, Solver, UsageError, get_solver, parameter
 from harness.arrays import Index
 from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.problems import PoolSVC
@@ -109,6 +109,7 @@ class Batch(Baseline):
     """
 
     name: ClassVar[str] = "batch"
+    conformance: ClassVar[Conformance] = Conformance({"oracle": "smo-block"}, gap=1e-3)
 
     def trained(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[Iterate]:
         for found, info in self.solved_by_oracle(problem, rng):
@@ -127,6 +128,7 @@ class Undersampling(Baseline):
     """
 
     name: ClassVar[str] = "undersampling"
+    conformance: ClassVar[Conformance] = Conformance({"ratio": 1.0, "oracle": "smo-block"}, ({"oracle": "smo-block"},))
 
     ratio: float | None = parameter(
         None, "negatives per positive that are kept, to the nearest whole number; none: as active learning has it", gt=0
@@ -179,6 +181,7 @@ class DifferentCosts(Baseline):
     """
 
     name: ClassVar[str] = "different-costs"
+    conformance: ClassVar[Conformance] = Conformance({"oracle": "smo-block"})
 
     def refuses(self, problem: Problem, sides: Sides) -> str | None:
         weights = problem.parameters.get("class_weight", "none")
@@ -207,6 +210,10 @@ class Smote(Baseline):
     """
 
     name: ClassVar[str] = "smote"
+    conformance: ClassVar[Conformance] = Conformance(
+        {"ratio": 0.5, "oracle": "smo-block"},
+        excused={"every_kernel_value_is_counted": "its search for neighbours looks at the points"},
+    )
 
     ratio: float = parameter(1.0, "negatives per positive, the synthetic ones among them; 1: as many of each", gt=0)
     neighbours: int = parameter(5, "nearest positives that a synthetic point may lie towards", ge=1)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from harness import CSVC, Iterate, Learner, Problem, Solver, parameter
+from harness import CSVC, Conformance, Iterate, Learner, Problem, Solver, parameter
 from harness.arrays import Index, Vector
 from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.problems import PoolSVC
@@ -176,6 +176,7 @@ class Strategy(OverOracle):
 
     solves: ClassVar[tuple[type[Problem], ...]] = (PoolSVC,)
     exact: ClassVar[bool] = False  # what was not bought is not looked at
+    conformance: ClassVar[Conformance] = Conformance({"first": 2})
 
     first: int = parameter(20, "labels bought at random before the first query, the same for every strategy", ge=1)
     batch: int = parameter(1, "labels bought at a query", ge=1)

@@ -15,7 +15,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from harness import DEFAULT_RELATIVE_GAP, Iterate, Problem, Solver, parameter
+from harness import DEFAULT_RELATIVE_GAP, Conformance, Iterate, Problem, Solver, parameter
 from harness.arrays import Vector
 from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
 from harness_fw.bounds import paper_bounds
@@ -27,6 +27,8 @@ _MEETING = 1e-7  # |w| over the largest |phi(x)|, below which rounding hides the
 @dataclass(frozen=True)
 class HullSolver(Solver):
     """A solver that stops at epsilon = max(epsilon_+, epsilon_-), (10) and (11)."""
+
+    conformance: ClassVar[Conformance] = Conformance(gap=1e-4)
 
     epsilon: float = parameter(
         0.5 * DEFAULT_RELATIVE_GAP,
@@ -135,6 +137,7 @@ class Gilbert(HullDescent):
     """Gilbert's algorithm: Frank-Wolfe without away steps; epsilon is epsilon_+ alone, which falls like 1 / k."""
 
     name = "gilbert"
+    conformance = Conformance(gap=2e-2)  # O(1 / epsilon^2) iterations
     rule = "GILBERT"
     composes = True
     bounded = (L2SVC, HardMargin, PolytopeDistance)
@@ -198,6 +201,7 @@ class CoreVectorMachine(Solver):
     """Core vector machine (Tsang, Kwok, Cheung 2005) for the SVM with a free bias."""
 
     name = "cvm"
+    conformance = Conformance(gap=1e-4)
     solves = (L2SVC, HardMargin, PolytopeDistance)
 
     gap: float = parameter(DEFAULT_RELATIVE_GAP, "relative duality gap at which to stop", gt=0)

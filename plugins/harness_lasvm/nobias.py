@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from harness import CSVCNoBias, Iterate, Problem, Solver, parameter
+from harness import Conformance, CSVCNoBias, Iterate, Problem, Solver, parameter
 from harness.problems import RampSVC
 
 if TYPE_CHECKING:
@@ -174,6 +174,7 @@ class FullSVM(_NoBias):
     """
 
     name: ClassVar[str] = "full-svm"
+    conformance: ClassVar[Conformance] = Conformance({"epochs": 5, "tau": 1e-5}, gap=1e-3)
     solves: ClassVar[tuple[type[Problem], ...]] = (CSVCNoBias,)
 
 
@@ -198,6 +199,7 @@ class LASVMG(_Cleaned):
     """
 
     name: ClassVar[str] = "lasvm-g"
+    conformance: ClassVar[Conformance] = Conformance({"epochs": 5, "tau": 1e-5}, gap=1e-3)
     solves: ClassVar[tuple[type[Problem], ...]] = (CSVCNoBias,)
 
 

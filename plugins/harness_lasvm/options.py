@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from harness import CSVC, Problem, Solver, parameter
+from harness import CSVC, Conformance, Problem, Solver, parameter
 
 
 @dataclass(frozen=True)
@@ -13,6 +13,11 @@ class LASVMOptions(Solver):
     """The parameters of LASVM; see :class:`harness_lasvm.solver.LASVM`."""
 
     name: ClassVar[str] = "lasvm"
+    conformance: ClassVar[Conformance] = Conformance(
+        {"epochs": 5, "tau": 1e-5},
+        tuple({"epochs": 5, "tau": 1e-5, "selection": how} for how in ("gradient", "active", "autoactive")),
+        gap=1e-3,
+    )
     solves: ClassVar[tuple[type[Problem], ...]] = (CSVC,)
     exact: ClassVar[bool] = False  # examples dropped in the last epoch are not looked at again
 

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from harness import Iterate, Problem, Solver, parameter
+from harness import Conformance, Iterate, Problem, Solver, parameter
 from harness.problems import MistakeDriven
 
 _SHARE = 8  # K between the examples of a batch costs at most 1 / 8 of their values against what is new to them
@@ -90,6 +90,7 @@ class KernelPerceptron(_Perceptron):
     """
 
     name: ClassVar[str] = "kernel-perceptron"
+    conformance: ClassVar[Conformance] = Conformance({"epochs": 3})
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class AveragedPerceptron(_Perceptron):
     """
 
     name: ClassVar[str] = "averaged-perceptron"
+    conformance: ClassVar[Conformance] = Conformance({"epochs": 3})
     averaged: ClassVar[bool] = True
 
 
@@ -113,6 +115,7 @@ class BudgetPerceptron(_Perceptron):
     """
 
     name: ClassVar[str] = "budget-perceptron"
+    conformance: ClassVar[Conformance] = Conformance({"epochs": 3, "N": 10, "beta": 0.5})
 
     beta: float = parameter(0.0, "an example with y f(x) <= beta joins the expansion; 0: a misclassified one", ge=0)
     N: int = parameter(500, "most members of the expansion", ge=1)

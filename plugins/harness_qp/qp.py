@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness import CSVC, DualForm, Iterate, Problem, Solver, parameter
+from harness import CSVC, Conformance, DualForm, Iterate, Problem, Solver, parameter
 from harness.arrays import Index, Mask, Matrix, Vector
 
 _ACCURACY = 1e-10  # of the interior-point method
@@ -39,6 +39,7 @@ class QP(Solver):
     """
 
     name = "qp"
+    conformance = Conformance(gap=1e-5)
     solves = (CSVC,)
     solves_dual_forms = True
     serves = ("reference",)

@@ -37,15 +37,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from harness import Iterate, Problem, parameter
+from harness import Conformance, Iterate, Problem, parameter
 from harness_rgd.forest import Forest, Trees
-
 
 @dataclass(frozen=True)
 class RGDTree(Trees):
     """Random gradient descent tree (Ding & Xu 2015): one of many random descents meets no outlier."""
 
     name: ClassVar[str] = "rgd-tree"
+    conformance: ClassVar[Conformance] = Conformance({"height": 50})
 
     height: int = parameter(10, "h, levels below the root", ge=1)
 
@@ -61,6 +61,7 @@ class RGDBoosted(Trees):
     """Boosted RGD-trees (Ding & Xu 2015, section 3): the best node of a low tree is the next tree's root."""
 
     name: ClassVar[str] = "rgd-boosted"
+    conformance: ClassVar[Conformance] = Conformance({"height": 20})
 
     height: int = parameter(5, "h of each tree, levels below its root", ge=1)
     rounds: int = parameter(10, "most trees; fewer, if one does not improve on those before", ge=1)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from harness import Iterate, Problem, Solver, parameter
+from harness import Conformance, Iterate, Problem, Solver, parameter
 from harness.arrays import Mask, Vector
 from harness.oracle import Answer, CertifiedOracle, OverOracle, oracle_refusal
 from harness.problems import RampSVC
@@ -35,6 +35,7 @@ class RampCCCP(OverOracle):
     """
 
     name = "ramp-cccp"
+    conformance = Conformance(gap=1e-3)
     solves: ClassVar[tuple[type[Problem], ...]] = (RampSVC,)
     exact = False  # a stationary point, not the minimum
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness import Iterate, Problem, Solver, parameter
+from harness import Conformance, Iterate, Problem, Solver, parameter
 from harness.problems import GivingUp, OutlierMargin
 
 
@@ -20,6 +20,7 @@ class OutlierExact(Solver):
     """
 
     name = "outlier-exact"
+    conformance = Conformance(gap=1e-6)
     solves = (OutlierMargin,)
     max_points = GivingUp.LARGEST
 

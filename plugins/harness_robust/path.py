@@ -30,7 +30,7 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from harness import Iterate, Problem, Solver, parameter
+from harness import Conformance, Iterate, Problem, Solver, parameter
 from harness.arrays import Mask
 from harness.problems import RampSVC
 from harness_robust.parametric import Follower, Stalled
@@ -54,6 +54,7 @@ class OutlierPath(Solver):
     """
 
     name = "outlier-path"
+    conformance = Conformance(variants=({"path": "s"},), gap=1e-6)
     solves: ClassVar[tuple[type[Problem], ...]] = (RampSVC,)
     exact = False  # a stationary point, not the minimum
 

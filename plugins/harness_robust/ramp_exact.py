@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from harness import Iterate, Problem, Solver, parameter
+from harness import Conformance, Iterate, Problem, Solver, parameter
 from harness.arrays import Matrix, Vector
 from harness.problems import RampSVC
 
@@ -41,6 +41,7 @@ class RampExact(Solver):
     """
 
     name = "ramp-exact"
+    conformance = Conformance(gap=1e-6)
     solves: ClassVar[tuple[type[Problem], ...]] = (RampSVC,)
 
     gap: float = parameter(1e-6, "global gap at which it ends, relative to max(1, J_s)", ge=1e-10, lt=1)

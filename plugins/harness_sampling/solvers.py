@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from harness import CSVC, DEFAULT_RELATIVE_GAP, Iterate, Problem, Solver, UsageError, parameter
+from harness import CSVC, DEFAULT_RELATIVE_GAP, Conformance, Iterate, Problem, Solver, UsageError, parameter
 from harness.oracle import OverOracle
 from harness.problems import EpsSVR, HardMargin, ReducedHull, TubeSVR
 from harness_sampling.oracle import refusal
@@ -89,6 +89,7 @@ class OptMargin(WeightedSampling):
     """
 
     name = "optmargin"
+    conformance = Conformance({"r": 6}, gap=1e-4)
     solves: ClassVar[tuple[type[Problem], ...]] = (HardMargin,)
 
     gap: float = parameter(DEFAULT_RELATIVE_GAP, _GAP, gt=0, lt=1)
@@ -105,6 +106,7 @@ class OptSoftMargin(WeightedSampling):
     """
 
     name = "optsoftmargin"
+    conformance = Conformance({"r": 12}, gap=1e-4)
     solves: ClassVar[tuple[type[Problem], ...]] = (ReducedHull, HardMargin, TubeSVR)
 
     gap: float = parameter(DEFAULT_RELATIVE_GAP, _GAP, gt=0, lt=1)
@@ -137,6 +139,7 @@ class RandSVM(WeightedSampling):
     """
 
     name = "randsvm"
+    conformance = Conformance({"r": 12})
     solves: ClassVar[tuple[type[Problem], ...]] = (CSVC, EpsSVR)
 
 
@@ -150,6 +153,7 @@ class RandSVM1(Wrapper):
     """
 
     name = "randsvm-1"
+    conformance = Conformance({"k": 20, "c": 1.0})  # with k support vectors it may end anywhere
     solves: ClassVar[tuple[type[Problem], ...]] = (CSVC, EpsSVR)
     exact = False
 

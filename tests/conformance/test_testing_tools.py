@@ -25,9 +25,13 @@ def test_the_known_answers_are_right(case: Case) -> None:
     assert low - 1e-5 <= case.optimum <= high + 1e-5
 
 
-def test_an_excluded_check_is_skipped_with_its_reason() -> None:
-    results = run_checks(suite(exclude={"test_ends_by_itself": "an endless stream"}), "test_ends_by_itself")
-    assert {(result.status, result.message) for result in results} == {("skipped", "excluded: an endless stream")}
+def test_a_check_that_is_excused_may_fail_and_must() -> None:
+    reason = "its stopping rule is the user"
+    own = {"solver": bad.StopsEarly(), "excused": {"certified_to_the_claimed_gap": reason, "ends_by_itself": reason}}
+    found = run_checks(suite(**own), "test_certified_to_the_claimed_gap")
+    assert {result.status for result in found} == {"passed", "excused"}, "some problems are solved by the first iterate"
+    assert all(reason in result.message for result in found if result.status == "excused")
+    assert run_checks(suite(**own), "test_ends_by_itself")[-1].status == "failed", "it does not fail: no excuse"
 
 
 def test_a_check_that_cannot_be_made_is_none_of_the_suite() -> None:

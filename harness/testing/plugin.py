@@ -1,0 +1,124 @@
+"""The suites of a plugin, a suite for each thing that it registers; and these as tests of pytest's.
+
+In a test file, one line makes every check of a plugin a test::
+
+    checks = harness.testing.checks_of("my_solver.py")  # or the name of an installed plugin, or of one thing
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from harness.admission import plugin_file
+from harness.errors import PluginError, UsageError
+from harness.kernels.functions import Precomputed
+from harness.parameters import validated
+from harness.registry import Registry, shared_registry
+from harness.solver import Conformance
+from harness.testing import things
+from harness.testing.checks import Checks
+from harness.testing.conformance import SolverConformance
+
+if TYPE_CHECKING:
+    from harness.solver import Solver
+
+_EXACT_GAP = 1e-3
+_OBSERVERS = ("harness_run_started", "harness_run_finished")
+
+
+class ChecksOf:
+    """The checks of plugins or of single things, which the harness's plugin of pytest makes tests of."""
+
+    def __init__(self, *targets: str) -> None:
+        self.targets = targets
+
+    def suites(self) -> list[type[Checks]]:
+        """Return a suite for each thing.
+
+        Raises
+        ------
+        UsageError, PluginError : nothing is called so, or the plugin cannot be loaded.
+        """
+        return [suite for target in self.targets for suite in suites_of(target)]
+
+
+def checks_of(*targets: str) -> ChecksOf:
+    """Return the checks of plugins by name or file, or of single things such as ``lasvm[epochs=5]``, as tests."""
+    return ChecksOf(*targets)
+
+
+def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks]]:
+    """Return the suites of all that a plugin registers, or of one thing of that name.
+
+    target : an installed plugin, a file or a package's folder, or a solver, data set, kernel, formulation, metric, format
+
+    Raises
+    ------
+    UsageError, PluginError : nothing is called so, or the plugin cannot be loaded.
+    """
+    registry = registry or shared_registry()
+    if target not in registry.plugins and (os.sep in target or target.endswith(".py")):
+        file = plugin_file(target)
+        registry.load_all((), [file])
+        target = file.parent.name if file.name == "__init__.py" else file.stem
+    if target in registry.broken:
+        raise PluginError(registry.broken[target].sentence)
+    if target in registry.plugins:
+        return [*_suites(registry, target)]
+    if "[" in target:
+        return [_of_solver(registry.solver(target))]
+    found = [suite for plugin in registry.plugins for suite in _suites(registry, plugin) if suite.label() == target]
+    if not found:
+        raise UsageError(
+            f"nothing is called '{target}'; name a plugin ({', '.join(registry.plugins)}), a file such as ./my_solver.py, "
+            "or a thing that `harness list` shows."
+        )
+    return found
+
+
+def _suites(registry: Registry, plugin: str) -> Iterator[type[Checks]]:
+    """Yield the suites of what a plugin registers."""
+    module = registry.plugins[plugin].module
+    yield _made(things.PluginChecks, module, plugin=registry.plugins[plugin])
+    for cls in registry.solvers.get(plugin, {}).values():
+        for values in (cls.conformance.values, *cls.conformance.variants):
+            yield _of_solver(cls(**validated(cls, values, owner=f"solver '{cls.name}'")))
+    kinds: dict[str, Mapping[str, Any]] = {
+        "data set": registry.datasets, "kernel": registry.kernels, "formulation": registry.formulations,
+        "metric": registry.metrics, "report format": registry.report_formats,
+    }  # fmt: skip
+    for kind, known in kinds.items():
+        for name, thing in known.items():
+            if registry.owner(kind, name) == plugin and thing is not Precomputed:  # whose values are the data
+                yield _of_thing(kind, name, thing)
+    for command in getattr(module, "harness_commands", tuple)():
+        yield _made(things.CommandChecks, command.callback, command=command)
+    if any(hasattr(module, hook) for hook in _OBSERVERS):
+        yield _made(things.ObserverChecks, module, module=module, called=plugin)
+
+
+def _of_thing(kind: str, name: str, thing: Any) -> type[Checks]:
+    """Return the suite of a thing that is neither a solver nor a command."""
+    if kind == "formulation":
+        return _made(things.FormulationChecks, thing, formulation=thing)
+    if kind == "metric":
+        return _made(things.MetricChecks, thing.function, metric=thing, called=name)
+    if kind == "report format":
+        return _made(things.FormatChecks, thing, renderer=(thing,), called=name)
+    own: Conformance = getattr(thing, "conformance", Conformance())
+    suite, field = (things.KernelChecks, "kernel") if kind == "kernel" else (things.DatasetChecks, "source")
+    return _made(suite, thing, excused=own.excused, **{field: thing(**own.values)})
+
+
+def _of_solver(solver: Solver) -> type[Checks]:
+    """Return the suite of a configured solver, at the gap that it is to reach."""
+    gap = solver.conformance.gap or (_EXACT_GAP if solver.exact else None)
+    told = solver if gap is None else solver.with_target_gap(gap)
+    own = {"gap": gap, "excused": solver.conformance.excused, "called": solver.label}
+    return _made(SolverConformance, type(solver), solver=told, **own)
+
+
+def _made(base: type[Checks], place: Any, **own: Any) -> type[Checks]:
+    return type(base.__name__, (base,), {**own, "__module__": getattr(place, "__module__", __name__)})

@@ -1,0 +1,58 @@
+"""Checks as tests of pytest's: what `harness.testing.checks_of` returns is collected, a test a check, named as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from harness.testing.checks import Checks
+
+
+def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> list[Suite] | None:  # noqa: ARG001
+    """Collect a module's ``checks = checks_of(...)``, whatever the name; nothing of the harness is imported for others."""
+    if type(obj).__module__ != "harness.testing.plugin":
+        return None
+    from harness.testing.plugin import ChecksOf
+
+    if not isinstance(obj, ChecksOf):
+        return None
+    return [Suite.from_parent(collector, name=f"{suite.kind}-{suite.label()}", suite=suite) for suite in obj.suites()]
+
+
+class Suite(pytest.Collector):
+    """The checks of one thing."""
+
+    def __init__(self, *, suite: type[Checks], **further: Any) -> None:
+        super().__init__(**further)
+        self.suite = suite
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield a test for each check."""
+        for name in self.suite.checks():
+            yield Check.from_parent(self, name=name.removeprefix("test_"), suite=self.suite)
+
+
+class Check(pytest.Item):
+    """One check, on all its problems."""
+
+    def __init__(self, *, suite: type[Checks], **further: Any) -> None:
+        super().__init__(**further)
+        self.suite = suite
+
+    def runtest(self) -> None:
+        """Make the check."""
+        found = self.suite.results(f"test_{self.name}")
+        failed = [f"{result.where}: {result.message}" for result in found if result.status == "failed"]
+        if failed:
+            pytest.fail("\n".join(failed), pytrace=False)
+        for status, end in (("excused", pytest.xfail), ("skipped", pytest.skip)):
+            told = [result.message for result in found if result.status == status]
+            if told and (status == "excused" or len(told) == len(found)):
+                end(told[0])
+
+    def reportinfo(self) -> tuple[Any, int | None, str]:
+        """Return where the tests stand, and what the check asks."""
+        return self.path, None, f"{self.parent.name}: {getattr(self.suite, f'test_{self.name}').__doc__}"

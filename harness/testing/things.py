@@ -1,0 +1,443 @@
+"""The checks of all that is no solver: data sets, kernels, formulations, metrics, report formats, observers, commands."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+import unittest
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from harness.datasets import measured_sha256, validate
+from harness.errors import FilesMissing, InvalidModel
+from harness.kernels.checks import reasons_against
+from harness.kernels.oracle import KernelOracle
+from harness.problems.cases import csr, overlapping
+from harness.registry import shared_registry
+from harness.run.record import COLUMNS, Record, Status, StoppedBy
+from harness.testing.checks import Checks, ValueChecks, check
+from harness.testing.conformance import SolverConformance
+from harness.testing.running import snapshots
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import click
+
+    from harness.datasets.dataset import Dataset, DataSource
+    from harness.entries import Plugin
+    from harness.kernels.functions import Kernel
+    from harness.metric import Metric
+    from harness.problems.problem import Problem
+
+_HEAVY = ("cvxpy", "matplotlib", "pandas", "sklearn", "tensorflow", "torch")
+_LAWS = (
+    "test_permuting_the_points",
+    "test_flipping_the_labels",
+    "test_doubling_every_point",
+    "test_scaling_the_points",
+)
+_CLOSE = 1e-5  # of float32 values, relative to the largest
+
+
+class PluginChecks(Checks):
+    """A plugin as a whole."""
+
+    kind = "plugin"
+    plugin: ClassVar[Plugin]
+
+    @classmethod
+    def subject(cls) -> Any:
+        return getattr(cls, "plugin", None)
+
+    @check(since="0.2")
+    def test_its_import_is_light(self) -> None:
+        """Importing it takes in no large library: those are imported where they are used, not for ``harness --help``."""
+        module = self.plugin.module
+        path = str(module.__file__)
+        told = f"import sys; sys.path[:0] = {sys.path!r}; from harness.admission import module_from, plugin_file; "
+        told += f"before = set(sys.modules); module_from(plugin_file({path!r})); "
+        told += f"print(*sorted(set({_HEAVY!r}) & (set(sys.modules) - before)))"
+        done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, timeout=60, check=False)
+        assert not done.stdout.split(), (
+            f"it imports {done.stdout.strip()}; import it inside of the function that needs it."
+        )
+
+
+class KernelChecks(ValueChecks):
+    """A kernel, with its parameters."""
+
+    kind = "kernel"
+    kernel: ClassVar[Kernel]
+
+    @classmethod
+    def subject(cls) -> Any:
+        return getattr(cls, "kernel", None)
+
+    @staticmethod
+    def _points() -> Iterable[tuple[str, Any]]:
+        x, _ = overlapping(64)
+        rng = np.random.default_rng(11)
+        yield "normal points", x
+        yield "points in twos", np.repeat(x[:32], 2, axis=0)
+        yield "points of many features, half of them 0", rng.normal(size=(64, 40)) * (rng.random((64, 40)) < 0.5)
+        yield "counts", rng.poisson(2.0, size=(64, 6)).astype(np.float64)
+        yield "large points", 30.0 * x
+
+    @check(since="0.2")
+    def test_is_a_kernel(self) -> None:
+        """On 64 points of five kinds k(x, z) = k(z, x), the diagonal is k(x, x), and no eigenvalue is negative."""
+        for told, x in self._points():
+            found = reasons_against(self.kernel, x)
+            assert not found, f"on {told}: {'; '.join(found)}"
+
+    @check(since="0.2")
+    def test_same_values_whatever_the_storage(self) -> None:
+        """Points in CSR have the values of dense ones, and float32 points those of float64 up to float32's rounding."""
+        for told, x in self._points():
+            values = np.asarray(self.kernel.block(x, x))
+            assert values.shape == (64, 64), f"on {told}: block has shape {values.shape}; expected (64, 64)."
+            scale = max(float(np.abs(values).max()), 1e-300)
+            for storage, other, allowed in (("CSR", csr(x), 1e-10), ("float32", x.astype(np.float32), 100 * _CLOSE)):
+                apart = float(np.abs(np.asarray(self.kernel.block(other, other)) - values).max()) / scale
+                assert apart <= allowed, f"on {told}: values of {storage} points are {apart:.2g} of the largest apart."
+
+    @check(since="0.2")
+    def test_rows_are_those_of_the_block(self) -> None:
+        """What a solver gets row by row, and as sums over rows, is what ``block`` says."""
+        for told, x in self._points():
+            oracle, values = KernelOracle(self.kernel, x), np.asarray(self.kernel.block(x, x))
+            coef, scale = np.linspace(-1.0, 1.0, len(x)), max(float(np.abs(values).max()), 1e-300)
+            apart = max(float(np.abs(oracle.row(i) - values[i]).max()) for i in (0, 31, 63)) / scale
+            assert apart <= _CLOSE, f"on {told}: a row is {apart:.2g} of the largest value apart from the block's."
+            apart = float(np.abs(oracle.expand(coef) - values @ coef).max()) / (scale * float(np.abs(coef).sum()))
+            assert apart <= _CLOSE, f"on {told}: a sum of rows is {apart:.2g} apart from that of the block's."
+
+
+class DatasetChecks(ValueChecks):
+    """A data source, with its parameters."""
+
+    kind = "data set"
+    source: ClassVar[DataSource]
+
+    @classmethod
+    def subject(cls) -> Any:
+        return getattr(cls, "source", None)
+
+    def _loaded(self) -> Dataset:
+        try:
+            return self.source.load()
+        except FilesMissing as error:
+            raise unittest.SkipTest(str(error)) from None
+
+    @check(since="0.2")
+    def test_loads_what_can_be_used(self) -> None:
+        """Training and test points are finite and as wide as each other, labels -1 and +1, both in each part."""
+        found = self._loaded()
+        validate(found)
+        for part in (found.y_train, found.y_test) if found.task == "classification" else ():
+            assert not len(part) or {*np.unique(part)} == {-1.0, 1.0}, "a part has one class alone; split by class."
+
+    @check(since="0.2")
+    def test_loads_the_same_again(self) -> None:
+        """Two loads are the same bits, whatever numpy's global generator does."""
+        first = measured_sha256(self._loaded())
+        np.random.seed(4)  # noqa: NPY002 - a source that uses the global generator is what this check looks for
+        again = measured_sha256(self._loaded())
+        assert first == again, (
+            "two loads differ; draw by np.random.default_rng(seed) of a parameter, and read in order."
+        )
+
+    @check(since="0.2")
+    def test_tests_on_other_points(self) -> None:
+        """Less than half of the test points are training points too."""
+        found = self._loaded()
+        train, test = (np.asarray(x.todense() if hasattr(x, "todense") else x) for x in (found.x_train, found.x_test))
+        known = {row.tobytes() for row in train[:50_000]}
+        shared = sum(row.tobytes() in known for row in test[:5000])
+        assert 2 * shared <= min(len(test), 5000), (
+            f"{shared} of {min(len(test), 5000)} test points are training points; keep the parts apart."
+        )
+
+    @check(since="0.2")
+    def test_describes_its_points(self) -> None:
+        """``description`` says what the points are, which class is +1, and where they come from."""
+        told = str(getattr(self.source, "description", ""))
+        assert len(told.split()) >= 3, f"description is {told!r}; say what the points are in a sentence."
+
+
+class FormulationChecks(Checks):
+    """A formulation, by its own zoo."""
+
+    kind = "formulation"
+    formulation: ClassVar[type[Problem]]
+
+    @classmethod
+    def subject(cls) -> Any:
+        return getattr(cls, "formulation", None)
+
+    @check(since="0.2")
+    def test_has_a_zoo(self) -> None:
+        """It has small problems with which solvers are checked, a ``protocol`` one among them, and states each."""
+        zoo = self.formulation.zoo()
+        assert any("protocol" in case.tags for case in zoo), "zoo() has no case with the tag 'protocol'; add one."
+        for case in zoo:
+            case.problem()
+
+    @check(since="0.2")
+    def test_says_what_it_is(self) -> None:
+        """The class, and every parameter, is documented, and ``constraints`` says what is feasible."""
+        silent = [known.name for known in self.formulation.known_parameters() if not known.doc]
+        assert not silent, f"no documentation for {', '.join(silent)}; use harness.parameter(default, doc)."
+        assert (vars(self.formulation).get("__doc__") or "").strip(), "the class has no docstring."
+        assert self.formulation.constraints, "constraints is empty; say in words what is feasible."
+
+    @check(since="0.2")
+    def test_certifies_optima_and_bounds_the_rest(self) -> None:
+        """The gap of each iterate is not negative, its bounds enclose the optimum, and a solved problem has a gap near 0."""
+        solver, tried = self._reference(), 0
+        for case in self.formulation.zoo():
+            problem = case.problem()
+            if solver.skip(problem) is not None or "meets" in case.tags:
+                continue
+            found = [snapshot for snapshot in snapshots(solver, problem) if snapshot.dual_coef is not None]
+            sure = [problem.certify(*problem.checked(each.dual_coef, each.intercept)) for each in found]
+            for each in sure:
+                rounding = 1e-9 * max(1.0, abs(each.dual or 0.0)) + (each.gap_rounding or 0.0)
+                assert each.gap is None or each.gap >= -rounding, (
+                    f"{case}: a feasible model has a gap of {each.gap:.3g}."
+                )
+            last = sure[-1].relative_gap
+            assert last is None or last <= 1e-3, (
+                f"{case}: the optimum is certified to a relative gap of {last:.3g} only."
+            )
+            if case.optimum is not None and sure[-1].dual is not None:
+                apart = abs(sure[-1].dual - case.optimum) / max(1.0, abs(case.optimum))
+                assert apart <= 1e-3, f"{case}: the optimum is {sure[-1].dual:.6g}; the zoo says {case.optimum:.6g}."
+            tried += 1
+        if not tried:
+            raise unittest.SkipTest("no installed solver solves it")
+
+    @check(since="0.2")
+    def test_refuses_what_is_infeasible(self) -> None:
+        """Coefficients that are NaN, too many, or far outside of the constraints are no model."""
+        problem = next(case for case in self.formulation.zoo() if "protocol" in case.tags).problem()
+        far = 1e6 * np.where(np.arange(problem.n) % 2, 1.0, -1.0) * (1.0 + np.arange(problem.n))
+        for told, coef in (("NaN", far * np.nan), ("n + 1", np.zeros(problem.n + 1)), ("far outside", far)):
+            try:
+                problem.checked(coef, 0.0)
+            except InvalidModel:
+                continue
+            raise AssertionError(f"coefficients that are {told} are taken for a model; look at feasibility_violation.")
+
+    @check(since="0.2")
+    def test_keeps_its_laws(self) -> None:
+        """The optimum answers to other orders, labels, copies and scales of the points as ``laws`` says."""
+        own: dict[str, Any] = {"solver": self._reference(), "gap": 1e-3, "cases": self.formulation.zoo()}
+        suite = type("Laws", (SolverConformance,), own)
+        for name in _LAWS:
+            failed = (
+                [result.message for result in suite.results(name) if result.status == "failed"]
+                if hasattr(suite, name)
+                else []
+            )
+            assert not failed, failed[0]
+
+    def _reference(self) -> Any:
+        registry = shared_registry()
+        known = [
+            cls
+            for own in registry.solvers.values()
+            for cls in own.values()
+            if cls.takes(self.formulation) and cls.exact
+        ]
+        serving = sorted(known, key=lambda cls: "reference" not in cls.serves)
+        if not serving:
+            raise unittest.SkipTest("no installed solver solves it exactly")
+        return serving[0]().with_target_gap(1e-4)
+
+
+class MetricChecks(Checks):
+    """A test metric."""
+
+    kind = "metric"
+    metric: ClassVar[Metric]
+
+    @classmethod
+    def subject(cls) -> Any:
+        return getattr(cls, "metric", None)
+
+    def _figure(self, targets: Any, scores: Any) -> float:
+        found = self.metric(targets.copy(), scores.copy())
+        assert np.isscalar(found) or np.ndim(found) == 0, f"it returned {found!r}; a metric returns a number."
+        return float(found)
+
+    def _drawn(self) -> Iterable[tuple[Any, Any]]:
+        rng = np.random.default_rng(2)
+        for noise in (0.1, 1.0, 10.0):
+            y = rng.normal(size=60) if self.metric.task == "regression" else np.where(rng.random(60) < 0.3, 1.0, -1.0)
+            yield y, y + noise * rng.normal(size=60)
+
+    @check(since="0.2")
+    def test_is_a_number_in_its_range(self) -> None:
+        """It is a finite number within ``low`` and ``high`` for good scores, for noise, and where all scores are equal."""
+        drawn = [*self._drawn()]
+        for targets, scores in (*drawn, (drawn[0][0], np.zeros(60)), (drawn[0][0], -drawn[0][0])):
+            assert np.isfinite(self._figure(targets, scores)), "it is not finite."
+
+    @check(since="0.2", needs=lambda suite: suite.metric.better is not None)
+    def test_better_is_better(self) -> None:
+        """The targets themselves as scores are better than their opposites: ``better`` names the right end."""
+        for targets, _ in self._drawn():
+            best, worst = self._figure(targets, targets), self._figure(targets, -targets)
+            right = best < worst if self.metric.better == "low" else best > worst
+            assert right, (
+                f"better is '{self.metric.better}', and it is {best:g} of the best scores, {worst:g} of the worst."
+            )
+
+    @check(since="0.2")
+    def test_depends_on_its_arguments_alone(self) -> None:
+        """It is the same again, and in another order of the points, and leaves its arguments as they are."""
+        for targets, scores in self._drawn():
+            kept = targets.copy(), scores.copy()
+            first = float(self.metric(targets, scores))
+            assert np.array_equal(kept, (targets, scores)), "it wrote into its arguments; copy before writing."
+            order = np.random.default_rng(3).permutation(60)
+            for other in (self._figure(targets, scores), self._figure(targets[order], scores[order])):
+                assert np.isclose(first, other, rtol=1e-9, atol=1e-12), (
+                    f"it is {first:g}, and {other:g} of the same points."
+                )
+
+    @check(since="0.2")
+    def test_says_what_it_is(self) -> None:
+        """Its function has a docstring, which ``harness describe`` shows."""
+        assert (self.metric.__doc__ or "").strip(), f"metric '{self.called}' has no docstring."
+
+
+def sample_records() -> list[Record]:
+    """Return records of every status, one of a path among them: what a format and an observer must be able to take."""
+    shared = {"plugin": "smo", "solver": "smo", "dataset": "digits", "formulation": "c-svc", "kernel": "rbf", "seed": 0}
+    shared |= {
+        "repetition": 0,
+        "threads": 1,
+        "n_train": 60,
+        "n_test": 20,
+        "n_features": 3,
+        "problem_parameters": {"C": 1.0},
+    }
+    measured = {
+        "fit_seconds": 0.01,
+        "cpu_seconds": 0.01,
+        "kernel_evaluations": 1200,
+        "relative_gap": 1e-4,
+        "test_accuracy": 0.9,
+    }
+    found = []
+    for status in Status:
+        own = (
+            measured if status in (Status.OK, Status.BUDGET, Status.UNFINISHED, Status.MISSED) else {"reason": "a | b"}
+        )
+        stopped = StoppedBy.SOLVER if status is Status.OK else StoppedBy.FAULT
+        row = {
+            **shared,
+            **own,
+            "label": f"smo-{status}",
+            "status": str(status),
+            "stopped_by": str(stopped),
+            "key": str(status),
+        }
+        found.append(Record({**dict.fromkeys(COLUMNS), "trace": [], "info": {}, "metrics": {}, **row}))
+    return found
+
+
+class FormatChecks(Checks):
+    """A report format."""
+
+    kind = "report format"
+    renderer: ClassVar[tuple[Callable[..., Any]]]  # in a tuple: a function in a class would be a method
+
+    @classmethod
+    def subject(cls) -> Any:
+        return cls.renderer[0] if hasattr(cls, "renderer") else None
+
+    @check(since="0.2")
+    def test_is_text_whatever_the_records(self) -> None:
+        """No records, one, and some of every status become text that UTF-8 can hold."""
+        for records in ([], sample_records()[:1], sample_records()):
+            found = self.renderer[0](records)
+            assert isinstance(found, str), f"of {len(records)} records it returned {type(found).__name__}; return text."
+            found.encode()
+
+    @check(since="0.2")
+    def test_leaves_no_run_out(self) -> None:
+        """Every run is named, those that failed too."""
+        text = self.renderer[0](sample_records())
+        missing = [record["label"] for record in sample_records() if record["label"] not in text]
+        assert not missing, f"the text does not name {', '.join(missing)}; a failed run is a row too."
+
+    @check(since="0.2")
+    def test_leaves_the_records_unchanged(self) -> None:
+        """The records are what they were, and the same records give the same text."""
+        records, kept = sample_records(), sample_records()
+        first, second = self.renderer[0](records), self.renderer[0](copy.deepcopy(kept))
+        assert records == kept, "it changed the records; copy before writing."
+        assert first == second, "the same records gave another text."
+
+
+class ObserverChecks(Checks):
+    """What a plugin does when a run starts or ends."""
+
+    kind = "observer"
+    module: ClassVar[Any]
+
+    @classmethod
+    def subject(cls) -> Any:
+        return getattr(cls, "module", None)
+
+    def _hears(self, hook: str, argument: str) -> None:
+        hear = getattr(self.module, hook, None)
+        for record in sample_records() if hear else ():
+            given = dict(record)
+            hear(**{argument: given})
+            assert given == record, (
+                f"{hook} changed its {argument} of a run that is {record['status']}; copy before writing."
+            )
+
+    @check(since="0.2", seconds=5.0)
+    def test_hears_of_every_run(self) -> None:
+        """It takes the start and the end of runs of every status within 5 s in all, and leaves what it is told unchanged."""
+        self._hears("harness_run_started", "spec")
+        self._hears("harness_run_finished", "record")
+
+
+class CommandChecks(Checks):
+    """A command that a plugin adds."""
+
+    kind = "command"
+    command: ClassVar[click.Command]
+
+    @classmethod
+    def subject(cls) -> Any:
+        return getattr(cls, "command", None)
+
+    @check(since="0.2")
+    def test_has_help(self) -> None:
+        """``--help`` ends with 0 and says what it does."""
+        code, text, _ = self._invoked("--help")
+        assert code == 0, f"--help ended with {code}."
+        assert self.command.get_short_help_str(), f"'{self.command.name}' has no help; give its function a docstring."
+        assert "Usage" in text, "--help shows no usage."
+
+    @check(since="0.2")
+    def test_meets_a_wrong_option_with_a_sentence(self) -> None:
+        """An option that it does not have ends with 2, and no traceback."""
+        code, text, error = self._invoked("--no-such-option-here")
+        assert code == 2, f"an unknown option ended with {code} ({error!r}); let click refuse it: {text[-200:]}"
+
+    def _invoked(self, *arguments: str) -> tuple[int, str, Any]:
+        from click.testing import CliRunner
+
+        done = CliRunner().invoke(self.command, arguments)
+        return done.exit_code, done.output, done.exception
