@@ -8,10 +8,12 @@ import importlib.util
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.errors import HarnessError, PluginError
+from harness.faults import reason, told
 from harness.report.output import say
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ def _file(module: str) -> str | None:
 
 def of(registry: Registry, found: Added | None = None) -> Added:
     """Ask the plugins of a registry, and add their commands to ``found``; a plugin's are taken all or none."""
-    from harness.entries import Broken, code_of, last_line
+    from harness.entries import Broken, code_of
 
     found = found or Added()
     found.broken.update(registry.broken)
@@ -77,7 +79,7 @@ def of(registry: Registry, found: Added | None = None) -> Added:
             with code_of(name, f"its {HOOK}"):
                 given = _checked(getattr(plugin.module, HOOK, tuple)(), found)
         except Exception as error:  # a plugin may raise anything
-            found.broken[name] = Broken(name, last_line(error))
+            found.broken[name] = Broken(name, reason(error))
             continue
         found.commands.update(given)
         found.plugins.update(dict.fromkeys(given, name))
@@ -91,8 +93,6 @@ def _checked(given: Iterable[click.Command], found: Added) -> dict[str, click.Co
     ------
     PluginError : something else than commands with names of their own.
     """
-    from harness.errors import PluginError
-
     if not isinstance(given, (list, tuple)) or not all(isinstance(each, click.Command) for each in given):
         raise PluginError(f"{HOOK} returned {given!r}; it must return a list of click commands: return [my_command].")
     commands: dict[str, click.Command] = {}
@@ -103,6 +103,18 @@ def _checked(given: Iterable[click.Command], found: Added) -> dict[str, click.Co
             raise PluginError(f"its command '{name}' is already one of {whose}; give it another name.")
         commands[name] = each
     return commands
+
+
+def _plugin_paths(args: list[str]) -> tuple[list[str], list[str]]:
+    """Return the files that ``--plugin-path`` names in a command line, and the line without them."""
+    paths, others, words = list[str](), list[str](), iter(args)
+    for word in words:
+        option, _, value = word.partition("=")
+        if option == "--plugin-path" and (value or (value := next(words, ""))):
+            paths.append(value)
+        else:
+            others.append(word)
+    return paths, others
 
 
 class CommandGroup(click.Group):
@@ -119,22 +131,54 @@ class CommandGroup(click.Group):
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             names = self.list_commands(ctx)
             near = difflib.get_close_matches(args[0], names, n=1)
-            guess = f"; did you mean '{near[0]}'?" if near else "."
-            raise click.UsageError(f"there is no command '{args[0]}'{guess} The commands are: {', '.join(names)}.", ctx)
+            why = f"there is no command '{args[0]}'; did you mean '{near[0]}'?" if near else self.missing(ctx, args[0])
+            raise click.UsageError(f"{why} The commands are: {', '.join(names)}.", ctx)
         return super().resolve_command(ctx, args)
+
+    def missing(self, ctx: click.Context, name: str) -> str:
+        """Return the sentence on a command that is not there."""
+        return f"there is no command '{name}'."
 
 
 class LazyGroup(CommandGroup):
     """The harness's own commands, then those of plugins."""
 
-    def _added(self, ctx: click.Context) -> Mapping[str, click.Command]:
-        """Return the commands of plugins; who is broken is said once."""
+    def _asked(self, ctx: click.Context) -> Added:
+        """Return what plugins add; they are asked once."""
         found = ctx.meta.get("added")
         if not isinstance(found, Added):
             ctx.meta["added"] = found = added(ctx.params.get("plugin_path") or ())
-            for broken in found.broken.values():
-                say(f"{PROGRAM}: {' '.join(broken.sentence.split())}")
-        return found.commands
+        return found
+
+    def _added(self, ctx: click.Context) -> Mapping[str, click.Command]:
+        return self._asked(ctx).commands
+
+    def missing(self, ctx: click.Context, name: str) -> str:
+        """Return the sentence on a command that is not there: it may be one of a broken plugin."""
+        broken = "; ".join(each.sentence.rstrip(".") for each in self._asked(ctx).broken.values())
+        why = f"the command '{name}' is missing, perhaps because a plugin is broken: {broken}."
+        return why if broken else super().missing(ctx, name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of a plugin whose file is named behind it too: ``harness greet --plugin-path greeting.py``."""
+        if args[0] not in COMMANDS:
+            paths, args = _plugin_paths(args)
+            ctx.params["plugin_path"] = (*ctx.params.get("plugin_path", ()), *paths)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what one of a plugin raises becomes a sentence that names it."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.Abort, click.exceptions.Exit, HarnessError, OSError):
+            raise
+        except Exception as error:
+            plugin = self._asked(ctx).plugins.get(ctx.invoked_subcommand or "") if "added" in ctx.meta else None
+            if plugin is None:
+                raise
+            raise PluginError(f"the command '{ctx.invoked_subcommand}' failed: {told(error, plugin)}") from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the help."""
@@ -152,6 +196,8 @@ class LazyGroup(CommandGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands' lines; none of the harness's own is imported for it."""
         own = [(name, line) for name, (_, line) in COMMANDS.items()]
+        for broken in self._asked(ctx).broken.values():
+            say(f"{PROGRAM}: {' '.join(broken.sentence.split())}")
         of_plugins = [(name, each.get_short_help_str(limit=80)) for name, each in self._added(ctx).items()]
         with formatter.section("Commands"):
             formatter.write_dl([*own, *of_plugins])

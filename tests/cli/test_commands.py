@@ -95,7 +95,7 @@ def test_an_installed_plugins_command_is_known(tmp_path, install):
 def test_a_broken_plugin_is_told_in_a_sentence_and_other_commands_work(tmp_path, install):
     install("greeting", "import no_such_library  # harness_commands")
     code, out, err, _ = run("--help", cache=tmp_path)
-    told = "harness: plugin 'greeting' could not be loaded: ModuleNotFoundError: No module named 'no_such_library'\n"
+    told = "harness: plugin 'greeting' could not be loaded: greeting.py:1: it needs the package 'no_such_library', which is not installed: pip install no_such_library\n"
     assert (code, err) == (0, told)
     assert {"compare", "dashboard"} <= {line.split()[0] for line in out.splitlines() if line.strip()}
     code, out, _, _ = run("dashboard", "--help", cache=tmp_path)

@@ -103,7 +103,10 @@ def test_quiet_silences_no_sentence(invoke, slow, tmp_path):
     paths = ("--plugin-path", slow, "--plugin-path", str(broken))
     done = invoke("compare", *paths, "--plugins", "quick", *DATA, "--quiet")
     assert done.exit_code == 0
-    assert done.stderr == "a plugin's harness_run_finished failed, and no run is worse for it: SystemExit: blind\n"
+    assert (
+        done.stderr
+        == "plugin 'observer', observer.py:5, in harness_run_finished: SystemExit: blind; no run is worse for it\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -160,7 +163,9 @@ def test_live_progress_on_a_terminal(slow, tmp_path):
     terminal = {"dimensions": (30, 120), "timeout": 60, "encoding": "utf-8"}
     child = pexpect.spawn(COMMAND[0], words, env=environment, **terminal)
     child.expect("0/2")
-    child.expect(r"raiser c-svc C=\S+ rbf gamma=\S+ twonorm\[n=200\] seed 0 rep 0: error RuntimeError: no luck today")
+    child.expect(
+        r"raiser c-svc C=\S+ rbf gamma=\S+ twonorm\[n=200\] seed 0 rep 0: error plugin 'slow_plugin', slow_plugin.py:"
+    )
     child.expect("1 failed")
     child.expect("2/2")
     child.expect("\x1b\\[2K")  # the display is taken away ...

@@ -105,7 +105,7 @@ def harness_formulations():
 BROKEN = {
     "import-error": (
         "import no_such_library_at_all\n",
-        "ModuleNotFoundError: No module named 'no_such_library_at_all'",
+        "alpha.py:1: it needs the package 'no_such_library_at_all', which is not installed: pip install no_such_library_at_all",
     ),
     "misspelt-hook": (GOOD.replace("harness_solvers", "harness_solver"), "unknown hook 'harness_solver' (did you mean"),
     "unmarked-hook": (
