@@ -35,14 +35,17 @@ def check_hooks(manager: pluggy.PluginManager, module: ModuleType) -> None:
     known = [attribute for attribute in vars(hookspecs) if attribute.startswith("harness_")]
     hooks = ", ".join(known)
     for attribute, value in vars(module).items():
-        options = manager.parse_hookimpl_opts(module, attribute)
-        marked = options is not None
-        if marked or (attribute.startswith("harness_") and callable(value)):
+        options: Any = manager.parse_hookimpl_opts(module, attribute)
+        if options or (attribute.startswith("harness_") and callable(value)):
             near = did_you_mean(attribute, known)
             _require(attribute in known, f"it has an unknown hook '{attribute}'{near}; the hooks are: {hooks}.")
-            _require(marked, f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it.")
-            wraps = options is not None and (options["wrapper"] or options["hookwrapper"])
-            _require(not wraps, f"its hook '{attribute}' is a wrapper; a hook of the harness is a plain function.")
+            _require(
+                bool(options), f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it."
+            )
+            _require(
+                not options["wrapper"] and not options["hookwrapper"],
+                f"its hook '{attribute}' is a wrapper; a hook of the harness is a plain function.",
+            )
             _check_arguments(attribute, value)
     _require(
         any(hasattr(module, hook) for hook in known),
@@ -53,14 +56,11 @@ def check_hooks(manager: pluggy.PluginManager, module: ModuleType) -> None:
 def _check_arguments(hook: str, given: Any) -> None:
     """Refuse a hook that asks for arguments that it is not given."""
     can = list(inspect.signature(getattr(hookspecs, hook)).parameters)
-    asked = [each for each in inspect.signature(given).parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
-    wrong = [each.name for each in asked if each.default is each.empty and each.name not in can]
-    code, takes = inspect.unwrap(given).__code__, " and ".join(can) or "none"
-    _require(
-        not wrong,
-        f"{Path(code.co_filename).name}:{code.co_firstlineno}: its hook '{hook}' has the arguments {', '.join(wrong)}; those that "
-        f"it can have: {takes}: write def {hook}({', '.join(can)}).",
-    )
+    code, asked = inspect.unwrap(given).__code__, inspect.signature(given).parameters.values()
+    place, meant = f"{Path(code.co_filename).name}:{code.co_firstlineno}", f"write def {hook}({', '.join(can)})"
+    for each in asked:
+        known = each.name in can or each.default is not each.empty or each.kind is not each.POSITIONAL_OR_KEYWORD
+        _require(known, f"{place}: its hook '{hook}' has an argument '{each.name}', which it is not given; {meant}.")
 
 
 def check_version(wanted: Any) -> None:
@@ -70,12 +70,9 @@ def check_version(wanted: Any) -> None:
     try:
         met = SpecifierSet(wanted).contains(__version__, prereleases=True)
     except (InvalidSpecifier, AttributeError, TypeError):
-        raise PluginError(
-            f"its requires_harness is {wanted!r:.80}; it must be a version specifier, for example '>=0.2'."
-        ) from None
-    _require(
-        met, f"it needs svm-harness {wanted}, and this is svm-harness {__version__}; install another version of either."
-    )
+        sentence = f"its requires_harness is {wanted!r:.80}; it must be a version specifier, for example '>=0.2'."
+        raise PluginError(sentence) from None
+    _require(met, f"it needs svm-harness {wanted}, and this is version {__version__}; install another one of either.")
 
 
 def version_refusal(error: Exception) -> str:
@@ -121,12 +118,9 @@ def check_class(kind: str, hook: str, cls: Any) -> None:
         f"{what} declares {', '.join(own)} but is no dataclass; put @dataclass(frozen=True) above it.",
     )
     of_base = {*dir(base), *base.__annotations__} - {known.name for known in dataclasses.fields(base)}
-    taken = [known.name for known in parameters.parameters_of(cls) if known.name in of_base]
-    _require(
-        not taken,
-        f"{what} has a parameter '{taken[0] if taken else ''}', and harness.{base.__name__} means something else by that name: "
-        "call it otherwise; what is no parameter stands without a type, name = 'my-own'.",
-    )
+    for known in parameters.parameters_of(cls):
+        meaning = f"which is an attribute of every harness.{base.__name__}; call it otherwise, or give it no type"
+        _require(known.name not in of_base, f"{what} has a parameter '{known.name}', {meaning}: name = 'my-own'.")
     parameters.check_defaults(cls, owner=what)
 
 

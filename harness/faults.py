@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 
 from harness.errors import HarnessError
 from harness.plain import plain_line
@@ -44,13 +44,11 @@ def reason(error: BaseException) -> str:
 def text(error: BaseException) -> str:
     """Return the type of what was raised and what it says, in one line; of the host's own errors the sentence alone."""
     try:
-        said = str(error).strip()
+        said = str(error.msg if isinstance(error, SyntaxError) else error).strip()
     except BaseException as second:  # its text is the plugin's code too
         said = f"its text raised {type(second).__name__}"
-    if isinstance(error, SyntaxError):
-        said = str(error.msg)
-    missing = _missing(error)
-    if missing:
+    missing = str(error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if missing and missing not in sys.modules and importlib.util.find_spec(missing) is None:
         return f"it needs the package '{missing}', which is not installed: pip install {missing}"
     if "cannot inherit non-frozen dataclass" in said:  # Python names neither the class nor the way out
         said += ": solvers, data sets and kernels are frozen; put @dataclass(frozen=True) above the class"
@@ -59,25 +57,15 @@ def text(error: BaseException) -> str:
     return plain_line(" ".join(said[: 4 * _CHARACTERS].split()), _CHARACTERS)
 
 
-def _missing(error: BaseException) -> str:
-    """Return the package that an import found nowhere; empty where it is there and lacks the module."""
-    top = str(error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    try:
-        there = not top or top in sys.modules or importlib.util.find_spec(top) is not None
-    except (ImportError, ValueError):
-        there = True
-    return "" if there else top
-
-
 def _place(error: BaseException) -> tuple[str, str]:
     """Return the plugin that a file is known to be of, and ``file:line, in function``; each empty where it cannot be said."""
     if isinstance(error, SyntaxError) and Path(error.filename or "").is_file():
         return _named(Path(error.filename or ""), f":{error.lineno}")
-    frames = [(_file(frame), frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    frames = [(Path(frame.f_code.co_filename), frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     theirs = [each for each in frames if _is_theirs(each[0])]
     if not theirs:
         raised = [] if isinstance(error, HarnessError) else frames[-1:]
-        return "", "".join(f"{_within(_HOST, file)}:{line}" for file, _, line in raised)
+        return "", "".join(f"{file.parent.name}/{file.name}:{line}" for file, _, line in raised)
     known = [file for file, _, _ in theirs if _home(file) in _homes]
     home = _home(known[-1] if known else theirs[0][0])
     file, frame, line = [each for each in theirs if _is_of(home, each[0])][-1]
@@ -87,15 +75,7 @@ def _place(error: BaseException) -> tuple[str, str]:
 
 def _named(file: Path, rest: str, home: Path | None = None) -> tuple[str, str]:
     home = home or _home(file)
-    return _homes.get(home, ""), f"{_within(home, file)}{rest}"
-
-
-def _within(home: Path, file: Path) -> str:
-    return str(file.relative_to(home.parent)) if file.is_relative_to(home.parent) else file.name
-
-
-def _file(frame: FrameType) -> Path:
-    return Path(frame.f_code.co_filename)
+    return _homes.get(home, ""), f"{file.relative_to(home.parent)}{rest}"
 
 
 def _is_theirs(file: Path) -> bool:

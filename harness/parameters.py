@@ -182,21 +182,17 @@ def _read(value: Any, annotation: Any) -> Any:
     if type(None) in kinds and value.lower() in ("none", "null"):
         return None
     if any(typing.get_origin(kind) is tuple for kind in kinds):
-        return tuple(
-            part.strip() for part in value.strip().removeprefix("(").removesuffix(")").split(",") if part.strip()
-        )
+        parts = value.strip().removeprefix("(").removesuffix(")").split(",")
+        return tuple(part.strip() for part in parts if part.strip())
     members = [member for kind in kinds if _is_enum(kind) for member in kind if str(member.value) == value]
     return members[0] if members else value
 
 
 def _kinds(annotation: Any) -> list[Any]:
     """Return the types of a union, and the values of a literal."""
-    unions = (typing.Union, types.UnionType, typing.Literal)
-    return (
-        [kind for each in typing.get_args(annotation) for kind in _kinds(each)]
-        if typing.get_origin(annotation) in unions
-        else [annotation]
-    )
+    if typing.get_origin(annotation) not in (typing.Union, types.UnionType, typing.Literal):
+        return [annotation]
+    return [kind for each in typing.get_args(annotation) for kind in _kinds(each)]
 
 
 def _fits(known: Parameter) -> bool:

@@ -103,10 +103,8 @@ class Registry:
         for kind, named in added.items():
             names = [name for name, _ in named]
             for name in names:
-                plain = (
-                    name.lower() if kind == "report format" else name
-                )  # no user means another one by JSON than by json
-                owner = self._owner.get((kind, name)) or self._owner.get((kind, plain))
+                alike = name.lower() if kind == "report format" else name  # JSON is no other one than json
+                owner = self._owner.get((kind, name)) or self._owner.get((kind, alike))
                 if owner is not None or names.count(name) > 1:
                     by = f"already registered by plugin '{owner}'" if owner else "registered twice"
                     raise PluginError(f"{kind} '{name}' is {by}; rename one of them.")
@@ -329,9 +327,7 @@ def _added(kind: str, module: ModuleType) -> list[tuple[str, Any]]:
     given: Any = getattr(module, hook, dict)()
     if kind in _FUNCTIONS:
         if not isinstance(given, Mapping):
-            raise PluginError(
-                f"{hook} returned {given!r}; it must return functions by name: return {{'my-own': my_own}}."
-            )
+            raise PluginError(f"{hook} returned {given!r}; it must return functions by name: return {{'own': own}}.")
         for name in given:
             admission.check_name(kind, name)
         return [(name, admission.checked_function(kind, name, value)) for name, value in given.items()]

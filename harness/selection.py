@@ -122,14 +122,14 @@ def _masked(text: str) -> tuple[str, list[str]]:
 
 def _refusal(text: str, why: str) -> UsageError:
     return UsageError(
-        f"selection {text!r} {why}; write name[parameter=value,...], a list as [a,b], a tuple as (1,2), and a path with brackets or commas in "
-        "double quotes: '\"./a,b[1].csv\"'."
+        f"selection {text!r} {why}; write name[parameter=value,...], a list as [a,b], a tuple as (1,2), and a path with brackets or "
+        "commas in double quotes: '\"./a,b[1].csv\"'."
     )
 
 
 def quoted(text: str) -> str:
     """Return a name or a value as a selection string has it: in double quotes if it would not be taken as it is."""
-    plain = not any(character in '[],"' for character in text) and text == text.strip()
+    plain = not any(character in '[],"(' for character in text) and text == text.strip()
     return text if plain else '"' + text.replace('"', '""') + '"'
 
 

@@ -24,10 +24,12 @@ def signature(of: Any) -> str:
 
 def of_class(name: str, cls: type) -> Iterator[str]:
     bases = ", ".join(base.__name__ for base in cls.__bases__ if base is not object)
-    made = getattr(cls.__init__, "__module__", "").startswith("harness") and not inspect.isabstract(
-        cls
-    )  # not as click has it
-    yield f"{name} = {', '.join(cls)}" if issubclass(cls, enum.StrEnum) else name + (signature(cls) if made else "")
+    made = cls.__init__.__module__.startswith("harness") if inspect.isfunction(cls.__init__) else False
+    yield (
+        f"{name} = {', '.join(cls)}"
+        if issubclass(cls, enum.StrEnum)
+        else name + (signature(cls.__init__) if made else "")
+    )
     yield from [f"{name} is a {bases}"] if bases else []
     for attribute, value in vars(cls).items():
         if attribute.startswith("_") or (inspect.isclass(value) or issubclass(cls, enum.Enum)):

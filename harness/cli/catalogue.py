@@ -63,13 +63,10 @@ def entries(registry: Registry, kind: str) -> list[Entry]:
         ]
     if kind == "observers":
         observers = [each for hook in OBSERVERS for each in getattr(registry.manager.hook, hook).get_hookimpls()]
-        told = [(each.function.__name__, each.plugin_name, each.function) for each in observers]
-        return [Entry("observer", hook, plugin, summary(function), function) for hook, plugin, function in told]
-    if kind == "formats":
-        own = {name: SimpleNamespace(__doc__=line) for name, line in FORMATS.items()}
-        named: dict[str, Any] = {**own, **registry.report_formats}
-    else:
-        named = getattr(registry, kind)
+        told = [(each.plugin_name, each.function) for each in observers]
+        return [Entry("observer", each.__name__, plugin, summary(each), each) for plugin, each in told]
+    own = {name: SimpleNamespace(__doc__=line) for name, line in FORMATS.items()}
+    named: dict[str, Any] = own | registry.report_formats if kind == "formats" else getattr(registry, kind)
     singular = {"datasets": "data set", "formats": "report format"}.get(kind, kind[:-1])
     found = [Entry(singular, name, registry.owner(singular, name), _told(each), each) for name, each in named.items()]
     if kind == "formulations":

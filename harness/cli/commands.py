@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from harness.registry import Registry
 
 PROGRAM = "harness"
-HOOK = "harness_commands"
+HOOK, PATH = "harness_commands", "--plugin-path"
+
+_ENDINGS = (click.ClickException, click.Abort, click.exceptions.Exit)  # what click ends a command with
 
 COMMANDS = {
     "compare": ("harness.cli.compare", "Run solvers on data sets and show what it cost."),
@@ -105,18 +107,6 @@ def _checked(given: Iterable[click.Command], found: Added) -> dict[str, click.Co
     return commands
 
 
-def _plugin_paths(args: list[str]) -> tuple[list[str], list[str]]:
-    """Return the files that ``--plugin-path`` names in a command line, and the line without them."""
-    paths, others, words = list[str](), list[str](), iter(args)
-    for word in words:
-        option, _, value = word.partition("=")
-        if option == "--plugin-path" and (value or (value := next(words, ""))):
-            paths.append(value)
-        else:
-            others.append(word)
-    return paths, others
-
-
 class CommandGroup(click.Group):
     """A group that lists its commands in their order, and meets an unknown one with a whole sentence."""
 
@@ -131,11 +121,11 @@ class CommandGroup(click.Group):
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             names = self.list_commands(ctx)
             near = difflib.get_close_matches(args[0], names, n=1)
-            why = f"there is no command '{args[0]}'; did you mean '{near[0]}'?" if near else self.missing(ctx, args[0])
+            why = f"there is no command '{args[0]}'; did you mean '{near[0]}'?" if near else self._missing(ctx, args[0])
             raise click.UsageError(f"{why} The commands are: {', '.join(names)}.", ctx)
         return super().resolve_command(ctx, args)
 
-    def missing(self, ctx: click.Context, name: str) -> str:
+    def _missing(self, ctx: click.Context, name: str) -> str:
         """Return the sentence on a command that is not there."""
         return f"there is no command '{name}'."
 
@@ -153,30 +143,31 @@ class LazyGroup(CommandGroup):
     def _added(self, ctx: click.Context) -> Mapping[str, click.Command]:
         return self._asked(ctx).commands
 
-    def missing(self, ctx: click.Context, name: str) -> str:
+    def _missing(self, ctx: click.Context, name: str) -> str:
         """Return the sentence on a command that is not there: it may be one of a broken plugin."""
         broken = "; ".join(each.sentence.rstrip(".") for each in self._asked(ctx).broken.values())
         why = f"the command '{name}' is missing, perhaps because a plugin is broken: {broken}."
-        return why if broken else super().missing(ctx, name)
+        return why if broken else super()._missing(ctx, name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command of a plugin whose file is named behind it too: ``harness greet --plugin-path greeting.py``."""
         if args[0] not in COMMANDS:
-            paths, args = _plugin_paths(args)
-            ctx.params["plugin_path"] = (*ctx.params.get("plugin_path", ()), *paths)
+            args = [word for each in args for word in (each.split("=", 1) if each.startswith(f"{PATH}=") else [each])]
+            while PATH in args:
+                at = args.index(PATH)
+                ctx.params["plugin_path"] = (*ctx.params.get("plugin_path", ()), *args[at + 1 : at + 2])
+                args = [*args[:at], *args[at + 2 :]]
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what one of a plugin raises becomes a sentence that names it."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.Abort, click.exceptions.Exit, HarnessError, OSError):
-            raise
         except Exception as error:
             plugin = self._asked(ctx).plugins.get(ctx.invoked_subcommand or "") if "added" in ctx.meta else None
-            if plugin is None:
+            if plugin is None or isinstance(error, (*_ENDINGS, HarnessError, OSError)):
                 raise
             raise PluginError(f"the command '{ctx.invoked_subcommand}' failed: {told(error, plugin)}") from error
 

@@ -100,9 +100,17 @@ def test_quiet_silences_no_sentence(invoke, slow, tmp_path):
     broken.write_text(
         "import harness\n\n@harness.hookimpl\ndef harness_run_finished(record):\n    raise SystemExit('blind')\n"
     )
-    paths = ("--plugin-path", slow, "--plugin-path", str(broken))
-    done = invoke("compare", *paths, "--plugins", "quick", *DATA, "--quiet")
+    sees = tmp_path / "sees.py"
+    told = "print(record['solver'], end='')"
+    sees.write_text(
+        f"import harness\n\n@harness.hookimpl\ndef harness_run_finished(record):\n    'Note it.'\n    {told}\n"
+    )
+    paths = [word for path in (str(sees), slow, str(broken)) for word in ("--plugin-path", path)]
+    listed = invoke("list", "observers", *paths[:2]).stdout.splitlines()[1]
+    assert listed.split() == ["harness_run_finished", "sees", "Note", "it."]
+    done = invoke("compare", *paths, "--plugins", "quick,quick[shift=0.5]", *DATA, "--quiet")
     assert done.exit_code == 0
+    assert done.stdout.startswith("quickquick"), "the other one is told all the same"
     assert (
         done.stderr
         == "plugin 'observer', observer.py:5, in harness_run_finished: SystemExit: blind; no run is worse for it\n"
