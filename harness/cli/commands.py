@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,9 +140,6 @@ class LazyGroup(CommandGroup):
             ctx.meta["added"] = found = added(ctx.params.get("plugin_path") or ())
         return found
 
-    def _added(self, ctx: click.Context) -> Mapping[str, click.Command]:
-        return self._asked(ctx).commands
-
     def _missing(self, ctx: click.Context, name: str) -> str:
         """Return the sentence on a command that is not there: it may be one of a broken plugin."""
         broken = "; ".join(each.sentence.rstrip(".") for each in self._asked(ctx).broken.values())
@@ -173,12 +170,12 @@ class LazyGroup(CommandGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the help."""
-        return [*COMMANDS, *self._added(ctx)]
+        return [*COMMANDS, *self._asked(ctx).commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command, None if there is none of that name; plugins are not asked for the harness's own."""
         if cmd_name not in COMMANDS:
-            return self._added(ctx).get(cmd_name)
+            return self._asked(ctx).commands.get(cmd_name)
         module = importlib.import_module(COMMANDS[cmd_name][0])
         command = module.listing if cmd_name == "list" else module.command
         assert isinstance(command, click.Command)
@@ -189,6 +186,6 @@ class LazyGroup(CommandGroup):
         own = [(name, line) for name, (_, line) in COMMANDS.items()]
         for broken in self._asked(ctx).broken.values():
             say(f"{PROGRAM}: {' '.join(broken.sentence.split())}")
-        of_plugins = [(name, each.get_short_help_str(limit=80)) for name, each in self._added(ctx).items()]
+        of_plugins = [(name, each.get_short_help_str(limit=80)) for name, each in self._asked(ctx).commands.items()]
         with formatter.section("Commands"):
             formatter.write_dl([*own, *of_plugins])
