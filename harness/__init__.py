@@ -12,7 +12,7 @@ from typing import Any
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _MODULE_OF = {name: module for module, name in re.findall(r"^from (\S+) import (\w+) as \2$", _STUB, re.MULTILINE)}
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = sorted(_MODULE_OF)  # noqa: PLE0605
 
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import inspect
+import linecache
 import re
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pluggy
 
-from harness import hookspecs, parameters
+from harness import __version__, hookspecs, parameters
 from harness.errors import PluginError, UsageError
 from harness.metric import Metric
 from harness.parameters import did_you_mean
 from harness.plain import plain_line
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")  # what a selection string can name
+_REQUIRES = re.compile(r"""^requires_harness\s*=\s*["']([^"']*)["']""", re.MULTILINE)
 
 
 def _require(kept: bool, sentence: str) -> None:
@@ -31,15 +35,55 @@ def check_hooks(manager: pluggy.PluginManager, module: ModuleType) -> None:
     known = [attribute for attribute in vars(hookspecs) if attribute.startswith("harness_")]
     hooks = ", ".join(known)
     for attribute, value in vars(module).items():
-        marked = manager.parse_hookimpl_opts(module, attribute) is not None
-        if marked or (attribute.startswith("harness_") and callable(value)):
+        options: Any = manager.parse_hookimpl_opts(module, attribute)
+        if options or (attribute.startswith("harness_") and callable(value)):
             near = did_you_mean(attribute, known)
             _require(attribute in known, f"it has an unknown hook '{attribute}'{near}; the hooks are: {hooks}.")
-            _require(marked, f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it.")
+            _require(
+                bool(options), f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it."
+            )
+            _require(
+                not options["wrapper"] and not options["hookwrapper"],
+                f"its hook '{attribute}' is a wrapper; a hook of the harness is a plain function.",
+            )
+            _check_arguments(attribute, value)
     _require(
         any(hasattr(module, hook) for hook in known),
         f"it defines no hooks; expected at least one of {hooks}: write one and put @harness.hookimpl above it.",
     )
+
+
+def _check_arguments(hook: str, given: Any) -> None:
+    """Refuse a hook that asks for arguments that it is not given."""
+    can = list(inspect.signature(getattr(hookspecs, hook)).parameters)
+    code, asked = inspect.unwrap(given).__code__, inspect.signature(given).parameters.values()
+    place, meant = f"{Path(code.co_filename).name}:{code.co_firstlineno}", f"write def {hook}({', '.join(can)})"
+    for each in asked:
+        known = each.name in can or each.default is not each.empty or each.kind is not each.POSITIONAL_OR_KEYWORD
+        _require(known, f"{place}: its hook '{hook}' has an argument '{each.name}', which it is not given; {meant}.")
+
+
+def check_version(wanted: Any) -> None:
+    """Refuse a plugin whose ``requires_harness``, a version specifier such as ``">=0.2"``, this harness does not meet."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        met = SpecifierSet(wanted).contains(__version__, prereleases=True)
+    except (InvalidSpecifier, AttributeError, TypeError):
+        sentence = f"its requires_harness is {wanted!r:.80}; it must be a version specifier, for example '>=0.2'."
+        raise PluginError(sentence) from None
+    _require(met, f"it needs svm-harness {wanted}, and this is version {__version__}; install another one of either.")
+
+
+def version_refusal(error: Exception) -> str:
+    """Return why this harness is not the one that a plugin needs, of one that failed at import: perhaps of just that."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        for wanted in _REQUIRES.findall("".join(linecache.getlines(frame.f_code.co_filename))):
+            try:
+                check_version(wanted)
+            except PluginError as refused:
+                return str(refused)
+    return ""
 
 
 def check_class(kind: str, hook: str, cls: Any) -> None:
@@ -49,7 +93,7 @@ def check_class(kind: str, hook: str, cls: Any) -> None:
     from harness.problems.problem import Problem
     from harness.solver import Solver
 
-    base = {"solver": Solver, "data set": DataSource, "kernel": Kernel, "formulation": Problem}[kind]
+    base: Any = {"solver": Solver, "data set": DataSource, "kernel": Kernel, "formulation": Problem}[kind]
     _require(
         _is_subclass(cls, base),
         f"{hook} returned {cls!r}; it must return subclasses of harness.{base.__name__} (classes, not instances).",
@@ -73,7 +117,11 @@ def check_class(kind: str, hook: str, cls: Any) -> None:
         not own or "__dataclass_fields__" in vars(cls),
         f"{what} declares {', '.join(own)} but is no dataclass; put @dataclass(frozen=True) above it.",
     )
-    parameters.parameters_of(cls)
+    of_base = {*dir(base), *base.__annotations__} - {known.name for known in dataclasses.fields(base)}
+    for known in parameters.parameters_of(cls):
+        meaning = f"which is an attribute of every harness.{base.__name__}; call it otherwise, or give it no type"
+        _require(known.name not in of_base, f"{what} has a parameter '{known.name}', {meaning}: name = 'my-own'.")
+    parameters.check_defaults(cls, owner=what)
 
 
 def checked_function(kind: str, name: str, value: Any) -> Any:
@@ -94,6 +142,7 @@ def _check_formulation(what: str, cls: Any) -> None:
         not bare,
         f"{what} has parameters without a default: {', '.join(bare)}; give them one, so that it can be chosen by its name.",
     )
+    parameters.check_defaults(cls.parameter_class, owner=what)
     _require(
         cls.task in ("classification", "regression"),
         f"{what} has task={cls.task!r}; it must be 'classification' or 'regression'.",

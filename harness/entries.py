@@ -18,7 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from harness.errors import PluginError, UsageError
+from harness.errors import PluginError
+from harness.faults import reason
 from harness.plain import plain_line
 
 if TYPE_CHECKING:
@@ -80,7 +81,6 @@ class Chosen:
         return f"{own[:-1]},{extra}]" if own.endswith("]") else f"{own}[{extra}]"
 
 
-_REASON_CHARACTERS = 500
 _MODULES = (".py", *EXTENSION_SUFFIXES)
 
 
@@ -111,23 +111,10 @@ def code_of(plugin: str, what: str = "its import") -> Iterator[None]:
     except Exception:
         raise
     except BaseException as error:
-        raise PluginError(last_line(error)) from error
+        raise PluginError(reason(error)) from error
     finally:
         if in_main:
             signal.signal(signal.SIGTERM, before)
-
-
-def last_line(error: BaseException) -> str:
-    """Return why a plugin could not be loaded: the last line of what it raised."""
-    try:
-        text = str(error).strip() or type(error).__name__
-    except BaseException as second:  # its text is the plugin's code too
-        text = f"its text raised {type(second).__name__}"
-    if "cannot inherit non-frozen dataclass" in text:  # Python names neither the class nor the way out
-        text += ": solvers, data sets and kernels are frozen; put @dataclass(frozen=True) above the class"
-    if not isinstance(error, (PluginError, UsageError)):
-        text = f"{type(error).__name__}: {text.splitlines()[-1]}"
-    return plain_line(text, _REASON_CHARACTERS)
 
 
 def source_sha256(module: ModuleType, distribution: str = "") -> str:

@@ -24,8 +24,15 @@ if TYPE_CHECKING:
 GROUP = "harness"
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
-FORMATS = ("table", "json", "csv", "markdown", "parquet")
-"""The report formats of the host: a plugin's has another name."""
+FORMATS = {
+    "table": "What the terminal shows: a table for each data set, the best in bold.",
+    "json": "Every record with all its fields, a list of objects.",
+    "csv": "Every record, a line each; nested fields are JSON.",
+    "markdown": "The table, for pages and issues.",
+    "parquet": "Every record, for data frames; a binary file.",
+}
+"""The report formats of the host, and what each is: a plugin's has another name."""
+OBSERVERS = ("harness_run_started", "harness_run_finished")
 
 
 @hookspec

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
+from harness.errors import PluginError
+
 Scorer = Callable[[Any, Any], Any]
 _ROUNDING = 1e-9  # beyond its range
 
@@ -37,12 +39,12 @@ class Metric:
 
         Raises
         ------
-        ValueError : it is outside of the range; whatever the function raises.
+        PluginError : it is outside of the range; whatever the function raises.
         """
         figure = self.function(targets, predicted(scores) if self.takes == "labels" else scores)
         number = float(figure) if isinstance(figure, Real) else math.nan
         if number < self.low - _ROUNDING or number > self.high + _ROUNDING:
-            raise ValueError(f"it returned {figure:g}, which is outside of its range [{self.low:g}, {self.high:g}]")
+            raise PluginError(f"it returned {figure:g}, which is outside of its range [{self.low:g}, {self.high:g}]")
         return figure
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.errors import HarnessError, PluginError, UsageError
+from harness.faults import told
 from harness.registry import get_solver
 from harness.solver import Solver, Subsolver
 
@@ -83,8 +84,7 @@ class Oracle(Subsolver):
         except HarnessError as error:
             raise OracleFailure(f"{where}: the oracle '{self.name}' failed: {error}") from error
         except Exception as error:  # whatever a stranger's solver raises
-            kind = type(error).__name__
-            raise OracleFailure(f"{where}: the oracle '{self.name}' failed: {kind}: {error}") from error
+            raise OracleFailure(f"{where}: the oracle '{self.name}' failed: {told(error)}") from error
 
 
 @dataclass

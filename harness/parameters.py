@@ -10,9 +10,14 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import math
+import operator
 import sys
+import types
 import typing
 from collections.abc import Iterable, Mapping
+from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
@@ -79,9 +84,17 @@ def type_name(annotation: Any) -> str:
     arguments = typing.get_args(annotation)
     if typing.get_origin(annotation) is typing.Literal:
         return " or ".join(repr(argument) for argument in arguments)
+    if typing.get_origin(annotation) is tuple:
+        return f"tuple of {type_name(arguments[0])}"
     if arguments:
         return " or ".join(type_name(argument) for argument in arguments)
-    return getattr(annotation, "__name__", str(annotation))
+    if _is_enum(annotation):
+        return " or ".join(repr(member.value) for member in annotation)
+    return "path" if annotation is Path else getattr(annotation, "__name__", str(annotation))
+
+
+def _is_enum(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, Enum)
 
 
 @functools.cache
@@ -116,8 +129,12 @@ def _adapters(cls: Any) -> dict[str, Any]:
     config = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)
     adapters = {}
     for parameter_ in parameters_of(cls):
-        constraints: dict[str, Any] = dict(parameter_.bounds)
-        annotation: Any = typing.Annotated[parameter_.type, Field(**constraints)] if constraints else parameter_.type
+        annotation: Any = parameter_.type
+        if parameter_.bounds:
+            bounds: dict[str, Any] = dict(parameter_.bounds)
+            each, *more = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else (annotation,)
+            annotation = typing.Annotated[each, Field(**bounds)]  # the range of a tuple is that of each in it
+            annotation = tuple.__class_getitem__((annotation, ...)) if more else annotation
         adapters[parameter_.name] = TypeAdapter(annotation, config=config)
     return adapters
 
@@ -145,21 +162,57 @@ def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, 
             raise UsageError(
                 f"{owner} has no parameter '{name}'{did_you_mean(name, known)}; its parameters are: {listing}."
             )
-        if (
-            isinstance(value, str)
-            and value.lower() in ("none", "null")
-            and type(None) in typing.get_args(known[name].type)
-        ):
-            value = None
         try:
-            result[name] = adapters[name].validate_python(value)
+            result[name] = adapters[name].validate_python(_read(value, known[name].type))
         except ValidationError as error:
             expected = known[name].type_name + (f" in {known[name].range}" if known[name].range else "")
+            expected += ", written (1,2)" if "tuple of" in expected else ""
             reason = error.errors()[0]["msg"]
             raise UsageError(
                 f"{owner}: parameter {name}={value!r} is not valid ({reason}); expected {expected}."
             ) from None
     return result
+
+
+def _read(value: Any, annotation: Any) -> Any:
+    """Return what a text means where pydantic does not know it: ``none``, ``(1,2)``, the value of an enum's member."""
+    kinds = _kinds(annotation)
+    if not isinstance(value, str) or isinstance(value, Enum):
+        return value
+    if type(None) in kinds and value.lower() in ("none", "null"):
+        return None
+    if any(typing.get_origin(kind) is tuple for kind in kinds):
+        parts = value.strip().removeprefix("(").removesuffix(")").split(",")
+        return tuple(part.strip() for part in parts if part.strip())
+    members = [member for kind in kinds if _is_enum(kind) for member in kind if str(member.value) == value]
+    return members[0] if members else value
+
+
+def _kinds(annotation: Any) -> list[Any]:
+    """Return the types of a union, and the values of a literal."""
+    if typing.get_origin(annotation) not in (typing.Union, types.UnionType, typing.Literal):
+        return [annotation]
+    return [kind for each in typing.get_args(annotation) for kind in _kinds(each)]
+
+
+def _fits(known: Parameter) -> bool:
+    """Return whether a default is plainly of its parameter's type and range; False: it is to be asked."""
+    value, kinds = known.default, _kinds(known.type)
+    bounds = [("gt", -math.inf), ("lt", math.inf), *known.bounds.items()] if type(value) in (int, float) else []
+    fits = type(value) in (bool, int, float, str, type(None)) and (type(value) in kinds or value in kinds)
+    return fits and all(getattr(operator, name)(value, bound) for name, bound in bounds)
+
+
+def check_defaults(cls: type, *, owner: str) -> None:
+    """Refuse a class with a default that its own field does not take; what plainly fits is not asked of pydantic, for time.
+
+    Raises
+    ------
+    UsageError : with the parameter, its default and what was expected.
+    """
+    for known in parameters_of(cls):
+        if known.default is not dataclasses.MISSING and not _fits(known):
+            validated(cls, {known.name: known.default}, owner=f"the defaults of {owner}")
 
 
 def check(instance: Any, *, owner: str) -> None:
@@ -170,22 +223,31 @@ def check(instance: Any, *, owner: str) -> None:
 
 
 def values_of(instance: Any) -> dict[str, Any]:
-    """Return the parameters of a configured instance, name -> value."""
+    """Return the parameters of a configured instance, name -> value as JSON has it, but for tuples."""
     cls: Any = type(instance)  # as Any: the cache asks for a Hashable, which a type is
-    return {known.name: getattr(instance, known.name) for known in parameters_of(cls)}
+    return {known.name: _as_data(getattr(instance, known.name)) for known in parameters_of(cls)}
 
 
 def changed(instance: Any) -> dict[str, Any]:
     """Return the parameters of a configured instance that differ from their defaults, name -> value."""
     cls: Any = type(instance)
-    usual = {known.name: known.default for known in parameters_of(cls)}
+    usual = {known.name: _as_data(known.default) for known in parameters_of(cls)}
     return {name: value for name, value in values_of(instance).items() if value != usual[name]}
 
 
 def label_of(instance: Any) -> str:
     """Return an instance's name with the parameters that differ from their defaults: ``lasvm[epochs=2]``."""
-    parts = [f"{name}={value}" for name, value in changed(instance).items()]
+    parts = [f"{name}={as_text(value)}" for name, value in changed(instance).items()]
     return f"{instance.name}[{','.join(parts)}]" if parts else str(instance.name)
+
+
+def _as_data(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else str(value) if isinstance(value, Path) else value
+
+
+def as_text(value: Any) -> str:
+    """Return a parameter's value as a selection string has it: ``(1,2)`` of a tuple."""
+    return f"({','.join(map(str, value))})" if isinstance(value, tuple) else str(_as_data(value))
 
 
 def check_known(kind: str, name: str, known: Iterable[str], end: str = ".") -> None:

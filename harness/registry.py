@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
 
-from harness import admission, hookspecs, parameters, selection
-from harness.entries import Broken, Chosen, Plugin, code_of, last_line
+from harness import admission, faults, hookspecs, parameters, selection
+from harness.entries import Broken, Chosen, Plugin, code_of
 from harness.errors import PluginError, UsageError
 from harness.parameters import Parameter, did_you_mean
 
@@ -70,14 +70,16 @@ class Registry:
                 )
             with code_of(name):
                 module = importer()
+                admission.check_version(getattr(module, "requires_harness", ""))
                 admission.check_hooks(self.manager, module)
                 self.manager.register(module, name=name)
                 self._admit(name, {kind: _added(kind, module) for kind in (*_CLASSES, *_FUNCTIONS)})
         except Exception as error:  # a plugin may raise anything at import
             if name not in self.plugins and self.manager.has_plugin(name):
                 self.manager.unregister(name=name)
-            self.broken[name] = Broken(name, last_line(error))
+            self.broken[name] = Broken(name, admission.version_refusal(error) or faults.reason(error))
             return
+        faults.know(name, module)
         self.plugins[name] = Plugin(name, module, distribution, version)
 
     def load_all(
@@ -101,7 +103,8 @@ class Registry:
         for kind, named in added.items():
             names = [name for name, _ in named]
             for name in names:
-                owner = self._owner.get((kind, name))
+                alike = name.lower() if kind == "report format" else name  # JSON is no other one than json
+                owner = self._owner.get((kind, name)) or self._owner.get((kind, alike))
                 if owner is not None or names.count(name) > 1:
                     by = f"already registered by plugin '{owner}'" if owner else "registered twice"
                     raise PluginError(f"{kind} '{name}' is {by}; rename one of them.")
@@ -321,12 +324,13 @@ def _added(kind: str, module: ModuleType) -> list[tuple[str, Any]]:
     PluginError : it cannot be taken; whatever the module's hook raises.
     """
     hook = _CLASSES.get(kind) or _FUNCTIONS[kind]
-    given: Any = getattr(module, hook, tuple)()
+    given: Any = getattr(module, hook, dict)()
     if kind in _FUNCTIONS:
-        named = dict(given or {})
-        for name in named:
+        if not isinstance(given, Mapping):
+            raise PluginError(f"{hook} returned {given!r}; it must return functions by name: return {{'own': own}}.")
+        for name in given:
             admission.check_name(kind, name)
-        return [(name, admission.checked_function(kind, name, value)) for name, value in named.items()]
+        return [(name, admission.checked_function(kind, name, value)) for name, value in given.items()]
     if not isinstance(given, Iterable) or isinstance(given, (str, type)):
         raise PluginError(f"{hook} returned {given!r}; it must return a list of classes: return [MyOwn].")
     classes = list(given)
@@ -366,7 +370,7 @@ def _configured(
     except UsageError:
         raise  # the solver's own sentence on a value
     except Exception as error:
-        return Broken(plugin, f"solver '{cls.name}' could not be configured: {last_line(error)}", cls.name)
+        return Broken(plugin, f"solver '{cls.name}' could not be configured: {faults.told(error, plugin)}", cls.name)
     return chosen
 
 

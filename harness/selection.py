@@ -1,7 +1,8 @@
 """Selection strings: ``lasvm``, ``fw/gilbert``, ``lasvm[epochs=[1,2],C=10]``, ``fw/*``.
 
 Grammar: items separated by commas; an item is a name (with ``*`` and ``?`` as wildcards) and, in
-brackets, ``parameter=value`` pairs; a value in brackets is a list and makes a grid. In a name or a value that begins with
+brackets, ``parameter=value`` pairs; a value in brackets is a list and makes a grid, one in parentheses is a tuple:
+``net[layers=[(1,2),(3)]]``. In a name or a value that begins with
 double quotes brackets and commas are as good as letters: ``"./a,b[1].csv"[positive=2]``; a double quote in it is written twice.
 """
 
@@ -22,7 +23,8 @@ _SUFFIXES = {
 }  # fmt: skip
 
 
-_QUOTED = re.compile(r'((?:^|[\[,=])\s*)"((?:[^"]|"")*)"')  # where a name or a value begins
+# where a name or a value begins, in quotes, and where a value does, in parentheses
+_QUOTED = re.compile(r"""((?:^|[\[,=])\s*)"((?:[^"]|"")*)"|([\[,=]\s*)(\([^()\[\]"=]*\))""")
 _MARK = re.compile("\0([0-9]+)\0")  # stands for what was quoted while brackets and commas are looked for
 
 
@@ -109,8 +111,8 @@ def _masked(text: str) -> tuple[str, list[str]]:
     kept: list[str] = []
 
     def mark(found: re.Match[str]) -> str:
-        kept.append(found[2])
-        return f"{found[1]}\0{len(kept) - 1}\0"
+        kept.append(found[4] or found[2])
+        return f"{found[3] or found[1]}\0{len(kept) - 1}\0"
 
     masked = _QUOTED.sub(mark, text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
     if re.search(r'(?:^|[\[,=])\s*"', masked):
@@ -120,14 +122,14 @@ def _masked(text: str) -> tuple[str, list[str]]:
 
 def _refusal(text: str, why: str) -> UsageError:
     return UsageError(
-        f"selection {text!r} {why}; write name[parameter=value,...], a list as [a,b], and a path with brackets or commas in "
-        "double quotes: '\"./a,b[1].csv\"'."
+        f"selection {text!r} {why}; write name[parameter=value,...], a list as [a,b], a tuple as (1,2), and a path with brackets or "
+        "commas in double quotes: '\"./a,b[1].csv\"'."
     )
 
 
 def quoted(text: str) -> str:
     """Return a name or a value as a selection string has it: in double quotes if it would not be taken as it is."""
-    plain = not any(character in '[],"' for character in text) and text == text.strip()
+    plain = not any(character in '[],"(' for character in text) and text == text.strip()
     return text if plain else '"' + text.replace('"', '""') + '"'
 
 

@@ -139,7 +139,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _text(value: Any) -> str:
-    value = plain(value)
+    value = parameters.as_text(value) if isinstance(value, tuple) else plain(value)
     if isinstance(value, bool | None):
         return str(value).lower()
     if isinstance(value, str | int | float):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.cli import commands
 from harness.cli.describe import KINDS
 from harness.errors import UsageError
+from harness.hookspecs import FORMATS, OBSERVERS
 from harness.parameters import did_you_mean
 from harness.run.record import Status
 
@@ -59,8 +61,13 @@ def entries(registry: Registry, kind: str) -> list[Entry]:
             Entry("command", name, added.plugins[name], each.get_short_help_str(limit=80), each.callback)
             for name, each in added.commands.items()
         ]
-    named: dict[str, Any] = getattr(registry, kind)
-    singular = "data set" if kind == "datasets" else kind[:-1]
+    if kind == "observers":
+        observers = [each for hook in OBSERVERS for each in getattr(registry.manager.hook, hook).get_hookimpls()]
+        told = [(each.plugin_name, each.function) for each in observers]
+        return [Entry("observer", each.__name__, plugin, summary(each), each) for plugin, each in told]
+    own = {name: SimpleNamespace(__doc__=line) for name, line in FORMATS.items()}
+    named: dict[str, Any] = own | registry.report_formats if kind == "formats" else getattr(registry, kind)
+    singular = {"datasets": "data set", "formats": "report format"}.get(kind, kind[:-1])
     found = [Entry(singular, name, registry.owner(singular, name), _told(each), each) for name, each in named.items()]
     if kind == "formulations":
         return [replace(entry, facts={"solvers": solvers_of(registry, entry.subject)}) for entry in found]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.errors import HarnessError, PluginError
+from harness.faults import reason, told
 from harness.report.output import say
 
 if TYPE_CHECKING:
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     from harness.registry import Registry
 
 PROGRAM = "harness"
-HOOK = "harness_commands"
+HOOK, PATH = "harness_commands", "--plugin-path"
+
+_ENDINGS = (click.ClickException, click.Abort, click.exceptions.Exit)  # what click ends a command with
 
 COMMANDS = {
     "compare": ("harness.cli.compare", "Run solvers on data sets and show what it cost."),
@@ -69,7 +73,7 @@ def _file(module: str) -> str | None:
 
 def of(registry: Registry, found: Added | None = None) -> Added:
     """Ask the plugins of a registry, and add their commands to ``found``; a plugin's are taken all or none."""
-    from harness.entries import Broken, code_of, last_line
+    from harness.entries import Broken, code_of
 
     found = found or Added()
     found.broken.update(registry.broken)
@@ -78,7 +82,7 @@ def of(registry: Registry, found: Added | None = None) -> Added:
             with code_of(name, f"its {HOOK}"):
                 given = _checked(getattr(plugin.module, HOOK, tuple)(), found)
         except Exception as error:  # a plugin may raise anything
-            found.broken[name] = Broken(name, last_line(error))
+            found.broken[name] = Broken(name, reason(error))
             continue
         found.commands.update(given)
         found.plugins.update(dict.fromkeys(given, name))
@@ -92,8 +96,6 @@ def _checked(given: Iterable[click.Command], found: Added) -> dict[str, click.Co
     ------
     PluginError : something else than commands with names of their own.
     """
-    from harness.errors import PluginError
-
     if not isinstance(given, (list, tuple)) or not all(isinstance(each, click.Command) for each in given):
         raise PluginError(f"{HOOK} returned {given!r}; it must return a list of click commands: return [my_command].")
     commands: dict[str, click.Command] = {}
@@ -120,31 +122,61 @@ class CommandGroup(click.Group):
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             names = self.list_commands(ctx)
             near = difflib.get_close_matches(args[0], names, n=1)
-            guess = f"; did you mean '{near[0]}'?" if near else "."
-            raise click.UsageError(f"there is no command '{args[0]}'{guess} The commands are: {', '.join(names)}.", ctx)
+            why = f"there is no command '{args[0]}'; did you mean '{near[0]}'?" if near else self._missing(ctx, args[0])
+            raise click.UsageError(f"{why} The commands are: {', '.join(names)}.", ctx)
         return super().resolve_command(ctx, args)
+
+    def _missing(self, ctx: click.Context, name: str) -> str:
+        """Return the sentence on a command that is not there."""
+        return f"there is no command '{name}'."
 
 
 class LazyGroup(CommandGroup):
     """The harness's own commands, then those of plugins."""
 
-    def _added(self, ctx: click.Context) -> Mapping[str, click.Command]:
-        """Return the commands of plugins; who is broken is said once."""
+    def _asked(self, ctx: click.Context) -> Added:
+        """Return what plugins add; they are asked once."""
         found = ctx.meta.get("added")
         if not isinstance(found, Added):
             ctx.meta["added"] = found = added(ctx.params.get("plugin_path") or ())
-            for broken in found.broken.values():
-                say(f"{PROGRAM}: {' '.join(broken.sentence.split())}")
-        return found.commands
+        return found
+
+    def _missing(self, ctx: click.Context, name: str) -> str:
+        """Return the sentence on a command that is not there: it may be one of a broken plugin."""
+        broken = "; ".join(each.sentence.rstrip(".") for each in self._asked(ctx).broken.values())
+        why = f"the command '{name}' is missing, perhaps because a plugin is broken: {broken}."
+        return why if broken else super()._missing(ctx, name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of a plugin whose file is named behind it too: ``harness greet --plugin-path greeting.py``."""
+        if args[0] not in COMMANDS:
+            args = [word for each in args for word in (each.split("=", 1) if each.startswith(f"{PATH}=") else [each])]
+            while PATH in args:
+                at = args.index(PATH)
+                ctx.params["plugin_path"] = (*ctx.params.get("plugin_path", ()), *args[at + 1 : at + 2])
+                args = [*args[:at], *args[at + 2 :]]
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what one of a plugin raises becomes a sentence that names it."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            plugin = self._asked(ctx).plugins.get(ctx.invoked_subcommand or "") if "added" in ctx.meta else None
+            if plugin is None or isinstance(error, (*_ENDINGS, HarnessError, OSError)):
+                raise
+            raise PluginError(f"the command '{ctx.invoked_subcommand}' failed: {told(error, plugin)}") from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the help."""
-        return [*COMMANDS, *self._added(ctx)]
+        return [*COMMANDS, *self._asked(ctx).commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command, None if there is none of that name; plugins are not asked for the harness's own."""
         if cmd_name not in COMMANDS:
-            return self._added(ctx).get(cmd_name)
+            return self._asked(ctx).commands.get(cmd_name)
         module = importlib.import_module(COMMANDS[cmd_name][0])
         command = module.listing if cmd_name == "list" else module.command
         assert isinstance(command, click.Command)
@@ -153,6 +185,8 @@ class LazyGroup(CommandGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands' lines; none of the harness's own is imported for it."""
         own = [(name, line) for name, (_, line) in COMMANDS.items()]
-        of_plugins = [(name, each.get_short_help_str(limit=80)) for name, each in self._added(ctx).items()]
+        for broken in self._asked(ctx).broken.values():
+            say(f"{PROGRAM}: {' '.join(broken.sentence.split())}")
+        of_plugins = [(name, each.get_short_help_str(limit=80)) for name, each in self._asked(ctx).commands.items()]
         with formatter.section("Commands"):
             formatter.write_dl([*own, *of_plugins])

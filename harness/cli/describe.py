@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.cli.catalogue import Entry
     from harness.registry import Registry
 
-KINDS = ("solvers", "plugins", "datasets", "kernels", "formulations", "metrics", "commands")
+KINDS = ("solvers", "plugins", "datasets", "kernels", "formulations", "metrics", "formats", "observers", "commands")
 _INDENT = "  "
 _READABLE_BYTES = 20_000_000  # raw files up to this size are read for a description
 
@@ -32,7 +32,7 @@ def listing(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
     A plugin that cannot be loaded is listed with its reason.
     """
     from harness.call import request
-    from harness.cli import catalogue
+    from harness.cli import catalogue, commands
     from harness.report import files, output
 
     registry = request.loaded(plugin_path)
@@ -41,6 +41,8 @@ def listing(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
         output.show(files.content("json", [entry.as_dict() for entry in found]).decode())
     else:
         output.show(f"{_table(found, output.width(), styled=output.styled())}\n")
+    if kind == "commands":
+        registry.broken.update(commands.of(registry).broken)  # why some are missing
     if kind != "plugins":
         request.warn_of_broken(registry)
 
@@ -49,7 +51,8 @@ def _table(found: Sequence[Entry], width: int, *, styled: bool = False) -> str:
     """Return the entries as aligned columns, descriptions wrapped."""
     from harness.report.layout import Column, table
 
-    with_plugin = len({entry.plugin for entry in found if entry.kind != "plugin"}) > 1
+    kinds, owners = {entry.kind for entry in found}, {entry.plugin for entry in found}
+    with_plugin = "plugin" not in kinds and (len(owners) > 1 or "observer" in kinds)
     titles = [
         "name",
         *(["plugin"] if with_plugin else []),
@@ -71,7 +74,7 @@ def _table(found: Sequence[Entry], width: int, *, styled: bool = False) -> str:
 @click.argument("name")
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 def command(name: str, plugin_path: Sequence[str]) -> None:
-    """Describe the solver, plugin, data set, kernel, formulation or metric called NAME."""
+    """Describe the solver, plugin, data set, kernel, formulation, metric, format or observing hook called NAME."""
     from harness.call import request
     from harness.cli import catalogue
     from harness.report import output
@@ -221,7 +224,10 @@ def _parameters(cls: type, width: int) -> str:
 
 
 def _as_typed(value: Any) -> str:
-    """Return a default as a user would type it: ``none``, ``true``."""
+    """Return a default as a user would type it: ``none``, ``true``, ``(1,2)``."""
+    from harness import parameters
     from harness.report import figures
 
-    return str(value).lower() if value is None or isinstance(value, bool) else figures.setting(value)
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return figures.setting(value) if isinstance(value, float) else parameters.as_text(value)

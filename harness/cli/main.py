@@ -3,7 +3,7 @@
 ``harness --help`` imports this module, click and at most one sub-command's options, nothing numerical.
 
 Exit codes: 0 everything ran, 1 a run failed, 2 bad usage or bad data, 3 what was measured could not be
-kept, 70 a fault of the harness, 130 Ctrl-C.
+kept, 70 a fault of the harness or of a plugin, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import click
 import harness
 from harness.cli import options
 from harness.cli.commands import PROGRAM, LazyGroup
-from harness.errors import HarnessError, NotKept
+from harness.errors import HarnessError, NotKept, PluginError
 from harness.plain import plain_line
 from harness.report.output import say
 
@@ -53,6 +53,9 @@ class Program(LazyGroup):
             code = _say(_usage(error), EXIT_USAGE)
         except NotKept as error:
             code = _say(str(error), EXIT_NOT_KEPT)
+        except PluginError as error:
+            _debug()
+            code = _say(str(error), EXIT_FAULT)
         except HarnessError as error:
             code = _say(str(error), EXIT_USAGE)
         except click.Abort as error:
@@ -116,7 +119,7 @@ def _debug() -> None:
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 all well, 1 a run failed, 2 bad usage or bad data, 3 what was measured could not be kept, "
-    "70 a fault of the harness, 130 interrupted.",
+    "70 a fault of the harness or of a plugin, 130 interrupted.",
 )
 @click.version_option(harness.__version__, prog_name="svm-harness")
 @click.option("--plugin-path", is_eager=True, **options.PLUGIN_PATH)

@@ -23,14 +23,20 @@ def random_split(n: int, n_train: int, seed: int) -> tuple[Index, Index]:
 
 
 def stratified_split(y: Vector, test_fraction: float, seed: int) -> tuple[Index, Index]:
-    """Return training and test rows with each class divided in the same proportion.
+    """Return training and test rows with each class divided in the same proportion, both in random order.
 
-    Every class keeps at least one training row, so that a tiny file still defines a problem.
+    ``train, test = harness.stratified_split(y, 0.25, seed=0)``, then ``x[train], y[train]``. Every class keeps at least
+    one training row, so that a tiny file still defines a problem.
 
     Parameters
     ----------
-    y : (n,), class labels
+    y : (n,), class labels, two or more
     test_fraction : [0, 1); each class gives that share of its rows, rounded, to the test part
+    seed : the same seed divides the same labels in the same way
+
+    Returns
+    -------
+    (n_train,) and (n_test,) indices of rows, n_train + n_test = n, no row in both
     """
     rng = np.random.default_rng(seed)
     train, test = [], []
@@ -44,16 +50,23 @@ def stratified_split(y: Vector, test_fraction: float, seed: int) -> tuple[Index,
 
 
 def rescaled(x_train: Points, x_test: Points, how: Scale) -> tuple[Points, Points]:
-    """Return both parts scaled by the training part.
+    """Return both parts with their features scaled by what the training part says.
 
-    ``standard``: mean 0, standard deviation 1. ``minmax``: training values fill [0, 1], test values may leave it;
-    ``box``: the same with [-1, 1], as LIBSVM's svm-scale does.
+    ``x_train, x_test = harness.rescaled(x[train], x[test], "standard")``. The test part has no say: its values are not
+    known when a solver is trained.
+
+    ``none``: both as they are. ``standard``: mean 0, standard deviation 1. ``minmax``: training values fill [0, 1], test
+    values may leave it; ``box``: the same with [-1, 1], as LIBSVM's svm-scale does.
     A sparse matrix would lose its zeros under any of them, so its columns are divided by their largest absolute
     value instead. A constant column is shifted only, never divided by 0.
 
     Parameters
     ----------
     x_train, x_test : (n, d) and (m, d), dense or CSR; not changed
+
+    Returns
+    -------
+    (n, d) and (m, d), of the same storage
     """
     import scipy.sparse
 

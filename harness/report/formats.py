@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from harness import faults
 from harness.errors import PluginError, UsageError
 from harness.hookspecs import FORMATS
 from harness.parameters import did_you_mean
@@ -82,7 +83,7 @@ def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record], comma
         told = {"command": command} if "command" in inspect.signature(renderer).parameters else {}
         text = renderer([dict(record) for record in records], **told)
     except Exception as error:  # a plugin may raise anything; the records are safe in the store
-        raise PluginError(f"the report format '{name}' failed: {type(error).__name__}: {error}.") from error
+        raise PluginError(f"the report format '{name}' failed: {faults.told(error)}.") from error
     if not isinstance(text, str):
         raise PluginError(f"the report format '{name}' returned {type(text).__name__}; it must return text.")
     return text if text.endswith("\n") else text + "\n"

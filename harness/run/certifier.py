@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import HarnessError, InvalidModel
+from harness.errors import InvalidModel, PluginError
+from harness.faults import told
 from harness.kernels.oracle import engine_of
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.inlier_margin import InlierMargin, inlier_margin
@@ -26,7 +27,7 @@ from harness.path import Cell, SolutionPath
 from harness.plain import clean, clipped
 from harness.problems.problem import Problem
 from harness.registry import Registry, load_registry, share_registry
-from harness.run.child import Workbench, is_environment, sentence
+from harness.run.child import Workbench, is_environment
 from harness.run.messages import BrokenStream, Certified, Certify, Model, Point, Reader, Solved, send
 from harness.run.plan import RunSpec
 from harness.run.record import Status
@@ -187,10 +188,10 @@ class Judge(_Judge):
                 # copies: what a metric does to them is seen by no other
                 figure = clean(self.registry.metric(name)(dataset.y_test.copy(), scores.copy()))
                 if isinstance(figure, (str, dict, bool)):
-                    raise TypeError(f"it returned {clipped(repr(figure), 60)}; a metric returns a number")
+                    raise PluginError(f"it returned {clipped(repr(figure), 60)}; a metric returns a number")
                 found[name] = figure
             except Exception as error:
-                self.faults.append(f"metric '{name}' raised {sentence(error)}")
+                self.faults.append(f"metric '{name}' failed: {told(error, self.registry.owner('metric', name))}")
         better = {name: self.registry.metric(name).better for name in found}
         return {"metrics": found, "metrics_better": better, **self.accuracy(dataset.y_test, scores, "test_accuracy")}
 
@@ -201,15 +202,13 @@ class Judge(_Judge):
             try:
                 core = core_set_certificate(problem, coef, self.registry.solver(oracle))
             except Exception as error:
-                core = CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {sentence(error)}")
+                core = CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {told(error)}")
             found["core_set"] = core.as_dict()
         if planted is not None and problem.gives_up_points():
             try:
                 inliers = inlier_margin(problem, planted, self.registry.solver(oracle) if oracle else None)
             except Exception as error:
-                reason = (
-                    f"{oracle or 'the solver that serves for certificates'} failed on the inliers: {sentence(error)}"
-                )
+                reason = f"{oracle or 'the solver that serves for certificates'} failed on the inliers: {told(error)}"
                 inliers = InlierMargin(oracle, int((~planted).sum()), reason=reason)
             found["inlier_margin"] = None if inliers is None else inliers.as_dict()
             margin = known.get("margin_lower")
@@ -359,8 +358,7 @@ class Certifier:
             return {**found, "sources": {name: sha for each in registries for name, sha in each.sources().items()}}
         except Exception as error:
             status = Status.ENVIRONMENT if is_environment(error) else Status.ERROR
-            said = str(error) if isinstance(error, HarnessError) else sentence(error)
-            return {"status": status, "reason": f"the model could not be certified: {said}"}
+            return {"status": status, "reason": f"the model could not be certified: {told(error)}"}
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ What it says are claims; the worker looks at them (watch.py), and the certifier 
 from __future__ import annotations
 
 import errno
+import re
 import resource
 import traceback
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ import numpy as np
 from harness.datasets import measured_sha256
 from harness.datasets.bounds import reading_within
 from harness.errors import DataError, InvalidModel, UsageError
+from harness.faults import text, told
 from harness.kernels.checks import check_finite
 from harness.kernels.engine import Engine
 from harness.kernels.oracle import KernelOracle, engine_of, uncounted
@@ -50,6 +52,8 @@ _WARM_UP_POINTS = 32
 _WARM_UP_YIELDS = 50
 _WARM_UP_SECONDS = 5.0  # of all warm-ups of a solver together, compilation not counted
 _TRACEBACK_CHARACTERS = 2000
+_READ_ONLY = re.compile("read-?only")  # what NumPy and Numba say of an array
+_COPY = "what the problem hands out is read-only: copy it first, row = problem.kernel.row(i).copy()"
 _ENVIRONMENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE})
 
 
@@ -258,7 +262,7 @@ def measure(
     path : the problems to go through, in the place of ``problem``
     """
     faults: list[str] = []
-    refused = refusal(solver, problem if path is None else path.problem(path.cells[0]), faults)
+    refused = refusal(solver, problem if path is None else path.problem(path.cells[0]), faults, spec.plugin)
     if refused is not None:
         return Fitted({"status": Status.SKIPPED, "reason": refused, **now()})
     claims: dict[str, Any] = {"load_average": load_average(), "faults": faults}
@@ -278,7 +282,7 @@ def measure(
         else:
             claims |= _along(spec, solver, path, clocks, emit)
     except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
-        claims |= fault(error)
+        claims |= fault(error, spec.plugin)
     if delayed is not None and "fit_seconds" in claims and spec.threads == 1:
         busy = claims["cpu_seconds"] + (delay_seconds() or 0.0) - delayed
         claims["waited_seconds"] = max(0.0, claims["fit_seconds"] - busy)
@@ -427,34 +431,35 @@ def _counted(solver: Solver, counter: Any) -> dict[str, Any]:
     }
 
 
-def refusal(solver: Solver, problem: Problem, faults: list[str]) -> str | None:
+def refusal(solver: Solver, problem: Problem, faults: list[str], plugin: str) -> str | None:
     """Return a sentence why the solver does not take the problem; a ``skip()`` that fails costs its own answer alone."""
     try:
         reason = solver.skip(problem)
     except Exception as error:
-        faults.append(f"{solver.name}'s skip() raised {sentence(error)}; the run was carried out")
+        faults.append(f"{solver.name}'s skip() failed: {told(error, plugin)}; the run was carried out")
         return None
     if reason is None or (isinstance(reason, str) and reason):
         return reason
     return f"{solver.name}'s skip() returned {clipped(str(clean(reason)), 80)}; it must return a sentence that says why, or None"
 
 
-def fault(error: BaseException) -> dict[str, Any]:
-    """Return status, cause and reason of what a solver, or the machine under it, raised."""
+def fault(error: BaseException, plugin: str) -> dict[str, Any]:
+    """Return status, cause and reason of what a solver of a plugin, or the machine under it, raised."""
     found: dict[str, Any] = {"stopped_by": StoppedBy.FAULT, "output": tail(error)}
     if isinstance(error, MemoryError):
         return {
             "status": Status.MEMORY,
             "stopped_by": StoppedBy.MEMORY,
-            "reason": f"out of memory: {_text(error) or 'an allocation was refused'}",
+            "reason": f"out of memory: {told(error, plugin)}",
         }
     if isinstance(error, InvalidModel):
-        return {"status": Status.INVALID, "stopped_by": StoppedBy.FAULT, "reason": _text(error)}
+        return {"status": Status.INVALID, "stopped_by": StoppedBy.FAULT, "reason": text(error)}
     if isinstance(error, SystemExit):
         return {**found, "status": Status.CRASHED, "reason": f"the solver called sys.exit({clean(error.code)!r})"}
     if is_environment(error):
         return {**found, "status": Status.ENVIRONMENT, "reason": of_environment(error)}
-    return {**found, "status": Status.ERROR, "reason": sentence(error)}
+    reason = told(error, plugin)
+    return {**found, "status": Status.ERROR, "reason": f"{reason}; {_COPY}" if _READ_ONLY.search(reason) else reason}
 
 
 def is_environment(error: BaseException) -> bool:
@@ -469,7 +474,7 @@ def is_environment(error: BaseException) -> bool:
 
 def of_environment(error: BaseException) -> str:
     """Return the sentence on a fault of the machine."""
-    said = str(error) if isinstance(error, DataChanged) else f"the machine's fault, not the solver's: {sentence(error)}"
+    said = str(error) if isinstance(error, DataChanged) else f"the machine's fault, not the solver's: {told(error)}"
     return f"{said.rstrip('.')}; such a run is measured again when the command is repeated"
 
 
@@ -497,21 +502,6 @@ def model_of(outcome: Outcome, problem: Problem) -> Model:
         return Model.free(outcome.free)
     model = Weights.checked(problem.kernel, outcome.weights, outcome.intercept)
     return Model(model.intercept, weights=model.weights)
-
-
-def sentence(error: BaseException) -> str:
-    """Return type, first line and place of an exception."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {_text(error)}{where}"
-
-
-def _text(error: BaseException) -> str:
-    try:
-        lines = str(error)[:_TRACEBACK_CHARACTERS].strip().splitlines()
-    except BaseException as second:
-        return f"<its text raised {type(second).__name__}>"
-    return lines[0] if lines else ""
 
 
 def tail(error: BaseException) -> str:

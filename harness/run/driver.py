@@ -13,6 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from harness import faults
 from harness.entries import source_sha256
 from harness.errors import DataError, NotKept, UsageError
 from harness.machine import git_commit, machine, now, versions
@@ -81,6 +82,7 @@ class _Driver:
         # how long each was read bounds what a worker may need for it
         self.datasets: dict[str, Dataset] = {}
         self.reading_seconds: dict[str, float] = {}
+        self.failing: set[tuple[str, str]] = set()  # plugins whose observing hooks failed, and which
         for source in self.study.datasets:
             began, key = monotonic(), data_key(source.name, values_of(source))
             self.datasets[key] = _loaded(source, self.study.limits.memory_bytes)
@@ -273,13 +275,16 @@ class _Driver:
         return found
 
     def _tell_plugins(self, hook: str, **arguments: Any) -> None:
-        """Tell observing plugins; a fault of an observer must not end the grid."""
-        try:
-            getattr(self.registry.manager.hook, hook)(**arguments)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            self.on_note(f"a plugin's {hook} failed, and no run is worse for it: {type(error).__name__}: {error}")
+        """Tell observing plugins, each by itself; a fault of an observer must not end the grid, and is told once."""
+        for observer in getattr(self.registry.manager.hook, hook).get_hookimpls():
+            try:
+                observer.function(*(arguments[name] for name in observer.argnames))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                if (observer.plugin_name, hook) not in self.failing:
+                    self.failing.add((observer.plugin_name, hook))
+                    self.on_note(f"{faults.told(error, observer.plugin_name)}; no run is worse for it")
 
 
 def _loaded(source: Any, memory_limit: int | None) -> Dataset:
@@ -295,7 +300,7 @@ def _loaded(source: Any, memory_limit: int | None) -> Dataset:
     except UsageError:
         raise
     except Exception as error:
-        raise DataError(f"data set '{source.label}' could not be loaded: {type(error).__name__}: {error}") from error
+        raise DataError(f"data set '{source.label}' could not be loaded: {faults.told(error)}") from error
     return dataset
 
 

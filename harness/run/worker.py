@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.errors import HarnessError
+from harness import faults
 from harness.machine import now
 from harness.measure.compilation import CompilationWatch
 from harness.run import allowed
@@ -75,7 +75,7 @@ class Worker:
                 self._answer(request.spec, request.adopt)
 
     def _answer(self, spec: RunSpec, adopt: bool) -> None:
-        from harness.run.child import is_environment, layout, of_environment, sentence
+        from harness.run.child import is_environment, layout, of_environment
 
         self._until = 0.0
         try:
@@ -91,7 +91,7 @@ class Worker:
             if is_environment(error):
                 status, reason = Status.ENVIRONMENT, of_environment(error)
             else:
-                status, reason = Status.ERROR, str(error) if isinstance(error, HarnessError) else sentence(error)
+                status, reason = Status.ERROR, faults.told(error)
             send(self.control, Ended({"status": status, "stopped_by": StoppedBy.FAULT, "reason": reason, **now()}))
             return
         self.descendants.begin()

@@ -39,8 +39,8 @@ DETECTED = {
     "execs": ("error", "closed a descriptor that is not its own, or became another program"),
     "ends-quietly": ("unfinished", "stalled: no pair is left"),
     "disk-full": ("environment", "No space left on device"),
-    "init-raises": ("error", "solver 'init-raises' could not be configured: ValueError: epochs and passes exclude"),
-    "label-raises": ("error", "solver 'label-raises' could not be configured: ZeroDivisionError"),
+    "init-raises": ("error", "in InitRaises.__post_init__: ValueError: epochs and passes exclude"),
+    "label-raises": ("error", "in LabelRaises.label: ZeroDivisionError: division"),
     "skip-true": ("skipped", "skip() returned True; it must return a sentence that says why, or None"),
     "surrogate": ("error", "no model in /data/m?.bin"),
 }
@@ -148,7 +148,8 @@ def test_a_clock_that_was_patched_does_not_run(cheats):
 
 def test_a_skip_that_raises_costs_its_own_answer_alone_and_is_named(cheats):
     (fault,) = cheats[1]["skip-raises"]["faults"]
-    assert fault.startswith("skip-raises's skip() raised ZeroDivisionError: division by zero")
+    assert fault.startswith("skip-raises's skip() failed: plugin 'cheats', cheats.py:")
+    assert "in SkipRaises.skip: ZeroDivisionError: division by zero; the run was carried out" in fault
 
 
 def test_what_a_solver_says_of_itself_is_cleaned(cheats):

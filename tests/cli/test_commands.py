@@ -78,9 +78,24 @@ def test_the_command_of_a_file_is_listed_and_works(tmp_path):
     (row,) = [line for line in run(*given, "list", "commands", cache=tmp_path)[1].splitlines() if "greet" in line]
     assert row.split() == ["greet", "greeting", "Say", "hello."]
     assert "commands: greet" in run("describe", "greeting", *given, cache=tmp_path)[1]
+    assert run("greet", "you", *given, cache=tmp_path)[:3] == (0, "hello you\n", "")
+    assert run("greet", f"{given[0]}={given[1]}", "you", cache=tmp_path)[:3] == (0, "hello you\n", "")
     code, _, err, _ = run("greet", cache=tmp_path)
     assert code == 2
     assert "there is no command 'greet'" in err
+
+
+def test_a_command_that_fails_or_is_missing_is_told_with_its_plugin(tmp_path):
+    (tmp_path / "greeting.py").write_text(GREET.format(name="greet").replace("click.echo(", "whom / 2; ("))
+    code, _, err, _ = run("greet", "--plugin-path", "greeting.py", cache=tmp_path)
+    said = "harness: the command 'greet' failed: plugin 'greeting', greeting.py:11, in command: TypeError: unsupported"
+    assert (code, err.startswith(said), len(err.splitlines())) == (70, True, 1)
+    (tmp_path / "greeting.py").write_text(GREET.format(name="greet").replace("[command]", "[commands]"))
+    code, _, err, _ = run("greet", "--plugin-path", "greeting.py", cache=tmp_path)
+    lost = "harness: the command 'greet' is missing, perhaps because a plugin is broken: plugin 'greeting' could not be loaded: "
+    assert (code, err.startswith(f"{lost}greeting.py:15, in harness_commands: NameError: name")) == (2, True)
+    listed = run("list", "commands", "--plugin-path", "greeting.py", cache=tmp_path)[2]
+    assert "plugin 'greeting' could not be loaded: greeting.py:15, in harness_commands" in listed
 
 
 def test_an_installed_plugins_command_is_known(tmp_path, install):
@@ -95,8 +110,10 @@ def test_an_installed_plugins_command_is_known(tmp_path, install):
 def test_a_broken_plugin_is_told_in_a_sentence_and_other_commands_work(tmp_path, install):
     install("greeting", "import no_such_library  # harness_commands")
     code, out, err, _ = run("--help", cache=tmp_path)
-    told = "harness: plugin 'greeting' could not be loaded: ModuleNotFoundError: No module named 'no_such_library'\n"
-    assert (code, err) == (0, told)
+    told = (
+        "harness: plugin 'greeting' could not be loaded: greeting.py:1: it needs the package 'no_such_library', which"
+    )
+    assert (code, err) == (0, f"{told} is not installed: pip install no_such_library\n")
     assert {"compare", "dashboard"} <= {line.split()[0] for line in out.splitlines() if line.strip()}
     code, out, _, _ = run("dashboard", "--help", cache=tmp_path)
     assert (code, "export" in out) == (0, True)

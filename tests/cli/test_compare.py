@@ -100,10 +100,17 @@ def test_quiet_silences_no_sentence(invoke, slow, tmp_path):
     broken.write_text(
         "import harness\n\n@harness.hookimpl\ndef harness_run_finished(record):\n    raise SystemExit('blind')\n"
     )
-    paths = ("--plugin-path", slow, "--plugin-path", str(broken))
-    done = invoke("compare", *paths, "--plugins", "quick", *DATA, "--quiet")
+    sees = tmp_path / "sees.py"
+    told = "print(record['solver'], end='')"
+    sees.write_text(broken.read_text().replace("raise SystemExit('blind')", f"'Note it.'\n    {told}"))
+    paths = [word for path in (str(sees), slow, str(broken)) for word in ("--plugin-path", path)]
+    listed = invoke("list", "observers", *paths[:2]).stdout.splitlines()[1]
+    assert listed.split() == ["harness_run_finished", "sees", "Note", "it."]
+    done = invoke("compare", *paths, "--plugins", "quick,quick[shift=0.5]", *DATA, "--quiet")
     assert done.exit_code == 0
-    assert done.stderr == "a plugin's harness_run_finished failed, and no run is worse for it: SystemExit: blind\n"
+    assert done.stdout.startswith("quickquick"), "the other one is told all the same"
+    said = "plugin 'observer', observer.py:5, in harness_run_finished: SystemExit: blind; no run is worse for it\n"
+    assert done.stderr == said, "once, whatever the number of runs"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +167,7 @@ def test_live_progress_on_a_terminal(slow, tmp_path):
     terminal = {"dimensions": (30, 120), "timeout": 60, "encoding": "utf-8"}
     child = pexpect.spawn(COMMAND[0], words, env=environment, **terminal)
     child.expect("0/2")
-    child.expect(r"raiser c-svc C=\S+ rbf gamma=\S+ twonorm\[n=200\] seed 0 rep 0: error RuntimeError: no luck today")
+    child.expect(r"raiser c-svc C=\S+ rbf gamma=\S+ twonorm\[n=200\] seed 0 rep 0: error plugin 'slow_plugin', slow")
     child.expect("1 failed")
     child.expect("2/2")
     child.expect("\x1b\\[2K")  # the display is taken away ...

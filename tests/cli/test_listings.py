@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-KINDS = ["solvers", "plugins", "datasets", "kernels", "formulations", "metrics"]
+KINDS = ["solvers", "plugins", "datasets", "kernels", "formulations", "metrics", "formats", "observers", "commands"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -50,6 +50,8 @@ def test_describe_data_set_with_its_defaults(invoke):
         ("c-svc", "class_weight"),
         ("f1", "Harmonic mean"),
         ("harness", "datasets: digits"),
+        ("parquet", "report format parquet (plugin harness)\n\n  Every record, for data frames"),
+        ("html", "report format html (plugin dashboard)\n\n  The pages of one comparison as a single file"),
     ],
 )
 def test_describe_other_kinds(invoke, name, said):

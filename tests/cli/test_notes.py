@@ -34,7 +34,9 @@ def test_broken_plugins_are_warned_of_unless_they_are_rows(invoke, slow, tmp_pat
     broken = tmp_path / "broken.py"
     broken.write_text("import a_module_that_is_not_there\n")
     paths = ("--plugin-path", slow, "--plugin-path", str(broken))
-    warning = "harness: plugin 'broken' could not be loaded: ModuleNotFoundError"
+    warning = (
+        "harness: plugin 'broken' could not be loaded: broken.py:1: it needs the package 'a_module_that_is_not_there'"
+    )
     told = invoke("compare", *paths, "--plugins", "skipper", *DATA, "--formulation", "l2-svc", "-q").stderr
     assert told.startswith(warning)
     assert len(told.splitlines()) == 1

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+import harness
 from harness.run.pool import numba_cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -154,7 +155,7 @@ def documented(tree: Path) -> None:
 
 def broken_build(tree: Path) -> None:
     """Make a tree that cannot be installed."""
-    _edited(tree / "pyproject.toml", 'version = "0.1.0"', "version = 1")
+    _edited(tree / "pyproject.toml", f'version = "{harness.__version__}"', "version = 1")
 
 
 COMMITS: Mapping[str, Sequence[Callable[[Path], None]]] = {

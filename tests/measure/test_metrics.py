@@ -8,6 +8,7 @@ import sklearn.metrics
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from harness import PluginError
 from harness.measure.metrics import METRICS, Metric, applicable, predicted
 
 
@@ -58,7 +59,7 @@ def test_a_metric_is_handed_what_it_takes_and_a_figure_outside_of_its_range_is_a
     assert Metric(lambda y, f: f.tolist(), takes="labels")(y, f) == [1.0, 1.0]
     assert Metric(lambda y, f: f.tolist())(y, f) == [0.3, 2.0]
     for figure in (-0.5, 1.5, np.float32(2.0), math.inf):
-        with pytest.raises(ValueError, match=r"which is outside of its range \[0, 1\]"):
+        with pytest.raises(PluginError, match=r"which is outside of its range \[0, 1\]"):
             Metric(lambda y, f, it=figure: it, low=0.0, high=1.0)(y, f)
     assert Metric(lambda y, f: 1.0 + 1e-12, low=0.0, high=1.0)(y, f) > 1.0, "rounding is none"
     assert math.isnan(Metric(lambda y, f: math.nan, low=0.0, high=1.0)(y, f)), "it may be undefined"

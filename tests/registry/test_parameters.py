@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from dataclasses import dataclass
+from enum import Enum, StrEnum
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -12,6 +15,15 @@ from hypothesis import strategies as st
 
 from harness import CSVC, Solver, UsageError, parameter
 from harness.parameters import parameters_of, validated, values_of
+from harness.selection import parse
+
+
+class Mode(StrEnum):
+    FAST, SLOW = "fast", "slow"
+
+
+class Level(Enum):
+    ONE, TWO = 1, 2
 
 
 @dataclass(frozen=True)
@@ -26,6 +38,11 @@ class Example(Solver):
     selection: Literal["random", "active"] = parameter("random", "how the next example is chosen")
     shrinking: bool = parameter(True, "leave out bound coefficients")
     plain: int = 3
+    layers: tuple[int, ...] = parameter((1, 2), "sizes", ge=1)
+    words: tuple[str, ...] | None = None
+    mode: Mode = Mode.FAST
+    level: Level = Level.ONE
+    log: Path = Path("run.log")
 
     def iterates(self, problem, rng):
         yield from ()
@@ -33,7 +50,9 @@ class Example(Solver):
 
 def test_fields_become_documented_parameters() -> None:
     known = {found.name: found for found in parameters_of(Example)}
-    assert list(known) == ["epochs", "tau", "cache", "selection", "shrinking", "plain"]
+    assert list(known)[:6] == ["epochs", "tau", "cache", "selection", "shrinking", "plain"]
+    types = {name: known[name].type_name for name in ("layers", "words", "mode", "level", "log")}
+    assert list(types.values()) == ["tuple of int", "tuple of str or none", "'fast' or 'slow'", "1 or 2", "path"]
     assert (known["epochs"].type_name, known["epochs"].range, known["epochs"].default) == ("int", "[1, inf)", 1)
     assert known["tau"].range == "(0, 1)"
     assert known["cache"].type_name == "float or none"
@@ -52,6 +71,10 @@ def test_fields_become_documented_parameters() -> None:
         ("cache", "-1", "expected float or none in (0, inf)"),
         ("selection", "activ", "expected 'random' or 'active'"),
         ("shrinking", "perhaps", "expected bool"),
+        ("layers", "(1,0)", "expected tuple of int in [1, inf), written (1,2)"),
+        ("layers", "(1,x)", "expected tuple of int in [1, inf), written (1,2)"),
+        ("mode", "quick", "expected 'fast' or 'slow'"),
+        ("level", "3", "expected 1 or 2"),
     ],
 )
 def test_a_wrong_value_is_refused_with_value_and_expectation(name: str, value, expectation: str) -> None:
@@ -83,11 +106,25 @@ def test_a_solver_is_a_value_with_a_label() -> None:
         solver.epochs = 3
 
 
-@given(st.integers(1, 99), st.floats(1e-9, 0.999), st.one_of(st.none(), st.floats(0.001, 1e6)), st.booleans())
-def test_a_label_reads_back_as_the_same_solver(epochs, tau, cache, shrinking) -> None:
-    from harness.selection import parse
-
-    solver = Example(epochs=epochs, tau=tau, cache=cache, shrinking=shrinking)
+@given(
+    st.integers(1, 99), st.floats(1e-9, 0.999), st.one_of(st.none(), st.floats(0.001, 1e6)), st.booleans(),
+    st.lists(st.integers(1, 9), max_size=3), st.lists(st.text("ab", min_size=1), min_size=1, max_size=2), st.sampled_from(Mode),
+    st.sampled_from(Level), st.text("ab/.", min_size=1).map(Path),
+)  # fmt: skip
+def test_a_label_and_a_record_read_back_as_the_same_solver(
+    epochs, tau, cache, shrinking, layers, words, mode, level, log
+) -> None:
+    new = {"layers": tuple(layers), "words": tuple(words), "mode": mode, "level": level, "log": log}
+    solver = Example(epochs=epochs, tau=tau, cache=cache, shrinking=shrinking, **new)
     (item,) = parse(solver.label)
     (cell,) = item.grid()
     assert Example(**validated(Example, cell, owner="example")) == solver
+    assert Example(**json.loads(json.dumps(values_of(solver)))) == solver
+
+
+def test_tuples_make_a_grid() -> None:
+    (item,) = parse("example[layers=[(1, 2),(3)],mode=[fast,slow]]")
+    solvers = [Example(**validated(Example, cell, owner="example")) for cell in item.grid()]
+    assert ";".join(each.label for each in solvers) == (
+        "example;example[mode=slow];example[layers=(3)];example[layers=(3),mode=slow]"
+    )

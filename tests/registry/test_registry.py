@@ -9,7 +9,8 @@ from importlib.machinery import EXTENSION_SUFFIXES
 
 import pytest
 
-from harness import UsageError
+from harness import UsageError, __version__
+from harness.hookspecs import FORMATS
 from harness.registry import load_registry
 from tests.registry.good_plugin import GOOD, labels
 
@@ -102,10 +103,17 @@ class Mine(CSVC):
 def harness_formulations():
     return [Mine]
 """
+METRICS = """from harness import hookimpl
+def helper():
+    return 1 / 0
+@hookimpl
+def harness_metrics():
+    return {}
+"""
 BROKEN = {
     "import-error": (
         "import no_such_library_at_all\n",
-        "ModuleNotFoundError: No module named 'no_such_library_at_all'",
+        "alpha.py:1: it needs the package 'no_such_library_at_all', which is not installed: pip install no_such_library_at_all",
     ),
     "misspelt-hook": (GOOD.replace("harness_solvers", "harness_solver"), "unknown hook 'harness_solver' (did you mean"),
     "unmarked-hook": (
@@ -142,10 +150,41 @@ BROKEN = {
         "from harness import RBF, hookimpl\n@hookimpl\ndef harness_kernels():\n    return [RBF]\n",
         "kernel 'rbf' is already registered by plugin 'harness'; rename one of them.",
     ),
-    "format-taken": (
-        "from harness import hookimpl\n@hookimpl\ndef harness_report_formats():\n    return {'json': str}\n",
-        "report format 'json' is already registered by plugin 'harness'; rename one of them.",
+    **{
+        f"format-{name}": (
+            f"from harness import hookimpl\n@hookimpl\ndef harness_report_formats():\n    return {{'{name}': str}}\n",
+            f"report format '{name}' is already registered by plugin 'harness'; rename one of them.",
+        )
+        for name in (*FORMATS, "JSON", "Table")
+    },
+    "metrics-no-dict": (METRICS.format("[1]"), "harness_metrics returned [1]; it must return functions by name"),
+    "hook-raises": (METRICS.format("helper()"), "alpha.py:3, in helper: ZeroDivisionError: division by zero"),
+    "no-python": ("x = 1\ndef f(:\n", "alpha.py:2: SyntaxError: invalid syntax"),
+    "no-part": ("import harness.none\n", "alpha.py:1: ModuleNotFoundError: No module named 'harness.none'"),
+    "arguments": (
+        METRICS.replace("metrics():", "run_finished(rec, record, x=1):").format("{}"),
+        "alpha.py:4: its hook 'harness_run_finished' has an argument 'rec', which it is not given; write def",
     ),
+    "wrapper": (METRICS.replace("@hookimpl", "@hookimpl(wrapper=True)").format("(yield)"), "is a wrapper"),
+    "newer": (
+        "requires_harness = '>=99'\nfrom harness import NotYet\n",
+        f"it needs svm-harness >=99, and this is version {__version__}; install another one of either.",
+    ),
+    "older": (f"requires_harness = '<{__version__}'\n", f"it needs svm-harness <{__version__}, and this is version"),
+    "no-version": ("requires_harness = 0.2\n", "its requires_harness is 0.2; it must be a version specifier"),
+    "default-range": (
+        GOOD.replace("parameter(1, ", "parameter(0, "),
+        "the defaults of solver class First: parameter epochs=0 is not valid (Input should be greater than or equal to 1);",
+    ),
+    "default-type": (GOOD.replace("ter(1, ", "ter('many', "), "solver class First: parameter epochs='many' is not"),
+    "default-infinite": (GOOD.replace("1e-3", "float('inf')"), "solver class First: parameter tau=inf is not"),
+    **{
+        f"field-{name}": (
+            GOOD.replace("epochs: int", f"{name}: object = {value}\n        epochs: int"),
+            f"solver class First has a parameter '{name}', which is an attribute of every harness.Solver; call it",
+        )
+        for name, value in (("label", "''"), ("name", "'x'"), ("solves", "(CSVC,)"), ("exact", "True"))
+    },
 }
 
 
@@ -161,6 +200,10 @@ def test_a_broken_plugin_is_reported_by_name_and_the_others_work(plugin, fault: 
     assert labels(chosen) == ["broken alpha", "beta"]
     with pytest.raises(UsageError, match="plugin 'alpha' could not be loaded: "):
         registry.solver_class("alpha")
+
+
+def test_what_this_harness_is_asked_for_by_one_that_it_meets_is_taken(plugin) -> None:
+    assert plugin("requires_harness = '>=0.2,<99'\n" + textwrap.dedent(GOOD)).broken == {}
 
 
 def test_a_solver_name_belongs_to_the_plugin_that_came_first(plugin) -> None:

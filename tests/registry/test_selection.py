@@ -9,7 +9,7 @@ from harness.selection import Item, parse, split, text_of
 
 word = st.text("abcdefgh0123456789-_.", min_size=1, max_size=8)
 name = st.tuples(word, st.sampled_from(["", "*", "?", "/x", "/*"])).map("".join)
-quoted_value = st.text('ab,[]="', min_size=1, max_size=6)
+quoted_value = st.text('ab,[]="()', min_size=1, max_size=6)
 value = st.text("abc0123456789.e-+/ ", min_size=1, max_size=6).map(str.strip).filter(bool)
 item = st.builds(Item, name, st.dictionaries(word, st.lists(value, min_size=1, max_size=3), max_size=3))
 space = st.sampled_from(["", " "])
@@ -36,7 +36,7 @@ def test_what_has_brackets_commas_or_quotes_is_quoted_and_read_back(chosen: Item
     assert split(f"{text_of(chosen)},x") == [text_of(chosen), "x"]
 
 
-@given(st.text('ab[]=,*? "\0', max_size=12))
+@given(st.text('ab[]()=,*? "\0', max_size=12))
 def test_any_text_is_read_or_refused(text: str) -> None:
     items: list[Item] = []
     refused = ""

@@ -68,6 +68,11 @@ def raises(problem, dual_coef):
     raise ValueError("a fault of the solver")
 
 
+@fault(BEFORE, "writes-to-a-row", warm_up=False)
+def writes_to_a_row(problem):
+    np.negative(problem.kernel.row(0), out=problem.kernel.row(0))
+
+
 @fault(BEFORE, "sleeps", warm_up=False)
 def sleeps(problem):
     time.sleep(600)

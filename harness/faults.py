@@ -1,0 +1,103 @@
+"""What a plugin's code raised, in one line: which plugin, which file and line, in which function, and what."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+from harness.errors import HarnessError
+from harness.plain import plain_line
+
+_CHARACTERS = 500
+_HOST, _STANDARD = (Path(file).parent for file in (__file__, os.__file__))
+_homes: dict[Path, str] = {}  # file of a plugin, or the folder of its package -> its name
+
+
+def know(plugin: str, module: ModuleType) -> None:
+    """Remember where the files of a plugin are."""
+    file = Path(module.__file__ or "")
+    in_package = hasattr(module, "__path__") or "." in module.__name__
+    _homes[_home(file) if in_package else file] = plugin
+
+
+def told(error: BaseException, plugin: str = "") -> str:
+    """Return ``plugin 'own', own.py:12, in Own.iterates: ValueError: no luck``.
+
+    The place is the innermost frame of the traceback in the plugin's own files, or else where it was raised.
+
+    plugin : whose code ran, where the files do not say it
+    """
+    owner, where = _place(error)
+    names = [f"plugin '{plain_line(owner or plugin)}'"] if owner or plugin else []
+    return ": ".join(filter(None, [", ".join([*names, *filter(None, [where])]), text(error)]))
+
+
+def reason(error: BaseException) -> str:
+    """Return the same without the plugin's name, where a sentence has it already."""
+    return ": ".join(filter(None, [_place(error)[1], text(error)]))
+
+
+def text(error: BaseException) -> str:
+    """Return the type of what was raised and what it says, in one line; of the host's own errors the sentence alone."""
+    try:
+        said = str(error.msg if isinstance(error, SyntaxError) else error).strip()
+    except BaseException as second:  # its text is the plugin's code too
+        said = f"its text raised {type(second).__name__}"
+    missing = str(error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if missing and missing not in sys.modules and importlib.util.find_spec(missing) is None:
+        return f"it needs the package '{missing}', which is not installed: pip install {missing}"
+    if "cannot inherit non-frozen dataclass" in said:  # Python names neither the class nor the way out
+        said += ": solvers, data sets and kernels are frozen; put @dataclass(frozen=True) above the class"
+    if not isinstance(error, HarnessError):
+        said = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return plain_line(" ".join(said[: 4 * _CHARACTERS].split()), _CHARACTERS)
+
+
+def _place(error: BaseException) -> tuple[str, str]:
+    """Return the plugin that a file is known to be of, and ``file:line, in function``; each empty where it cannot be said."""
+    if isinstance(error, SyntaxError) and Path(error.filename or "").is_file():
+        return _named(Path(error.filename or ""), f":{error.lineno}")
+    frames = [(Path(frame.f_code.co_filename), frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    theirs = [each for each in frames if _is_theirs(each[0])]
+    if not theirs:
+        raised = [] if isinstance(error, HarnessError) else frames[-1:]
+        return "", "".join(f"{file.parent.name}/{file.name}:{line}" for file, _, line in raised)
+    known = [file for file, _, _ in theirs if _home(file) in _homes]
+    home = _home(known[-1] if known else theirs[0][0])
+    file, frame, line = [each for each in theirs if _is_of(home, each[0])][-1]
+    function = frame.f_code.co_qualname.replace("<locals>.", "")
+    return _named(file, f":{line}" + (f", in {function}" if function != "<module>" else ""), home)
+
+
+def _named(file: Path, rest: str, home: Path | None = None) -> tuple[str, str]:
+    home = home or _home(file)
+    return _homes.get(home, ""), f"{file.relative_to(home.parent)}{rest}"
+
+
+def _is_theirs(file: Path) -> bool:
+    """Return whether a file is neither the host's nor of what Python and the host call plugins with."""
+    standard = file.is_relative_to(_STANDARD) and not _in_common(file)
+    calling = file.name.startswith("<") or file.parent.name in ("click", "pluggy")
+    return not (standard or calling or file.is_relative_to(_HOST))
+
+
+def _home(file: Path) -> Path:
+    """Return the folder of the outermost package that a file is in; of a file in none itself."""
+    while file not in _homes and (file.parent / "__init__.py").is_file():
+        file = file.parent
+    return file
+
+
+def _is_of(home: Path, file: Path) -> bool:
+    """Return whether a file belongs to a plugin: to one of a single file what stands beside it too, unless all install there."""
+    around = home.parent if home.suffix == ".py" and not _in_common(home) else home
+    return file.is_relative_to(around) and not _in_common(file.relative_to(around))
+
+
+def _in_common(file: Path) -> bool:
+    """Return whether a file is where all distributions are installed."""
+    return not {"site-packages", "dist-packages"}.isdisjoint(file.parts)
