@@ -58,7 +58,9 @@ def dual_point(form: DualForm, points: Any, scores: Vector, intercept: float, pr
 
     level = intercept if form.groups else 0.0
     gradient = form.gradient(scores) - level
-    starts = [form.lower + (form.upper - form.lower) * np.clip(0.5 + 0.5 * gradient / band, 0.0, 1.0) for band in _BANDS]
+    starts = [
+        form.lower + (form.upper - form.lower) * np.clip(0.5 + 0.5 * gradient / band, 0.0, 1.0) for band in _BANDS
+    ]
     values = [valued(start) for start in starts]
     first = max(range(len(_BANDS)), key=lambda which: values[which][0])
     a, (value, best) = starts[first], values[first]

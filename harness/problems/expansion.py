@@ -134,7 +134,9 @@ def expansions(kernel: KernelOracle, dual_coef: Vector, scores: Vector | None = 
 
 def of_weights(kernel: KernelOracle, weights: Vector, dtype: Any) -> Expansion:
     """Return the expansion of w = ``weights``, (d,), for a linear kernel, in ``dtype``; without the ridge, uncounted."""
-    w = _Weights(weights.astype(np.longdouble), np.longdouble(0.0), np.longdouble(0.0), _features(engine_of(kernel).source))
+    w = _Weights(
+        weights.astype(np.longdouble), np.longdouble(0.0), np.longdouble(0.0), _features(engine_of(kernel).source)
+    )
     return w.expansion(kernel.with_ridge(0.0), weights, np.dtype(dtype))
 
 

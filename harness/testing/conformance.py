@@ -17,7 +17,7 @@ from harness import parameters
 from harness.kernels.functions import RBF, Linear, Precomputed
 from harness.kernels.oracle import engine_of, uncounted
 from harness.measure.drive import drive
-from harness.measure.scored import FreeExpansion
+from harness.measure.scored import FreeExpansion, Weights
 from harness.problems.cases import Case, csr
 from harness.run.record import Limits
 from harness.solver import Iterate
@@ -71,14 +71,14 @@ class SolverConformance(Suite):
         run = self._run(case)
         outcome = run.outcome
         free, own = (None, None) if outcome.free is None else (outcome.free.free_coef, outcome.free.own)
-        last = Iterate(outcome.dual_coef, outcome.intercept, outcome.weights, free, own)
+        last = Iterate(outcome.dual_coef, outcome.intercept, outcome.weights, free, own, features=outcome.features)
         for position, snapshot in enumerate((*run.snapshots, Snapshot.of(last))):
             if snapshot.dual_coef is None and snapshot.free is None:
                 assert snapshot.weights is not None, f"{case}: iterate {position} has neither dual_coef nor weights."
-                assert np.isfinite(snapshot.weights).all(), f"{case}: the weights of iterate {position} are not finite."
-                continue
             try:
-                if snapshot.free is not None:
+                if snapshot.weights is not None:
+                    Weights.checked(run.problem.kernel, snapshot.weights, snapshot.intercept, snapshot.features)
+                elif snapshot.free is not None:
                     FreeExpansion.checked(run.problem.kernel, *snapshot.free, snapshot.intercept)
                 else:
                     run.problem.checked(snapshot.dual_coef, snapshot.intercept)

@@ -38,6 +38,7 @@ class Snapshot:
     dual_coef: Any
     weights: Any
     free: tuple[Any, Any] | None  # free_coef and extra_points
+    features: Any
     intercept: float
     done: bool
     step: int | None
@@ -48,7 +49,7 @@ class Snapshot:
         coef = None if iterate.dual_coef is None else np.array(iterate.dual_coef)
         weights = None if iterate.weights is None else np.array(iterate.weights)
         free = None if iterate.free_coef is None else (np.array(iterate.free_coef), copy.copy(iterate.extra_points))
-        return cls(coef, weights, free, float(iterate.intercept), bool(iterate.done), iterate.step)
+        return cls(coef, weights, free, iterate.features, float(iterate.intercept), bool(iterate.done), iterate.step)
 
     def same_bits(self, other: Snapshot) -> bool:
         """True if the models agree bit for bit."""
@@ -57,7 +58,8 @@ class Snapshot:
     def key(self) -> tuple[bytes, ...]:
         """The bits of the model."""
         free, points = self.free or (None, None)
-        arrays = (self.dual_coef, self.weights, np.float64(self.intercept), free)
+        own = (None, None) if self.features is None else (self.features.directions, self.features.offsets)
+        arrays = (self.dual_coef, self.weights, np.float64(self.intercept), free, *own)
         bits = tuple(b"" if array is None else np.asarray(array).tobytes() for array in arrays)
         return *bits, b"" if points is None else bytes_of(points)
 

@@ -18,7 +18,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -179,6 +179,7 @@ class DifferentCosts(Baseline):
     """
 
     name: ClassVar[str] = "different-costs"
+    model_form: ClassVar[Literal["free_coef"]] = "free_coef"
 
     def refuses(self, problem: Problem, sides: Sides) -> str | None:
         weights = problem.parameters.get("class_weight", "none")
@@ -207,6 +208,7 @@ class Smote(Baseline):
     """
 
     name: ClassVar[str] = "smote"
+    model_form: ClassVar[Literal["free_coef"]] = "free_coef"
 
     ratio: float = parameter(1.0, "negatives per positive, the synthetic ones among them; 1: as many of each", gt=0)
     neighbours: int = parameter(5, "nearest positives that a synthetic point may lie towards", ge=1)

@@ -9,6 +9,7 @@ import importlib.util
 
 from harness import Solver, hookimpl
 from harness_peers.libsvm import LibSVM, LibSVMOfficial, LibSVR, SklearnEx
+from harness_peers.linear import PEERS
 from harness_peers.thunder import ThunderSVM
 
 
@@ -16,4 +17,5 @@ from harness_peers.thunder import ThunderSVM
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers whose packages can be found, without importing them."""
     solvers = (LibSVM, LibSVR, SklearnEx, LibSVMOfficial, ThunderSVM)
-    return [solver for solver in solvers if importlib.util.find_spec(solver.package.partition(".")[0]) is not None]
+    found = [solver for solver in solvers if importlib.util.find_spec(solver.package.partition(".")[0]) is not None]
+    return [*found, *(PEERS if importlib.util.find_spec("sklearn") is not None else ())]

@@ -88,6 +88,10 @@ SETTINGS = {
     "libsvm": Setting(),
     "libsvm-svr": Setting(),
     "libsvm-official": Setting(),
+    "linearsvc": Setting(gap=None),  # what the suite certifies is dual coefficients
+    "sgd": Setting(gap=None),
+    "nystroem": Setting({"n_components": 20}, gap=None),
+    "rff": Setting({"n_components": 50}, gap=None),
     "liblinear": Setting(gap=None),
     "sklearnex": Setting(),
     "thundersvm": Setting(),
