@@ -7,6 +7,7 @@ show, where LIBLINEAR's Newton method stands it; its coordinate descent on the h
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ class Linear(Solver):
 
     observable = False
     exact = False
+    package: ClassVar[str] = "sklearn.svm"
     needs_linear: ClassVar[bool] = True
 
     def skip(self, problem: Problem) -> str | None:
@@ -39,6 +41,7 @@ class Linear(Solver):
             return f"{self.name} needs the linear kernel, not '{problem.kernel.kernel.name}'; take --kernel linear."
         if isinstance(problem.kernel.kernel, Precomputed):
             return f"{self.name} needs the points, and kernel values were given; take libsvm."
+        importlib.import_module(self.package)  # off the clock
         return None
 
 
@@ -91,6 +94,7 @@ class SGD(Linear):
     """Stochastic subgradients on the hinge with steps of 1 / (alpha t), alpha = 1 / (n C) (Pegasos; Bottou's svmsgd)."""
 
     name = "sgd"
+    package = "sklearn.linear_model"
     solves: ClassVar[tuple[type[Problem], ...]] = (CSVC, CSVCNoBias)
     model_form = "weights"
 
@@ -146,11 +150,11 @@ class Nystroem(Approximation):
     model_form = "free_coef"
 
     def mapped(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
-        import scipy.linalg
+        from scipy.linalg import eigh
 
         marks = rng.choice(problem.n, min(self.n_components, problem.n), replace=False)
         values = problem.kernel.with_ridge(0.0).block(marks)
-        sizes, vectors = scipy.linalg.eigh(values[:, marks])
+        sizes, vectors = eigh(values[:, marks])
         kept = sizes > 1e-12 * max(1e-300, float(sizes[-1]))
         root = vectors[:, kept] / np.sqrt(sizes[kept])
 
@@ -186,6 +190,3 @@ class RandomFeatures(Approximation):
         directions = rng.normal(scale=np.sqrt(2.0 * kernel.gamma), size=(problem.kernel.n_features, self.n_components))
         features = CosineFeatures(directions, rng.uniform(0.0, 2.0 * np.pi, self.n_components))
         return features.of(problem.kernel.points), lambda weights: {"weights": weights, "features": features}
-
-
-PEERS: tuple[type[Solver], ...] = (LinearSVC, SGD, Nystroem, RandomFeatures)
