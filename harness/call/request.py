@@ -175,7 +175,7 @@ def notes(study: Study, specs: Iterable[RunSpec], registry: Registry) -> list[st
     formulated = [spec for spec in specs if spec.formulation and spec.kernel]
     if not formulated:
         return []  # plugins that could not be loaded, or solvers that solve nothing of what was asked: they say so
-    unused = [*_uncertifiable(study, specs, registry)]
+    unused = [*uncertifiable(study, specs, registry)]
     unused += [f"note: --{name} has no effect: {why}" for name, why in _unused(study, formulated, registry)]
     return [*unused, *_scarce(study.threads, min(study.jobs, len(formulated)))]
 
@@ -203,7 +203,7 @@ def _unused(study: Study, formulated: Sequence[RunSpec], registry: Registry) -> 
         yield "core-set-oracle", f"{solved} has no core set; hull formulations such as l2-svc have one"
 
 
-def _uncertifiable(study: Study, specs: Iterable[RunSpec], registry: Registry) -> Iterable[str]:
+def uncertifiable(study: Study, specs: Iterable[RunSpec], registry: Registry) -> Iterable[str]:
     """Yield, where a gap is asked for, each kind of run that can have none, and why."""
     if study.limits.target_gap is None:
         return

@@ -211,7 +211,7 @@ def no_gap(form: str, formulation: type[Problem], *, linear: bool) -> str:
     if not formulation.has_gap:
         return f"{formulation.name}, which has no optimum"
     if form == "features":
-        return "a model over features of its own, which is one of another problem"
+        return "a model over features of its own: it is of another problem"
     if form == "free_coef":
         return "a model that is no dual solution of the problem"
     if form == "weights" and not linear:

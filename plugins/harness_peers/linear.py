@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from harness import CSVC, RBF, CosineFeatures, CSVCNoBias, Iterate, Precomputed, Problem, Solver, parameter
+from harness import CSVC, RBF, CosineFeatures, CSVCNoBias, Iterate, Problem, Solver, parameter
 from harness.problems import L2SVC
 from harness_peers.peer import with_int32_indices
 
@@ -26,7 +26,7 @@ _SEEDS = 2**31
 
 @dataclass(frozen=True)
 class Linear(Solver):
-    """What all of them refuse: points of one class, and given kernel values."""
+    """What all of them refuse: points of one class, and kernels that they have no words for."""
 
     observable = False
     exact = False
@@ -34,13 +34,11 @@ class Linear(Solver):
     needs_linear: ClassVar[bool] = True
 
     def skip(self, problem: Problem) -> str | None:
-        """Refuse kernels that it has no words for."""
+        """Refuse one class, and other kernels."""
         if np.ptp(problem.targets) == 0.0:
             return f"{self.name} needs points of both classes; all {problem.n} are of one."
         if self.needs_linear and not problem.kernel.is_linear:
             return f"{self.name} needs the linear kernel, not '{problem.kernel.kernel.name}'; take --kernel linear."
-        if isinstance(problem.kernel.kernel, Precomputed):
-            return f"{self.name} needs the points, and kernel values were given; take libsvm."
         importlib.import_module(self.package)  # off the clock
         return None
 

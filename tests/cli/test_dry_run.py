@@ -70,6 +70,31 @@ def test_a_dry_run_says_what_there_is_and_carries_nothing_out(invoke, slow, tmp_
     assert store.read_bytes() == before
 
 
+def test_what_can_have_no_gap_is_said_before(invoke):
+    asked = (
+        "compare",
+        "--plugins",
+        "linearsvc,rff,libsvm",
+        "--datasets",
+        "twonorm[n=50]",
+        "--formulation",
+        "c-svc,c-svc-nobias",
+    )
+    notes = [
+        [
+            line
+            for line in invoke(*asked, "--kernel", "linear,rbf", *gap, "--dry-run").stdout.splitlines()
+            if "note" in line
+        ]
+        for gap in ((), ("--target-gap", "1e-3"))
+    ]
+    assert notes[0] == []
+    assert notes[1] == [
+        "note: no gap can be certified of weights where the kernel is not linear: rows of linearsvc end as missed",
+        "note: no gap can be certified of a model over features of its own: it is of another problem: rows of rff end as missed",
+    ]  # fmt: skip
+
+
 def test_a_data_set_may_have_a_number_called_test(invoke):
     drawn = "gaussian-outliers[least=20,most=30,test=1,d=2]"
     done = invoke("compare", "--plugins", "rgd-tree", "--datasets", drawn, "--dry-run")
