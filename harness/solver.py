@@ -87,7 +87,7 @@ class Solver(ABC):
     solves_dual_forms : True if it works on ``problem.dual_form()`` and nothing else, and so solves every other formulation
         that has one too, whoever brings it, but for those that it ``leaves_out``
     model_form : the field of :class:`Iterate` that its models have; of ``weights`` a gap is certified where the kernel is linear
-        and the formulation ``bounds_weights``, of ``free_coef`` and ``features`` none: users who ask for one are told before
+        and the formulation ``bounds_weights``, of ``free_coef`` and ``features`` none: whoever asks for one is told before
     observable : False for a black box whose kernel evaluations the host cannot count (recorded as null)
     exact : True if the iterates converge to the optimum, so that the conformance suite may ask for a target gap
     serves : what the host asks it for where the user named no solver: ``reference``, the optima that the conformance suite

@@ -218,7 +218,7 @@ def uncertifiable(study: Study, specs: Iterable[RunSpec], registry: Registry) ->
             told[spec.solver, no_gap(form, registry.formulations[spec.formulation], linear=linear)] = None
     for solver, of in told:
         if of:
-            yield f"note: no gap can be certified of {of}: rows of {solver} end as missed"
+            yield f"note: no gap can be certified of {of}: such rows of {solver} never end as ok"
 
 
 def _scarce(threads: int, jobs: int) -> list[str]:
