@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _BANDS = (1e-3, 1e-2, 1e-1, 1.0)  # scores from the margin within which a start is between its bounds
 _GOAL = 1e-5  # relative gap at which nothing is to be won any more
-_ROUNDS, _ITERATIONS = 20, 60  # parts, at most, and iterations of each
+_ROUNDS, _ITERATIONS = 20, 200  # parts, at most, and iterations of each
 _LITTLE, _STALE = 1e-2, 3  # of what is left of the gap: to win less of it in so many of the largest parts ends them
 _PRODUCTS = 5e8  # multiply-adds after which no further part begins: some seconds
 _OWN = 40  # multiply-adds of L-BFGS-B itself for a variable at each step

@@ -22,7 +22,7 @@ def stated(formulation, seed, n=40, d=3, storage="dense", kernel=None, **values)
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(n, d)), np.where(np.arange(n) % 3, 1.0, -1.0)
     x[:, 0] += y
-    x[::10] = x[1::10]
+    x[1::10] = x[:-1:10]
     x = x.astype(np.float32) if storage == "single" else scipy.sparse.csr_array(x) if storage == "csr" else x
     targets = x @ rng.normal(size=d) + rng.normal(size=n) if formulation.task == "regression" else y
     return formulation.build(KernelOracle(kernel or Linear(), x), targets, values)
