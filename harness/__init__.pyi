@@ -28,6 +28,7 @@ from harness.kernels.oracle import RowBuffer as RowBuffer
 from harness.kernels.points import as_points as as_points
 from harness.learner import Learner as Learner
 from harness.measure.drive import drive as drive
+from harness.measure.scored import CosineFeatures as CosineFeatures
 from harness.measure.trace import TracePlan as TracePlan
 from harness.metric import Metric as Metric
 from harness.parameters import parameter as parameter

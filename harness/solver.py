@@ -48,6 +48,7 @@ class Iterate:
         solver does not say. The support, the core set of a report, is counted by the host.
     info : the solver's own claims (its epsilon, its delta ...), stored beside the certificate, never instead; where
         the last iterate is not ``done``, ``info["stopped"]`` says why in words: the host shows it
+    features : a `harness.CosineFeatures` of m features that ``weights``, (m,), are of, in place of the data's own d
     """
 
     dual_coef: Array | None = None
@@ -59,6 +60,7 @@ class Iterate:
     step: int | None = None
     working_set: int | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
+    features: Any = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,8 @@ class Solver(ABC):
     solves : the formulations (Problem classes) it can solve, the preferred one first
     solves_dual_forms : True if it works on ``problem.dual_form()`` and nothing else, and so solves every other formulation
         that has one too, whoever brings it, but for those that it ``leaves_out``
+    model_form : the field of :class:`Iterate` that its models have; of ``weights`` a gap is certified where the kernel is linear
+        and the formulation ``bounds_weights``, of ``free_coef`` and ``features`` none: whoever asks for one is told before
     observable : False for a black box whose kernel evaluations the host cannot count (recorded as null)
     exact : True if the iterates converge to the optimum, so that the conformance suite may ask for a target gap
     serves : what the host asks it for where the user named no solver: ``reference``, the optima that the conformance suite
@@ -111,6 +115,7 @@ class Solver(ABC):
     solves: ClassVar[tuple[type[Problem], ...]]
     solves_dual_forms: ClassVar[bool] = False
     leaves_out: ClassVar[tuple[type[Problem], ...]] = ()
+    model_form: ClassVar[Literal["dual_coef", "weights", "free_coef", "features"]] = "dual_coef"
     observable: ClassVar[bool] = True
     exact: ClassVar[bool] = True
     serves: ClassVar[tuple[Literal["reference", "certificate"], ...]] = ()

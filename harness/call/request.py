@@ -171,11 +171,12 @@ def with_cells(records: Sequence[Record]) -> list[Record]:
 
 
 def notes(study: Study, specs: Iterable[RunSpec], registry: Registry) -> list[str]:
-    """Return a sentence for each setting that no run takes anything from, and one on scarce cores."""
+    """Return a sentence for each solver without a gap, each setting that no run takes anything from, and on scarce cores."""
     formulated = [spec for spec in specs if spec.formulation and spec.kernel]
     if not formulated:
         return []  # plugins that could not be loaded, or solvers that solve nothing of what was asked: they say so
-    unused = [f"note: --{name} has no effect: {why}" for name, why in _unused(study, formulated, registry)]
+    unused = [*uncertifiable(study, specs, registry)]
+    unused += [f"note: --{name} has no effect: {why}" for name, why in _unused(study, formulated, registry)]
     return [*unused, *_scarce(study.threads, min(study.jobs, len(formulated)))]
 
 
@@ -200,6 +201,24 @@ def _unused(study: Study, formulated: Sequence[RunSpec], registry: Registry) -> 
         yield f"metrics {','.join(unused)}", "no run predicts labels"
     if study.core_set_oracle and not any(spec.core_set_oracle for spec in formulated):
         yield "core-set-oracle", f"{solved} has no core set; hull formulations such as l2-svc have one"
+
+
+def uncertifiable(study: Study, specs: Iterable[RunSpec], registry: Registry) -> Iterable[str]:
+    """Yield, where a gap is asked for, each kind of run that can have none, and why."""
+    if study.limits.target_gap is None:
+        return
+    from harness.kernels.functions import Linear
+    from harness.measure.scored import no_gap
+
+    told: dict[tuple[str, str], None] = {}
+    for spec in specs:
+        if spec.formulation and spec.kernel and not (spec.skip_reason or spec.broken_reason):
+            form = registry.solver_class(f"{spec.plugin}/{spec.solver}").model_form
+            linear = issubclass(registry.kernel_class(spec.kernel), Linear)
+            told[spec.solver, no_gap(form, registry.formulations[spec.formulation], linear=linear)] = None
+    for solver, of in told:
+        if of:
+            yield f"note: no gap can be certified of {of}: such rows of {solver} never end as ok"
 
 
 def _scarce(threads: int, jobs: int) -> list[str]:

@@ -16,6 +16,7 @@ def shown(study: Study, registry: Registry) -> str:
     ------
     UsageError, DataError : the request or its data make no runs; the store cannot be read.
     """
+    from harness.call.request import uncertifiable
     from harness.run.driver import still_to_do
     from harness.run.plan import factors
     from harness.run.store import default_store
@@ -30,4 +31,5 @@ def shown(study: Study, registry: Registry) -> str:
         f"{len(every) - len(todo) - without:,} of them in the store {study.store or default_store()}\n"
         + (f"{without:,} of them a row without a run: skipped, or of a broken plugin\n" if without else "")
         + f"{len(todo):,} to carry out{most}\n"
+        + "".join(f"{note}\n" for note in uncertifiable(study, every, registry))
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.errors import HarnessError, InvalidModel, PluginError
-from harness.measure.scored import FreeExpansion
+from harness.measure.scored import CosineFeatures, FreeExpansion
 from harness.measure.trace import TracePlan, claims, trace_point
 from harness.plain import clean
 from harness.problems.problem import Problem
@@ -55,6 +55,7 @@ class Outcome:
     intercept: float
     weights: Any
     free: FreeExpansion | None
+    features: CosineFeatures | None
     working_set: int | None
     claimed_done: bool
     info: dict[str, Any]
@@ -310,6 +311,15 @@ class _Drive:
             raise self._breach(f"ended with free_coef beside {told}", InvalidModel)
         return FreeExpansion.checked(self.problem.kernel, last.free_coef, last.extra_points, last.intercept)
 
+    def _features(self, last: Iterate) -> CosineFeatures | None:
+        """Return what the weights of the last model are of, copied; None: the data's own features."""
+        if last.features is None:
+            return None
+        if last.weights is None or last.dual_coef is not None:
+            told = "features and no weights, or dual_coef beside them; give the weights of the features, (m,), alone."
+            raise self._breach(f"ended with {told}", InvalidModel)
+        return CosineFeatures.checked(self.problem.kernel, last.features)
+
     def outcome(self, last: Iterate, stopped: StoppedBy, seconds: float, cpu_seconds: float, yields: int) -> Outcome:
         """Return what the solver ended with, its last model copied."""
         self._check(last)
@@ -333,6 +343,7 @@ class _Drive:
             intercept=last.intercept,
             weights=weights,
             free=free,
+            features=self._features(last),
             working_set=self._whole(last, "working_set", None),
             claimed_done=bool(last.done),
             info=info,

@@ -1,12 +1,14 @@
-"""Models that are no dual solution of the stated problem: scored as they are, and certified by nothing.
+"""Models that are no dual solution of the stated problem: scored as they are, and certified as far as they can be.
 
-A linear model of weights, f(x) = <w, x> + b, and an expansion over the training points and points of the solver's own,
-f(x) = sum_i coef_i k(x_i, x) + sum_j own_j k(z_j, x) + b: different costs, synthetic points. What solvers hand over is
-looked at before any of it is copied, and once more by the process that scores it.
+A linear model of weights, f(x) = <w, x> + b, which may be over features of the solver's own, f(x) = <w, z(x)> + b, and an
+expansion over the training points and points of the solver's own, f(x) = sum_i coef_i k(x_i, x) + sum_j own_j k(z_j, x) +
+b: different costs, synthetic points, landmarks. What solvers hand over is looked at before any of it is copied, and once
+more by the process that scores it. Features are numbers that the host evaluates: it runs no code of a model.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,46 +16,115 @@ import numpy as np
 
 from harness.errors import InvalidModel
 from harness.kernels.extra import bytes_of, reason_against, shape_of, stored_as
+from harness.kernels.features import pieces
 from harness.kernels.oracle import KernelOracle, engine_of, uncounted
+from harness.problems.certificate import Certificate
+from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from harness.arrays import Array, Vector
     from harness.kernels.extra import Points
+    from harness.problems.problem import Problem
 
 # as large as the training points, a model's own points may be: CSR points between two have the union
 _TIMES_THE_DATA = 4
 _LEAST_ROOM, _MOST_ROOM = 1 << 20, 1 << 30  # bytes
+_MOST_VALUES = 4_000_000_000  # kernel values between a model's own points that a primal value may take
+
+
+@dataclass(frozen=True, eq=False)
+class CosineFeatures:
+    """z(x) = sqrt(2 / m) cos(x @ directions + offsets): m features of a point in place of its d own ones.
+
+    With normal directions and uniform offsets they are the random Fourier features of an RBF kernel (Rahimi and Recht
+    2007): <z(x), z(y)> is k(x, y) on average.
+
+    directions : (d, m) float64
+    offsets : (m,) float64
+    """
+
+    directions: Array
+    offsets: Vector
+
+    def of(self, points: Any) -> Array:
+        """Return z of points, dense or CSR, (rows of ``points``, m) float64."""
+        angles: Array = np.asarray(points @ self.directions, dtype=np.float64) + self.offsets
+        np.cos(angles, out=angles)
+        angles *= math.sqrt(2.0 / len(self.offsets))
+        return angles
+
+    @classmethod
+    def checked(cls, kernel: KernelOracle, features: Any) -> CosineFeatures:
+        """Return a copy of what a solver gave, of which nothing but its two arrays is used.
+
+        Raises
+        ------
+        InvalidModel : another kind of features, wrong shapes or types, NaN or infinity, more of them than can be meant.
+        """
+        if not isinstance(features, cls):
+            raise InvalidModel(f"features are of type {type(features).__name__}; give harness.CosineFeatures.")
+        found = np.asarray(features.directions), np.asarray(features.offsets)
+        d, shapes = kernel.n_features, tuple(array.shape for array in found)
+        if any(array.dtype.kind not in "biuf" for array in found) or shapes != ((d, found[1].size), (found[1].size,)):
+            raise InvalidModel(
+                f"features have directions of shape {shapes[0]} and offsets of shape {shapes[1]}; expected real numbers of "
+                f"shapes ({d}, m) and (m,), the data have {d} features."
+            )
+        _within(kernel, f"the directions of {found[1].size:,} features", 8 * found[0].size, "features")
+        if not found[1].size or not all(np.isfinite(array).all() for array in found):
+            raise InvalidModel("features have NaN or infinity in directions or offsets, or there are none.")
+        return cls(*(array.astype(np.float64) for array in found))
 
 
 @dataclass(frozen=True)
 class Weights:
-    """f(x) = <weights, x> + intercept; weights (d,) float64."""
+    """f(x) = <weights, x> + intercept, (d,) float64; with ``features`` of m, <weights, z(x)> + intercept, (m,)."""
 
     weights: Vector
     intercept: float
+    features: CosineFeatures | None = None
 
     @classmethod
-    def checked(cls, kernel: KernelOracle, weights: Any, intercept: Any) -> Weights:
-        """Return the model of what a solver gave.
+    def checked(cls, kernel: KernelOracle, weights: Any, intercept: Any, features: Any = None) -> Weights:
+        """Return the model of what a solver gave, copied.
 
         Raises
         ------
-        InvalidModel : they are not as many finite numbers as the data have features.
+        InvalidModel : they are not as many finite numbers as there are features, or the features are none.
         """
-        given, shape = np.asarray(weights), (kernel.n_features,)
-        if given.dtype.kind not in "biuf" or given.shape != shape or not np.isfinite(given).all():
+        own = None if features is None else CosineFeatures.checked(kernel, features)
+        count, whose = (kernel.n_features, "the data have") if own is None else (len(own.offsets), "the model has")
+        given = np.asarray(weights)
+        if given.dtype.kind not in "biuf" or given.shape != (count,) or not np.isfinite(given).all():
             raise InvalidModel(
-                f"weights have shape {given.shape} and type {given.dtype}, or are not finite; the data have {shape[0]} features"
+                f"weights have shape {given.shape} and type {given.dtype}, or are not finite; {whose} {count} features"
             )
-        return cls(given.astype(np.float64), _offset(intercept))
+        return cls(given.astype(np.float64), _offset(intercept), own)
 
     @property
     def support(self) -> None:
         """Number of points with a coefficient: the model has no such."""
 
+    @property
+    def form(self) -> str:
+        """What its solver calls it."""
+        return "weights" if self.features is None else "features"
+
     def scores(self, kernel: KernelOracle, points: Any) -> Vector:
         """Return f(x) of points, (m,)."""
-        return np.asarray(points @ self.weights) + self.intercept
+        if self.features is None:
+            return np.asarray(points @ self.weights) + self.intercept
+        found = np.empty(points.shape[0])
+        for part in pieces(len(found), len(self.weights)):
+            found[part] = self.features.of(points[part]) @ self.weights
+        return found + self.intercept
+
+    def certificate(self, problem: Problem, train: Vector) -> Certificate:
+        """Return what is known of the model; ``train`` : its scores of the training points."""
+        if self.features is not None:
+            return Certificate()
+        with uncounted(problem.kernel):
+            return problem.certify_weights(self.weights, self.intercept)
 
 
 @dataclass(frozen=True)
@@ -99,6 +170,8 @@ class FreeExpansion:
         """The coefficients of the training points and the model's own, (n + m,)."""
         return np.concatenate([self.coef, self.own_coef])
 
+    form = "free_coef"
+
     @property
     def support(self) -> int:
         """Number of points with a coefficient."""
@@ -112,8 +185,40 @@ class FreeExpansion:
                 found += KernelOracle(kernel.kernel, self.own).expand_new(self.own_coef, points)
         return found + self.intercept
 
+    def certificate(self, problem: Problem, train: Vector) -> Certificate:
+        """Return the primal value, of |w|^2 = sum_i coef_i f(x_i) + sum_j own_coef_j f(own_j); ``train`` : f(x_i) + intercept.
+
+        None where the formulation has none, or the own points are so many that it would take too long.
+        """
+        if (self.intercept and not problem.has_bias) or len(self.own_coef) * self.support > _MOST_VALUES:
+            return Certificate()
+        plain, squared = train - self.intercept, 0.0
+        if self.own is not None:
+            squared = float(self.own_coef @ (self.scores(problem.kernel, self.own) - self.intercept))
+        squared = max(0.0, squared + float(self.coef @ plain))
+        return Certificate.of_primal(problem.primal_of(Bounded.exact(squared), Bounded.exact(plain), self.intercept))
+
 
 Scored = Weights | FreeExpansion
+
+
+def no_gap(form: str, formulation: type[Problem], *, linear: bool) -> str:
+    """Return of what no gap can be certified, a few words; empty if one can be.
+
+    form : of the model, as `harness.Solver.model_form`
+    linear : whether the kernel is
+    """
+    if not formulation.has_gap:
+        return f"{formulation.name}, which has no optimum"
+    if form == "features":
+        return "a model over features of its own: it is of another problem"
+    if form == "free_coef":
+        return "a model that is no dual solution of the problem"
+    if form == "weights" and not linear:
+        return "weights where the kernel is not linear"
+    if form == "weights" and not formulation.bounds_weights:
+        return f"weights for {formulation.name}: no dual point is built of them"
+    return ""
 
 
 def room_for_own_points(kernel: KernelOracle) -> int:
@@ -142,11 +247,11 @@ def _own(kernel: KernelOracle, points: Any, used: Any) -> Points | None:
     return stored_as(chosen, source)
 
 
-def _within(kernel: KernelOracle, which: str, asked: int) -> None:
+def _within(kernel: KernelOracle, which: str, asked: int, what: str = "extra_points") -> None:
     room = room_for_own_points(kernel)
     if asked > room:
         raise InvalidModel(
-            f"extra_points: {which} take {asked / 2**20:,.1f} MB at least; a model's own points may take "
+            f"{what}: {which} take {asked / 2**20:,.1f} MB at least; a model's own {what.removeprefix('extra_')} may take "
             f"{room / 2**20:,.1f} MB, a few times what the training points take: give fewer."
         )
 

@@ -82,6 +82,11 @@ class Certificate:
         return cls._of_gap(relative, known=known, **figures, **violations)
 
     @classmethod
+    def of_primal(cls, primal: Bounded | None) -> Certificate:
+        """Return the certificate of a model of which nothing else is known."""
+        return cls(primal=None if primal is None else _number(primal))
+
+    @classmethod
     def of_margin(
         cls, model: Expansion, reach: Bounded, far: float, *, slack: Any = 0.0, **violations: Any
     ) -> Certificate:
@@ -125,6 +130,27 @@ class Certificate:
             margin_lower=_down(lower.lower),
             margin_upper=_up(feasible.sqrt().upper),
             **violations,
+        )
+
+    @classmethod
+    def of_two_margins(cls, model: Expansion, primal: Bounded, *, slack: Any) -> Certificate:
+        """Return the certificate of a direction whose margin is sqrt(2 primal), beside points of the hulls, |w| apart.
+
+        model : of these points, with a ridge: |w| > 0
+        slack : what making the sums of their weights exact may change of |w|^2
+        """
+        half, lower = model.squared * 0.5, (primal * 2.0).sqrt()
+        upper = Bounded(model.squared.value, model.squared.error + slack).sqrt()
+        found = cls.of_objectives(half, primal, scale=half, slack=slack)
+        if found.undecidable:
+            return found
+        return replace(
+            found,
+            primal=found.dual,
+            dual=found.primal,
+            epsilon=_up(np.maximum(0.0, (1.0 - lower / upper).upper)),
+            margin_lower=_down(lower.lower),
+            margin_upper=_up(upper.upper),
         )
 
     @classmethod

@@ -44,6 +44,7 @@ class CSVC(Problem):
     constraints = "0 <= y_i dual_coef_i <= C_i and sum dual_coef = 0"
     laws = Laws(doubled={"C": 0.5}, scaled={"C": -1}, objective=-1)
     per_point = ("upper",)
+    bounds_weights = True
     C = setting("C", "The common price C before class weights.")
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Any = None) -> None:
@@ -91,12 +92,18 @@ class CSVC(Problem):
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """P, D and the gap with the given intercept; the KKT violation is max g over I_up - min g over I_low, g = y - f."""
-        y = self.targets
-        hinge = (1.0 - (model.scores + intercept) * y).positive()
-        half = model.squared * 0.5
-        slack = model.slack_of_sum(dual_coef, y) if self.has_bias and model.known else 0.0
-        dual = Bounded.exact(y * dual_coef).sum() - half
-        return self.of_objectives(dual_coef, model, half + hinge.dot(self.upper), dual, slack=slack)
+        dual, slack = self.dual_of(dual_coef, model)
+        return self.of_objectives(
+            dual_coef, model, self.primal_of(model.squared, model.scores, intercept), dual, slack=slack
+        )
+
+    def primal_of(self, squared: Bounded, scores: Bounded, intercept: float) -> Bounded:
+        hinge = (1.0 - (scores + intercept) * self.targets).positive()
+        return squared * 0.5 + hinge.dot(self.upper)
+
+    def dual_of(self, dual_coef: Vector, model: Expansion) -> tuple[Bounded, Any]:
+        slack = model.slack_of_sum(dual_coef, self.targets) if self.has_bias and model.known else 0.0
+        return Bounded.exact(self.targets * dual_coef).sum() - model.squared * 0.5, slack
 
 
 class CSVCNoBias(CSVC):

@@ -132,6 +132,14 @@ def expansions(kernel: KernelOracle, dual_coef: Vector, scores: Vector | None = 
             yield _finer(kernel, dual_coef, support, exact=True)
 
 
+def of_weights(kernel: KernelOracle, weights: Vector, dtype: Any) -> Expansion:
+    """Return the expansion of w = ``weights``, (d,), for a linear kernel, in ``dtype``; without the ridge, uncounted."""
+    w = _Weights(
+        weights.astype(np.longdouble), np.longdouble(0.0), np.longdouble(0.0), _features(engine_of(kernel).source)
+    )
+    return w.expansion(kernel.with_ridge(0.0), weights, np.dtype(dtype))
+
+
 def _usual(kernel: KernelOracle, coef: Vector, support: Any, scores: Vector | None = None) -> Expansion:
     """Return the expansion in float64; of a linear kernel w alone is summed in longdouble."""
     if kernel.z is not None:

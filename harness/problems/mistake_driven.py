@@ -22,6 +22,7 @@ class MistakeDriven(Problem):
     """Perceptrons: two classes, no objective and so no gap; accuracy, time and kernel evaluations are compared."""
 
     name = "mistake-driven"
+    has_gap = False
     parameter_class = NoParameters  # what there is to set belongs to the solver
     constraints = "y_i dual_coef_i >= 0"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -13,11 +13,11 @@ import numpy as np
 
 from harness import parameters
 from harness.errors import InvalidModel
-from harness.kernels.oracle import KernelOracle
+from harness.kernels.oracle import KernelOracle, engine_of
 from harness.parameters import Parameter, parameter
 from harness.problems import cases
 from harness.problems.certificate import Certificate, undecided
-from harness.problems.expansion import Expansion, expansions
+from harness.problems.expansion import Expansion, expansions, of_weights
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
@@ -124,6 +124,8 @@ class Problem(metaclass=_Sealed):
     per_point: ClassVar[
         tuple[str, ...]
     ] = ()  # further arguments of the constructor, (n,), which a part has its part of
+    has_gap: ClassVar[bool] = True  # False: there is no optimum, or none is bounded
+    bounds_weights: ClassVar[bool] = False  # whether a linear model of weights has a gap too, see dual_point()
     has_core_set: ClassVar[bool] = False  # True for hulls: their certificate is a margin, see measure/core_set.py
 
     def __init_subclass__(cls) -> None:
@@ -285,14 +287,69 @@ class Problem(metaclass=_Sealed):
 
         scores : K dual_coef, (n,), as ``kernel.expand`` has just computed it, if it has: saves doing so again
         """
-        coef, best = np.asarray(dual_coef, dtype=np.float64), Certificate(undecidable="not looked at.")
+        coef = np.asarray(dual_coef, dtype=np.float64)
+        return self._closest(
+            self.bounded_certificate(coef, float(intercept), model) for model in expansions(self.kernel, coef, scores)
+        )
+
+    def _closest(self, certificates: Iterator[Certificate]) -> Certificate:
+        """Return the one that knows most, of as many, each dearer than the one before, as it takes."""
+        best = Certificate(undecidable="not looked at.")
         with np.errstate(all="ignore"):
-            for expansion in islice(expansions(self.kernel, coef, scores), self.looks):
-                latest = self.bounded_certificate(coef, float(intercept), expansion)
+            for latest in islice(certificates, self.looks):
                 best = latest if latest.is_closer_than(best) else best
                 if best.settled:
                     break
         return best
+
+    # -- models that are no dual solution --------------------------------------------------------------
+
+    def primal_of(self, squared: Bounded, scores: Bounded, intercept: float) -> Bounded | None:
+        """Return the primal value of any f(x_i) = scores_i + intercept, (n,), with |w|^2 = ``squared``; None: there is none.
+
+        Both without the kernel's ridge: what that stands for follows from the scores.
+        """
+        return None
+
+    def dual_of(self, dual_coef: Vector, model: Expansion) -> tuple[Bounded, Any]:
+        """Return the dual value of coefficients, and what making their sum exact may take off it."""
+        raise NotImplementedError(f"formulation '{self.name}' bounds no weights; override dual_of().")
+
+    def dual_point(self, model: Expansion, intercept: float) -> Vector:
+        """Return coefficients, (n,), feasible up to rounding, whose dual value is near the optimum if a linear model is."""
+        from harness.problems.dual_point import dual_point
+
+        primal = self.primal_of(model.squared, model.scores, intercept)
+        assert primal is not None
+        points, scores = engine_of(self.kernel).source, model.scores.value
+        return dual_point(self.dual_form(), points, scores, intercept, float(primal.value))
+
+    def certificate_beside(self, primal: Bounded, dual_coef: Vector, model: Expansion) -> Certificate:
+        """Return the certificate of a primal value beside a dual point, of which ``model`` is the expansion."""
+        dual, slack = self.dual_of(dual_coef, model)
+        return Certificate.of_objectives(primal, dual, slack=slack)
+
+    def certify_weights(self, weights: Vector, intercept: float) -> Certificate:
+        """Return the certificate of f(x) = <weights, x> + intercept: its primal, and a gap if :attr:`bounds_weights`.
+
+        Neither where f is no model of the problem: the kernel is not linear, or there is no bias and it has one. The gap
+        is that to a dual point of the host's own making; what the formulation asks of a model's coefficients is not said.
+        """
+        if not self.kernel.is_linear or (intercept and not self.has_bias):
+            return Certificate()
+
+        def stated(dtype: Any) -> Bounded | None:
+            model = of_weights(self.kernel, weights, dtype)
+            return self.primal_of(model.squared, model.scores, intercept)
+
+        with np.errstate(all="ignore"):
+            if not self.bounds_weights:
+                return Certificate.of_primal(stated(np.float64))
+            coef = self.dual_point(of_weights(self.kernel, weights, np.float64), intercept)
+        return self._closest(
+            self.certificate_beside(stated(model.scores.value.dtype), coef, model)  # type: ignore[arg-type]
+            for model in expansions(self.kernel, coef)
+        )
 
     def certificate_cost(self, support: int) -> int:
         """Return about how many kernel values the certificate of a model with ``support`` support vectors takes."""

@@ -82,12 +82,13 @@ class RampSVC(Problem):
 
     def objective(self, dual_coef: Vector, scores: Vector) -> float:
         """Return J_s of the model with ``scores`` = K dual_coef, both (n,)."""
-        return float(self._objective(Expansion.of_scores(dual_coef, scores)).value)
+        model = Expansion.of_scores(dual_coef, scores)
+        return float(self.primal_of(model.squared, model.scores).value)
 
-    def _objective(self, model: Expansion) -> Bounded:
+    def primal_of(self, squared: Bounded, scores: Bounded, intercept: float = 0.0) -> Bounded:
         flat = Bounded.exact(1.0) - self.s
-        ramp = (1.0 - model.scores * self.targets).of_rising(lambda each: np.clip(each, 0.0, flat.value))
-        return model.squared * 0.5 + Bounded(ramp.value, ramp.error + flat.error).dot(self.upper)
+        ramp = (1.0 - (scores + intercept) * self.targets).of_rising(lambda each: np.clip(each, 0.0, flat.value))
+        return squared * 0.5 + Bounded(ramp.value, ramp.error + flat.error).dot(self.upper)
 
     def outliers(self, scores: Vector) -> Mask:
         """Return which points have y f < s, and so beta = C (eq. 17), (n,)."""
@@ -118,9 +119,8 @@ class RampSVC(Problem):
         self.refuse_intercept(intercept)
         scores = model.scores.value
         convex = self.subproblem(self.outliers(scores))
-        return self.of_objectives(
-            dual_coef, model, self._objective(model), self._best_dual(convex, dual_coef, scores, model)
-        )
+        primal = self.primal_of(model.squared, model.scores)
+        return self.of_objectives(dual_coef, model, primal, self._best_dual(convex, dual_coef, scores, model))
 
     def certificate_cost(self, support: int) -> int:
         """Return the kernel values of solving anew: rows of a good part of the points, however few the model has."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class EpsSVR(Problem):
     parameter_class = EpsSVRParameters
     constraints = "|dual_coef_i| <= C and sum dual_coef = 0"
     laws = Laws(doubled={"C": 0.5}, scaled={"C": -1}, objective=-1)
+    bounds_weights = True
     C = setting("C", "The price of an error beyond the tube.")
     epsilon = setting("epsilon", "Half the width of the tube.")
 
@@ -79,9 +80,16 @@ class EpsSVR(Problem):
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """P, D and the gap with the given intercept, relative to max(1, |P|); the KKT violation as in c-svc."""
-        residual = Bounded.exact(self.targets) - (model.scores + intercept)
-        beyond = (abs(residual) - self.epsilon).positive()
-        half = model.squared * 0.5
+        dual, slack = self.dual_of(dual_coef, model)
+        return self.of_objectives(
+            dual_coef, model, self.primal_of(model.squared, model.scores, intercept), dual, slack=slack
+        )
+
+    def primal_of(self, squared: Bounded, scores: Bounded, intercept: float) -> Bounded:
+        beyond = (abs(Bounded.exact(self.targets) - (scores + intercept)) - self.epsilon).positive()
+        return squared * 0.5 + beyond.sum() * self.C
+
+    def dual_of(self, dual_coef: Vector, model: Expansion) -> tuple[Bounded, Any]:
         linear = Bounded.exact(self.targets).dot(dual_coef) - Bounded.exact(np.abs(dual_coef)).sum() * self.epsilon
         slack = model.slack_of_sum(dual_coef, self.targets, self.epsilon) if model.known else 0.0
-        return self.of_objectives(dual_coef, model, half + beyond.sum() * self.C, linear - half, slack=slack)
+        return linear - model.squared * 0.5, slack

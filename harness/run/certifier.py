@@ -21,11 +21,11 @@ from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.inlier_margin import InlierMargin, inlier_margin
 from harness.measure.learning_curve import areas
 from harness.measure.metrics import accuracy
-from harness.measure.scored import FreeExpansion, Scored, Weights
+from harness.measure.scored import FreeExpansion, Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certified_figures
 from harness.path import Cell, SolutionPath
 from harness.plain import clean, clipped
-from harness.problems.problem import Problem
+from harness.problems.problem import Certificate, Problem
 from harness.registry import Registry, load_registry, share_registry
 from harness.run.child import Workbench, is_environment
 from harness.run.messages import BrokenStream, Certified, Certify, Model, Point, Reader, Solved, send
@@ -52,36 +52,44 @@ class _Judge:
 
         scores : sum_j coef_j k(x_j, x_i) of the problem's own kernel; None: they are computed
         """
-        certificate = problem.certify(coef, intercept, scores)
-        support, target = int(np.count_nonzero(coef)), self.spec.limits.target_gap
-        found = {**certificate.as_dict(), "support_vectors": support, "core_set_size": support}
-        if target is not None and not certificate.meets(target):
-            gap = certificate.relative_gap
-            told = (
-                "no gap can be certified"
-                if gap is None
-                else f"the certified relative gap is {gap:.2g}, above {target:g}"
-            )
-            found |= {"status": Status.MISSED, "reason": certificate.undecidable or told}
-        return found
+        certificate, support = problem.certify(coef, intercept, scores), int(np.count_nonzero(coef))
+        sizes = {"support_vectors": support, "core_set_size": support}
+        return {**certificate.as_dict(), **sizes, **self._missed(certificate, "")}
 
-    def uncertified(self, problem: Problem, model: Model) -> tuple[Scored, dict[str, Any]]:
-        """Return a model that is no dual solution, and what is said of it where a gap was asked for.
+    def _missed(self, certificate: Certificate, of: str) -> dict[str, Any]:
+        """Return status and reason where a gap was asked for that the certificate does not show.
+
+        of : of what no gap can be certified, where there is a reason to say so
+        """
+        target, gap = self.spec.limits.target_gap, certificate.relative_gap
+        if target is None or certificate.meets(target):
+            return {}
+        told = f"no gap can be certified{of and f' of {of}'}"
+        told = told if gap is None else f"the certified relative gap is {gap:.2g}, above {target:g}"
+        return {"status": Status.MISSED, "reason": certificate.undecidable or told}
+
+    def otherwise(self, problem: Problem, model: Model) -> Scored:
+        """Return a model that is no dual solution.
 
         Raises
         ------
         InvalidModel, BrokenStream : it is no model of the problem.
         """
-        kernel, found = problem.kernel, dict[str, Any]()
-        if self.spec.limits.target_gap is not None:
-            reason = "no gap can be certified of a model that is no dual solution of the problem"
-            found = {"status": Status.MISSED, "reason": reason}
+        kernel = problem.kernel
         if model.free_coef is None:
-            return Weights.checked(kernel, model.weights, model.intercept), found
+            return Weights.checked(kernel, model.weights, model.intercept, model.features(kernel.n_features))
         coef: Any = model.coefficients(problem.n)
         own = None if model.own is None else model.own.points(kernel.n_features)
         coef = coef if model.own is None else np.concatenate([coef, model.own.coef])
-        return FreeExpansion.checked(kernel, coef, own, model.intercept), found
+        return FreeExpansion.checked(kernel, coef, own, model.intercept)
+
+    def scored(self, problem: Problem, stated: Scored, train: Vector) -> dict[str, Any]:
+        """Return what is certified of a model that is no dual solution; ``train`` : its scores of the training points."""
+        certificate = stated.certificate(problem, train)
+        of = no_gap(stated.form, type(problem), linear=problem.kernel.is_linear)
+        if not of and certificate.primal is None:
+            of = f"weights with an intercept for {problem.name}, which has none"
+        return {**certificate.as_dict(), **self._missed(certificate, of)}
 
     def invalid(self, error: Exception) -> dict[str, Any]:
         """Return status and reason of what is no model."""
@@ -159,10 +167,11 @@ class Judge(_Judge):
         """Check, certify and score the last model."""
         problem, dataset = self._problem_after(None), self.dataset
         if model.dual_coef is None:
-            stated, found = self.uncertified(problem, model)
+            stated = self.otherwise(problem, model)
+            train = stated.scores(problem.kernel, dataset.x_train)
+            found = self.scored(problem, stated, train)
             if isinstance(stated, FreeExpansion):
                 found |= {"core_set_size": stated.support, **self._counts(stated.coef, stated.own_coef)}
-            train = stated.scores(problem.kernel, dataset.x_train)
             test = stated.scores(problem.kernel, dataset.x_test) if len(dataset.y_test) else None
         else:
             coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
@@ -173,7 +182,7 @@ class Judge(_Judge):
             found |= self._oracles(problem, coef, found)
         found |= self.accuracy(dataset.y_train, train, "train_accuracy")
         found |= {} if test is None else self._scores(test)
-        shown = ("support_vectors", "test_accuracy", *(FIGURES if model.dual_coef is not None else ()))
+        shown = ("support_vectors", "test_accuracy", *FIGURES)
         end = {"reason": "end", **{name: found[name] for name in shown if found.get(name) is not None}}
         if problem.sells_labels and model.dual_coef is not None:
             end |= {**self._counts(coef), "labels_used": len(self.bought), "metrics": found.get("metrics") or {}}
@@ -266,7 +275,7 @@ class PathJudge(_Judge):
                     continue
                 model = Model.unpacked(point.model)
                 if model.dual_coef is None:
-                    found[row] |= self._scored(problem, cell, model)
+                    found[row] |= self._otherwise(problem, cell, model)
                     continue
                 coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
                 coefs[row, self.path.members(cell)] = coef
@@ -279,13 +288,17 @@ class PathJudge(_Judge):
             found[row] |= self._dual(group[row][1], coef, intercept, scores[row])
         return found
 
-    def _scored(self, problem: Problem, cell: Cell, model: Model) -> dict[str, Any]:
-        """Return what is known of a model that is no dual solution: its error on the fold left out."""
-        stated, found = self.uncertified(problem, model)
-        path, left_out = self.path, self.path.left_out(cell)
+    def _otherwise(self, problem: Problem, cell: Cell, model: Model) -> dict[str, Any]:
+        """Return what is known of a model that is no dual solution, and its errors."""
+        path, dataset, stated = self.path, self.dataset, self.otherwise(problem, model)
+        members, left_out = path.members(cell), path.left_out(cell)
+        train = stated.scores(problem.kernel, path.rows(members, members))
+        found = self.scored(problem, stated, train) | self.accuracy(path.targets[members], train, "train_accuracy")
         if len(left_out):
-            scores = stated.scores(problem.kernel, path.rows(left_out, path.members(cell)))
-            found["validation_error"] = self._error(path.targets[left_out], scores)
+            scores = stated.scores(problem.kernel, path.rows(left_out, members))
+            return {**found, "validation_error": self._error(path.targets[left_out], scores)}
+        if len(dataset.y_test):
+            found |= self.accuracy(dataset.y_test, stated.scores(problem.kernel, dataset.x_test), "test_accuracy")
         return found
 
     def _dual(self, cell: Cell, coef: Vector, intercept: float, plain: Vector) -> dict[str, Any]:

@@ -361,7 +361,7 @@ def _along(
             break
         own += found.outcome.seconds
         # what is left of an outcome is a few figures
-        outcomes.append(replace(found.outcome, dual_coef=None, weights=None, free=None, info={}))
+        outcomes.append(replace(found.outcome, dual_coef=None, weights=None, free=None, features=None, info={}))
         figures, model = _cell(solver, path, found)
         emit(Point(figures, clocks.beside(own + path.shared.seconds), model))
     emit(Stopped())
@@ -500,8 +500,7 @@ def model_of(outcome: Outcome, problem: Problem) -> Model:
         return Model.of(*problem.checked(outcome.dual_coef, outcome.intercept))
     if outcome.free is not None:
         return Model.free(outcome.free)
-    model = Weights.checked(problem.kernel, outcome.weights, outcome.intercept)
-    return Model(model.intercept, weights=model.weights)
+    return Model.linear(Weights.checked(problem.kernel, outcome.weights, outcome.intercept, outcome.features))
 
 
 def tail(error: BaseException) -> str:

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from harness.errors import HarnessError
-from harness.measure.scored import FreeExpansion
+from harness.measure.scored import CosineFeatures, FreeExpansion, Weights
 from harness.plain import clean
 from harness.run.plan import RunSpec
 
@@ -82,6 +82,7 @@ class Model(_Part, frozen=True):
     """A solver's model as it left the solver: what the certificate is computed of, and nothing else.
 
     support : (m,) the points that have a coefficient; None for a model of ``weights``, (d,)
+    directions, offsets : (d m,) row by row and (m,), where the weights are those of features of the solver's own
     dual_coef, free_coef : (m,) the coefficients of ``support``: one of the two, the second of an expansion that is no
         dual solution, which may have ``own`` points
     """
@@ -92,6 +93,8 @@ class Model(_Part, frozen=True):
     weights: np.ndarray | None = None
     free_coef: np.ndarray | None = None
     own: OwnPoints | None = None
+    directions: np.ndarray | None = None
+    offsets: np.ndarray | None = None
 
     @classmethod
     def of(cls, dual_coef: Any, intercept: float) -> Model:
@@ -105,6 +108,27 @@ class Model(_Part, frozen=True):
         support = np.flatnonzero(given.coef)
         own = None if given.own is None else OwnPoints.of(given)
         return cls(given.intercept, support, free_coef=given.coef[support], own=own)
+
+    @classmethod
+    def linear(cls, given: Weights) -> Model:
+        """Return the model of weights."""
+        own = given.features
+        if own is None:
+            return cls(given.intercept, weights=given.weights)
+        return cls(given.intercept, weights=given.weights, directions=own.directions.reshape(-1), offsets=own.offsets)
+
+    def features(self, n_features: int) -> CosineFeatures | None:
+        """Return the features that the weights are of; None for those of the data.
+
+        Raises
+        ------
+        BrokenStream : the arrays are none of points with ``n_features``.
+        """
+        if self.offsets is None or self.directions is None:
+            return None
+        if self.directions.size != n_features * len(self.offsets):
+            raise BrokenStream(f"a model's {len(self.offsets)} features are not of points with {n_features}")
+        return CosineFeatures(self.directions.reshape(n_features, len(self.offsets)), self.offsets)
 
     def packed(self) -> bytes:
         """Return the model as bytes."""

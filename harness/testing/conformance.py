@@ -89,13 +89,13 @@ class SolverConformance(ValueChecks, Suite):
         run = self._run(case)
         outcome = run.outcome
         free, own = (None, None) if outcome.free is None else (outcome.free.free_coef, outcome.free.own)
-        last = Iterate(outcome.dual_coef, outcome.intercept, outcome.weights, free, own)
+        last = Iterate(outcome.dual_coef, outcome.intercept, outcome.weights, free, own, features=outcome.features)
         for position, snapshot in enumerate((*run.snapshots, Snapshot.of(last))):
             if snapshot.dual_coef is None and snapshot.free is None:
                 assert snapshot.weights is not None, f"{case}: iterate {position} has neither dual_coef nor weights."
             try:
-                if snapshot.dual_coef is None and snapshot.free is None:
-                    Weights.checked(run.problem.kernel, snapshot.weights, snapshot.intercept)
+                if snapshot.weights is not None:
+                    Weights.checked(run.problem.kernel, snapshot.weights, snapshot.intercept, snapshot.features)
                 elif snapshot.free is not None:
                     FreeExpansion.checked(run.problem.kernel, *snapshot.free, snapshot.intercept)
                 else:

@@ -17,6 +17,7 @@ from harness.kernels.functions import Power
 from harness.kernels.oracle import KernelOracle
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
+from harness.measure.scored import Weights
 from harness.run.record import Limits
 from harness.solver import Iterate
 
@@ -38,6 +39,7 @@ class Snapshot:
     dual_coef: Any
     weights: Any
     free: tuple[Any, Any] | None  # free_coef and extra_points
+    features: Any
     intercept: float
     done: bool
     step: int | None
@@ -49,7 +51,8 @@ class Snapshot:
         coef = None if iterate.dual_coef is None else np.array(iterate.dual_coef)
         weights = None if iterate.weights is None else np.array(iterate.weights)
         free = None if iterate.free_coef is None else (np.array(iterate.free_coef), copy.copy(iterate.extra_points))
-        return cls(coef, weights, free, float(iterate.intercept), bool(iterate.done), iterate.step, iterate.working_set)
+        end = bool(iterate.done), iterate.step, iterate.working_set
+        return cls(coef, weights, free, iterate.features, float(iterate.intercept), *end)
 
     def same_bits(self, other: Snapshot) -> bool:
         """True if the models agree bit for bit."""
@@ -58,7 +61,8 @@ class Snapshot:
     def key(self) -> tuple[bytes, ...]:
         """The bits of the model."""
         free, points = self.free or (None, None)
-        arrays = (self.dual_coef, self.weights, np.float64(self.intercept), free)
+        own = (None, None) if self.features is None else (self.features.directions, self.features.offsets)
+        arrays = (self.dual_coef, self.weights, np.float64(self.intercept), free, *own)
         bits = tuple(b"" if array is None else np.asarray(array).tobytes() for array in arrays)
         return *bits, b"" if points is None else bytes_of(points)
 
@@ -97,9 +101,15 @@ class Run:
     computed: int
 
     @functools.cached_property
-    def certificate(self) -> Certificate:
-        """The host's certificate of the last model, which has dual coefficients."""
-        return self.problem.certify(*self.problem.checked(self.outcome.dual_coef, self.outcome.intercept))
+    def certificate(self) -> Certificate | None:
+        """The host's certificate of the last model; None of one that has none: free, or over features of its own."""
+        problem, outcome = self.problem, self.outcome
+        if outcome.dual_coef is not None:
+            return problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept))
+        if outcome.weights is None or outcome.features is not None or not problem.bounds_weights:
+            return None
+        model = Weights.checked(problem.kernel, outcome.weights, outcome.intercept)
+        return problem.certify_weights(model.weights, model.intercept)
 
 
 class _Copying:

@@ -192,10 +192,10 @@ class Suite(Checks):
 
     def _certified(self, case: Case) -> Certificate:
         """Return the host's certificate of the solver's last model."""
-        run = self._finished(case)
-        if run.outcome.dual_coef is None:
-            raise unittest.SkipTest("the solver gives no dual coefficients: nothing to certify")
-        return run.certificate
+        found = self._finished(case).certificate
+        if found is None:
+            raise unittest.SkipTest("nothing can be certified of its model")
+        return found
 
     def _objective(self, case: Case) -> tuple[float, float]:
         """Return the dual objective and how far from the optimum the claimed gap lets it be."""

@@ -18,7 +18,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -182,6 +182,7 @@ class DifferentCosts(Baseline):
 
     name: ClassVar[str] = "different-costs"
     conformance: ClassVar[Conformance] = Conformance({"oracle": "smo-block"})
+    model_form: ClassVar[Literal["free_coef"]] = "free_coef"
 
     def refuses(self, problem: Problem, sides: Sides) -> str | None:
         weights = problem.parameters.get("class_weight", "none")
@@ -214,6 +215,7 @@ class Smote(Baseline):
         {"ratio": 0.5, "oracle": "smo-block"},
         excused={"every_kernel_value_is_counted": "its search for neighbours looks at the points"},
     )
+    model_form: ClassVar[Literal["free_coef"]] = "free_coef"
 
     ratio: float = parameter(1.0, "negatives per positive, the synthetic ones among them; 1: as many of each", gt=0)
     neighbours: int = parameter(5, "nearest positives that a synthetic point may lie towards", ge=1)

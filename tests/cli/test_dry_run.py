@@ -70,6 +70,27 @@ def test_a_dry_run_says_what_there_is_and_carries_nothing_out(invoke, slow, tmp_
     assert store.read_bytes() == before
 
 
+def test_what_can_have_no_gap_is_said_before(invoke):
+    asked = (
+        "compare",
+        "--plugins",
+        "linearsvc,rff,libsvm",
+        "--datasets",
+        "twonorm[n=50]",
+        "--formulation",
+        "c-svc,c-svc-nobias",
+    )
+    asked = (*asked, "--kernel", "linear,rbf", "--dry-run")
+    assert "note" not in invoke(*asked).stdout
+    assert invoke(*asked, "--target-gap", "1e-3").stdout.splitlines()[-2:] == [
+        f"note: no gap can be certified of {what}: such rows of {solver} never end as ok"
+        for what, solver in (
+            ("weights where the kernel is not linear", "linearsvc"),
+            ("a model over features of its own: it is of another problem", "rff"),
+        )
+    ]
+
+
 def test_a_data_set_may_have_a_number_called_test(invoke):
     drawn = "gaussian-outliers[least=20,most=30,test=1,d=2]"
     done = invoke("compare", "--plugins", "rgd-tree", "--datasets", drawn, "--dry-run")

@@ -6,9 +6,10 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import RBF, InvalidModel, KernelOracle, Linear, Precomputed
+from harness import RBF, CosineFeatures, InvalidModel, KernelOracle, Linear, Precomputed
+from harness.measure import scored
 from harness.measure.scored import FreeExpansion, Weights
-from harness.run.messages import Fitted, Model, OwnPoints, packed
+from harness.run.messages import BrokenStream, Fitted, Model, OwnPoints, packed
 from tests.adversaries.test_messages import SECRET, read_all
 
 RNG = np.random.default_rng(4)
@@ -95,3 +96,52 @@ def test_weights_are_scored_and_refused_as_before():
     assert model.support is None
     with pytest.raises(InvalidModel, match=r"weights have shape \(2,\)"):
         Weights.checked(kernel, np.ones(2), 0.0)
+
+
+DIRECTIONS, OFFSETS = RNG.normal(size=(3, 7)), RNG.uniform(size=7)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_features_of_the_solvers_own_are_evaluated_by_their_definition_after_the_way(sparse, monkeypatch):
+    monkeypatch.setattr(scored, "pieces", lambda length, width: [slice(0, 2), slice(2, length)])
+    kernel, weights = KernelOracle(RBF(), scipy.sparse.csr_array(X) if sparse else X), RNG.normal(size=7)
+    model = Weights.checked(kernel, weights, 0.5, CosineFeatures(DIRECTIONS, OFFSETS))
+    (message,) = read_all(packed(Fitted({}, Model.linear(model).packed()), SECRET))
+    arrived = Model.unpacked(message.model)
+    again = Weights.checked(kernel, arrived.weights, arrived.intercept, arrived.features(3))
+    expected = np.sqrt(2.0 / 7.0) * np.cos(NEW @ DIRECTIONS + OFFSETS) @ weights + 0.5
+    for points in (NEW, scipy.sparse.csr_array(NEW)):
+        np.testing.assert_allclose(again.scores(kernel, points), expected, rtol=1e-12)
+    with pytest.raises(BrokenStream, match="7 features are not of points with 4"):
+        arrived.features(4)
+
+
+class Own(CosineFeatures):
+    """Features with code of their own."""
+
+    def of(self, points):
+        raise AssertionError("the host ran it")
+
+
+def test_code_of_a_models_own_is_not_run():
+    kernel = KernelOracle(RBF(), X)
+    model = Weights.checked(kernel, np.ones(7), 0.0, Own(DIRECTIONS, OFFSETS))
+    assert model.scores(kernel, NEW).shape == (6,)
+
+
+@pytest.mark.parametrize(
+    ("features", "weights", "reason"),
+    [
+        (CosineFeatures(DIRECTIONS, OFFSETS), np.ones(3), r"weights have shape \(3,\) .*; the model has 7 features"),
+        (CosineFeatures(DIRECTIONS[:2], OFFSETS), np.ones(7), r"directions of shape \(2, 7\) .* the data have 3 features"),
+        (CosineFeatures(DIRECTIONS, OFFSETS[:, None]), np.ones(7), r"offsets of shape \(7, 1\)"),
+        (CosineFeatures(DIRECTIONS.astype(complex), OFFSETS), np.ones(7), "expected real numbers"),
+        (CosineFeatures(DIRECTIONS * np.nan, OFFSETS), np.ones(7), "NaN or infinity in directions or offsets"),
+        (CosineFeatures(DIRECTIONS[:, :0], OFFSETS[:0]), np.ones(0), "or there are none"),
+        (CosineFeatures(np.broadcast_to(1.0, (3, 10**8)), np.broadcast_to(1.0, 10**8)), np.ones(7), "features: .* may take 1.0 MB"),
+        ("cos", np.ones(7), "features are of type str; give harness.CosineFeatures"),
+    ],
+)  # fmt: skip
+def test_what_are_no_features_is_refused(features, weights, reason):
+    with pytest.raises(InvalidModel, match=reason):
+        Weights.checked(KernelOracle(RBF(), X), weights, 0.0, features)

@@ -8,14 +8,24 @@ import harness_peers
 import numpy as np
 import pytest
 import scipy.sparse
-from harness_peers import LibSVM, LibSVMOfficial, LibSVR, SklearnEx, ThunderSVM
+from harness_peers import (
+    SGD,
+    LibSVM,
+    LibSVMOfficial,
+    LibSVR,
+    LinearSVC,
+    Nystroem,
+    RandomFeatures,
+    SklearnEx,
+    ThunderSVM,
+)
 from harness_qp import QP
 
 from harness import CSVC, RBF, KernelOracle, Linear, Poly, UsageError
 from harness.problems import EpsSVR, OneClass, ReducedHull
 from tests.plugins.points import cancer, digits, overlapping
 
-INSTALLED = [cls for cls in (LibSVM, LibSVR, SklearnEx, LibSVMOfficial, ThunderSVM)
+INSTALLED = [cls for cls in (LibSVM, LibSVR, SklearnEx, LibSVMOfficial, ThunderSVM, LinearSVC, SGD, Nystroem, RandomFeatures)
              if importlib.util.find_spec(cls.package.partition(".")[0]) is not None]  # fmt: skip
 
 

@@ -5,7 +5,19 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from harness import CSVC, RBF, Dataset, Grid, HarnessError, KernelOracle, Limits, SolutionPath, Status, get_solver
+from harness import (
+    CSVC,
+    RBF,
+    Dataset,
+    Grid,
+    HarnessError,
+    KernelOracle,
+    Limits,
+    Linear,
+    SolutionPath,
+    Status,
+    get_solver,
+)
 from harness.measure.path_drive import drive_path
 from harness.problems import L2SVC, EpsSVR
 from harness.registry import load_registry
@@ -24,8 +36,8 @@ def data(task="classification", n=60, seed=0):
     return Dataset("d", x[:n], y[:n], x[n:], y[n:], task=task, sha256="")
 
 
-def judge_of(formulation, dataset, grid=GRID, **limits):
-    path = SolutionPath(grid, formulation, RBF, dataset.x_train, dataset.y_train)
+def judge_of(formulation, dataset, grid=GRID, kernel=RBF, **limits):
+    path = SolutionPath(grid, formulation, kernel, dataset.x_train, dataset.y_train)
     plan = {"costs": dict(grid.costs), "widths": dict(grid.widths), "folds": grid.folds, "start": "warm"}
     spec = RunSpec("p", "s", {}, "d", "d", {}, formulation.name, {}, "rbf", {}, 0, 0, Limits(**limits), path=plan)
     return PathJudge(spec, path, dataset), path
@@ -90,7 +102,26 @@ def test_a_model_that_is_no_dual_solution_is_scored():
     wrong = np.mean(np.where(scores >= 0.0, 1.0, -1.0) != dataset.y_train[rest])
     assert found["validation_error"] == pytest.approx(wrong)
     assert found["status"] is Status.MISSED
-    assert "relative_gap" not in found
+    assert found["relative_gap"] is None
+    assert found["primal"] > 0.0
+
+
+def test_weights_have_a_gap_and_errors_in_each_cell():
+    dataset, weights = data(), np.array([0.9, 0.8])
+    judge, path = judge_of(CSVC, dataset, Grid({"C": (0.5, 4.0)}, {}, 3), Linear, target_gap=1e-9)
+    model = Model(0.25, weights=weights).packed()
+    found = verdict(judge, [Point({"cell": cell.index}, model=model) for cell in path.cells])
+    for cell, figures in zip(path.cells, found, strict=True):
+        members, rest = path.members(cell), path.order[path.left_out(cell)]
+        x, y = dataset.x_train[path.order[members]], dataset.y_train[path.order[members]]
+        margins = y * (x @ weights + 0.25)
+        value = 0.5 * weights @ weights + cell.values["C"] * np.maximum(0.0, 1.0 - margins).sum()
+        assert figures["primal"] == pytest.approx(value)
+        assert 0.0 < figures["relative_gap"] < 1.0
+        assert "the certified relative gap is" in figures["reason"]
+        assert figures["train_accuracy"] == pytest.approx(np.mean(margins > 0.0))
+        wrong = np.mean(np.sign(dataset.x_train[rest] @ weights + 0.25) != dataset.y_train[rest])
+        assert figures["validation_error"] == pytest.approx(wrong)
 
 
 @pytest.mark.parametrize("cells", [[12], [-1], [None], ["0"], [0, 0], [True, 1]])
