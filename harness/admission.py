@@ -65,6 +65,7 @@ def check_class(kind: str, hook: str, cls: Any) -> None:
             f"{what} has solves={solves!r}; it must be a tuple of formulations, the preferred one first: "
             "solves = (harness.CSVC,).",
         )
+        _check_requires(what, cls.requires)
     if kind == "formulation":
         _check_formulation(what, cls)
         return
@@ -74,6 +75,19 @@ def check_class(kind: str, hook: str, cls: Any) -> None:
         f"{what} declares {', '.join(own)} but is no dataclass; put @dataclass(frozen=True) above it.",
     )
     parameters.parameters_of(cls)
+
+
+def _check_requires(what: str, requires: Any) -> None:
+    if requires == ():
+        return
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    wrong = f"{what} has requires={requires!r}; it must be a tuple of pip's requirements: requires = ('libsvm-official>=3.35',)"
+    _require(isinstance(requires, tuple) and all(isinstance(each, str) for each in requires), f"{wrong}.")
+    try:
+        hash(tuple(map(Requirement, requires)))
+    except InvalidRequirement as error:
+        raise PluginError(f"{wrong}; {str(error).splitlines()[0]}.") from None
 
 
 def checked_function(kind: str, name: str, value: Any) -> Any:

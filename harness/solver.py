@@ -86,6 +86,9 @@ class Solver(ABC):
         that has one too, whoever brings it, but for those that it ``leaves_out``
     observable : False for a black box whose kernel evaluations the host cannot count (recorded as null)
     exact : True if the iterates converge to the optimum, so that the conformance suite may ask for a target gap
+    requires : what pip is to find for it that the harness does not need, ``("thundersvm-cpu>=0.3.3",)``. Where the host's
+        packages do not meet it the solver runs in an environment that ``harness peers install`` makes; so its module
+        imports these libraries in ``iterates``, not at its top. They are in the record's versions
     serves : what the host asks it for where the user named no solver: ``reference``, the optima that the conformance suite
         compares others with; ``certificate``, the convex problems that a certificate needs solved. The first one is asked
     """
@@ -96,6 +99,7 @@ class Solver(ABC):
     leaves_out: ClassVar[tuple[type[Problem], ...]] = ()
     observable: ClassVar[bool] = True
     exact: ClassVar[bool] = True
+    requires: ClassVar[tuple[str, ...]] = ()
     serves: ClassVar[tuple[Literal["reference", "certificate"], ...]] = ()
 
     def __post_init__(self) -> None:
