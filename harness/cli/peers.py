@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 _NAMES = click.argument("names", nargs=-1, required=True, metavar="NAME...")
 
 
-@click.group("peers", cls=CommandGroup, short_help="Install other people's solvers, each beside its own libraries.")
+@click.group(
+    "peers",
+    cls=CommandGroup,
+    no_args_is_help=False,
+    short_help="Install other people's solvers, each beside its own libraries.",
+)
 def command() -> None:
     """Make, list and remove the virtual environments of solvers that need libraries which the harness does not.
 

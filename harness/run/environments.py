@@ -24,6 +24,7 @@ from importlib import metadata
 from pathlib import Path
 
 import harness
+from harness.entries import OWN
 from harness.errors import UsageError
 from harness.files import user_cache, writable_folder, write_whole
 from harness.run.folder import delete
@@ -166,7 +167,9 @@ class Environment:
         write_whole(self.packages / "harness-host.pth", "".join(lines).encode())
         seen = {"PYTHONPATH": os.pathsep.join(self.path)}
         asked = ", ".join(self.requires)
-        self._call([*tool, *self.requires], lock, f"{asked} could not be installed", seen)
+        of_host = {each for found in metadata.distributions(name=OWN) for each in found.requires or ()}
+        ours = sorted(each for each in of_host if "extra ==" not in each)  # so that the harness runs beside them
+        self._call([*tool, *self.requires, *ours], lock, f"{asked} could not be installed beside the harness", seen)
         self._call([self.python, "-P", "-c", _TRIED], lock, f"the harness does not run beside {asked}", seen)
         write_whole(self.folder / _WHOLE, json.dumps(self.requires).encode())
 
@@ -179,8 +182,10 @@ class Environment:
         if not done.returncode:
             return
         told = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        last = [line for line in told if not line.startswith(("WARNING", "[notice]"))][-_TOLD_LINES:]
-        said = "; ".join(last) or f"exit code {done.returncode}"
+        wrong = [line for line in told if line.lower().startswith(("error", "\N{MULTIPLICATION SIGN}"))] or told
+        said = (
+            "; ".join(line.removeprefix("ERROR: ") for line in wrong[-_TOLD_LINES:]) or f"exit code {done.returncode}"
+        )
         if any(_UNREACHED in line for line in told):
             said += "; no package index could be reached: go online, or name a folder of wheels by PIP_FIND_LINKS"
         raise UsageError(f"{failed}: {said.rstrip('.')}.")
