@@ -26,7 +26,7 @@ COMMANDS = {
     "list": ("harness.cli.describe", "List solvers, plugins, data sets, kernels ..."),
     "describe": ("harness.cli.describe", "Describe one of them, with its parameters."),
     "results": ("harness.cli.results", "Show, export, merge or delete earlier results."),
-    "peers": ("harness.cli.peers", "Install other people's solvers, each beside its own libraries."),
+    "peers": ("harness.cli.peers", "Install, list and remove the libraries that solvers require."),
     "reproduce": ("harness.cli.reproduce", "Measure the studies of papers again."),
 }
 """Sub-command of the harness -> its module, and its line in the help."""

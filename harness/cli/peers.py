@@ -48,7 +48,7 @@ def install(ctx: click.Context, names: Sequence[str], plugin_path: Sequence[str]
             if environment is not None and environment.fault():
                 say(f"harness: installing {', '.join(requires)} for {solver} ...")
                 environment.install()
-            show(f"{solver}: {_versions(requires)}, in {_where(requires)}\n")
+            show(f"{solver}: {_versions(requires)} in {_where(requires)}\n")
         except UsageError as error:
             failed = True
             say(f"harness: {solver}: {error}")
@@ -113,9 +113,10 @@ def _meant(names: Sequence[str], plugin_path: Sequence[str]) -> dict[str, tuple[
 
 
 def _versions(requires: Sequence[str]) -> str:
-    from harness.run.environments import own_versions
+    from harness.run.environments import missing, own_versions
 
-    return ", ".join(f"{name} {version}" for name, version in own_versions(requires).items())
+    versions = {} if missing("", requires) else own_versions(requires)
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 def _where(requires: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ from harness.run.folder import delete
 
 _WHOLE = "requires.json"  # written last: a folder without it is what a killed installation left
 _TRIED = "import harness.run.worker, harness.run.child, numba"  # what a worker needs of the host, beside its plugin
-_TOLD_LINES = 2
+_TOLD_LINES = 3
 _UNREACHED = "after connection broken by"  # so pip says of an index that does not answer
 
 
@@ -86,16 +86,16 @@ def missing(solver: str, requires: Sequence[str]) -> str:
 
 
 def own_versions(requires: Sequence[str]) -> dict[str, str]:
-    """Return the versions of what workers of these requirements have for them: what is required, all of the environment."""
+    """Return the versions of what workers have for these requirements: of what is required, and of what the host has in others."""
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
     environment = environment_of(requires)
     path, folder = (sys.path, []) if environment is None else (environment.path, [str(environment.packages)])
-    names = [Requirement(text).name for text in requires]
-    names += [each.metadata["Name"] for each in (metadata.distributions(path=folder) if folder else ())]
-    found = {str(canonicalize_name(name)): _version(name, path) for name in names}
-    return {name: version for name, version in found.items() if version is not None}
+    asked = {str(canonicalize_name(Requirement(text).name)) for text in requires}
+    names = asked | {str(canonicalize_name(each.metadata["Name"])) for each in metadata.distributions(path=folder)}
+    found = {name: version for name in sorted(names) if (version := _version(name, path)) is not None}
+    return {name: found[name] for name in found if name in asked or found[name] != _version(name, sys.path)}
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Environment:
 
         Raises
         ------
-        UsageError : the cache folder cannot be written, or a command failed; its last lines are in the sentence.
+        UsageError : the cache folder cannot be written, or a command failed; its own words are in the sentence.
         """
         with _alone(writable_folder(root())) as lock:
             if not self.fault():
@@ -174,7 +174,7 @@ class Environment:
         write_whole(self.folder / _WHOLE, json.dumps(self.requires).encode())
 
     def _call(self, command: Sequence[str], lock: int, failed: str, variables: Mapping[str, str] | None = None) -> None:
-        """Carry a command out, which holds the lock for as long as it lives; a failure is a sentence with its last lines."""
+        """Carry a command out, which holds the lock for as long as it lives; a failure is a sentence with its own words."""
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False,
             cwd=self.folder.parent, pass_fds=(lock,), env={**os.environ, **(variables or {})},
@@ -182,10 +182,9 @@ class Environment:
         if not done.returncode:
             return
         told = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        wrong = [line for line in told if line.lower().startswith(("error", "\N{MULTIPLICATION SIGN}"))] or told
-        said = (
-            "; ".join(line.removeprefix("ERROR: ") for line in wrong[-_TOLD_LINES:]) or f"exit code {done.returncode}"
-        )
+        told = told or [f"exit code {done.returncode}"]
+        first = next((place for place, line in enumerate(told) if line.lower().startswith("error")), -_TOLD_LINES)
+        said = "; ".join(line.removeprefix("ERROR: ") for line in told[first:][:_TOLD_LINES])
         if any(_UNREACHED in line for line in told):
             said += "; no package index could be reached: go online, or name a folder of wheels by PIP_FIND_LINKS"
         raise UsageError(f"{failed}: {said.rstrip('.')}.")

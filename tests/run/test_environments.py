@@ -1,0 +1,198 @@
+"""Solvers whose requirements the host does not meet: their environments, made of local wheels, and the runs in them."""
+
+import json
+import subprocess
+import sys
+import threading
+import zipfile
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from harness.run.environments import environment_of, installed, lacking, own_versions
+from harness.run.pool import Pool
+from harness.run.record import Status
+from tests.run.conftest import ALONE, HARNESS, SPEC, compared
+
+PLUGIN = """
+import sys
+from dataclasses import dataclass
+import numpy as np
+from harness import CSVC, Iterate, Solver, hookimpl
+
+@dataclass(frozen=True)
+class Old(Solver):
+    name = "old"
+    solves = (CSVC,)
+    requires = ("tiny-svm==1.0",)
+
+    def iterates(self, problem, rng):
+        import tiny_svm
+        info = {"library": tiny_svm.VERSION, "prefix": sys.prefix}
+        yield Iterate(dual_coef=np.zeros(problem.n), done=True, info=info)
+
+@dataclass(frozen=True)
+class New(Old):
+    name = "new"
+    requires = ("tiny-svm==2.*",)
+
+@dataclass(frozen=True)
+class Nowhere(Old):
+    name = "nowhere"
+    requires = ("tiny-svm>=3",)
+
+@dataclass(frozen=True)
+class Older(Old):
+    name = "older"
+    requires = ("tiny-svm==0.1",)
+
+@hookimpl
+def harness_solvers():
+    return [Old, New, Nowhere, Older]
+"""
+REQUIRES = {"old": ("tiny-svm==1.0",), "new": ("tiny-svm==2.*",), "nowhere": ("tiny-svm>=3",)}
+GIVEN = ("--datasets", "checkerboard[n=40,n_test=10]")
+
+
+def wheel(folder: Path, version: str, *needs: str) -> None:
+    """Write a wheel of a package with one module."""
+    about = f"tiny_svm-{version}.dist-info"
+    told = "".join(f"Requires-Dist: {need}\n" for need in needs)
+    content = {
+        "tiny_svm.py": f"VERSION = '{version}'\n",
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: tiny-svm\nVersion: {version}\n{told}",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{about}/RECORD": "",
+    }
+    with zipfile.ZipFile(folder / f"tiny_svm-{version}-py3-none-any.whl", "w") as archive:
+        for name, text in content.items():
+            archive.writestr(name, text)
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory):
+    """A folder with a plugin and the wheels that it requires, and no package index to be found."""
+    folder = tmp_path_factory.mktemp("environments")
+    for version, *needs in (("0.1", "numpy<1.0"), ("1.0",), ("2.0", "numpy")):
+        wheel(folder, version, *needs)
+    (folder / "tiny.py").write_text(PLUGIN)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder), "HARNESS_CACHE": str(folder)}.items():
+            patch.setenv(name, value)
+        for name, value in ALONE.items():
+            patch.setenv(name, value)
+        yield folder
+
+
+def peers(folder, *arguments):
+    command = [*HARNESS, "peers", *arguments, "--plugin-path", str(folder / "tiny.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def made(there):
+    """The same, with the environments of two solvers that exclude each other."""
+    code, said, errors = peers(there, "install", "old", "new")
+    assert code == 0, errors
+    assert "old: tiny-svm 1.0 in " in said
+    assert "new: tiny-svm 2.0 in " in said
+    return there
+
+
+def test_a_solver_without_its_environment_is_a_row_that_says_what_to_do(there):
+    code, (record,), _ = compared(there / "rows.sqlite", there / "tiny.py", "nowhere", *GIVEN)
+    assert (code, record["status"]) == (1, "skipped")
+    assert record["reason"].startswith(
+        "nowhere needs tiny-svm>=3; it has no environment yet: `harness peers install now"
+    )
+
+
+def test_two_that_exclude_each_other_are_compared_at_once(made):
+    asked = (made / "rows.sqlite", made / "tiny.py", "old,new", *GIVEN)
+    code, records, errors = compared(*asked)
+    assert code == 0, errors
+    for record, version in zip(records, ("1.0", "2.0"), strict=True):
+        environment = environment_of(REQUIRES[record["solver"]])
+        assert record["status"] == "ok", record["reason"]
+        assert record["info"] == {"library": version, "prefix": str(environment.folder)}
+        assert record["versions"]["tiny-svm"] == version
+        assert not list(environment.packages.glob("numpy*")), "the host's own serves, and is not there twice"
+    # another version in an environment is another run
+    (told,) = environment.packages.glob("*.dist-info/METADATA")
+    told.write_text(told.read_text().replace("Version: 2.0", "Version: 2.1"))
+    assert own_versions(environment.requires) == {"tiny-svm": "2.1"}
+    again = {record["solver"]: record for record in compared(*asked)[1]}
+    assert {name: record["reused"] for name, record in again.items()} == {"old": True, "new": False}
+    assert again["new"]["versions"]["tiny-svm"] == "2.1"
+
+
+def test_an_environment_that_is_broken_is_told_of_made_anew_and_removed(made, tmp_path):
+    environment = environment_of(REQUIRES["old"])
+    Path(environment.python).unlink()
+    lost = f"its environment {environment.folder} has lost its interpreter"
+    code, (record,), _ = compared(tmp_path / "rows.sqlite", made / "tiny.py", "old", *GIVEN)
+    assert (code, record["status"]) == (1, "skipped")
+    assert lost in record["reason"]
+    pool = Pool(None, tmp_path, threading.Event())
+    met = pool.run(replace(SPEC, requires=environment.requires))  # it was whole when the comparison was planned
+    assert (met.status, lost in met["reason"]) == (Status.CRASHED, True)
+    assert peers(made, "install", "old")[0] == 0
+    assert environment.fault() == ""
+    rows = {row["name"]: row for row in json.loads(peers(made, "list", "--format", "json")[1])}
+    assert (rows["old"]["where"], rows["old"]["versions"]) == (str(environment.folder), "tiny-svm 1.0")
+    assert rows["nowhere"]["versions"] == ""
+    assert peers(made, "remove", "old")[1] == f"old: removed {environment.folder}\n"
+    assert environment.folder.name not in installed()
+    assert peers(made, "remove", "old")[1] == "old: has no environment.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "cache", "code", "said"),
+    [
+        ("nowhere", "", 1, "tiny-svm>=3 could not be installed beside the harness: Could not find a version"),
+        ("older", "", 1, "tiny-svm==0.1 could not be installed beside the harness: Cannot install"),
+        ("old", "tiny.py", 1, "tiny.py/environments cannot be written (Not a directory); set HARNESS_CACHE to a"),
+        ("odl", "", 2, "no solver or plugin called 'odl' (did you mean 'old'?)"),
+    ],
+)
+def test_what_cannot_be_installed_is_a_sentence_and_leaves_nothing(there, monkeypatch, name, cache, code, said):
+    monkeypatch.setenv("HARNESS_CACHE", str(there / cache))
+    before = set(installed())
+    found, _, errors = peers(there, "install", name)
+    assert (found, said in " ".join(errors.split())) == (code, True), errors
+    assert set(installed()) == before
+
+
+def test_what_the_host_has_needs_no_environment():
+    assert environment_of(("numpy>=1", "Scikit_Learn")) is None
+    assert own_versions(("numpy",)) == {"numpy": metadata.version("numpy")}
+    assert lacking(("numpy>=1", "numpy<1", "tiny-svm", "tiny-svm; python_version<'3'")) == ["numpy<1", "tiny-svm"]
+    first, second = environment_of(("numpy<1", "tiny-svm")), environment_of(("tiny-svm", "numpy <1"))
+    assert first.folder.name.removeprefix("numpy") == second.folder.name.removeprefix("tiny-svm")
+
+
+@pytest.mark.slow
+def test_two_versions_of_a_real_library_are_compared_at_once(tmp_path, monkeypatch):
+    versions = ("1.6.1", "1.7.2")
+    pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", "--ignore-installed"]
+    for version in versions:
+        if subprocess.run([*pip, f"scikit-learn=={version}"], capture_output=True, check=False).returncode:
+            pytest.skip(f"pip finds no scikit-learn {version} here")
+    classes = "".join(
+        f"class V{index}(LibSVM):\n    name = 'svc{index}'\n    requires = ('scikit-learn=={version}',)\n"
+        for index, version in enumerate(versions)
+    )
+    hook = "@harness.hookimpl\ndef harness_solvers():\n    return [V0, V1]\n"
+    (tmp_path / "tiny.py").write_text(f"import harness\nfrom harness_peers import LibSVM\n{classes}{hook}")
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    code, _, errors = peers(tmp_path, "install", "tiny")
+    assert code == 0, errors
+    code, records, errors = compared(tmp_path / "rows.sqlite", tmp_path / "tiny.py", "svc0,svc1", *GIVEN)
+    assert code == 0, errors
+    assert [(record["status"], record["versions"]["scikit-learn"]) for record in records] == [
+        ("ok", version) for version in versions
+    ]
