@@ -132,6 +132,7 @@ def _wrapped(text: str, width: int, indent: str, hang: str = "") -> str:
 
 
 def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
+    from harness.cli.catalogue import unmarked
     from harness.run.environments import missing
 
     cls = entry.subject
@@ -143,7 +144,7 @@ def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
         ),
         ("converges to the optimum", "yes" if cls.exact else "no"),
         ("requires", ", ".join(cls.requires)),
-        ("does not run yet", missing(cls.name, cls.requires)),
+        ("does not run yet", unmarked(missing(cls.name, cls.requires))),
         ("version", registry.plugins[entry.plugin].release),
     ]
 

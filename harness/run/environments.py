@@ -171,6 +171,8 @@ class Environment:
         ours = sorted(each for each in of_host if "extra ==" not in each)  # so that the harness runs beside them
         self._call([*tool, *self.requires, *ours], lock, f"{asked} could not be installed beside the harness", seen)
         self._call([self.python, "-P", "-c", _TRIED], lock, f"the harness does not run beside {asked}", seen)
+        if lost := lacking(self.requires, self.path):
+            raise UsageError(f"{', '.join(lost)} is not met by what was installed for it: is another package meant?")
         write_whole(self.folder / _WHOLE, json.dumps(self.requires).encode())
 
     def _call(self, command: Sequence[str], lock: int, failed: str, variables: Mapping[str, str] | None = None) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.registry import load_registry
+from harness.run.environments import lacking
 from harness.testing import SolverConformance
 from harness.testing.suite import zoo_of
 
@@ -95,7 +96,12 @@ SETTINGS = {
 }
 
 _registry = load_registry()
-_classes = {name: cls for plugin in FIRST_PARTY for name, cls in _registry.solvers.get(plugin, {}).items()}
+_classes = {
+    name: cls
+    for plugin in FIRST_PARTY
+    for name, cls in _registry.solvers.get(plugin, {}).items()
+    if not lacking(cls.requires)  # the suite runs in this process
+}
 
 
 # further ways of a solver, each with a suite of its own
