@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pluggy
+from packaging.requirements import InvalidRequirement, Requirement
 
 from harness import hookspecs, parameters
 from harness.errors import PluginError, UsageError
@@ -78,16 +79,12 @@ def check_class(kind: str, hook: str, cls: Any) -> None:
 
 
 def _check_requires(what: str, requires: Any) -> None:
-    if requires == ():
-        return
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    wrong = f"{what} has requires={requires!r}; it must be a tuple of pip's requirements: requires = ('libsvm-official>=3.35',)"
-    _require(isinstance(requires, tuple) and all(isinstance(each, str) for each in requires), f"{wrong}.")
     try:
-        hash(tuple(map(Requirement, requires)))
-    except InvalidRequirement as error:
-        raise PluginError(f"{wrong}; {str(error).splitlines()[0]}.") from None
+        fits = isinstance(requires, tuple) and all(Requirement(each) for each in requires)
+    except (InvalidRequirement, TypeError):
+        fits = False
+    wrong = f"{what} has requires={requires!r}; it must be a tuple of pip's requirements"
+    _require(fits, f"{wrong}: requires = ('libsvm-official>=3.35',).")
 
 
 def checked_function(kind: str, name: str, value: Any) -> Any:

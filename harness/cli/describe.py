@@ -66,7 +66,7 @@ def _table(found: Sequence[Entry], width: int, *, styled: bool = False) -> str:
     for entry in found:
         told = {"name": entry.name, "plugin": entry.plugin, "description": entry.summary, **entry.facts}
         values = [told.get(title, "") for title in titles]
-        rows.append([" ".join(value) if isinstance(value, list) else str(value) for value in values])
+        rows.append([" ".join(value) if isinstance(value, (list, tuple)) else str(value) for value in values])
     columns = [Column(title, wrap="words" if title in _WRAPPED else None) for title in titles]
     return table(columns, rows, width, styled=styled)
 

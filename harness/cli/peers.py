@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import click
 
 from harness.cli import options
 from harness.cli.commands import CommandGroup
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from harness.cli.catalogue import Entry
-    from harness.registry import Registry
+from harness.errors import UsageError
+from harness.report.output import say, show
+from harness.run.environments import Environment, environment_of, installed, own_versions, root
 
 _NAMES = click.argument("names", nargs=-1, required=True, metavar="NAME...")
 
 
-@click.group(
-    "peers",
-    cls=CommandGroup,
-    no_args_is_help=False,
-    short_help="Install other people's solvers, each beside its own libraries.",
-)
+@click.group("peers", cls=CommandGroup, no_args_is_help=False, short_help="Install, list, remove what solvers require.")
 def command() -> None:
     """Make, list and remove the virtual environments of solvers that need libraries which the harness does not.
 
@@ -36,19 +28,19 @@ def command() -> None:
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 @click.pass_context
 def install(ctx: click.Context, names: Sequence[str], plugin_path: Sequence[str]) -> None:
-    """Make the environments of the solvers NAME: by pip as this machine has it, or uv where there is no pip."""
-    from harness.errors import UsageError
-    from harness.report.output import say, show
-    from harness.run import environments
+    """Make the environments of the solvers NAME: by pip as this machine has it, or uv where there is no pip.
 
+    Exit codes: 0 all are there, 1 one could not be made, 2 bad usage.
+    """
     failed = False
     for solver, requires in _meant(names, plugin_path).items():
         try:
-            environment = environments.environment_of(requires)
+            environment = environment_of(requires)
             if environment is not None and environment.fault():
                 say(f"harness: installing {', '.join(requires)} for {solver} ...")
                 environment.install()
-            show(f"{solver}: {_versions(requires)} in {_where(requires)}\n")
+            where, have = _state(requires)
+            show(f"{solver}: {have} in {where}\n")
         except UsageError as error:
             failed = True
             say(f"harness: {solver}: {error}")
@@ -61,9 +53,18 @@ def install(ctx: click.Context, names: Sequence[str], plugin_path: Sequence[str]
 def listing(format_: str, plugin_path: Sequence[str]) -> None:
     """List the solvers that require libraries, where they run and what is there; then environments of no solver."""
     from harness.call import request
+    from harness.cli.catalogue import Entry
     from harness.cli.describe import show_listing
 
-    show_listing(_entries(request.loaded(plugin_path)), format_)
+    left, rows = installed(), []
+    for plugin, solvers in request.loaded(plugin_path).solvers.items():
+        for name, requires in ((name, cls.requires) for name, cls in solvers.items() if cls.requires):
+            rows.append((name, plugin, requires, *_state(requires)))
+            environment = environment_of(requires)
+            left.pop(environment.folder.name if environment is not None else "", None)
+    rows += [(name, "", requires, f"{root() / name}, of no solver", "") for name, requires in left.items()]
+    facts = [dict(zip(("needs", "where", "versions"), row[2:], strict=True)) for row in rows]
+    show_listing([Entry("solver", *row[:2], "", None, told) for row, told in zip(rows, facts, strict=True)], format_)
 
 
 @command.command("remove")
@@ -71,18 +72,11 @@ def listing(format_: str, plugin_path: Sequence[str]) -> None:
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 def remove(names: Sequence[str], plugin_path: Sequence[str]) -> None:
     """Remove the environments of the solvers NAME, or those in the folders NAME that `harness peers list` shows."""
-    from harness.report.output import show
-    from harness.run.environments import Environment, environment_of, installed, root
-
     own = {name: Environment((), root() / name) for name in names if name in installed()}
-    others = [name for name in names if name not in own]
-    meant = {name: environment_of(requires) for name, requires in _meant(others, plugin_path).items()}
-    for name, environment in {**own, **meant}.items():
-        if environment is None or not environment.folder.exists():
-            show(f"{name}: has no environment.\n")
-        else:
-            environment.remove()
-            show(f"{name}: removed {environment.folder}\n")
+    meant = _meant([name for name in names if name not in own], plugin_path)
+    for name, environment in {**own, **{name: environment_of(each) for name, each in meant.items()}}.items():
+        there = environment is not None and environment.remove()
+        show(f"{name}: {'its environment is removed' if there else 'has no environment'}.\n")
 
 
 def _meant(names: Sequence[str], plugin_path: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -93,55 +87,27 @@ def _meant(names: Sequence[str], plugin_path: Sequence[str]) -> dict[str, tuple[
     UsageError : an unknown name, a broken plugin, or a name whose solvers require nothing.
     """
     from harness.call import request
-    from harness.entries import Broken
-    from harness.errors import UsageError
+    from harness.entries import Broken, Chosen
 
     registry = request.loaded(plugin_path)
     found: dict[str, tuple[str, ...]] = {}
     for name in names:
-        own: dict[str, tuple[str, ...]] = {}
-        for item in registry.select_solvers([name]):
-            if isinstance(item, Broken):
-                raise UsageError(item.sentence)
-            own |= {item.solver.name: item.solver.requires} if item.solver.requires else {}
-        if not own:
-            raise UsageError(
+        chosen = registry.select_solvers([name])
+        broken = "; ".join(item.sentence for item in chosen if isinstance(item, Broken))
+        own = {item.solver.name: item.solver.requires for item in chosen if isinstance(item, Chosen)}
+        if broken or not any(own.values()):
+            nothing = (
                 f"'{name}' requires no library, and so needs no environment; `harness peers list` shows what does."
             )
-        found |= own
+            raise UsageError(broken or nothing)
+        found |= {solver: requires for solver, requires in own.items() if requires}
     return found
 
 
-def _versions(requires: Sequence[str]) -> str:
-    from harness.run.environments import missing, own_versions
-
-    versions = {} if missing("", requires) else own_versions(requires)
-    return ", ".join(f"{name} {version}" for name, version in versions.items())
-
-
-def _where(requires: Sequence[str]) -> str:
-    """Return in which environment workers of these requirements run, or why they do not."""
-    from harness.run.environments import environment_of
-
+def _state(requires: Sequence[str]) -> tuple[str, str]:
+    """Return where workers of these requirements run, or why they do not, and the versions that they have there."""
     environment = environment_of(requires)
-    return "the host's environment" if environment is None else environment.fault() or str(environment.folder)
-
-
-def _entries(registry: Registry) -> list[Entry]:
-    from harness.cli.catalogue import Entry
-    from harness.run.environments import environment_of, installed, root
-
-    def told(name: str, plugin: str, cls: Any, requires: Sequence[str], where: str, versions: str) -> Entry:
-        return Entry("solver", name, plugin, "", cls, {"needs": list(requires), "where": where, "versions": versions})
-
-    entries, left = [], installed()
-    for plugin, solvers in registry.solvers.items():
-        for name, cls in solvers.items():
-            if cls.requires:
-                entries.append(told(name, plugin, cls, cls.requires, _where(cls.requires), _versions(cls.requires)))
-                environment = environment_of(cls.requires)
-                left.pop(environment.folder.name if environment is not None else "", None)
-    return [
-        *entries,
-        *(told(name, "", None, needs, f"{root() / name}, of no solver", "") for name, needs in left.items()),
-    ]
+    fault = "" if environment is None else environment.fault()
+    versions = {} if fault else own_versions(requires)
+    where = "the host's environment" if environment is None else fault or str(environment.folder)
+    return where, ", ".join(f"{name} {version}" for name, version in versions.items())

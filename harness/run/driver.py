@@ -129,12 +129,8 @@ class _Driver:
         # paths say where a plugin or a file lies, its content is in the fingerprints
         unlocated = {name: value for name, value in spec.source_parameters.items() if name not in ("path", "test")}
         located = replace(spec, dataset="", plugin_paths=(), source_parameters=unlocated)
-        surroundings = {
-            "harness": host_sha256(),
-            "plugin": code,
-            "versions": self._versions(spec),
-            "machine": machine()["id"],
-        }
+        known = {"versions": self._versions(spec), "machine": machine()["id"]}
+        surroundings = {"harness": host_sha256(), "plugin": code, **known}
         return located.key(surroundings)
 
     def _versions(self, spec: RunSpec) -> dict[str, str]:

@@ -7,7 +7,6 @@ requirements the host's packages meet runs in the host's environment, and is mea
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import hashlib
 import importlib.util
@@ -18,10 +17,13 @@ import site
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import harness
 from harness.entries import OWN
@@ -48,17 +50,13 @@ def installed() -> dict[str, tuple[str, ...]]:
 
 def lacking(requires: Sequence[str], path: Sequence[str] | None = None) -> list[str]:
     """Return the requirements that no package on the import ``path`` meets; None: that of this process, the host's."""
-    from packaging.requirements import Requirement
 
-    found = []
-    for text in requires:
-        needed = Requirement(text)
-        have = _version(needed.name, sys.path if path is None else path)
-        if needed.marker is not None and not needed.marker.evaluate():
-            continue
-        if have is None or not needed.specifier.contains(have, prereleases=True):
-            found.append(text)
-    return found
+    def met(asked: Requirement) -> bool:
+        have = _version(asked.name, sys.path if path is None else path)
+        needless = asked.marker is not None and not asked.marker.evaluate()
+        return needless or (have is not None and asked.specifier.contains(have, prereleases=True))
+
+    return [text for text in requires if not met(Requirement(text))]
 
 
 def _version(name: str, path: Sequence[str]) -> str | None:
@@ -70,8 +68,6 @@ def environment_of(requires: Sequence[str]) -> Environment | None:
     """Return the environment, made or not, that workers of these requirements run in; None: the host's own."""
     if not lacking(requires):
         return None
-    from packaging.requirements import Requirement
-
     asked = sorted(str(Requirement(text)) for text in requires)
     told = json.dumps([asked, sys.version_info[:2], sys.prefix, harness.__version__])
     name = f"{Requirement(requires[0]).name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
@@ -87,9 +83,6 @@ def missing(solver: str, requires: Sequence[str]) -> str:
 
 def own_versions(requires: Sequence[str]) -> dict[str, str]:
     """Return the versions of what workers have for these requirements: of what is required, and of what the host has in others."""
-    from packaging.requirements import Requirement
-    from packaging.utils import canonicalize_name
-
     environment = environment_of(requires)
     path, folder = (sys.path, []) if environment is None else (environment.path, [str(environment.packages)])
     asked = {str(canonicalize_name(Requirement(text).name)) for text in requires}
@@ -136,20 +129,23 @@ class Environment:
         ------
         UsageError : the cache folder cannot be written, or a command failed; its own words are in the sentence.
         """
-        with _alone(writable_folder(root())) as lock:
+        with (writable_folder(root()) / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time
             if not self.fault():
                 return  # somebody else made it meanwhile
             delete(self.folder)
             try:
-                self._make(lock)
+                self._make(lock.fileno())
             except BaseException:
                 delete(self.folder)
                 raise
 
-    def remove(self) -> None:
-        """Take it away."""
+    def remove(self) -> bool:
+        """Take it away; return whether anything of it was there."""
+        there = self.folder.exists()
         (self.folder / _WHOLE).unlink(missing_ok=True)  # first: what is half there is no environment
         delete(self.folder)
+        return there
 
     def _make(self, lock: int) -> None:
         # the tool that the host's packages came by: uv, where they came without pip and it is on the path. uv heeds
@@ -190,14 +186,3 @@ class Environment:
         if any(_UNREACHED in line for line in told):
             said += "; no package index could be reached: go online, or name a folder of wheels by PIP_FIND_LINKS"
         raise UsageError(f"{failed}: {said.rstrip('.')}.")
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[int]:
-    """Context in which nobody else makes an environment in ``folder``; its lock."""
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield lock
-    finally:
-        os.close(lock)

@@ -71,14 +71,9 @@ class Process:
     """
 
     def __init__(
-        self,
-        module: str,
-        threads: int,
-        cores: list[int] | None,
-        numba_cache: Path,
-        environment: Environment | None = None,
+        self, module: str, threads: int, cores: list[int] | None, numba_cache: Path, home: Environment | None = None
     ) -> None:
-        python, path = (sys.executable, sys.path) if environment is None else (environment.python, environment.path)
+        python, path = (sys.executable, sys.path) if home is None else (home.python, home.path)
         ours, theirs = socket.socketpair()
         # who does not read does not hold us up
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_SECONDS, 0))
@@ -275,10 +270,10 @@ class Pool:
         if name not in self._processes:
             while len(self._processes) >= _LIVE:
                 self._processes.popitem(last=False)[1].close()
-            environment = None if module == _CERTIFIER else environment_of(spec.requires)  # the certifier is the host's
-            if environment is not None and (fault := environment.fault()):
+            home = None if module == _CERTIFIER else environment_of(spec.requires)  # the certifier is the host's
+            if home is not None and (fault := home.fault()):
                 raise WorkerDied(fault)  # it was there when the comparison was planned
-            self._processes[name] = Process(module, spec.threads, self.cores, self.numba_cache, environment)
+            self._processes[name] = Process(module, spec.threads, self.cores, self.numba_cache, home)
         self._processes.move_to_end(name)
         return self._processes[name]
 
