@@ -154,7 +154,7 @@ class Environment:
         if uv is not None and not pip:
             venv, tool = [uv, "venv", "--python", sys.executable], [uv, "pip", "install", "--python", self.python]
         else:
-            venv = [sys.executable, "-m", "venv", *(["--without-pip"] if pip else [])]
+            venv = [sys.executable, "-P", "-m", "venv", *(["--without-pip"] if pip else [])]
             tool = [self.python, "-P", "-m", "pip", "install", "--no-input"]
         self._call([*venv, str(self.folder)], lock, "no virtual environment could be made")
         # of packages that are installed to be edited the import paths say nothing: their .pth files do
@@ -175,7 +175,7 @@ class Environment:
         """Carry a command out, which holds the lock for as long as it lives; a failure is a sentence with its own words."""
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False,
-            cwd=self.folder.parent, pass_fds=(lock,), env={**os.environ, **(variables or {})},
+            pass_fds=(lock,), env={**os.environ, **(variables or {})},
         )  # fmt: skip
         if not done.returncode:
             return

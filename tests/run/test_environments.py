@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import threading
 import zipfile
 from dataclasses import replace
@@ -161,26 +160,3 @@ def test_what_the_host_has_needs_no_environment():
     ]
     first, second = environment_of(("numpy<1", "no-such-svm")), environment_of(("no-such-svm", "numpy <1"))
     assert first.folder.name.removeprefix("numpy") == second.folder.name.removeprefix("no-such-svm")
-
-
-@pytest.mark.slow
-def test_two_versions_of_a_real_library_are_compared_at_once(tmp_path, monkeypatch):
-    versions = ("1.6.1", "1.7.2")
-    pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", "--ignore-installed"]
-    for version in versions:
-        if subprocess.run([*pip, f"scikit-learn=={version}"], capture_output=True, check=False).returncode:
-            pytest.skip(f"pip finds no scikit-learn {version} here")
-    classes = "".join(
-        f"class V{index}(LibSVM):\n    name = 'svc{index}'\n    requires = ('scikit-learn=={version}',)\n"
-        for index, version in enumerate(versions)
-    )
-    hook = "@harness.hookimpl\ndef harness_solvers():\n    return [V0, V1]\n"
-    (tmp_path / "tiny.py").write_text(f"import harness\nfrom harness_peers import LibSVM\n{classes}{hook}")
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
-    code, _, errors = peers(tmp_path, "install", "tiny")
-    assert code == 0, errors
-    code, records, errors = compared(tmp_path / "rows.sqlite", tmp_path / "tiny.py", "svc0,svc1", *GIVEN)
-    assert code == 0, errors
-    assert [(record["status"], record["versions"]["scikit-learn"]) for record in records] == [
-        ("ok", version) for version in versions
-    ]
