@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pluggy
+from packaging.requirements import InvalidRequirement, Requirement
 
 from harness import __version__, hookspecs, parameters
 from harness.errors import PluginError, UsageError
@@ -109,6 +110,7 @@ def check_class(kind: str, hook: str, cls: Any) -> None:
             f"{what} has solves={solves!r}; it must be a tuple of formulations, the preferred one first: "
             "solves = (harness.CSVC,).",
         )
+        _check_requires(what, cls.requires)
     if kind == "formulation":
         _check_formulation(what, cls)
         return
@@ -122,6 +124,15 @@ def check_class(kind: str, hook: str, cls: Any) -> None:
         meaning = f"which is an attribute of every harness.{base.__name__}; call it otherwise, or give it no type"
         _require(known.name not in of_base, f"{what} has a parameter '{known.name}', {meaning}: name = 'my-own'.")
     parameters.check_defaults(cls, owner=what)
+
+
+def _check_requires(what: str, requires: Any) -> None:
+    try:
+        fits = isinstance(requires, tuple) and all(Requirement(each) for each in requires)
+    except (InvalidRequirement, TypeError):
+        fits = False
+    wrong = f"{what} has requires={requires!r}; it must be a tuple of pip's requirements"
+    _require(fits, f"{wrong}: requires = ('libsvm-official>=3.35',).")
 
 
 def checked_function(kind: str, name: str, value: Any) -> Any:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
+
+from harness.errors import UsageError
 
 
 def write_whole(target: Path, content: bytes | Callable[[IO[bytes]], object]) -> None:
@@ -47,3 +50,20 @@ def user_cache(variable: str, below: str = "") -> Path:
     import platformdirs
 
     return platformdirs.user_cache_path("svm-harness") / below
+
+
+def writable_folder(folder: Path) -> Path:
+    """Return a folder below that of caches, made where it is not there.
+
+    Raises
+    ------
+    UsageError : it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise UsageError(
+            f"the cache folder {folder} cannot be written ({error.strerror}); set HARNESS_CACHE to a folder that can."
+        ) from None
+    return folder

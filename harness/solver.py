@@ -106,6 +106,9 @@ class Solver(ABC):
         and the formulation ``bounds_weights``, of ``free_coef`` and ``features`` none: whoever asks for one is told before
     observable : False for a black box whose kernel evaluations the host cannot count (recorded as null)
     exact : True if the iterates converge to the optimum, so that the conformance suite may ask for a target gap
+    requires : what pip is to find for it that the harness does not need, ``("thundersvm-cpu>=0.3.3",)``. Where the host's
+        packages do not meet it the solver runs in an environment that ``harness peers install`` makes; so its module
+        imports these libraries in ``iterates``, not at its top. They are in the record's versions
     serves : what the host asks it for where the user named no solver: ``reference``, the optima that the conformance suite
         compares others with; ``certificate``, the convex problems that a certificate needs solved. The first one is asked
     conformance : how it is checked, and what it is excused from
@@ -118,6 +121,7 @@ class Solver(ABC):
     model_form: ClassVar[Literal["dual_coef", "weights", "free_coef", "features"]] = "dual_coef"
     observable: ClassVar[bool] = True
     exact: ClassVar[bool] = True
+    requires: ClassVar[tuple[str, ...]] = ()
     serves: ClassVar[tuple[Literal["reference", "certificate"], ...]] = ()
     conformance: ClassVar[Conformance] = Conformance()
 

@@ -31,6 +31,7 @@ COMMANDS = {
     "describe": ("harness.cli.describe", "Describe one of them, with its parameters."),
     "check": ("harness.cli.check", "Check a plugin: is what it returns right, counted, repeatable?"),
     "results": ("harness.cli.results", "Show, export, merge or delete earlier results."),
+    "peers": ("harness.cli.peers", "Install, list and remove the libraries that solvers require."),
     "reproduce": ("harness.cli.reproduce", "Measure the studies of papers again."),
 }
 """Sub-command of the harness -> its module, and its line in the help."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harness.registry import Registry
 
 KINDS = ("solvers", "plugins", "datasets", "kernels", "formulations", "metrics", "formats", "observers", "commands")
+_WRAPPED = ("solves", "solvers", "needs", "where", "versions", "description")
 _INDENT = "  "
 _READABLE_BYTES = 20_000_000  # raw files up to this size are read for a description
 
@@ -33,18 +34,23 @@ def listing(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
     """
     from harness.call import request
     from harness.cli import catalogue, commands
-    from harness.report import files, output
 
     registry = request.loaded(plugin_path)
-    found = catalogue.entries(registry, kind)
-    if format_ == "json":
-        output.show(files.content("json", [entry.as_dict() for entry in found]).decode())
-    else:
-        output.show(f"{_table(found, output.width(), styled=output.styled())}\n")
+    show_listing(catalogue.entries(registry, kind), format_)
     if kind == "commands":
         registry.broken.update(commands.of(registry).broken)  # why some are missing
     if kind != "plugins":
         request.warn_of_broken(registry)
+
+
+def show_listing(found: Sequence[Entry], format_: str) -> None:
+    """Print entries as a ``table`` or as ``json``."""
+    from harness.report import files, output
+
+    if format_ == "json":
+        output.show(files.content("json", [entry.as_dict() for entry in found]).decode())
+    else:
+        output.show(f"{_table(found, output.width(), styled=output.styled())}\n")
 
 
 def _table(found: Sequence[Entry], width: int, *, styled: bool = False) -> str:
@@ -57,16 +63,14 @@ def _table(found: Sequence[Entry], width: int, *, styled: bool = False) -> str:
         "name",
         *(["plugin"] if with_plugin else []),
         *dict.fromkeys(name for entry in found for name in entry.facts),
-        "description",
+        *(["description"] if any(entry.summary for entry in found) else []),
     ]
     rows = []
     for entry in found:
         told = {"name": entry.name, "plugin": entry.plugin, "description": entry.summary, **entry.facts}
         values = [told.get(title, "") for title in titles]
-        rows.append([" ".join(value) if isinstance(value, list) else str(value) for value in values])
-    columns = [
-        Column(title, wrap="words" if title in ("solves", "solvers", "description") else None) for title in titles
-    ]
+        rows.append([" ".join(value) if isinstance(value, (list, tuple)) else str(value) for value in values])
+    columns = [Column(title, wrap="words" if title in _WRAPPED else None) for title in titles]
     return table(columns, rows, width, styled=styled)
 
 
@@ -131,6 +135,9 @@ def _wrapped(text: str, width: int, indent: str, hang: str = "") -> str:
 
 
 def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
+    from harness.cli.catalogue import unmarked
+    from harness.run.environments import missing
+
     cls = entry.subject
     return [
         ("solves", ", ".join(problem.name for problem in registry.solved_by(cls))),
@@ -139,6 +146,8 @@ def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
             "counted by the harness" if cls.observable else "not observable (it computes kernel values by itself)",
         ),
         ("converges to the optimum", "yes" if cls.exact else "no"),
+        ("requires", ", ".join(cls.requires)),
+        ("does not run yet", unmarked(missing(cls.name, cls.requires))),
         ("version", registry.plugins[entry.plugin].release),
     ]
 

@@ -19,6 +19,7 @@ from harness.errors import DataError, NotKept, UsageError
 from harness.machine import git_commit, machine, now, versions
 from harness.parameters import values_of
 from harness.registry import Registry
+from harness.run.environments import own_versions
 from harness.run.plan import RunSpec, Study, data_key, plan
 from harness.run.pool import Pool, WorkerDied, numba_cache_folder
 from harness.run.record import COLUMNS, Record, Status, StoppedBy
@@ -83,6 +84,7 @@ class _Driver:
         self.datasets: dict[str, Dataset] = {}
         self.reading_seconds: dict[str, float] = {}
         self.failing: set[tuple[str, str]] = set()  # plugins whose observing hooks failed, and which
+        self.own_versions: dict[tuple[str, ...], dict[str, str]] = {}  # by what is required
         for source in self.study.datasets:
             began, key = monotonic(), data_key(source.name, values_of(source))
             self.datasets[key] = _loaded(source, self.study.limits.memory_bytes)
@@ -129,8 +131,15 @@ class _Driver:
         # paths say where a plugin or a file lies, its content is in the fingerprints
         unlocated = {name: value for name, value in spec.source_parameters.items() if name not in ("path", "test")}
         located = replace(spec, dataset="", plugin_paths=(), source_parameters=unlocated)
-        surroundings = {"harness": host_sha256(), "plugin": code, "versions": versions(), "machine": machine()["id"]}
+        known = {"versions": self._versions(spec), "machine": machine()["id"]}
+        surroundings = {"harness": host_sha256(), "plugin": code, **known}
         return located.key(surroundings)
+
+    def _versions(self, spec: RunSpec) -> dict[str, str]:
+        """Return the versions of what the run's worker has."""
+        if spec.requires not in self.own_versions:
+            self.own_versions[spec.requires] = own_versions(spec.requires)
+        return {**versions(), **self.own_versions[spec.requires]}
 
     def known(self, store: StoreReader, index: int) -> Record | None:
         """Return the newest record of this very run: of the same source of every plugin that it really used."""
@@ -260,7 +269,7 @@ class _Driver:
             "n_test": int(dataset.x_test.shape[0]),
             "density": dataset.density,
             "positive_share": dataset.positive_share,
-            "versions": {**versions(), **of_plugin},
+            "versions": {**self._versions(spec), **of_plugin},
             "machine": machine(),
             "git_commit": git_commit(),
             "code_sha256": plugin.fingerprint if plugin is not None else None,

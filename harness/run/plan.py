@@ -23,6 +23,7 @@ from harness.kernels.functions import Precomputed
 from harness.machine import machine
 from harness.measure.metrics import applicable
 from harness.registry import Registry
+from harness.run.environments import missing
 from harness.run.record import NO_LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -170,6 +171,7 @@ class RunSpec:
     data_sha256: str = ""  # of the data the comparison was planned with
     skip_reason: str = ""  # not empty: the run is a row without being carried out
     broken_reason: str = ""  # not empty: the plugin could not be loaded
+    requires: tuple[str, ...] = ()  # of its solver's class: they say in which environment its worker runs
     label: str = ""  # of the solver, with the parameters that are not as they come
 
     @property
@@ -346,6 +348,8 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
             "solver": item.solver.name,
             "parameters": parameters.values_of(item.solver),
             "label": item.solver.label,
+            "requires": item.solver.requires,
+            "skip_reason": missing(item.solver.name, item.solver.requires),
         }
         own = replace(common, plugin=item.plugin, **who)
         problems = formulations_of(item.solver, study, registry, dataset.task)
@@ -372,7 +376,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
                 metrics=metrics,
                 core_set_oracle=oracle,
                 sells_labels=problem.sells_labels,
-                skip_reason="" if fits else mismatch(problem, source, dataset.task, registry),
+                skip_reason=own.skip_reason if fits else mismatch(problem, source, dataset.task, registry),
             )
             for kernel, kernel_values in _kernels(study, registry, item, dataset):
                 trusted = registry.owners(problem.name, kernel.name, source.name, metrics, oracle)

@@ -27,13 +27,13 @@ from statistics import fmean, stdev
 from time import monotonic
 from typing import Any
 
-from harness.errors import UsageError
-from harness.files import user_cache
+from harness.files import user_cache, writable_folder
 from harness.machine import now
 from harness.path import Grid
 from harness.plain import clipped
 from harness.run import allowed
 from harness.run.descendants import living, signal_to
+from harness.run.environments import Environment, environment_of
 from harness.run.folder import sweep
 from harness.run.messages import BrokenStream, Busy, Certify, Ended, Message, Point, Reader, Run, Solved, send
 from harness.run.plan import RunSpec
@@ -70,7 +70,10 @@ class Process:
     running : it said that the run which it was last asked for has begun
     """
 
-    def __init__(self, module: str, threads: int, cores: list[int] | None, numba_cache: Path) -> None:
+    def __init__(
+        self, module: str, threads: int, cores: list[int] | None, numba_cache: Path, home: Environment | None = None
+    ) -> None:
+        python, path = (sys.executable, sys.path) if home is None else (home.python, home.path)
         ours, theirs = socket.socketpair()
         # who does not read does not hold us up
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_SECONDS, 0))
@@ -79,9 +82,9 @@ class Process:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in kill()
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "harness.run.descendants", module, str(theirs.fileno())],
+                [python, "-P", "-m", "harness.run.descendants", module, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
-                env=_environment(threads, numba_cache),
+                env=_variables(threads, numba_cache, path),
                 stdin=subprocess.DEVNULL,
                 stdout=self.errors,
                 stderr=self.errors,
@@ -157,14 +160,14 @@ class Process:
         self.errors.close()
 
 
-def _environment(threads: int, numba_cache: Path) -> dict[str, str]:
-    environment = dict(os.environ)
+def _variables(threads: int, numba_cache: Path, path: Sequence[str]) -> dict[str, str]:
+    variables = dict(os.environ)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS"):
-        environment[name] = str(threads)
-    environment |= {"NUMBA_CACHE_DIR": str(numba_cache), "NUMBA_CACHE_LOCATOR_CLASSES": _NUMBA_LOCATORS}
-    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    environment["PYTHONUNBUFFERED"] = "1"
-    return environment
+        variables[name] = str(threads)
+    variables |= {"NUMBA_CACHE_DIR": str(numba_cache), "NUMBA_CACHE_LOCATOR_CLASSES": _NUMBA_LOCATORS}
+    variables["PYTHONPATH"] = os.pathsep.join(each for each in path if each)
+    variables["PYTHONUNBUFFERED"] = "1"
+    return variables
 
 
 class Pool:
@@ -267,7 +270,10 @@ class Pool:
         if name not in self._processes:
             while len(self._processes) >= _LIVE:
                 self._processes.popitem(last=False)[1].close()
-            self._processes[name] = Process(module, spec.threads, self.cores, self.numba_cache)
+            home = None if module == _CERTIFIER else environment_of(spec.requires)  # the certifier is the host's
+            if home is not None and (fault := home.fault()):
+                raise WorkerDied(fault)  # it was there when the comparison was planned
+            self._processes[name] = Process(module, spec.threads, self.cores, self.numba_cache, home)
         self._processes.move_to_end(name)
         return self._processes[name]
 
@@ -304,15 +310,8 @@ def numba_cache_folder() -> Path:
     UsageError : it cannot be written.
     """
     # absolute: a run works in a folder of its own
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache("HARNESS_CACHE") / "numba").absolute()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise UsageError(
-            f"the cache folder {folder} cannot be written ({error.strerror}); set HARNESS_CACHE to a folder that can."
-        ) from None
-    return folder
+    # absolute: a run works in a folder of its own
+    return writable_folder(Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache("HARNESS_CACHE") / "numba").absolute())
 
 
 def cell_records(

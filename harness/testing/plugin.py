@@ -16,6 +16,7 @@ from harness.errors import PluginError, UsageError
 from harness.kernels.functions import Precomputed
 from harness.parameters import validated
 from harness.registry import Registry, shared_registry
+from harness.run.environments import lacking
 from harness.solver import Conformance
 from harness.testing import things
 from harness.testing.checks import Checks
@@ -83,6 +84,8 @@ def _suites(registry: Registry, plugin: str) -> Iterator[type[Checks]]:
     module = registry.plugins[plugin].module
     yield _made(things.PluginChecks, module, plugin=registry.plugins[plugin])
     for cls in registry.solvers.get(plugin, {}).values():
+        if lacking(cls.requires):  # checks are made in this process
+            continue
         for values in (cls.conformance.values, *cls.conformance.variants):
             yield _of_solver(cls(**validated(cls, values, owner=f"solver '{cls.name}'")))
     kinds: dict[str, Mapping[str, Any]] = {

@@ -164,6 +164,7 @@ class SklearnEx(LibSVM):
 
     name = "sklearnex"
     package = "sklearnex.svm"
+    requires: ClassVar[tuple[str, ...]] = ("scikit-learn-intelex>=2025",)
     solves: ClassVar[tuple[type[Problem], ...]] = (CSVC, ReducedHull, EpsSVR)
     kernels: ClassVar[tuple[type[Kernel], ...]] = (RBF, Linear, Poly)
 
@@ -235,6 +236,7 @@ class LibSVMOfficial(Peer):
 
     name = "libsvm-official"
     package = "libsvm.svm"
+    requires: ClassVar[tuple[str, ...]] = ("libsvm-official>=3.35",)
     solves: ClassVar[tuple[type[Problem], ...]] = (CSVC,)
     kernels: ClassVar[tuple[type[Kernel], ...]] = (RBF, Linear, Poly)
     class_costs = True

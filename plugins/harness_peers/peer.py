@@ -38,7 +38,7 @@ _SHARE, _SHARE_OF_TUBES = 0.1, 0.01  # of the gap aimed at: the tolerance; for e
 class Peer(Solver):
     """Another library's trainer.
 
-    package : what is imported; the solver appears only where it is installed
+    package : what is imported
     kernels : the harness's kernels that the library has
     class_costs : True if the library takes one C for each class, but none for each point
 

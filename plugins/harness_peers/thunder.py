@@ -29,6 +29,7 @@ class ThunderSVM(Peer):
 
     name = "thundersvm"
     package = "thundersvm.thundersvm"
+    requires: ClassVar[tuple[str, ...]] = ("thundersvm-cpu>=0.3.3",)
     solves: ClassVar[tuple[type[Problem], ...]] = (CSVC,)
     kernels: ClassVar[tuple[type[Kernel], ...]] = (RBF, Linear, Poly)
     class_costs = True

@@ -23,7 +23,9 @@ from harness_qp import QP
 
 from harness import CSVC, RBF, KernelOracle, Linear, Poly, UsageError
 from harness.problems import EpsSVR, OneClass, ReducedHull
+from harness.run.environments import lacking
 from tests.plugins.points import cancer, digits, overlapping
+from tests.run.conftest import HARNESS, compared
 
 INSTALLED = [cls for cls in (LibSVM, LibSVR, SklearnEx, LibSVMOfficial, ThunderSVM, LinearSVC, SGD, Nystroem, RandomFeatures)
              if importlib.util.find_spec(cls.package.partition(".")[0]) is not None]  # fmt: skip
@@ -186,11 +188,10 @@ def test_what_the_library_cannot_do_is_skipped_in_words(peer):
         next(solver.iterates(one_class, np.random.default_rng(0)))
 
 
-def test_a_solver_appears_where_its_package_is_installed(monkeypatch):
-    assert harness_peers.harness_solvers() == INSTALLED
-    assert LibSVM in INSTALLED
-    monkeypatch.setattr(importlib.util, "find_spec", lambda package: None)
-    assert harness_peers.harness_solvers() == []
+def test_a_solver_is_there_where_its_library_is_not():
+    assert harness_peers.harness_solvers() == [LibSVM, LibSVR, SklearnEx, LibSVMOfficial, ThunderSVM]
+    for solver in harness_peers.harness_solvers():
+        assert (solver in INSTALLED) == (not lacking(solver.requires)), "it names what it imports"
 
 
 def test_importing_the_plugins_loads_no_library_and_compiles_nothing():
@@ -199,3 +200,29 @@ def test_importing_the_plugins_loads_no_library_and_compiles_nothing():
         "assert not {'sklearn', 'sklearnex', 'scipy', 'libsvm', 'thundersvm', 'numba', 'cvxpy'} & set(sys.modules), 'too heavy'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.slow
+def test_two_versions_of_a_real_library_are_compared_at_once(tmp_path, monkeypatch):
+    versions = ("1.6.1", "1.7.2")
+    monkeypatch.delenv("PIP_CONSTRAINT", raising=False)  # of CI, whose pins exclude both
+    pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", "--ignore-installed"]
+    for version in versions:
+        if subprocess.run([*pip, f"scikit-learn=={version}"], capture_output=True, check=False).returncode:
+            pytest.skip(f"pip finds no scikit-learn {version} here")
+    classes = "".join(
+        f"class V{index}(LibSVM):\n    name = 'svc{index}'\n    requires = ('scikit-learn=={version}',)\n"
+        for index, version in enumerate(versions)
+    )
+    hook = "@harness.hookimpl\ndef harness_solvers():\n    return [V0, V1]\n"
+    (tmp_path / "two.py").write_text(f"import harness\nfrom harness_peers import LibSVM\n{classes}{hook}")
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    install = [*HARNESS, "peers", "install", "two", "--plugin-path", str(tmp_path / "two.py")]
+    subprocess.run(install, check=True, timeout=280)
+    code, records, errors = compared(
+        tmp_path / "rows.sqlite", tmp_path / "two.py", "svc0,svc1", "--datasets", "checkerboard[n=40,n_test=10]"
+    )
+    assert code == 0, errors
+    assert [(record["status"], record["versions"]["scikit-learn"]) for record in records] == [
+        ("ok", version) for version in versions
+    ]

@@ -128,6 +128,14 @@ BROKEN = {
     ),
     "no-name": (GOOD.replace('name = "{plugin}"', ""), "class First has the name None; it must be text of letters"),
     "solves-no-tuple": (GOOD.replace("(CSVC,)", "CSVC"), "it must be a tuple of formulations, the preferred one first"),
+    "requires-no-tuple": (
+        GOOD.replace('name = "{plugin}"', 'name = "{plugin}"\n        requires = "numpy"'),
+        "First has requires='numpy'; it must be a tuple of pip's requirements",
+    ),
+    "requires-an-option": (
+        GOOD.replace('name = "{plugin}"', 'name = "{plugin}"\n        requires = ("--pre",)'),
+        "First has requires=('--pre',); it must be a tuple of pip's requirements",
+    ),
     "odd-name": (GOOD.replace('"{plugin}"', '"a[b]"'), "has the name 'a[b]'; it must be text of letters"),
     "no-dataclass": (
         GOOD.replace("@dataclass(frozen=True)\n    class First", "class First"),
