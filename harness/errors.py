@@ -22,6 +22,10 @@ class DataError(UsageError):
     """Data that cannot be read or that define no problem: missing file, wrong checksum, one class, NaN (exit code 2)."""
 
 
+class InvalidKernel(UsageError):
+    """A kernel whose values give no certificate on these data: asymmetric, indefinite, no one function (status ``invalid``)."""
+
+
 class LabelsSpent(UsageError):
     """More labels were to be bought than the budget has left; none of them was."""
 

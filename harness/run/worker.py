@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.errors import HarnessError
+from harness.errors import HarnessError, InvalidKernel
 from harness.machine import now
 from harness.measure.compilation import CompilationWatch
 from harness.run import allowed
@@ -91,7 +91,8 @@ class Worker:
             if is_environment(error):
                 status, reason = Status.ENVIRONMENT, of_environment(error)
             else:
-                status, reason = Status.ERROR, str(error) if isinstance(error, HarnessError) else sentence(error)
+                status = Status.INVALID if isinstance(error, InvalidKernel) else Status.ERROR
+                reason = str(error) if isinstance(error, HarnessError) else sentence(error)
             send(self.control, Ended({"status": status, "stopped_by": StoppedBy.FAULT, "reason": reason, **now()}))
             return
         self.descendants.begin()
