@@ -7,8 +7,6 @@ import harness
 from harness.report.table import render
 from tests.adversaries.plugins import wrong_winners
 
-COST = ("time", "kernel_evaluations")
-
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
@@ -55,7 +53,7 @@ def test_repetitions_that_differ_are_named_and_rank_nowhere(result):
     assert text.count("with the same seed") == 1
     seconds, evaluations = row(result, "remembers").replace("±", " ").split()[1:4:2]
     assert not (seconds + evaluations).count("*")
-    for cost in COST:
+    for cost in ("time", "kernel_evaluations"):
         (line,) = result.best(cost).to_dict("records")
         assert "remembers" not in {line["solver"], *line["ties"]}
 

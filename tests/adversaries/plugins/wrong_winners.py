@@ -70,29 +70,16 @@ def gaussian(x, z):
     return np.exp(-0.05 * ((x[:, None, :] - z[None, :, :]) ** 2).sum(axis=2))
 
 
-def skewed(x, z):
-    return gaussian(x, z) * (1.0 + 0.1 * np.tanh(x[:, :1] - z[:, :1].T))
-
-
-def stored(x, z):
-    return gaussian(x, z) ** (1 if isinstance(x, np.ndarray) else 2)
-
-
-def holed(x, z):
-    values = gaussian(x, z)
-    return np.where((values > 0.2) & (values < 0.3), np.nan, values)
-
-
 BLOCKS = {
     "none": gaussian,
     "negated": lambda x, z: -gaussian(x, z),
     "diagonal": gaussian,
-    "skewed": skewed,
+    "skewed": lambda x, z: gaussian(x, z) * (1.0 + 0.1 * np.tanh(x[:, :1] - z[:, :1].T)),
     "tanh": lambda x, z: np.tanh(x @ z.T - 1.0),
-    "stored": stored,
+    "stored": lambda x, z: gaussian(x, z) ** (1 if isinstance(x, np.ndarray) else 2),
     "of-the-others": lambda x, z: gaussian(x - x.mean(axis=0), z - z.mean(axis=0)),
     "turned": lambda x, z: gaussian(x, z).T,
-    "holed": holed,
+    "holed": lambda x, z: np.where(abs(gaussian(x, z) - 0.25) < 0.05, np.nan, gaussian(x, z)),
     "wide": gaussian,  # negated where gamma is large
 }
 
