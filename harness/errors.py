@@ -26,6 +26,10 @@ class FilesMissing(DataError):
     """The raw files of a data set are not on this machine."""
 
 
+class InvalidKernel(UsageError):
+    """A kernel whose values give no certificate on these data: asymmetric, indefinite, no one function (status ``invalid``)."""
+
+
 class LabelsSpent(UsageError):
     """More labels were to be bought than the budget has left; none of them was."""
 

@@ -12,7 +12,7 @@ from harness.parameters import did_you_mean
 from harness.report import measures, path_table
 from harness.report.measures import Measure
 from harness.report.rows import Group, Row, grouped
-from harness.report.timing import clocks, reached, spent
+from harness.report.timing import clocks, differing, reached, spent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,6 +82,8 @@ def _figures(row: Row, measure: Measure, by: str, target: float | None, clock: s
     """Return what every run of a row had in the end, or had spent when its target was certified; empty if one did not."""
     if target is None:
         return measure.ranked(row) if row.complete else []
+    if differing(row.measured):
+        return []
     found = [spent(reached(record, [target]), record, _UNTIL[by], clock)[0] for record in row.measured]
     return (
         [value for value in found if value is not None] if len(found) == len(row.records) and None not in found else []

@@ -1,19 +1,29 @@
 """Checks of kernel values.
 
-A certificate depends on values that are finite, and for precomputed ones square, symmetric, PSD.
+A certificate depends on values that are finite, of one function, symmetric, PSD: of any other matrix a dual solution
+bounds nothing, and a gap of 0 says nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
 
-from harness.errors import DataError, UsageError
+from harness.errors import DataError, InvalidKernel, UsageError
+from harness.kernels.engine import Engine
+from harness.kernels.functions import RBF, GivenValues, Kernel, Linear, Poly
 from harness.kernels.oracle import KernelOracle, described
+from harness.kernels.points import as_points
 
 _ROWS = 16  # looked at for finite values
 _SPECTRUM_POINTS = 400  # a principal submatrix of a PSD matrix is PSD
+_PROVEN = (Linear, RBF, Poly)  # whatever their parameters may be; a subclass may compute what it likes
+# Half the digits: d rounded terms cost about sqrt(d) last digits, and scales of features a few more
+_UNSURE = float(np.sqrt(np.finfo(np.float64).eps))  # of the largest value
+_OTHERWISE = float(np.sqrt(np.finfo(np.float32).eps))  # the same of values computed in another way: solvers use float32
+_WRITTEN = 1e-6  # of given values: files have six digits
 
 
 def check_finite(oracle: KernelOracle) -> None:
@@ -27,8 +37,90 @@ def check_finite(oracle: KernelOracle) -> None:
         finite = finite and not np.isnan(oracle.largest)  # known from here on, off a solver's clock
     if not finite:
         raise UsageError(
-            f"{described(oracle)} gives values that are not finite on these data; scale the data or choose smaller parameters."
+            f"{described(oracle.kernel)} gives values that are not finite on these data; scale the data or choose smaller parameters."
         )
+
+
+def check_kernel(kernel: Kernel, x: Any) -> None:
+    """Raise InvalidKernel with the first of :func:`reasons_against`, if there is one."""
+    for reason in reasons_against(kernel, x):
+        raise InvalidKernel(f"{reason}.")
+
+
+def reasons_against(kernel: Kernel, x: Any, *, points: int = 64, seed: int = 0) -> list[str]:
+    """Return why no certificate holds with this kernel on these points, a clause each; empty if nothing was found.
+
+    Looked at are the values between a few of the points, in milliseconds and uncounted: whether they are finite, symmetric,
+    positive semi-definite, and of one function: asked of some points, of dense and CSR points where the kernel takes
+    both, and by ``diagonal``. What is wrong between other points is not found; a thorough look takes more points and
+    several seeds. Of the kernels linear, rbf and poly all that is proved, and nothing is computed.
+
+    An indefinite kernel is refused like the others. SMO may end on one, but at a point that no gap tells from an
+    optimum: its costs compare with nobody's.
+
+    Parameters
+    ----------
+    x : (n, d) points, or (n, n) values where the kernel's form is `GivenValues`
+    points : that are looked at, at most; drawn with ``seed``
+    """
+    if type(kernel) in _PROVEN:
+        return []
+    x, given, who = as_points(x), isinstance(kernel.form, GivenValues), described(kernel)
+    sample = np.sort(np.random.default_rng(seed).choice(x.shape[0], min(points, x.shape[0]), replace=False))
+    part: Any = x[sample][:, sample] if given else x[sample]
+    whole = np.empty((len(sample), len(sample)))
+    with np.errstate(all="ignore"):
+        ways = {} if given else _ways(kernel, part)
+        for how, (values, place) in ways.items():
+            if np.shape(values) != whole[place].shape:
+                return [f"{who} gives an array of shape {np.shape(values)} {how}, and not {whole[place].shape}"]
+        whole = Engine(kernel, part).block(np.arange(len(sample)))
+        if not all(np.isfinite(values).all() for values in (whole, *(values for values, _ in ways.values()))):
+            return [f"{who} gives values that are not finite; scale the data or choose other parameters"]
+        scale = float(np.abs(whole).max(initial=0.0))
+        found = []
+        for how, (values, place) in ways.items():
+            apart = np.abs(values - whole[place])
+            if apart.max() > _OTHERWISE * scale:
+                worst = apart.argmax()
+                told = f"{np.ravel(values)[worst]:.6g} {how}, and {whole[place].ravel()[worst]:.6g} in its row"
+                found.append(f"{who} is not one function: the same value is {told}; block() and diagonal() must agree")
+    return [*found, *(f"{who} {reason}" for reason in _no_gram(whole, _WRITTEN if given else _UNSURE))]
+
+
+def _ways(kernel: Kernel, part: Any) -> dict[str, tuple[Any, Any]]:
+    """Return the values as they are asked for in other ways, and where in the matrix of all they belong."""
+    import scipy.sparse
+
+    n = part.shape[0]
+    some = n // 2 + 1
+    found: dict[str, tuple[Any, Any]] = {
+        f"asked of {some} points and {n}": (kernel.block(part[:some], part), np.s_[:some]),
+        "by diagonal()": (kernel.diagonal(part), np.diag_indices(n)),
+    }
+    dense = isinstance(part, np.ndarray)
+    other = scipy.sparse.csr_array(part) if dense else part.toarray()
+    with contextlib.suppress(Exception):  # it need not take both
+        found["of CSR points" if dense else "of dense points"] = kernel.block(other, other), np.s_[:]
+    return found
+
+
+def _no_gram(values: Any, unsure: float) -> list[str]:
+    """Return what keeps a square matrix from being one of a kernel.
+
+    unsure : of the largest value, what rounding may have changed each one by: an eigenvalue by n times as much (Weyl)
+    """
+    scale = float(np.abs(values).max(initial=0.0))
+    skew = np.abs(values - values.T)
+    if skew.max() > unsure * scale:
+        i, j = np.unravel_index(skew.argmax(), skew.shape)
+        return [f"is not symmetric: k(x, z) = {values[i, j]:.6g} where k(z, x) = {values[j, i]:.6g}"]
+    spectrum = np.linalg.eigvalsh(0.5 * (values + values.T))
+    if spectrum[0] >= -unsure * scale * len(values):
+        return []
+    told = f"the matrix of {len(values)} points has eigenvalues from {spectrum[0]:.3g} to {spectrum[-1]:.3g}"
+    advice = f"choose other parameters or another kernel, or add at least {-spectrum[0]:.3g} to the diagonal"
+    return [f"is not positive semi-definite: {told}, so that no certificate would hold; {advice}"]
 
 
 def check_precomputed(dataset: Any) -> None:
@@ -44,16 +136,5 @@ def check_precomputed(dataset: Any) -> None:
     step = max(1, n // _SPECTRUM_POINTS)
     sample = np.arange(0, n, step)
     part = values[np.ix_(sample, sample)] if isinstance(values, np.ndarray) else values[sample][:, sample].toarray()
-    scale = float(np.abs(part).max())
-    skew = float(np.abs(part - part.T).max())
-    if skew > 1e-6 * scale:
-        raise DataError(
-            f"data set '{dataset.name}' is not symmetric (values differ by up to {skew:.3g}); a kernel matrix is: k(x, z) = k(z, x)."
-        )
-    least = float(np.linalg.eigvalsh(0.5 * (part + part.T))[0])
-    if least < -1e-6 * scale * len(sample):
-        raise DataError(
-            f"data set '{dataset.name}' is not positive semi-definite (an eigenvalue of {least:.3g}); no certificate would hold. "
-            "Add a ridge to its diagonal or take another kernel."
-        )
-
+    for reason in _no_gram(part.astype(np.float64), _WRITTEN):
+        raise DataError(f"data set '{dataset.name}' {reason}.")

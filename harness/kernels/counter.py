@@ -15,8 +15,8 @@ class Counter:
     cache_hits : rows read from memory, by the oracle or a solver on its buffer, that would have been computed else
     oracle_calls, oracle_evaluations : solvers called for a subproblem, and their part of ``evaluations``
     labels : bought, where they must be (pool-svc)
-    evaluations_at_least : the solver took what gives kernel values behind the counter, the points of a kernel that is not
-        linear or the engine: ``evaluations`` is a lower bound
+    evaluations_at_least : the solver took what gives kernel values behind the counter, the points or the engine:
+        ``evaluations`` is a lower bound
 
     A count that would fall, or that is no whole number, is refused, so that none is lowered by accident. What no class
     of the solver's own process can refuse is intent: names with an underscore, ``object.__setattr__``, other methods put

@@ -113,11 +113,11 @@ class KernelOracle:
     def points(self) -> Any:
         """The (n, d) training points; of a restricted oracle, a copy that is made when it is first asked for.
 
-        Those of a kernel that is not linear give its values without a count: the counter then says
-        ``evaluations_at_least``. What else a solver may want to know of the points, other properties say.
+        They give kernel values without a count, a linear kernel's as well: the counter then says ``evaluations_at_least``.
+        What is computed from a linear kernel's points is counted by :meth:`features`; what else a solver may want to know
+        of the points, other properties say.
         """
-        if not self.is_linear:
-            self._counter.evaluations_at_least = True
+        self._counter.evaluations_at_least = True
         return self._engine.source
 
     @property
@@ -443,15 +443,18 @@ def _checked_slots(out: Block, slots: Block | None, count: int, width: int, dtyp
 def _check_range(oracle: KernelOracle) -> None:
     if not oracle.largest < float(np.finfo(oracle.dtype).max):
         raise UsageError(
-            f"{described(oracle)} gives values that are not finite in {oracle.dtype} on these data; scale the data, choose "
+            f"{described(oracle.kernel)} gives values that are not finite in {oracle.dtype} on these data; scale the data, choose "
             "smaller parameters or a solver's dtype=float64."
         )
 
 
-def described(oracle: KernelOracle) -> str:
+def described(kernel: Kernel) -> str:
     """Return the kernel with its parameters, for messages."""
-    given = ", ".join(f"{name}={value:g}" for name, value in values_of(oracle.kernel).items())
-    return f"kernel '{oracle.kernel.name}' ({given or 'no parameters'})"
+    given = ", ".join(
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in values_of(kernel).items()
+    )
+    return f"kernel '{kernel.name}' ({given or 'no parameters'})"
 
 
 @contextmanager

@@ -130,6 +130,12 @@ def _uncertain(rows: Sequence[Row]) -> list[str]:
         found.append(
             f"kernel evals ≥: {told}: the solver took the points; what it computed of them is not counted, and not ranked."
         )
+    found += [
+        f"{row.name}: {told}, where nothing but the seed is random: a run had what another one left, and what they cost is "
+        "not ranked."
+        for row in rows
+        if (told := timing.differing(row.measured))
+    ]
     undecided = (f"gap ?: {row.name}: {_plain(why)}" for row in rows for why in row.said("undecidable"))
     faults = (_plain(fault) for row in rows for record in row.records for fault in record.get("faults") or [])
     return [*found, *dict.fromkeys(undecided), *dict.fromkeys(faults)]

@@ -65,7 +65,8 @@ class Measure:
 
     def ranked(self, row: Row) -> list[float]:
         """Return the figures by which a row is ranked; none if it ranks nowhere."""
-        return [] if row.said(self.doubt) else self.values(row)
+        unsure = row.said(self.doubt) or (self.stops and timing.differing(row.measured))
+        return [] if unsure else self.values(row)
 
     def interval(self, values: Sequence[float]) -> noise.Interval:
         """Return between which figures the median of runs lies."""

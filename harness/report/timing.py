@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.report.figures import is_number
+from harness.report.rows import SETTINGS
+from harness.run.record import StoppedBy
 
 if TYPE_CHECKING:
     from harness.run.record import Record
@@ -18,6 +20,7 @@ CLOCKS = {"cpu": "cpu_seconds", "wall": "fit_seconds"}
 
 DISTURBED = 1.5
 """Wall over CPU seconds of one thread, beyond which a run shared its core with other work."""
+_NO_CLOCK = (StoppedBy.SOLVER, StoppedBy.EXHAUSTED, StoppedBy.KERNEL_EVALUATIONS, StoppedBy.ITERATIONS)
 _WAITING, _SHARE = 0.02, 0.2  # seconds and share of a run from which waiting counts
 
 
@@ -43,6 +46,28 @@ def waited(run: Point) -> bool:
     """
     waiting, seconds = run.get("waited_seconds"), run.get("fit_seconds")
     return is_number(waiting) and is_number(seconds) and waiting > max(_WAITING, _SHARE * seconds)
+
+
+def differing(runs: Sequence[Record]) -> str:
+    """Return what is said of runs of one seed whose counts cannot all be the solver's own; empty if they can.
+
+    A run's randomness is its seed's, so in one thread its counts are the same each time. A run that the clock stopped, or
+    a target that is looked at by the clock, may have got less far, but no further than one that ended by itself. Where
+    counts differ nevertheless one run had what another one left: of a black box that shows in its yields alone. None of
+    them is ranked: the first one here may have found what an earlier command left.
+    """
+    for name in ("kernel_evaluations", "iterations"):
+        counts: dict[Any, list[tuple[int, bool]]] = {}
+        for run in runs:
+            if run.get("threads") == 1 and is_number(run.get(name)):
+                same = tuple(run.get(each) for each in ("seed", "fold", *SETTINGS))
+                counts.setdefault(same, []).append((int(run[name]), run.get("stopped_by") in _NO_CLOCK))
+        for of_seed in counts.values():
+            least = min((count for count, by_itself in of_seed if by_itself), default=None)
+            most = max(count for count, _ in of_seed)
+            if least is not None and least < most:
+                return f"{least:,} and {most:,} {name.replace('_', ' ')} with the same seed"
+    return ""
 
 
 def disturbed(measured: Sequence[Record], wall: float | None, cpu: float | None) -> float | None:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import InvalidModel, PluginError
+from harness.errors import InvalidKernel, InvalidModel, PluginError
 from harness.faults import told
+from harness.kernels.checks import reasons_against
 from harness.kernels.oracle import engine_of
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.inlier_margin import InlierMargin, inlier_margin
@@ -262,6 +263,8 @@ class PathJudge(_Judge):
 
     def _judged(self, group: list[tuple[Point, Cell]]) -> list[dict[str, Any]]:
         """Return the figures of cells with the same kernel."""
+        for reason in reasons_against(self.path.whole(group[0][1]).kernel, self.dataset.x_train):
+            return [{"status": Status.INVALID, "reason": f"{reason}."} for _ in group]
         coefs = np.zeros((len(group), self.path.n))
         found: list[dict[str, Any]] = []
         duals: list[tuple[int, Vector, float]] = []
@@ -369,6 +372,8 @@ class Certifier:
             )
             found = judge.verdict(request.solved)
             return {**found, "sources": {name: sha for each in registries for name, sha in each.sources().items()}}
+        except InvalidKernel as error:
+            return {"status": Status.INVALID, "reason": str(error)}
         except Exception as error:
             status = Status.ENVIRONMENT if is_environment(error) else Status.ERROR
             return {"status": status, "reason": f"the model could not be certified: {told(error)}"}

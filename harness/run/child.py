@@ -20,7 +20,7 @@ from harness.datasets import measured_sha256
 from harness.datasets.bounds import reading_within
 from harness.errors import DataError, InvalidModel, UsageError
 from harness.faults import text, told
-from harness.kernels.checks import check_finite
+from harness.kernels.checks import check_finite, check_kernel
 from harness.kernels.engine import Engine
 from harness.kernels.oracle import KernelOracle, engine_of, uncounted
 from harness.kernels.ways import is_mapped, sum_of_words
@@ -123,6 +123,7 @@ class Workbench:
         kernel = self.registry.kernel_class(spec.kernel)(**spec.kernel_parameters)
         key = (spec.kernel, repr(spec.kernel_parameters))
         if key not in self._engines:
+            check_kernel(kernel, dataset.x_train)
             checked = KernelOracle(kernel, dataset.x_train)
             check_finite(checked)
             self._engines[key] = checked.engine

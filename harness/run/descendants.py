@@ -42,7 +42,7 @@ class Descendants:
         """Return those that are alive, without the ``child`` itself."""
         return [pid for pid in living(os.getpid()) if pid != child and pid not in self._before]
 
-    def memory_bytes(self, child: int, limit: int) -> int:
+    def memory_bytes(self, child: int, limit: float) -> int:
         """Return the memory of a run's process and of those it started, pages that they share counted once.
 
         limit : the figure is exact, that of the others included, where it may be above

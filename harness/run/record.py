@@ -75,7 +75,7 @@ class Limits:
     kernel_evaluations : counted kernel values
     iterations : yields
     target_gap : relative gap: each solver's own stopping parameter is set for it, the host stops at it, and certifies it
-    memory_bytes : resident memory of the run's process; enforced from outside, so in isolated runs only
+    memory_bytes : resident memory of the run's process and of all that it started; enforced from outside, so in isolated runs only
     """
 
     seconds: float | None = None
@@ -167,7 +167,7 @@ class Fields(TypedDict):
     killed_cpu_seconds: float  # of a run that ended inside the solver without a result: its main thread's, until then
     shared_seconds: float  # of fit_seconds: a cell's part of what all cells of its path share
     compile_seconds: float
-    peak_rss_bytes: int
+    peak_rss_bytes: int  # of the run's process; with what it started, of samples 0.05 s apart
     kernel_evaluations: int
     evaluations_at_least: bool  # values were computed behind the counter
     cache_hits: int

@@ -167,7 +167,7 @@ class Observed:
     sources: dict[str, Any] = field(default_factory=dict)
     output_end: bytes = b""  # what the child printed, at the end
     output_bytes: int = 0
-    peak_rss: int = 0
+    peak_rss: int = 0  # of samples of the child and all that it started; what lives shorter than a poll is not seen
     killed_for: StoppedBy | None = None  # TIME, MEMORY; FAULT: it wrote what is no message
     broken: str = ""  # what it did to the host's pipe
     exit_status: int = 0
@@ -219,6 +219,7 @@ class Observed:
             self._enter("start")
         elif isinstance(message, Fitting):
             self._enter("fit")
+            self.peak_rss = 0  # what it took before is none of the run's
             self.fit_cpu_seconds = -thread_cpu_seconds(child.pid)
         elif isinstance(message, Point):
             self.points.append(self._counted(message))
@@ -376,11 +377,10 @@ def _excess(seen: Observed, child: Child, descendants: Descendants, limits: Limi
     """Return the limit that is passed, if one is."""
     if monotonic() > seen.deadline(limits):
         return StoppedBy.TIME
-    if limits.memory_bytes is None:
-        return None
-    resident = descendants.memory_bytes(child.pid, limits.memory_bytes)
+    most = math.inf if limits.memory_bytes is None else limits.memory_bytes
+    resident = descendants.memory_bytes(child.pid, min(most, seen.peak_rss))
     seen.peak_rss = max(seen.peak_rss, resident)
-    return StoppedBy.MEMORY if resident > limits.memory_bytes else None
+    return StoppedBy.MEMORY if resident > most else None
 
 
 # -- what became of it ---------------------------------------------------------------------------------
@@ -394,8 +394,8 @@ def verdict(seen: Observed, spec: RunSpec) -> dict[str, Any]:
         claims.update(zip(("status", "stopped_by", "reason"), trouble, strict=True))
     if seen.output.strip():
         claims["output"] = "\n".join(str(part) for part in (claims.get("output"), seen.output) if part)
-    if claims.get("peak_rss_bytes") is None and seen.peak_rss:
-        claims["peak_rss_bytes"] = seen.peak_rss
+    # its own peak, of which it knows each byte, or a sample of it and all that it started
+    claims["peak_rss_bytes"] = int(max(number(claims.get("peak_rss_bytes")), seen.peak_rss)) or None
     killed = seen.fitted is None and seen.phase == "fit"
     claims["killed_cpu_seconds"] = max(0.0, seen.fit_cpu_seconds - seen.host_seconds) if killed else None
     claims["labels_used"] = None if seen.seller is None else len(seen.seller.bought)

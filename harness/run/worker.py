@@ -17,6 +17,7 @@ from time import monotonic  # by name: what a solver patches later is not this c
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness import faults
+from harness.errors import InvalidKernel
 from harness.machine import now
 from harness.measure.compilation import CompilationWatch
 from harness.run import allowed
@@ -91,7 +92,8 @@ class Worker:
             if is_environment(error):
                 status, reason = Status.ENVIRONMENT, of_environment(error)
             else:
-                status, reason = Status.ERROR, faults.told(error)
+                status = Status.INVALID if isinstance(error, InvalidKernel) else Status.ERROR
+                reason = faults.told(error)
             send(self.control, Ended({"status": status, "stopped_by": StoppedBy.FAULT, "reason": reason, **now()}))
             return
         self.descendants.begin()

@@ -11,14 +11,12 @@ import inspect
 import pickle
 import signal
 import threading
-import traceback
 import unittest
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from harness import parameters
-from harness.errors import HarnessError
+from harness import faults
+from harness.parameters import parameters_of
 from harness.testing.running import compiler
 
 if TYPE_CHECKING:
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 LIMIT = 30.0  # seconds that a check may take on one problem, compilation not counted
 _HANGS = 2  # so many checks that end by their limit are enough: the others would too
-_HOST = Path(__file__).parents[1]
 
 
 class TookTooLong(BaseException):
@@ -178,13 +175,12 @@ class Checks:
         except TookTooLong as error:
             cls.note_hang()
             told = f"{label or cls.label()}: not at its end after {made.seconds:g} s, and stopped there."
-            return Result(name, label, "failed", told, place(error, cls.subject()), error)
+            return Result(name, label, "failed", told, place(cls.subject()), error=error)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a plugin may raise anything, and that is the finding
-            own = isinstance(error, (AssertionError, HarnessError))
-            told = str(error) if own and str(error) else f"{type(error).__name__}: {error}"
-            return Result(name, label, "failed", told, place(error, cls.subject()), error)
+            told = str(error) if isinstance(error, AssertionError) and str(error) else faults.told(error)
+            return Result(name, label, "failed", told, place(cls.subject()), error=error)
         return Result(name, label, "passed")
 
 
@@ -194,11 +190,12 @@ class ValueChecks(Checks):
     @check()
     def test_is_an_immutable_value(self) -> None:
         """It pickles, compares equal to its copy, hashes, and refuses changes."""
-        subject = self.subject()
+        subject: Any = self.subject()
         copy = pickle.loads(pickle.dumps(subject))
         assert copy == subject, "the unpickled one differs from the original"
         assert hash(copy) == hash(subject), "equal ones must have equal hashes"
-        for known in parameters.parameters_of(type(subject)):
+        own: Any = type(subject)
+        for known in parameters_of(own):
             try:
                 setattr(subject, known.name, getattr(subject, known.name))
             except dataclasses.FrozenInstanceError:
@@ -210,11 +207,11 @@ class ValueChecks(Checks):
     @check()
     def test_says_what_it_is(self) -> None:
         """The class, and every parameter, is documented."""
-        cls = type(self.subject())
+        cls: Any = type(self.subject())
         assert (vars(cls).get("__doc__") or "").strip(), (
             f"{cls.__name__} has no docstring; `harness describe` shows it."
         )
-        silent = [known.name for known in parameters.parameters_of(cls) if not known.doc]
+        silent = [known.name for known in parameters_of(cls) if not known.doc]
         assert not silent, (
             f"{cls.__name__}: no documentation for {', '.join(silent)}; use harness.parameter(default, doc)."
         )
@@ -253,21 +250,14 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, outer)
 
 
-def place(error: BaseException, subject: Any) -> str:
-    """Return the file and line of a plugin's code that an error came from, else those of what was checked."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _HOST not in Path(frame.filename).parents]
-    own = type(subject) if not inspect.isroutine(subject) and not isinstance(subject, type) else subject
+def place(subject: Any) -> str:
+    """Return the file and line of the method of what is checked that does its work, empty if they cannot be told."""
+    own = subject if inspect.isroutine(subject) or isinstance(subject, type) else type(subject)
     method = next((found for name in _METHODS if inspect.isfunction(found := vars(own).get(name))), own)
     try:
-        file, line = inspect.getsourcefile(method) or "", inspect.getsourcelines(method)[1]
+        return f"{inspect.getsourcefile(method)}:{inspect.getsourcelines(method)[1]}"
     except (TypeError, OSError):
-        file, line = "", 0
-    inside = [frame for frame in frames if frame.filename == file]
-    if inside:
-        line = inside[-1].lineno or line
-    elif frames and not file:
-        file, line = frames[-1].filename, frames[-1].lineno or 0
-    return f"{file}:{line}" if file else ""
+        return ""
 
 
 _METHODS = ("iterates", "load", "block", "from_products", "certificate", "bounded_certificate")

@@ -55,4 +55,4 @@ class Check(pytest.Item):
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
         """Return where the tests stand, and what the check asks."""
-        return self.path, None, f"{self.parent.name}: {getattr(self.suite, f'test_{self.name}').__doc__}"
+        return self.path, None, f"{self.suite.label()}: {getattr(self.suite, f'test_{self.name}').__doc__}"

@@ -236,7 +236,7 @@ class FormulationChecks(Checks):
     def test_keeps_its_laws(self) -> None:
         """The optimum answers to other orders, labels, copies and scales of the points as ``laws`` says."""
         own: dict[str, Any] = {"solver": self._reference(), "gap": 1e-3, "cases": self.formulation.zoo()}
-        suite = type("Laws", (SolverConformance,), own)
+        suite: type[Checks] = type("Laws", (SolverConformance,), own)
         for name in _LAWS:
             failed = (
                 [result.message for result in suite.results(name) if result.status == "failed"]

@@ -17,7 +17,7 @@ from harness.report.figures import is_number
 from harness.report.measures import LOSSES
 from harness.report.noise import interval
 from harness.report.rows import kernel_text, problem_text
-from harness.report.timing import CLOCKS, clocks, disturbed, places, reached, spent
+from harness.report.timing import CLOCKS, clocks, differing, disturbed, places, reached, spent
 from harness_dashboard.commits import SHOWN
 from harness_dashboard.names import bare
 from harness_dashboard.numbers import figure, rounded
@@ -155,7 +155,7 @@ def _costs(runs: list[Record], clock: str) -> dict[str, Any]:
     With ``..._intervals`` where several runs differ: the upper end is None where a run that never reached it is there.
     """
     found: dict[str, Any] = {f"{name}{ending}": None for name in _OF_COST.values() for ending in ("", "_intervals")}
-    if not any(run.get("relative_gap") is not None for run in runs):
+    if _differing(runs) or not any(run.get("relative_gap") is not None for run in runs):
         return found
     carried_out = [(run, reached(run, TARGETS)) for run in runs if run.get("status") != Status.SKIPPED]
     for cost, name in _OF_COST.items():
@@ -242,7 +242,7 @@ def _target(runs: list[Record]) -> float | None:
 _ENDED: dict[str, Callable[[list[Record]], Any]] = {
     "ran": lambda runs: any(run.get("status") not in NO_RUN for run in runs),
     "measured": lambda runs: any(run.measured for run in runs),
-    "complete": lambda runs: all(run.get("status") == Status.OK for run in runs),
+    "complete": lambda runs: all(run.get("status") == Status.OK for run in runs) and not _differing(runs),
     "failed": lambda runs: any(run.failed for run in runs),
     "target_gap": _target,
     "at_least": lambda runs: any(run.get("evaluations_at_least") for run in runs),
@@ -260,4 +260,9 @@ def _status(runs: list[Record]) -> str:
 
 def _reason(runs: list[Record]) -> str | None:
     found = Counter(str(run["reason"]) for run in runs if run.get("reason") and run.get("status") != Status.OK)
-    return found.most_common(1)[0][0][:LONGEST_REASON] if found else None
+    return found.most_common(1)[0][0][:LONGEST_REASON] if found else _differing(runs) or None
+
+
+def _differing(runs: list[Record]) -> str:
+    """Return what is said of repetitions that cannot all be the solver's own: they compete nowhere."""
+    return differing([run for run in runs if run.measured])

@@ -40,6 +40,7 @@ import numpy as np
 from harness import Conformance, Iterate, Problem, parameter
 from harness_rgd.forest import Forest, Trees
 
+
 @dataclass(frozen=True)
 class RGDTree(Trees):
     """Random gradient descent tree (Ding & Xu 2015): one of many random descents meets no outlier."""

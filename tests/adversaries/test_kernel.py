@@ -43,7 +43,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("kernel", [RBF(gamma=0.5), Poly(degree=2)])
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.5), Poly(degree=2), Linear()])
 def test_who_takes_the_points_is_counted_at_least(kernel, view):
     oracle = oracle_of(kernel)
     seen = VIEWS[view](oracle)

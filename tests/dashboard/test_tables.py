@@ -109,6 +109,25 @@ def test_the_time_to_a_target_has_an_interval_and_no_end_where_a_run_never_got_t
     assert found["kernel_evaluations_to_intervals"][0] == [1000, 1200]
 
 
+@pytest.mark.parametrize(
+    ("others", "competes"),
+    [
+        ({}, False),
+        ({"seed": 1}, True),
+        ({"threads": 2}, True),
+        ({"stopped_by": "time"}, True),  # it got less far
+        ({"stopped_by": "time", "kernel_evaluations": 9001}, False),
+    ],
+)
+def test_repetitions_of_one_seed_with_different_counts_compete_nowhere(others, competes):
+    own = {"stopped_by": "solver", "iterations": 5, "fit_seconds": 1.0, "cpu_seconds": 1.0}
+    first = run(kernel_evaluations=9000, **own)
+    found = cells(table(first, run(**{**own, "kernel_evaluations": 0, "repetition": 1, **others})))["smo"]
+    assert found.get("complete", False) is competes
+    assert ("seconds_to" in found) is competes
+    assert ("with the same seed" in (found.get("reason") or "")) is not competes
+
+
 def blocks_of(*records, environment="e"):
     return dict(page.blocks([RecordFile("c" * 40, 1, "m", environment, "1", list(records))], project="x"))
 
