@@ -397,7 +397,7 @@ class ObserverChecks(Checks):
         return getattr(cls, "module", None)
 
     def _hears(self, hook: str, argument: str) -> None:
-        hear = getattr(self.module, hook, None)
+        hear: Any = getattr(self.module, hook, None)
         for record in sample_records() if hear else ():
             given = dict(record)
             hear(**{argument: given})
