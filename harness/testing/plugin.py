@@ -95,14 +95,14 @@ def _suites(registry: Registry, plugin: str) -> Iterator[type[Checks]]:
     for kind, known in kinds.items():
         for name, thing in known.items():
             if registry.owner(kind, name) == plugin and thing is not Precomputed:  # whose values are the data
-                yield _of_thing(kind, name, thing)
+                yield suite_of_thing(kind, name, thing)
     for command in getattr(module, "harness_commands", tuple)():
         yield _made(things.CommandChecks, command.callback, command=command)
     if any(hasattr(module, hook) for hook in _OBSERVERS):
         yield _made(things.ObserverChecks, module, module=module, called=plugin)
 
 
-def _of_thing(kind: str, name: str, thing: Any) -> type[Checks]:
+def suite_of_thing(kind: str, name: str, thing: Any) -> type[Checks]:
     """Return the suite of a thing that is neither a solver nor a command."""
     if kind == "formulation":
         return _made(things.FormulationChecks, thing, formulation=thing)

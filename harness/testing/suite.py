@@ -185,7 +185,7 @@ class Suite(Checks):
         outcome = run.outcome
         ended = outcome.status is Status.OK or ("meets" in case.tags and outcome.status is Status.UNFINISHED)
         assert ended, (
-            f"{case}: not at its end but {outcome.status} after {outcome.yields} iterates: {outcome.reason}; "
+            f"{case}: not at its end but {outcome.status} after {outcome.yields} iterates: {outcome.reason.rstrip('.')}; "
             "end the generator with a done iterate."
         )
         return run

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import Iterate, Problem, Solver, parameter
+from harness import CSVCNoBias, Iterate, Problem, Solver, parameter
 from harness.problems import L2SVC, HardMargin
 
 if TYPE_CHECKING:
@@ -270,3 +270,143 @@ class KeepsTheFirst(Sound):
             if iterate.done:
                 first = first or replace(iterate, dual_coef=iterate.dual_coef.copy())
                 yield cell, first
+
+
+@dataclass(frozen=True)
+class Coordinate(Solver):
+    """One coefficient after the other to its own optimum, without a fault: the dual of c-svc-nobias."""
+
+    name = "coordinate"
+    solves = (CSVCNoBias,)
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        y, upper, coef, scores = problem.targets, self.upper(problem), np.zeros(problem.n), np.zeros(problem.n)
+        diagonal, moved = problem.kernel.diagonal(), 1.0
+        rows = self.rows(problem)
+        while moved > 1e-6 * upper.max():
+            moved = 0.0
+            for i in range(problem.n):
+                best = coef[i] + (y[i] - scores[i]) / diagonal[i]
+                step = y[i] * np.clip(y[i] * best, 0.0, upper[i]) - coef[i]
+                coef[i] += step
+                scores += step * rows(i)
+                moved = max(moved, abs(step))
+            yield Iterate(coef)
+        yield Iterate(coef, done=True)
+
+    def upper(self, problem: Any) -> Any:
+        return problem.upper
+
+    def rows(self, problem: Any) -> Any:
+        return problem.kernel.row
+
+
+class OneCost(Coordinate):
+    """Bounds every coefficient by C, whatever the weight of its class."""
+
+    def upper(self, problem: Any) -> Any:
+        return np.full(problem.n, problem.C)
+
+
+class NeedsTheMatrix(Coordinate):
+    """Takes for granted that there is room for the kernel matrix."""
+
+    def rows(self, problem: Any) -> Any:
+        return problem.kernel.matrix().__getitem__
+
+
+class RefusesAll(Sound):
+    """Refuses every problem in skip."""
+
+    def skip(self, problem: Problem) -> str | None:
+        return "not today"
+
+
+class YieldsNothingAtAll(Sound):
+    """Loops before its first yield."""
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        while problem is not None:
+            pass
+        yield from super().iterates(problem, rng)
+
+
+class GoesOn(Sound):
+    """Yields once more after it is done."""
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        last = None
+        for last in super().iterates(problem, rng):
+            yield last
+        yield last
+
+
+class HugeWorkingSet(Sound):
+    """Claims a working set of a thousand million points."""
+
+    def model(self, coef: Any, scores: Any, y: Any, done: bool) -> Iterate:
+        return replace(super().model(coef, scores, y, done), working_set=10**9)
+
+
+class CountsDown(Sound):
+    """Counts its steps down."""
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        for position, found in enumerate(super().iterates(problem, rng)):
+            yield replace(found, step=10**6 - position)
+
+
+class WrongWidth(Sound):
+    """Hands out weights for a feature that the data do not have."""
+
+    def model(self, coef: Any, scores: Any, y: Any, done: bool) -> Iterate:
+        return Iterate(weights=np.zeros(99), done=True)
+
+
+class EndsSlowly(Sound):
+    """Works on when the host closes it."""
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        import time
+
+        try:
+            yield from super().iterates(problem, rng)
+        finally:
+            time.sleep(0.02)
+
+
+class EqualsNothing(Sound):
+    """Is not equal to its copy."""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class ForgetsItself(Sound):
+    """Is another solver once it has a target gap."""
+
+    def with_target_gap(self, gap: float) -> Any:
+        return Sound(epsilon=gap)
+
+
+class EndsTheProcess(Sound):
+    """Ends its process without a word, as a library in C may."""
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        import os
+
+        os._exit(3)
+        yield Iterate()
+
+
+class LoopsInC(Sound):
+    """Sleeps in C with the interpreter's lock, which no signal ends."""
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        import ctypes
+
+        ctypes.PyDLL(None).sleep(3600)
+        yield Iterate()
