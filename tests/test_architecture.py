@@ -20,7 +20,7 @@ MODULES = sorted(
     path.relative_to(ROOT).as_posix() for folder in ("harness", "plugins") for path in (ROOT / folder).rglob("*.py")
 )
 PRINTING = ("harness/cli/", "harness/report/")
-STARTING = ("harness/run/", "plugins/harness_dashboard/processes.py")
+STARTING = ("harness/run/", "harness/testing/apart.py", "plugins/harness_dashboard/processes.py")
 READING_THE_MACHINE = (("harness/machine.py", "subprocess"),)  # asks git for the commit
 LONGEST_FUNCTION = 80
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -62,6 +64,17 @@ def made_apart(
             ended += 1
     for name in left:
         yield name, [Result(name, "", "skipped", f"not made: {_ENDS} checks before it ended their process")]
+
+
+def imports_of(file: str, packages: Sequence[str]) -> list[str]:
+    """Return those of the packages that the import of a plugin's file takes in, asked of a fresh interpreter."""
+    told = "import sys; from harness.admission import module_from, plugin_file; before = set(sys.modules); "
+    told += (
+        f"module_from(plugin_file({file!r})); print(*sorted(set({tuple(packages)!r}) & (set(sys.modules) - before)))"
+    )
+    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", told], env=surroundings, capture_output=True, text=True, check=False)
+    return done.stdout.split()
 
 
 def _serve(suite: type[Checks], names: Sequence[str], target: str, failures: Path, sender: Any) -> None:

@@ -13,7 +13,6 @@ from harness.errors import HarnessError, UsageError
 from harness.parameters import values_of
 from harness.problems.cases import Case, csr
 from harness.testing.checks import Result
-from harness.testing.plugin import suites_of
 from harness.testing.suite import Suite
 
 if TYPE_CHECKING:
@@ -88,6 +87,8 @@ def again(path: Path, registry: Registry) -> tuple[type[Suite], Result, Case]:
     ------
     UsageError, PluginError : it is no such file, or its plugin is not there.
     """
+    from harness.testing.plugin import suites_of  # whose checks of plugins are made apart, as these are
+
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         suites = suites_of(told["target"], registry)  # the plugin may bring the formulation

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import subprocess
-import sys
 import unittest
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +15,7 @@ from harness.kernels.oracle import KernelOracle
 from harness.problems.cases import csr, overlapping
 from harness.registry import shared_registry
 from harness.run.record import COLUMNS, Record, Status, StoppedBy
+from harness.testing.apart import imports_of
 from harness.testing.checks import Checks, ValueChecks, check
 from harness.testing.conformance import SolverConformance
 from harness.testing.running import snapshots
@@ -55,15 +54,8 @@ class PluginChecks(Checks):
     @check(since="0.2")
     def test_its_import_is_light(self) -> None:
         """Importing it takes in no large library: those are imported where they are used, not for ``harness --help``."""
-        module = self.plugin.module
-        path = str(module.__file__)
-        told = f"import sys; sys.path[:0] = {sys.path!r}; from harness.admission import module_from, plugin_file; "
-        told += f"before = set(sys.modules); module_from(plugin_file({path!r})); "
-        told += f"print(*sorted(set({_HEAVY!r}) & (set(sys.modules) - before)))"
-        done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, timeout=60, check=False)
-        assert not done.stdout.split(), (
-            f"it imports {done.stdout.strip()}; import it inside of the function that needs it."
-        )
+        found = imports_of(str(self.plugin.module.__file__), _HEAVY)
+        assert not found, f"it imports {', '.join(found)}; import it inside of the function that needs it."
 
 
 class KernelChecks(ValueChecks):

@@ -40,7 +40,6 @@ import numpy as np
 from harness import Conformance, Iterate, Problem, parameter
 from harness_rgd.forest import Forest, Trees
 
-
 _EXCUSED = {
     "storing_the_points_otherwise": "on hulls as near as 3e-8 no node of few separates, and it says so instead of being done"
 }
