@@ -179,7 +179,8 @@ class Checks:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a plugin may raise anything, and that is the finding
-            told = str(error) if isinstance(error, AssertionError) and str(error) else faults.told(error)
+            own = str(error).partition("\nassert ")[0] if isinstance(error, AssertionError) else ""  # pytest adds to it
+            told = own or faults.told(error)
             return Result(name, label, "failed", told, place(cls.subject()), error=error)
         return Result(name, label, "passed")
 

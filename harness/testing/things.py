@@ -87,7 +87,7 @@ class KernelChecks(ValueChecks):
 
     @check(since="0.2")
     def test_same_values_whatever_the_storage(self) -> None:
-        """Points in CSR, unless they are refused in a sentence, have the values of dense ones, and float32 points those of float64 up to float32's rounding."""
+        """Points in CSR, unless a sentence refuses them, and float32 points have the values of dense float64 ones."""
         for told, x in self._points():
             values = np.asarray(self.kernel.block(x, x))
             assert values.shape == (64, 64), f"on {told}: block has shape {values.shape}; expected (64, 64)."
