@@ -27,6 +27,7 @@ COMMANDS = {
     "describe": ("harness.cli.describe", "Describe one of them, with its parameters."),
     "results": ("harness.cli.results", "Show, export, merge or delete earlier results."),
     "reproduce": ("harness.cli.reproduce", "Measure the studies of papers again."),
+    "new": ("harness.cli.new", "Write the project of a plugin of your own."),
 }
 """Sub-command of the harness -> its module, and its line in the help."""
 
