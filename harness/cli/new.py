@@ -34,9 +34,7 @@ _DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")  # what 
 
 @click.command("new", short_help="Write the project of a plugin of your own.")
 @click.argument("name")
-@click.option(
-    "--kind", type=click.Choice(KINDS), default=KINDS[0], help="What the plugin adds.  [default: solver]"
-)
+@click.option("--kind", type=click.Choice(KINDS), default=KINDS[0], help="What the plugin adds.  [default: solver]")
 @click.option(
     "--into",
     metavar="FOLDER",
@@ -100,9 +98,13 @@ def refuse(name: str, folder: Path) -> None:
     values = _values(name, "")
     reason = next(_reasons(name, values["module"], values["Class"]), None)
     if reason is not None:
-        raise UsageError(f"a plugin cannot be called '{name}': {reason}. Choose another name: harness new my-{KINDS[0]}.")
+        raise UsageError(
+            f"a plugin cannot be called '{name}': {reason}. Choose another name: harness new my-{KINDS[0]}."
+        )
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise UsageError(f"{folder} is there already and not empty; choose another name, or another folder with --into.")
+        raise UsageError(
+            f"{folder} is there already and not empty; choose another name, or another folder with --into."
+        )
 
 
 def _reasons(name: str, module: str, title: str) -> Iterator[str]:
