@@ -33,6 +33,7 @@ COMMANDS = {
     "results": ("harness.cli.results", "Show, export, merge or delete earlier results."),
     "peers": ("harness.cli.peers", "Install, list and remove the libraries that solvers require."),
     "reproduce": ("harness.cli.reproduce", "Measure the studies of papers again."),
+    "new": ("harness.cli.new", "Write the project of a plugin of your own."),
 }
 """Sub-command of the harness -> its module, and its line in the help."""
 

@@ -1,0 +1,139 @@
+"""``harness new``: the project of a plugin that works, with a small example of its kind, to be changed into one's own."""
+
+from __future__ import annotations
+
+import importlib.util
+import keyword
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from string import Template
+
+import click
+
+import harness
+from harness.cli.commands import COMMANDS
+from harness.errors import UsageError
+
+KINDS = ("solver", "dataset", "kernel", "formulation", "metric", "format", "observer", "command")
+TEMPLATES = Path(__file__).with_name("templates")
+_FILES = {
+    "pyproject.toml": "common/pyproject.toml.txt",
+    "README.md": "common/README.md.txt",
+    ".gitignore": "common/gitignore.txt",
+    ".github/workflows/ci.yml": "common/ci.yml.txt",
+    "$module.py": "$kind/module.py.txt",
+    "tests/test_$module.py": "$kind/test.py.txt",
+    "tests/test_checks.py": "common/test_checks.py.txt",
+}  # of the project -> its template
+_DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")  # what pip can install
+
+
+@click.command("new", short_help="Write the project of a plugin of your own.")
+@click.argument("name")
+@click.option("--kind", type=click.Choice(KINDS), default=KINDS[0], help="What the plugin adds.  [default: solver]")
+@click.option(
+    "--into",
+    metavar="FOLDER",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=".",
+    help="Where the folder NAME is made.  [default: here]",
+)
+def command(name: str, kind: str, into: Path) -> None:
+    """Write a project called NAME: a plugin with one small example, which installs, is checked and compared as it is.
+
+    Change its module into what you want to measure.
+    """
+    from harness.files import write_whole
+    from harness.report import output
+
+    folder = into / name
+    refuse(name, folder)
+    content = project(name, kind)
+    for file, text in content.items():
+        write_whole(folder / file, text.encode())
+    use = uses(name, kind).splitlines()[0]
+    output.show(
+        f"{name} ({kind}) is in {folder}: {', '.join(content)}.\nNext:\n"
+        f"  pip install -e {shlex.quote(str(folder))}\n  harness check {name}\n  {use}\n"
+    )
+
+
+def project(name: str, kind: str) -> dict[str, str]:
+    """Return the files of a project, path -> text."""
+    values = _values(name, kind)
+    values["uses"] = uses(name, kind)
+    values["about"] = _read(f"{kind}/module.py.txt", values).split('"""')[1].partition("\n")[0]
+    return {
+        Template(file).substitute(values): _read(Template(template).substitute(values), values)
+        for file, template in _FILES.items()
+    }
+
+
+def uses(name: str, kind: str) -> str:
+    """Return the command that shows what such a plugin adds."""
+    return _read(f"{kind}/uses.sh.txt", _values(name, kind)).rstrip()
+
+
+def _read(template: str, values: dict[str, str]) -> str:
+    return Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(values)
+
+
+def _values(name: str, kind: str) -> dict[str, str]:
+    module = re.sub(r"[-.]", "_", name)
+    title = "".join(word[:1].upper() + word[1:] for word in module.split("_"))
+    return {"name": name, "kind": kind, "module": module, "Class": title, "VARIABLE": f"{module.upper()}_FILE"}
+
+
+def refuse(name: str, folder: Path) -> None:
+    """Refuse a name that cannot be the plugin's, and a folder that holds something.
+
+    Raises
+    ------
+    UsageError : with the name and what is in its way.
+    """
+    values = _values(name, "")
+    reason = next(_reasons(name, values["module"], values["Class"]), None)
+    if reason is not None:
+        raise UsageError(
+            f"a plugin cannot be called '{name}': {reason}. Choose another name: harness new my-{KINDS[0]}."
+        )
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise UsageError(
+            f"{folder} is there already and not empty; choose another name, or another folder with --into."
+        )
+
+
+def _reasons(name: str, module: str, title: str) -> Iterator[str]:
+    """Yield what is in the way of a name; a later one is asked for only where there is no earlier one."""
+    from harness import hookspecs
+    from harness.cli import catalogue, describe
+    from harness.registry import load_registry
+
+    if not _DISTRIBUTION.fullmatch(name):
+        yield "a distribution's name has letters, digits and - _ . only, the first and the last of them a letter or a digit"
+    elif not module.isidentifier() or keyword.iskeyword(module) or keyword.iskeyword(title):
+        yield f"its module would be '{module}' and its class '{title}', and Python takes no such names"
+    if title in harness.__all__:
+        yield f"its class would be '{title}', which is a name of the harness's own"
+    if module in {*sys.stdlib_module_names, "conftest", "setup"} or _is_there(module):
+        yield f"there is a Python module '{module}' already"
+    if name in COMMANDS or name in hookspecs.FORMATS:
+        yield "it is a command or a format of the harness"
+    registry = load_registry()
+    found = [(entry.kind, entry.name) for kind in describe.KINDS for entry in catalogue.entries(registry, kind)]
+    found += [("report format", each) for each in registry.report_formats]
+    yield from (f"there is a {kind} of that name already, see `harness list`" for kind, each in found if each == name)
+    try:
+        yield f"the distribution {name} {metadata.version(name)} is installed"
+    except metadata.PackageNotFoundError:
+        return
+
+
+def _is_there(module: str) -> bool:
+    """Return whether Python can import a module; a folder without code, such as an empty one here, is none."""
+    found = importlib.util.find_spec(module)
+    return found is not None and found.origin is not None
