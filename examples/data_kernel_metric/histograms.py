@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness import Dataset, DataSource, Kernel, Metric, content_sha256, hookimpl
+from harness import Dataset, DataSource, Kernel, Metric, content_sha256, hookimpl, parameter
 
 
 @dataclass(frozen=True)
@@ -15,10 +15,10 @@ class Topics(DataSource):
 
     name = "topics"
     description = "Texts as shares of their words, each from one of two random topics; +1 is the rarer one, a fifth."
-    n: int = 400
-    words: int = 50
-    length: int = 60
-    seed: int = 0
+    n: int = parameter(400, "training texts", ge=10)
+    words: int = parameter(50, "words of the vocabulary, the features", ge=2)
+    length: int = parameter(60, "words of a text", ge=1)
+    seed: int = parameter(0, "of the draw", ge=0)
 
     def load(self) -> Dataset:
         of_topics, for_training, for_test = np.random.default_rng(self.seed).spawn(3)

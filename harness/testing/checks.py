@@ -255,6 +255,7 @@ def place(subject: Any) -> str:
     """Return the file and line of the method of what is checked that does its work, empty if they cannot be told."""
     own = subject if inspect.isroutine(subject) or isinstance(subject, type) else type(subject)
     method = next((found for name in _METHODS if inspect.isfunction(found := vars(own).get(name))), own)
+    method = inspect.unwrap(method)
     try:
         return f"{inspect.getsourcefile(method)}:{inspect.getsourcelines(method)[1]}"
     except (TypeError, OSError):

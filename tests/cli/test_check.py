@@ -57,7 +57,7 @@ def test_a_fault_is_told_in_words_with_its_place_and_its_smallest_problem(check,
     wrong, excused = json.loads(done.stdout)
     assert (wrong["status"], excused["status"]) == ("failed", "excused")
     assert "violates the constraints of c-svc-nobias by" in wrong["message"]
-    assert "bad_solvers.py:" in wrong["where"]
+    assert "wrong.py:" in wrong["where"]
     assert excused["message"].startswith("excused: one C for both classes")
     problem = json.loads((tmp_path / wrong["file"]).read_text())
     assert problem["case"] == "class-weights"
@@ -94,7 +94,18 @@ def test_a_file_that_is_no_problem_is_refused(check, tmp_path):
 def test_a_line_makes_every_check_a_test_of_pytest(tmp_path):
     (tmp_path / "wrong.py").write_text(WRONG)
     (tmp_path / "test_wrong.py").write_text("from harness.testing import checks_of\nchecks = checks_of('./wrong.py')\n")
-    asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "claimed_gap or says_what", "-rA", "."]
+    asked = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        "claimed_gap or says_what",
+        "-rA",
+        ".",
+    ]
     done = subprocess.run(
         asked, cwd=tmp_path, env={**_surroundings(), "COLUMNS": "200"}, capture_output=True, text=True, check=False
     )
