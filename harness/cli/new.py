@@ -117,7 +117,7 @@ def _reasons(name: str, module: str, title: str) -> Iterator[str]:
         yield "a distribution's name has letters, digits and - _ . only, the first and the last of them a letter or a digit"
     elif not module.isidentifier() or keyword.iskeyword(module) or keyword.iskeyword(title):
         yield f"its module would be '{module}' and its class '{title}', and Python takes no such names"
-    if title in harness.__all__:
+    if title in dir(harness):
         yield f"its class would be '{title}', which is a name of the harness's own"
     if module in {*sys.stdlib_module_names, "conftest", "setup"} or _is_there(module):
         yield f"there is a Python module '{module}' already"

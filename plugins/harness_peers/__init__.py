@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from harness import Solver, hookimpl
 from harness_peers.libsvm import LibSVM, LibSVMOfficial, LibSVR, SklearnEx
-from harness_peers.linear import SGD, LinearSVC, Nystroem, RandomFeatures
+from harness_peers.linear import SGD, LibLinear, LinearSVC, Nystroem, RandomFeatures
 from harness_peers.thunder import ThunderSVM
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers; no library is imported for it."""
-    return [LibSVM, LibSVR, SklearnEx, LibSVMOfficial, ThunderSVM, LinearSVC, SGD, Nystroem, RandomFeatures]
+    return [LibSVM, LibSVR, SklearnEx, LibSVMOfficial, ThunderSVM, LibLinear, LinearSVC, SGD, Nystroem, RandomFeatures]

@@ -7,6 +7,7 @@ show, where LIBLINEAR's Newton method stands it; its coordinate descent on the h
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import warnings
 from abc import abstractmethod
@@ -18,7 +19,7 @@ import numpy as np
 
 from harness import CSVC, RBF, Conformance, CosineFeatures, CSVCNoBias, Iterate, Problem, Solver, parameter
 from harness.problems import L2SVC
-from harness_peers.peer import with_int32_indices
+from harness_peers.peer import class_cost, with_int32_indices
 
 _SCALING = 100.0  # of the bias where Newton's method has it
 _SEEDS = 2**31
@@ -85,6 +86,51 @@ def _trained(
     stopped = {"stopped": f"the library stopped at max_iter={max_iter:,}"} if steps >= max_iter else {}
     told = {"done": not stopped, "step": steps, "info": stopped}
     return model.coef_[0], float(np.ravel(model.intercept_)[0]), told
+
+
+@dataclass(frozen=True)
+class LibLinear(Linear):
+    """LIBLINEAR from its authors: the same two methods as ``linearsvc``, without scikit-learn (Fan et al. 2008)."""
+
+    name = "liblinear"
+    package = "liblinear.liblinear"
+    requires: ClassVar[tuple[str, ...]] = ("liblinear-official>=2.40",)
+    solves: ClassVar[tuple[type[Problem], ...]] = (CSVCNoBias, L2SVC)
+    exact = True
+    model_form = "weights"
+
+    tol: float = parameter(1e-3, "LIBLINEAR's stopping tolerance", gt=0)
+    gap: float | None = parameter(None, "relative duality gap aimed at: tol is then no more than a tenth of it", gt=0)
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield the library's model, once; it draws by the C library's generator, which is seeded here."""
+        import scipy.sparse
+
+        ctypes.CDLL(None).srand(int(rng.integers(_SEEDS)))
+        library, scale, costs = importlib.import_module(self.package), -1.0, (1.0, 1.0)
+        tol = self.tol if self.gap is None else min(self.tol, 0.1 * self.gap)
+        if isinstance(problem, L2SVC):  # the library's C xi^2 is chi / 2 xi^2
+            method, cost, scale = 2, 0.5 * problem.chi, _SCALING
+        else:
+            assert isinstance(problem, CSVC)
+            method, cost = 3, problem.C
+            costs = class_cost(problem, -1.0) / cost, class_cost(problem, 1.0) / cost
+        # the package knows the older sparse matrices only, not sparse arrays
+        points = scipy.sparse.csr_matrix(with_int32_indices(problem.kernel.points))
+        handed = library.problem(problem.targets, points, scale)
+        said: list[bytes] = []
+        listen = library.PRINT_STRING_FUN(said.append)
+        words = f"-s {method} -c {cost!r} -e {tol!r} -B {scale!r} -w-1 {costs[0]!r} -w1 {costs[1]!r}"
+        options = library.parameter(words)
+        library.liblinear.set_print_string_function(listen)
+        found = library.toPyModel(library.liblinear.train(handed, options))
+        library.liblinear.set_print_string_function(library.ctypes_print_null)  # ours goes with this call
+        late = b"max number of iterations" in b"".join(said)  # nothing else tells it
+        told = {"stopped": "the library stopped at its largest number of iterations"} if late else {}
+        weights, bias = found.get_decfun()  # of the class that came first in the data
+        sign = float(found.get_labels()[0])
+        bias = sign * bias if scale > 0.0 else 0.0
+        yield Iterate(weights=sign * np.array(weights), intercept=bias, done=not late, info=told)
 
 
 @dataclass(frozen=True)

