@@ -104,7 +104,7 @@ class Faulty(Solver):
 
 calls: list[int] = []
 SAID = {
-    "raise": "failed: ZeroDivisionError: a wheel came off",
+    "raise": "Faulty.iterates: ZeroDivisionError: a wheel came off",
     "usage": "failed: no such thing as a kernel here",
     "nothing": "failed: it ended without a model",
     "weights": "failed: it gives no dual coefficients",
