@@ -99,7 +99,7 @@ def refuse(name: str, folder: Path) -> None:
     reason = next(_reasons(name, values["module"], values["Class"]), None)
     if reason is not None:
         raise UsageError(
-            f"a plugin cannot be called '{name}': {reason}. Choose another name: harness new my-{KINDS[0]}."
+            f"a plugin cannot be called '{name}': {reason}. Choose another name, for example my-{KINDS[0]}."
         )
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UsageError(
@@ -128,7 +128,7 @@ def _reasons(name: str, module: str, title: str) -> Iterator[str]:
     found += [("report format", each) for each in registry.report_formats]
     yield from (f"there is a {kind} of that name already, see `harness list`" for kind, each in found if each == name)
     try:
-        yield f"the distribution {name} {metadata.version(name)} is installed"
+        yield f"the distribution {name} is installed, version {metadata.version(name)}"
     except metadata.PackageNotFoundError:
         return
 

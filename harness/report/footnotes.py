@@ -131,7 +131,7 @@ def _uncertain(rows: Sequence[Row]) -> list[str]:
             f"kernel evals ≥: {told}: the solver took the points; what it computed of them is not counted, and not ranked."
         )
     found += [
-        f"{row.name}: {told}, where nothing but the seed is random: a run had what another one left, and what they cost is "
+        f"{row.name}: {told}, where nothing but the seed is random: a run may have had what another one left, and what they cost is "
         "not ranked."
         for row in rows
         if (told := timing.differing(row.measured))

@@ -6,6 +6,7 @@ How a solver is configured for it, and what it is excused from, its class says (
 import pytest
 
 from harness.registry import load_registry
+from harness.run.environments import lacking
 from harness.testing import checks_of
 from harness.testing.suite import zoo_of
 
@@ -23,7 +24,7 @@ def test_the_plugin_loads_with_solvers(plugin: str) -> None:
     assert _registry.solvers.get(plugin)
 
 
-@pytest.mark.parametrize("name", [name for name in REFUSED if name in _registry.solvers["peers"]])
+@pytest.mark.parametrize("name", [name for name in REFUSED if not lacking(_registry.solvers["peers"][name].requires)])
 def test_what_a_library_gets_wrong_is_refused_and_nothing_else(name: str) -> None:
     solver = _registry.solvers["peers"][name]()
     refused = {str(case): solver.skip(case.problem()) for case in zoo_of(solver)}
