@@ -89,6 +89,7 @@ def made(there):
     return there
 
 
+@pytest.mark.slow
 def test_two_that_exclude_each_other_are_compared_at_once(made):
     asked = (made / "rows.sqlite", made / "tiny.py", "old,new,nowhere", *GIVEN)
     code, records, errors = compared(*asked)
