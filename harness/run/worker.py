@@ -13,6 +13,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -165,7 +166,9 @@ class Worker:
 
             from harness.run.child import Workbench
 
-            share_registry(functools.partial(_everything, registry, spec.plugin_paths))
+            # absolute, since a run is in a folder of its own when it asks
+            paths = [str(Path(path).absolute()) for path in spec.plugin_paths]
+            share_registry(functools.partial(_everything, registry, paths))
             # what the process of a solver is not to know, the one that it is forked from does not keep
             self.bench = Workbench(registry, keeps="points" if spec.sells_labels else "training targets")
             self.compilation.install()  # and imports numba, so that no child pays for it
