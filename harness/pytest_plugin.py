@@ -44,14 +44,13 @@ class Check(pytest.Item):
 
     def runtest(self) -> None:
         """Make the check."""
-        found = self.suite.results(f"test_{self.name}")
-        failed = [f"{result.where}: {result.message}" for result in found if result.status == "failed"]
-        if failed:
-            pytest.fail("\n".join(failed), pytrace=False)
-        for status, end in (("excused", pytest.xfail), ("skipped", pytest.skip)):
-            told = [result.message for result in found if result.status == status]
-            if told and (status == "excused" or len(told) == len(found)):
-                end(told[0])
+        from harness.testing.checks import summed
+
+        status, deciding = summed(self.suite.results(f"test_{self.name}"))
+        if status == "failed":
+            pytest.fail("\n".join(f"{result.where}: {result.message}" for result in deciding), pytrace=False)
+        if deciding and status != "passed":
+            (pytest.xfail if status == "excused" else pytest.skip)(deciding[0].message)
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
         """Return where the tests stand, and what the check asks."""

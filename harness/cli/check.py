@@ -93,10 +93,11 @@ def _made(suite: type[Checks], target: str, only: str, failures: Path, *, shown:
 
 def _entry(suite: type[Checks], name: str, results: Sequence[Result]) -> dict[str, Any]:
     """Return what is said of one check."""
+    from harness.testing.checks import summed
+
     made = getattr(suite, name)
-    statuses = {result.status for result in results}
-    status = next((each for each in ("failed", "excused", "passed") if each in statuses), "skipped")
-    told = [result for result in results if result.status == status] if status != "passed" else []
+    status, deciding = summed(results)
+    told = [] if status == "passed" else deciding
     return {
         "thing": suite.label(), "kind": suite.kind, "check": name.removeprefix("test_"), "asks": made.__doc__.partition("\n")[0],
         "since": made.since, "status": status, "problems": sum(bool(result.case) for result in results),

@@ -88,7 +88,7 @@ def _serve(suite: type[Checks], names: Sequence[str], target: str, failures: Pat
             told = replace(result, error=None)
             if result.status == "failed" and first and result.case in cases and issubclass(suite, Suite):
                 first = False
-                case = failing.smallest(suite, name, cases[result.case])
+                case = failing.smallest(suite, result, cases[result.case])
                 told = replace(told, file=str(failing.write(failures, target, suite, name, case)))
             sender.send(told)
         sender.send("next")

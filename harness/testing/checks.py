@@ -20,7 +20,7 @@ from harness.parameters import parameters_of
 from harness.testing.running import compiler
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from harness.problems.cases import Case
 
@@ -74,11 +74,11 @@ def check(
     def decorate(function: Callable[..., None]) -> Any:
         def made(self: Checks) -> None:
             found = type(self).results(function.__name__)
-            failed = [result for result in found if result.status == "failed"]
-            if failed:
-                told = "\n".join(result.message for result in failed)
-                raise AssertionError(f"{len(failed)} of {len(found)} cases failed:\n{told}") from failed[0].error
-            if not any(result.status == "passed" for result in found):
+            status, deciding = summed(found)
+            if status == "failed":
+                told = "\n".join(result.message for result in deciding)
+                raise AssertionError(f"{len(deciding)} of {len(found)} cases failed:\n{told}") from deciding[0].error
+            if status != "passed" and not any(result.status == "passed" for result in found):
                 raise unittest.SkipTest(found[0].message if found else "the suite has no case that the check is for")
 
         marked: Any = made
@@ -93,11 +93,13 @@ def check(
 class Checks:
     """A suite of checks of one thing.
 
+    thing : what is checked; None of a suite that is none yet
     called : what users call the thing, where it has no label or name of its own
     excused : check -> why it fails, and may. One that does not fail is not excused, and fails
     """
 
     kind: ClassVar[str] = ""
+    thing: ClassVar[Any] = None
     called: ClassVar[str] = ""
     excused: ClassVar[Mapping[str, str]] = {}
     _hangs: ClassVar[int] = 0
@@ -115,8 +117,8 @@ class Checks:
 
     @classmethod
     def subject(cls) -> Any:
-        """Return what is checked; None of a suite that is none yet."""
-        return None
+        """Return what is checked, of the class: a function would be a method of its instances."""
+        return cls.thing
 
     @classmethod
     def label(cls) -> str:
@@ -150,8 +152,7 @@ class Checks:
     @classmethod
     def each(cls, name: str) -> Iterator[Result]:
         """Make a check, case by case."""
-        reason = cls.excused.get(name) or cls.excused.get(name.removeprefix("test_"))
-        found = []
+        reason, found = cls.excuse(name), []
         for case in cls.cases_of(name):
             result = cls.on_case(name, case)
             if reason is not None and result.status == "failed":
@@ -160,6 +161,11 @@ class Checks:
             yield result
         if reason is not None and "excused" not in found and "passed" in found:
             yield Result(name, "", "failed", f"it is excused ({reason}), and does not fail: take the excuse away.")
+
+    @classmethod
+    def excuse(cls, name: str) -> str | None:
+        """Return why a check fails, and may; its name may be given with ``test_`` before it or without."""
+        return cls.excused.get(name) or cls.excused.get(name.removeprefix("test_"))
 
     @classmethod
     def on_case(cls, name: str, case: Case | None) -> Result:
@@ -216,6 +222,13 @@ class ValueChecks(Checks):
         assert not silent, (
             f"{cls.__name__}: no documentation for {', '.join(silent)}; use harness.parameter(default, doc)."
         )
+
+
+def summed(results: Sequence[Result]) -> tuple[str, list[Result]]:
+    """Return the status of a check on all of its cases, and the results that decide it."""
+    statuses = {result.status for result in results}
+    status = next((each for each in ("failed", "excused", "passed") if each in statuses), "skipped")
+    return status, [result for result in results if result.status == status]
 
 
 def run_checks(suite: type[Checks], only: str = "") -> list[Result]:

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 _SECONDS = 5.0  # of looking for a smaller problem
 
 
-def smallest(suite: type[Suite], name: str, case: Case) -> Case:
-    """Return a case of as few points as were found in 5 s on which a check fails in the same way."""
-    wanted, end = _kind(suite.on_case(name, case)), monotonic() + _SECONDS
+def smallest(suite: type[Suite], result: Result, case: Case) -> Case:
+    """Return a case of as few points as were found in 5 s on which a check fails as ``result`` says of ``case``."""
+    wanted, end = _kind(result), monotonic() + _SECONDS
     size = max(1, len(case.y) // 2)
     while size and monotonic() < end:
         for start in range(0, len(case.y), size):
             kept = np.delete(np.arange(len(case.y)), slice(start, start + size))
             other = _part(case, kept)
-            if other is not None and _kind(suite.on_case(name, other)) == wanted:
+            if other is not None and _kind(suite.on_case(result.check, other)) == wanted:
                 case = other
                 break
             if monotonic() >= end:

@@ -13,20 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 from harness.admission import plugin_file
 from harness.errors import PluginError, UsageError
+from harness.hookspecs import OBSERVERS
 from harness.kernels.functions import Precomputed
 from harness.parameters import validated
 from harness.registry import Registry, shared_registry
 from harness.run.environments import lacking
 from harness.solver import Conformance
 from harness.testing import things
-from harness.testing.checks import Checks
+from harness.testing.checks import Checks, ValueChecks
 from harness.testing.conformance import SolverConformance
 
 if TYPE_CHECKING:
     from harness.solver import Solver
 
 _EXACT_GAP = 1e-3
-_OBSERVERS = ("harness_run_started", "harness_run_finished")
+_SUITES: dict[str, type[Checks]] = {
+    "data set": things.DatasetChecks, "kernel": things.KernelChecks, "formulation": things.FormulationChecks,
+    "metric": things.MetricChecks, "report format": things.FormatChecks,
+}  # fmt: skip
 
 
 class ChecksOf:
@@ -82,7 +86,7 @@ def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks
 def _suites(registry: Registry, plugin: str) -> Iterator[type[Checks]]:
     """Yield the suites of what a plugin registers."""
     module = registry.plugins[plugin].module
-    yield _made(things.PluginChecks, module, plugin=registry.plugins[plugin])
+    yield _made(things.PluginChecks, module, thing=registry.plugins[plugin])
     for cls in registry.solvers.get(plugin, {}).values():
         if lacking(cls.requires):  # checks are made in this process
             continue
@@ -97,22 +101,18 @@ def _suites(registry: Registry, plugin: str) -> Iterator[type[Checks]]:
             if registry.owner(kind, name) == plugin and thing is not Precomputed:  # whose values are the data
                 yield suite_of_thing(kind, name, thing)
     for command in getattr(module, "harness_commands", tuple)():
-        yield _made(things.CommandChecks, command.callback, command=command)
-    if any(hasattr(module, hook) for hook in _OBSERVERS):
-        yield _made(things.ObserverChecks, module, module=module, called=plugin)
+        yield _made(things.CommandChecks, command.callback, thing=command)
+    if any(hasattr(module, hook) for hook in OBSERVERS):
+        yield _made(things.ObserverChecks, module, thing=module, called=plugin)
 
 
 def suite_of_thing(kind: str, name: str, thing: Any) -> type[Checks]:
     """Return the suite of a thing that is neither a solver nor a command."""
-    if kind == "formulation":
-        return _made(things.FormulationChecks, thing, formulation=thing)
-    if kind == "metric":
-        return _made(things.MetricChecks, thing.function, metric=thing, called=name)
-    if kind == "report format":
-        return _made(things.FormatChecks, thing, renderer=(thing,), called=name)
+    suite = _SUITES[kind]
+    if not issubclass(suite, ValueChecks):
+        return _made(suite, getattr(thing, "function", thing), thing=thing, called=name)
     own: Conformance = getattr(thing, "conformance", Conformance())
-    suite, field = (things.KernelChecks, "kernel") if kind == "kernel" else (things.DatasetChecks, "source")
-    return _made(suite, thing, excused=own.excused, **{field: thing(**own.values)})
+    return _made(suite, thing, excused=own.excused, thing=thing(**own.values))
 
 
 def _of_solver(solver: Solver) -> type[Checks]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import unittest
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,22 +14,16 @@ from harness.kernels.checks import reasons_against
 from harness.kernels.oracle import KernelOracle
 from harness.problems.cases import csr, overlapping
 from harness.registry import shared_registry
-from harness.run.record import COLUMNS, Record, Status, StoppedBy
+from harness.run.record import COLUMNS, MEASURED, Record, Status, StoppedBy
 from harness.testing.apart import imports_of
 from harness.testing.checks import Checks, ValueChecks, check
 from harness.testing.conformance import SolverConformance
 from harness.testing.running import snapshots
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    import click
-
-    from harness.datasets.dataset import Dataset, DataSource
-    from harness.entries import Plugin
-    from harness.kernels.functions import Kernel
-    from harness.metric import Metric
-    from harness.problems.problem import Problem
+    from harness.datasets.dataset import Dataset
 
 _HEAVY = ("cvxpy", "matplotlib", "pandas", "sklearn", "tensorflow", "torch")
 _LAWS = (
@@ -45,16 +39,11 @@ class PluginChecks(Checks):
     """A plugin as a whole."""
 
     kind = "plugin"
-    plugin: ClassVar[Plugin]
-
-    @classmethod
-    def subject(cls) -> Any:
-        return getattr(cls, "plugin", None)
 
     @check(since="0.2")
     def test_its_import_is_light(self) -> None:
         """Importing it takes in no large library: those are imported where they are used, not for ``harness --help``."""
-        found = imports_of(str(self.plugin.module.__file__), _HEAVY)
+        found = imports_of(str(self.thing.module.__file__), _HEAVY)
         assert not found, f"it imports {', '.join(found)}; import it inside of the function that needs it."
 
 
@@ -62,11 +51,6 @@ class KernelChecks(ValueChecks):
     """A kernel, with its parameters."""
 
     kind = "kernel"
-    kernel: ClassVar[Kernel]
-
-    @classmethod
-    def subject(cls) -> Any:
-        return getattr(cls, "kernel", None)
 
     @staticmethod
     def _points() -> Iterable[tuple[str, Any]]:
@@ -82,19 +66,19 @@ class KernelChecks(ValueChecks):
     def test_is_a_kernel(self) -> None:
         """On 64 points of five kinds k(x, z) = k(z, x), the diagonal is k(x, x), and no eigenvalue is negative."""
         for told, x in self._points():
-            found = reasons_against(self.kernel, x)
+            found = reasons_against(self.thing, x)
             assert not found, f"on {told}: {'; '.join(found)}"
 
     @check(since="0.2")
     def test_same_values_whatever_the_storage(self) -> None:
         """Points in CSR, unless a sentence refuses them, and float32 points have the values of dense float64 ones."""
         for told, x in self._points():
-            values = np.asarray(self.kernel.block(x, x))
+            values = np.asarray(self.thing.block(x, x))
             assert values.shape == (64, 64), f"on {told}: block has shape {values.shape}; expected (64, 64)."
             scale = max(float(np.abs(values).max()), 1e-300)
             for storage, other, allowed in (("CSR", csr(x), 1e-10), ("float32", x.astype(np.float32), 100 * _CLOSE)):
                 try:
-                    apart = float(np.abs(np.asarray(self.kernel.block(other, other)) - values).max()) / scale
+                    apart = float(np.abs(np.asarray(self.thing.block(other, other)) - values).max()) / scale
                 except HarnessError:  # its sentence refuses the storage
                     continue
                 assert apart <= allowed, f"on {told}: values of {storage} points are {apart:.2g} of the largest apart."
@@ -103,7 +87,7 @@ class KernelChecks(ValueChecks):
     def test_rows_are_those_of_the_block(self) -> None:
         """What a solver gets row by row, and as sums over rows, is what ``block`` says."""
         for told, x in self._points():
-            oracle, values = KernelOracle(self.kernel, x), np.asarray(self.kernel.block(x, x))
+            oracle, values = KernelOracle(self.thing, x), np.asarray(self.thing.block(x, x))
             coef, scale = np.linspace(-1.0, 1.0, len(x)), max(float(np.abs(values).max()), 1e-300)
             apart = max(float(np.abs(oracle.row(i) - values[i]).max()) for i in (0, 31, 63)) / scale
             assert apart <= _CLOSE, f"on {told}: a row is {apart:.2g} of the largest value apart from the block's."
@@ -115,17 +99,13 @@ class DatasetChecks(ValueChecks):
     """A data source, with its parameters."""
 
     kind = "data set"
-    source: ClassVar[DataSource]
-
-    @classmethod
-    def subject(cls) -> Any:
-        return getattr(cls, "source", None)
 
     def _loaded(self) -> Dataset:
         try:
-            return self.source.load()
+            found: Dataset = self.thing.load()
         except FilesMissing as error:
             raise unittest.SkipTest(str(error)) from None
+        return found
 
     @check(since="0.2")
     def test_loads_what_can_be_used(self) -> None:
@@ -159,7 +139,7 @@ class DatasetChecks(ValueChecks):
     @check(since="0.2")
     def test_describes_its_points(self) -> None:
         """``description`` says what the points are, which class is +1, and where they come from."""
-        told = str(getattr(self.source, "description", ""))
+        told = str(getattr(self.thing, "description", ""))
         assert len(told.split()) >= 3, f"description is {told!r}; say what the points are in a sentence."
 
 
@@ -167,16 +147,11 @@ class FormulationChecks(Checks):
     """A formulation, by its own zoo."""
 
     kind = "formulation"
-    formulation: ClassVar[type[Problem]]
-
-    @classmethod
-    def subject(cls) -> Any:
-        return getattr(cls, "formulation", None)
 
     @check(since="0.2")
     def test_has_a_zoo(self) -> None:
         """It has small problems with which solvers are checked, a ``protocol`` one among them, and states each."""
-        zoo = self.formulation.zoo()
+        zoo = self.thing.zoo()
         assert any("protocol" in case.tags for case in zoo), "zoo() has no case with the tag 'protocol'; add one."
         for case in zoo:
             case.problem()
@@ -184,16 +159,16 @@ class FormulationChecks(Checks):
     @check(since="0.2")
     def test_says_what_it_is(self) -> None:
         """The class, and every parameter, is documented, and ``constraints`` says what is feasible."""
-        silent = [known.name for known in self.formulation.known_parameters() if not known.doc]
+        silent = [known.name for known in self.thing.known_parameters() if not known.doc]
         assert not silent, f"no documentation for {', '.join(silent)}; use harness.parameter(default, doc)."
-        assert (vars(self.formulation).get("__doc__") or "").strip(), "the class has no docstring."
-        assert self.formulation.constraints, "constraints is empty; say in words what is feasible."
+        assert (vars(self.thing).get("__doc__") or "").strip(), "the class has no docstring."
+        assert self.thing.constraints, "constraints is empty; say in words what is feasible."
 
     @check(since="0.2")
     def test_certifies_optima_and_bounds_the_rest(self) -> None:
         """The gap of each iterate is not negative, its bounds enclose the optimum, and a solved problem has a gap near 0."""
         solver, tried = self._reference(), 0
-        for case in self.formulation.zoo():
+        for case in self.thing.zoo():
             problem = case.problem()
             if solver.skip(problem) is not None or "meets" in case.tags:
                 continue
@@ -218,7 +193,7 @@ class FormulationChecks(Checks):
     @check(since="0.2")
     def test_refuses_what_is_infeasible(self) -> None:
         """Coefficients that are NaN, too many, or far outside of the constraints are no model."""
-        problem = next(case for case in self.formulation.zoo() if "protocol" in case.tags).problem()
+        problem = next(case for case in self.thing.zoo() if "protocol" in case.tags).problem()
         far = 1e6 * np.where(np.arange(problem.n) % 2, 1.0, -1.0) * (1.0 + np.arange(problem.n))
         for told, coef in (("NaN", far * np.nan), ("n + 1", np.zeros(problem.n + 1)), ("far outside", far)):
             try:
@@ -230,23 +205,15 @@ class FormulationChecks(Checks):
     @check(since="0.2")
     def test_keeps_its_laws(self) -> None:
         """The optimum answers to other orders, labels, copies and scales of the points as ``laws`` says."""
-        own: dict[str, Any] = {"solver": self._reference(), "gap": 1e-3, "cases": self.formulation.zoo()}
+        own: dict[str, Any] = {"solver": self._reference(), "gap": 1e-3, "cases": self.thing.zoo()}
         suite: type[Checks] = type("Laws", (SolverConformance,), own)
-        for name in _LAWS:
-            failed = (
-                [result.message for result in suite.results(name) if result.status == "failed"]
-                if hasattr(suite, name)
-                else []
-            )
-            assert not failed, failed[0]
+        failed = [each.message for name in _LAWS for each in suite.results(name) if each.status == "failed"]
+        assert not failed, failed[0]
 
     def _reference(self) -> Any:
         registry = shared_registry()
         known = [
-            cls
-            for own in registry.solvers.values()
-            for cls in own.values()
-            if cls.takes(self.formulation) and cls.exact
+            cls for own in registry.solvers.values() for cls in own.values() if cls.takes(self.thing) and cls.exact
         ]
         serving = sorted(known, key=lambda cls: "reference" not in cls.serves)
         if not serving:
@@ -258,21 +225,16 @@ class MetricChecks(Checks):
     """A test metric."""
 
     kind = "metric"
-    metric: ClassVar[Metric]
-
-    @classmethod
-    def subject(cls) -> Any:
-        return getattr(cls, "metric", None)
 
     def _figure(self, targets: Any, scores: Any) -> float:
-        found = self.metric(targets.copy(), scores.copy())
+        found = self.thing(targets.copy(), scores.copy())
         assert np.isscalar(found) or np.ndim(found) == 0, f"it returned {found!r}; a metric returns a number."
         return float(found)
 
     def _drawn(self) -> Iterable[tuple[Any, Any]]:
         rng = np.random.default_rng(2)
         for noise in (0.1, 1.0, 10.0):
-            y = rng.normal(size=60) if self.metric.task == "regression" else np.where(rng.random(60) < 0.3, 1.0, -1.0)
+            y = rng.normal(size=60) if self.thing.task == "regression" else np.where(rng.random(60) < 0.3, 1.0, -1.0)
             yield y, y + noise * rng.normal(size=60)
 
     @check(since="0.2")
@@ -282,14 +244,14 @@ class MetricChecks(Checks):
         for targets, scores in (*drawn, (drawn[0][0], np.zeros(60)), (drawn[0][0], -drawn[0][0])):
             assert np.isfinite(self._figure(targets, scores)), "it is not finite."
 
-    @check(since="0.2", needs=lambda suite: suite.metric.better is not None)
+    @check(since="0.2", needs=lambda suite: suite.thing.better is not None)
     def test_better_is_better(self) -> None:
         """The targets themselves as scores are better than their opposites: ``better`` names the right end."""
         for targets, _ in self._drawn():
             best, worst = self._figure(targets, targets), self._figure(targets, -targets)
-            right = best < worst if self.metric.better == "low" else best > worst
+            right = best < worst if self.thing.better == "low" else best > worst
             assert right, (
-                f"better is '{self.metric.better}', and it is {best:g} of the best scores, {worst:g} of the worst."
+                f"better is '{self.thing.better}', and it is {best:g} of the best scores, {worst:g} of the worst."
             )
 
     @check(since="0.2")
@@ -297,7 +259,7 @@ class MetricChecks(Checks):
         """It is the same again, and in another order of the points, and leaves its arguments as they are."""
         for targets, scores in self._drawn():
             kept = targets.copy(), scores.copy()
-            first = float(self.metric(targets, scores))
+            first = float(self.thing(targets, scores))
             assert np.array_equal(kept, (targets, scores)), "it wrote into its arguments; copy before writing."
             order = np.random.default_rng(3).permutation(60)
             for other in (self._figure(targets, scores), self._figure(targets[order], scores[order])):
@@ -308,42 +270,25 @@ class MetricChecks(Checks):
     @check(since="0.2")
     def test_says_what_it_is(self) -> None:
         """Its function has a docstring, which ``harness describe`` shows."""
-        assert (self.metric.__doc__ or "").strip(), f"metric '{self.called}' has no docstring."
+        assert (self.thing.__doc__ or "").strip(), f"metric '{self.called}' has no docstring."
 
 
 def sample_records() -> list[Record]:
-    """Return records of every status, one of a path among them: what a format and an observer must be able to take."""
-    shared = {"plugin": "smo", "solver": "smo", "dataset": "digits", "formulation": "c-svc", "kernel": "rbf", "seed": 0}
-    shared |= {
-        "repetition": 0,
-        "threads": 1,
-        "n_train": 60,
-        "n_test": 20,
-        "n_features": 3,
-        "problem_parameters": {"C": 1.0},
-    }
+    """Return records of every status: what a format and an observer must be able to take."""
+    shared: dict[str, Any] = {
+        **dict.fromkeys(COLUMNS), "plugin": "smo", "solver": "smo", "dataset": "digits", "formulation": "c-svc",
+        "kernel": "rbf", "seed": 0, "repetition": 0, "threads": 1, "n_train": 60, "n_test": 20, "n_features": 3,
+        "problem_parameters": {"C": 1.0}, "trace": [], "info": {}, "metrics": {},
+    }  # fmt: skip
     measured = {
-        "fit_seconds": 0.01,
-        "cpu_seconds": 0.01,
-        "kernel_evaluations": 1200,
-        "relative_gap": 1e-4,
-        "test_accuracy": 0.9,
-    }
+        "fit_seconds": 0.01, "cpu_seconds": 0.01, "kernel_evaluations": 1200, "relative_gap": 1e-4, "test_accuracy": 0.9,
+    }  # fmt: skip
     found = []
     for status in Status:
-        own = (
-            measured if status in (Status.OK, Status.BUDGET, Status.UNFINISHED, Status.MISSED) else {"reason": "a | b"}
-        )
+        own: dict[str, Any] = measured if status in MEASURED else {"reason": "a | b"}
         stopped = StoppedBy.SOLVER if status is Status.OK else StoppedBy.FAULT
-        row = {
-            **shared,
-            **own,
-            "label": f"smo-{status}",
-            "status": str(status),
-            "stopped_by": str(stopped),
-            "key": str(status),
-        }
-        found.append(Record({**dict.fromkeys(COLUMNS), "trace": [], "info": {}, "metrics": {}, **row}))
+        told = {"label": f"smo-{status}", "status": str(status), "stopped_by": str(stopped), "key": str(status)}
+        found.append(Record({**shared, **own, **told}))
     return found
 
 
@@ -351,24 +296,19 @@ class FormatChecks(Checks):
     """A report format."""
 
     kind = "report format"
-    renderer: ClassVar[tuple[Callable[..., Any]]]  # in a tuple: a function in a class would be a method
-
-    @classmethod
-    def subject(cls) -> Any:
-        return cls.renderer[0] if hasattr(cls, "renderer") else None
 
     @check(since="0.2")
     def test_is_text_whatever_the_records(self) -> None:
         """No records, one, and some of every status become text that UTF-8 can hold."""
         for records in ([], sample_records()[:1], sample_records()):
-            found = self.renderer[0](records)
+            found = self.subject()(records)
             assert isinstance(found, str), f"of {len(records)} records it returned {type(found).__name__}; return text."
             found.encode()
 
     @check(since="0.2")
     def test_leaves_no_run_out(self) -> None:
         """Every run is named, those that failed too."""
-        text = self.renderer[0](sample_records())
+        text = self.subject()(sample_records())
         missing = [record["label"] for record in sample_records() if record["label"] not in text]
         assert not missing, f"the text does not name {', '.join(missing)}; a failed run is a row too."
 
@@ -376,7 +316,7 @@ class FormatChecks(Checks):
     def test_leaves_the_records_unchanged(self) -> None:
         """The records are what they were, and the same records give the same text."""
         records, kept = sample_records(), sample_records()
-        first, second = self.renderer[0](records), self.renderer[0](copy.deepcopy(kept))
+        first, second = self.subject()(records), self.subject()(copy.deepcopy(kept))
         assert records == kept, "it changed the records; copy before writing."
         assert first == second, "the same records gave another text."
 
@@ -385,14 +325,9 @@ class ObserverChecks(Checks):
     """What a plugin does when a run starts or ends."""
 
     kind = "observer"
-    module: ClassVar[Any]
-
-    @classmethod
-    def subject(cls) -> Any:
-        return getattr(cls, "module", None)
 
     def _hears(self, hook: str, argument: str) -> None:
-        hear: Any = getattr(self.module, hook, None)
+        hear: Any = getattr(self.thing, hook, None)
         for record in sample_records() if hear else ():
             given = dict(record)
             hear(**{argument: given})
@@ -411,18 +346,13 @@ class CommandChecks(Checks):
     """A command that a plugin adds."""
 
     kind = "command"
-    command: ClassVar[click.Command]
-
-    @classmethod
-    def subject(cls) -> Any:
-        return getattr(cls, "command", None)
 
     @check(since="0.2")
     def test_has_help(self) -> None:
         """``--help`` ends with 0 and says what it does."""
         code, text, _ = self._invoked("--help")
         assert code == 0, f"--help ended with {code}."
-        assert self.command.get_short_help_str(), f"'{self.command.name}' has no help; give its function a docstring."
+        assert self.thing.get_short_help_str(), f"'{self.thing.name}' has no help; give its function a docstring."
         assert "Usage" in text, "--help shows no usage."
 
     @check(since="0.2")
@@ -434,5 +364,5 @@ class CommandChecks(Checks):
     def _invoked(self, *arguments: str) -> tuple[int, str, Any]:
         from click.testing import CliRunner
 
-        done = CliRunner().invoke(self.command, arguments)
+        done = CliRunner().invoke(self.thing, arguments)
         return done.exit_code, done.output, done.exception

@@ -45,22 +45,31 @@ class Linear(Solver):
 
 
 @dataclass(frozen=True)
-class LinearSVC(Linear):
-    """LIBLINEAR: dual coordinate descent on the hinge, Newton's method on its square (Fan et al. 2008)."""
+class OfLibLinear(Linear):
+    """What LIBLINEAR solves, and how its tolerance is set."""
 
-    name = "linearsvc"
     solves: ClassVar[tuple[type[Problem], ...]] = (CSVCNoBias, L2SVC)
     exact = True
     model_form = "weights"
 
     tol: float = parameter(1e-4, "LIBLINEAR's stopping tolerance", gt=0)
     gap: float | None = parameter(None, "relative duality gap aimed at: tol is then no more than a tenth of it", gt=0)
+
+    def tolerance(self) -> float:
+        """Return the tolerance for the gap that is aimed at."""
+        return self.tol if self.gap is None else min(self.tol, 0.1 * self.gap)
+
+
+@dataclass(frozen=True)
+class LinearSVC(OfLibLinear):
+    """LIBLINEAR: dual coordinate descent on the hinge, Newton's method on its square (Fan et al. 2008)."""
+
+    name = "linearsvc"
     max_iter: int = parameter(10_000, "iterations, at most", ge=1)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the library's model, once."""
-        tol = self.tol if self.gap is None else min(self.tol, 0.1 * self.gap)
-        weights, intercept, told = _trained(problem, problem.kernel.points, tol, self.max_iter, rng)
+        weights, intercept, told = _trained(problem, problem.kernel.points, self.tolerance(), self.max_iter, rng)
         yield Iterate(weights=weights, intercept=intercept, **told)
 
 
@@ -89,18 +98,13 @@ def _trained(
 
 
 @dataclass(frozen=True)
-class LibLinear(Linear):
+class LibLinear(OfLibLinear):
     """LIBLINEAR from its authors: the same two methods as ``linearsvc``, without scikit-learn (Fan et al. 2008)."""
 
     name = "liblinear"
     package = "liblinear.liblinear"
     requires: ClassVar[tuple[str, ...]] = ("liblinear-official>=2.40",)
-    solves: ClassVar[tuple[type[Problem], ...]] = (CSVCNoBias, L2SVC)
-    exact = True
-    model_form = "weights"
-
     tol: float = parameter(1e-3, "LIBLINEAR's stopping tolerance", gt=0)
-    gap: float | None = parameter(None, "relative duality gap aimed at: tol is then no more than a tenth of it", gt=0)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the library's model, once; it draws by the C library's generator, which is seeded here."""
@@ -108,7 +112,6 @@ class LibLinear(Linear):
 
         ctypes.CDLL(None).srand(int(rng.integers(_SEEDS)))
         library, scale, costs = importlib.import_module(self.package), -1.0, (1.0, 1.0)
-        tol = self.tol if self.gap is None else min(self.tol, 0.1 * self.gap)
         if isinstance(problem, L2SVC):  # the library's C xi^2 is chi / 2 xi^2
             method, cost, scale = 2, 0.5 * problem.chi, _SCALING
         else:
@@ -120,7 +123,7 @@ class LibLinear(Linear):
         handed = library.problem(problem.targets, points, scale)
         said: list[bytes] = []
         listen = library.PRINT_STRING_FUN(said.append)
-        words = f"-s {method} -c {cost!r} -e {tol!r} -B {scale!r} -w-1 {costs[0]!r} -w1 {costs[1]!r}"
+        words = f"-s {method} -c {cost!r} -e {self.tolerance()!r} -B {scale!r} -w-1 {costs[0]!r} -w1 {costs[1]!r}"
         options = library.parameter(words)
         library.liblinear.set_print_string_function(listen)
         found = library.toPyModel(library.liblinear.train(handed, options))

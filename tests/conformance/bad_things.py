@@ -82,14 +82,14 @@ class Blobs(DataSource):
 
     def load(self) -> Dataset:
         x, y = self.drawn(np.random.default_rng(self.seed))
-        parts = x[:40], y[:40], *self.tests(x, y)
+        parts = x[:40], y[:40], *self.held_out(x, y)
         return Dataset(self.name, *parts, content_sha256(*parts))
 
     def drawn(self, rng: Any) -> tuple[Any, Any]:
         y = np.where(np.arange(60) % 2, 1.0, -1.0)
         return rng.normal(size=(60, 2)) + y[:, None], y
 
-    def tests(self, x: Any, y: Any) -> tuple[Any, Any]:
+    def held_out(self, x: Any, y: Any) -> tuple[Any, Any]:
         return x[40:], y[40:]
 
 
@@ -105,7 +105,7 @@ class WithNaN(Blobs):
 class OneClassOfTests(Blobs):
     """Tests on points of one class."""
 
-    def tests(self, x: Any, y: Any) -> tuple[Any, Any]:
+    def held_out(self, x: Any, y: Any) -> tuple[Any, Any]:
         return x[y > 0][-10:], y[y > 0][-10:]
 
 
@@ -119,7 +119,7 @@ class DrawnAnew(Blobs):
 class TestsOnTraining(Blobs):
     """Tests on the training points."""
 
-    def tests(self, x: Any, y: Any) -> tuple[Any, Any]:
+    def held_out(self, x: Any, y: Any) -> tuple[Any, Any]:
         return x[:20], y[:20]
 
 

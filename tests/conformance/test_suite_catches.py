@@ -71,9 +71,9 @@ CLASSES = [
     ("metric", things.METRICS["without-a-word"], "says_what_it_is"),
 ]
 OTHERS: list[tuple[str, str, type[Checks], dict[str, Any], str]] = [
-    *(("observer", told, ObserverChecks, {"module": module}, "hears_of_every_run") for told, module in things.OBSERVERS.items()),
-    ("command", "says nothing of itself", CommandChecks, {"command": things.silent}, "has_help"),
-    ("command", "takes any option", CommandChecks, {"command": things.forgiving}, "meets_a_wrong_option_with_a_sentence"),
+    *(("observer", told, ObserverChecks, {"thing": module}, "hears_of_every_run") for told, module in things.OBSERVERS.items()),
+    ("command", "says nothing of itself", CommandChecks, {"thing": things.silent}, "has_help"),
+    ("command", "takes any option", CommandChecks, {"thing": things.forgiving}, "meets_a_wrong_option_with_a_sentence"),
 ]  # fmt: skip
 
 
