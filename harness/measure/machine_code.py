@@ -53,13 +53,14 @@ def package_of(file: Path) -> Path:
 def source_key(package: Path) -> str:
     """Return the SHA-256 of all source that the machine code of a package, or of a plugin's one file, depends on."""
     if package == _HOST:
-        return _host_key()
+        return host_key()
     own = package.rglob("*.py") if package.is_dir() else closure([package], beside)
-    return digest(package.parent, own) + _host_key()
+    return digest(package.parent, own) + host_key()
 
 
 @functools.cache
-def _host_key() -> str:
+def host_key() -> str:
+    """Return the SHA-256 of all source of the host that machine code depends on."""
     return digest(_HOST, compiled_of_host())
 
 

@@ -21,9 +21,10 @@ from harness.parameters import values_of
 from harness.registry import Registry
 from harness.run.environments import own_versions
 from harness.run.plan import RunSpec, Study, data_key, plan
-from harness.run.pool import Pool, WorkerDied, numba_cache_folder
+from harness.run.pool import Pool, WorkerDied
 from harness.run.record import COLUMNS, Record, Status, StoppedBy
 from harness.run.store import Store, StoreReader, default_store, existing
+from harness.run.template import numba_cache_folder
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset

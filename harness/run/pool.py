@@ -27,7 +27,6 @@ from statistics import fmean, stdev
 from time import monotonic
 from typing import Any
 
-from harness.files import user_cache, writable_folder
 from harness.machine import now
 from harness.path import Grid
 from harness.plain import clipped
@@ -38,6 +37,7 @@ from harness.run.folder import sweep
 from harness.run.messages import BrokenStream, Busy, Certify, Ended, Message, Point, Reader, Run, Solved, send
 from harness.run.plan import RunSpec
 from harness.run.record import CLAIMED, MEASURED, Record, Status, StoppedBy, checked
+from harness.run.template import Forked, command, template, variables
 
 _LIVE = 7  # the certifier and six workers, which hold their data while idle: the least recently used is closed
 _CLOSE_SECONDS = 1.5
@@ -45,8 +45,6 @@ _LATE_SECONDS = 0.5  # that a message may be late
 _SEND_SECONDS = 60  # in which somebody reads what is sent: at once, or when it has started
 _POLL_SECONDS = 0.2
 _CERTIFIER = "harness.run.certifier"
-# what tells numba where in its cache; its own ways serve functions that are in no file
-_NUMBA_LOCATORS = "harness.measure.machine_code.SourceKeyedLocator,IPythonCacheLocator,ZipCacheLocator"
 _TOLD = (
     "status", "reason", "stopped_by", "fit_seconds", "cpu_seconds", "cache_hits", "iterations", "working_set_size",
     "claimed_done", "info",
@@ -73,7 +71,7 @@ class Process:
     def __init__(
         self, module: str, threads: int, cores: list[int] | None, numba_cache: Path, home: Environment | None = None
     ) -> None:
-        python, path = (sys.executable, sys.path) if home is None else (home.python, home.path)
+        environment = variables(threads, numba_cache, sys.path if home is None else home.path)
         ours, theirs = socket.socketpair()
         # who does not read does not hold us up
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_SECONDS, 0))
@@ -81,19 +79,23 @@ class Process:
         self.socket = ours
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in kill()
         with theirs:
-            self.process = subprocess.Popen(
-                [python, "-P", "-m", "harness.run.descendants", module, str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                env=_variables(threads, numba_cache, path),
-                stdin=subprocess.DEVNULL,
-                stdout=self.errors,
-                stderr=self.errors,
-                start_new_session=True,
-            )
+            self.process = self._started(module, theirs, environment, None if home is None else home.python)
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)
         self.reader = Reader(ours.fileno())
         self.running = False
+
+    def _started(
+        self, module: str, control: socket.socket, environment: Mapping[str, str], python: str | None
+    ) -> Forked | subprocess.Popen[bytes]:
+        """Fork the process from this interpreter's template; start it by itself where there is none, or ``python`` is another one."""
+        if python is None:
+            with contextlib.suppress(OSError):
+                return template(environment).fork(module, control, self.errors, environment)
+        return subprocess.Popen(
+            command(module, control, python or sys.executable), pass_fds=(control.fileno(),), env=environment,
+            stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors, start_new_session=True,
+        )  # fmt: skip
 
     def ask(self, request: Message, stop: threading.Event, seconds: float) -> Any:
         """Send a request and return the answer, which comes in so many seconds, or as many as the process says each time.
@@ -158,16 +160,6 @@ class Process:
         if self.process.returncode:  # it could not remove its folder itself
             sweep(Path(tempfile.gettempdir()))
         self.errors.close()
-
-
-def _variables(threads: int, numba_cache: Path, path: Sequence[str]) -> dict[str, str]:
-    variables = dict(os.environ)
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS"):
-        variables[name] = str(threads)
-    variables |= {"NUMBA_CACHE_DIR": str(numba_cache), "NUMBA_CACHE_LOCATOR_CLASSES": _NUMBA_LOCATORS}
-    variables["PYTHONPATH"] = os.pathsep.join(each for each in path if each)
-    variables["PYTHONUNBUFFERED"] = "1"
-    return variables
 
 
 class Pool:
@@ -300,18 +292,6 @@ def judge(record: Record, verdict: Record) -> None:
         before = record.get("reason") if status == Status.MISSED else None
         record.update(status=status, reason="; ".join(text for text in (reason, before) if text))
         record.update(stopped_by=killed or record.get("stopped_by"))
-
-
-def numba_cache_folder() -> Path:
-    """Return the folder below which numba keeps machine code; NUMBA_CACHE_DIR, where it is set.
-
-    Raises
-    ------
-    UsageError : it cannot be written.
-    """
-    # absolute: a run works in a folder of its own
-    # absolute: a run works in a folder of its own
-    return writable_folder(Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache("HARNESS_CACHE") / "numba").absolute())
 
 
 def cell_records(
