@@ -55,8 +55,8 @@ def package_of(file: Path) -> Path:
 def source_key(package: Path) -> str:
     """Return the SHA-256 of all source that the machine code of a package, or of a plugin's one file, depends on."""
     if package == _HOST:
-        return host_key()
-    return digest(package.parent, _sources(package)) + host_key()
+        return _host_key()
+    return digest(package.parent, _sources(package)) + _host_key()
 
 
 def _sources(package: Path) -> Iterable[Path]:
@@ -77,8 +77,7 @@ def warmed_up(file: Path, kind: str) -> Path | None:
 
 
 @functools.cache
-def host_key() -> str:
-    """Return the SHA-256 of all source of the host that machine code depends on."""
+def _host_key() -> str:
     return digest(_HOST, compiled_of_host())
 
 

@@ -196,6 +196,8 @@ class Pool:
             asked = [threads.submit(self._prepared, name, spec) for name, spec in first.items()]
             certifier = [threads.submit(self._prepared, _CERTIFIER, spec) for spec in quick[:1]]
             while wait([*asked, *certifier], _TELL_SECONDS).not_done:
+                if not self._processes:
+                    tell(f"starting; what all solvers share is compiled the first time, {monotonic() - began:.0f} s")
                 compiling = {name for name, each in dict(self._processes).items() if each.compiling}
                 if names := [spec.solver for name, spec in first.items() if name in compiling]:
                     ready = f"{sum(each.done() for each in asked)} of {len(asked)} solvers ready"
@@ -211,6 +213,7 @@ class Pool:
         except WorkerDied:
             with self._starting:
                 self._failed.add(name)
+                self._not_adopting.add(name)
                 if name in self._processes:
                     self._close(name)
 

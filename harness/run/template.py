@@ -1,7 +1,7 @@
 """The process that worker and certifier are forked from: it has imported what they need, which takes a second, and no plugin.
 
 It is started while the driver is still reading its options, and serves all comparisons of the driver's process whose
-environment is the same. It runs nothing but imports: a certifier that is forked from it never ran a solver. Its children
+environment is the same. It runs the host's own code alone: a certifier that is forked from it never ran a solver. Its children
 are those of no other process, so it tells the driver how they ended. Where it fails, they are started one by one.
 
 This module is light: the command imports it before anything else.
@@ -164,25 +164,18 @@ def _end() -> None:
 
 
 def _prepare() -> None:
-    """Import what worker and certifier need, and have numba ready to load machine code."""
-    for name in (
-        "harness.run.worker",
-        "harness.run.certifier",
-        "harness.kernels.compiled",
-        "scipy.sparse",
-        "threadpoolctl",
-    ):
+    """Import what worker and certifier need, and have the machine code at hand that states nearly every problem."""
+    for name in ("harness.run.worker", "harness.run.certifier", "scipy.sparse", "threadpoolctl", "pydantic.fields"):
         importlib.import_module(name)
-    from numba.core.registry import cpu_target
+    import numpy as np
 
-    from harness.measure import machine_code
+    from harness.kernels.checks import check_finite
+    from harness.kernels.oracle import KernelOracle
     from harness.registry import load_registry
 
-    contexts: Any = cpu_target
-    contexts.typing_context.refresh()
-    contexts.target_context.refresh()
-    machine_code.host_key()
-    load_registry(only=())
+    rbf: Any = load_registry(only=()).kernel_class("rbf")
+    for features in (8, 64):  # of few and of many the values are computed in two ways
+        check_finite(KernelOracle(rbf(gamma=1.0), np.random.default_rng(0).random((64, features))))
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, its pages in what is forked
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness import faults
 from harness.errors import InvalidKernel
+from harness.files import write_whole
 from harness.machine import now
 from harness.measure.compilation import CompilationWatch
 from harness.run import allowed
@@ -101,24 +102,37 @@ class Worker:
                 self._answer(request.spec, request.adopt)
 
     def _rehearse(self, spec: RunSpec) -> None:
-        """Have at hand what a run needs; where its machine code is not kept yet, a child compiles it."""
-        from harness.measure.machine_code import warmed_up
+        """Have at hand what a run needs, and its machine code in this process, where runs of the same code went well before.
 
+        Where machine code is not kept yet, a child compiles it.
+        """
         try:
-            run = self._stated(spec)._replace(rehearsal=True)
-            mark = warmed_up(Path(self.bench.registry.plugins[spec.plugin].module.__file__), " ".join(run.kind))
+            run = self._stated(spec)
+            mark = self._mark(run)
+            if mark is None:
+                return
+            if mark.exists():
+                if (warmed := mark.read_text()) and run.kind not in self.warm:
+                    self.proven[run.kind] = float(warmed)
+                    self._adopt(run.solver, run.problem, run.kind, spec.limits.seconds)
+                return
         except Exception:  # the run itself will say what is wrong
-            return
-        if mark is None or mark.exists():
             return
         assert self.folder is not None
         self._until, self._rehearsing = 0.0, True
         self.folder.new()
         self.descendants.begin()
-        self.rehearsed[run.kind] = self._carried_out(run)[0].warm_up_seconds or 0.0
+        self.rehearsed[run.kind] = self._carried_out(run._replace(rehearsal=True))[0].warm_up_seconds or 0.0
         mark.touch()
         self._rehearsing = False
         self.folder.empty()
+
+    def _mark(self, run: _Stated) -> Path | None:
+        """Return the file that is there when machine code of this kind is kept; in it the seconds of a warm-up that is proven."""
+        from harness.measure.machine_code import warmed_up
+
+        file = self.bench.registry.plugins[run.spec.plugin].module.__file__
+        return None if file is None else warmed_up(Path(file), f"{run.kind} {run.spec.threads}")
 
     def _stated(self, spec: RunSpec, adopt: bool = False) -> _Stated:
         """Return a run with what it is about; errors are those of a plugin or a data source."""
@@ -200,6 +214,9 @@ class Worker:
             claims["compile_seconds"] = before + warmed + number(claims.get("compile_seconds"))
         alone = run.spec.threads == 1 and bool(run.solver.observable) and not run.spec.path
         if warmed is not None and alone and claims["status"] in _WENT_WELL and run.kind not in self.cold:
+            with contextlib.suppress(OSError):
+                if run.kind not in self.proven and (mark := self._mark(run)) is not None:
+                    write_whole(mark, str(warmed).encode())
             self.proven[run.kind] = warmed
         send(self.control, Ended(claims, seen.solved))
 
