@@ -3,7 +3,7 @@
 Grammar: items separated by commas; an item is a name (with ``*`` and ``?`` as wildcards) and, in
 brackets, ``parameter=value`` pairs; a value in brackets is a list and makes a grid, one in parentheses is a tuple:
 ``net[layers=[(1,2),(3)]]``. In a name or a value that begins with
-double quotes brackets and commas are as good as letters: ``"./a,b[1].csv"[positive=2]``; a double quote in it is written twice.
+double quotes, brackets and commas have no meaning: ``"./a,b[1].csv"[positive=2]``. A double quote in it is written twice.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ def single(text: str) -> tuple[str, dict[str, str]]:
     items = parse(text)
     if len(items) != 1:
         raise UsageError(
-            f"selection {text!r} names {len(items)} things where one is meant; write name[parameter=value]."
+            f"selection {text!r} names {len(items)} things, and one is expected; write name[parameter=value]."
         )
     if items[0].size != 1:
         raise UsageError(
-            f"selection {text!r} is a grid of {items[0].size:,} where one is meant; give each parameter one value."
+            f"selection {text!r} is a grid of {items[0].size:,}, and one is expected; give each parameter one value."
         )
     return items[0].name, items[0].grid()[0]
 
