@@ -102,6 +102,7 @@ class Solver(ABC):
     solves : the formulations (Problem classes) it can solve, the preferred one first
     solves_dual_forms : True if it works on ``problem.dual_form()`` and nothing else, and so solves every other formulation
         that has one too, whoever brings it, but for those that it ``leaves_out``
+    leaves_out : formulations that have a dual form and that it does not solve
     model_form : the field of :class:`Iterate` that its models have; of ``weights`` a gap is certified where the kernel is linear
         and the formulation ``bounds_weights``, of ``free_coef`` and ``features`` none: whoever asks for one is told before
     observable : False for a black box whose kernel evaluations the host cannot count (recorded as null)
