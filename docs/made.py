@@ -23,6 +23,7 @@ import harness
 from harness import hookspecs, parameters
 from harness.call import request
 from harness.cli import catalogue, commands, main
+from harness.cli.describe import as_typed
 from harness.datasets.dataset import DataSource
 from harness.datasets.files import FileSource
 from harness.run import record
@@ -38,6 +39,7 @@ MODULES = ("harness.report", "harness.oracle", "harness.jit", "harness.arrays")
 """Modules beside `harness` and `harness.testing` that plugins import from."""
 ITEM = re.compile(r"(`{0,2}[\w*]+`{0,2}(?:, `{0,2}[\w*]+`{0,2})*) : (.*)")
 _MARKED = re.compile(r"(?::[\w:]+:)?(`{1,2})(?P<code>[^`]+)\1|[\\*_{}\[\]<>|$#]")
+_NAMED = re.compile(r"(harness(?:\.[\w-]+)+)(\(.*?\)(?: -> .*?)?)?(?: is a (.*))?")
 _FIELD = re.compile(r"    (\w+)(?:: ([^=\n]+?))?(?: = .+?)?(?:  # (.*))?")
 
 Texts = dict[str, str]
@@ -92,6 +94,11 @@ def listed(pairs: Iterable[tuple[str, str]]) -> str:
     return "\n\n".join(f"{term}\n: {meaning.replace(chr(10), chr(10) + '  ')}" for term, meaning in pairs)
 
 
+def facts(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return short facts as a list."""
+    return "\n".join(f"* {name}: {fact}" for name, fact in pairs)
+
+
 def code(text: str, language: str = "python") -> str:
     """Return a block of code."""
     return f"```{language}\n{text}\n```"
@@ -130,7 +137,7 @@ def with_parameters(cls: Any, but: Iterable[str] = ()) -> str:
 
 
 def _parameter(cls: Any, known: Parameter) -> tuple[str, str]:
-    usual = "required" if known.default is MISSING else f"default `{parameters.as_text(known.default)}`".replace("``", "empty")
+    usual = "required" if known.default is MISSING else f"default `{as_typed(known.default)}`".replace("``", "empty")
     bounds = f" in {known.range}" if known.range else ""
     meaning = line(told(f"parameter {known.name} of {cls.__name__}", known.doc))
     return f"`{known.name}` {line(known.type_name + bounds)}, {usual}", meaning
@@ -184,10 +191,11 @@ def _signature(of: Any) -> str:
 def public(registry: Registry) -> Texts:
     """Return the public names as ``docs/public_names.txt`` has them, and the modules that plugins import from."""
     lines = (HERE / "public_names.txt").read_text().splitlines()
-    rule = " ".join(each.strip("# ") for each in lines if each.startswith("#")).partition(" Write it anew")[0]
-    named = [found for each in lines if (found := re.fullmatch(r"(harness(?:\.[\w-]+)+)(\(.*\))?(?: is a (.*))?", each))]
+    rule = "\n".join(each.strip("# ") for each in lines if each.startswith("#")).partition("Write it anew")[0]
+    named = [_NAMED.fullmatch(each) for each in lines if each.startswith("harness.")]
+    missing.extend("a line of public_names.txt that cannot be read" for each in named if each is None)
     texts: dict[str, list[str]] = {"harness": [], "harness.testing": []}
-    for name, signature, bases in (found.groups() for found in named):
+    for name, signature, bases in (found.groups() for found in named if found is not None):
         home, _, own = name.rpartition(".")
         if home in texts:
             value = getattr(import_module(home), own)
@@ -203,7 +211,7 @@ def public(registry: Registry) -> Texts:
                 texts[home].append(f"`{own}{signature or ''}`\n: {meaning}")
     modules = [_module(name) for name in MODULES]
     return {
-        "rule": line(rule),
+        "rule": prose(rule),
         "names": "\n\n".join(texts["harness"]),
         "testing": "\n\n".join([*texts["harness.testing"]]),
         "modules": "\n\n".join(modules),
@@ -327,7 +335,7 @@ def solvers(registry: Registry) -> str:
             if not re.search(r"\b(1[89]|20)\d\d\b|No paper", f"{cls.__doc__} {module} {about}"):
                 missing.append(f"the paper of solver {name}: neither it nor its module or plugin names a year, or says 'No paper'")
             texts += [f"### {name}", prose(told(f"solver {name}", catalogue.docstring(cls) and cls.__doc__))]
-            texts += [listed(_facts(registry, cls)), with_parameters(cls)]
+            texts += [facts(_facts(registry, cls)), with_parameters(cls)]
     return "\n\n".join(texts)
 
 
@@ -344,9 +352,9 @@ def formulations(registry: Registry) -> Texts:
     texts = {}
     for name, cls in registry.formulations.items():
         solved = ", ".join(f"[{each}](solvers.md#{each})" for each in catalogue.solvers_of(registry, cls)) or "no solver that is installed"
-        facts = [("Task", line(cls.task)), ("Feasible", line(told(f"constraints of {name}", cls.constraints))), ("Solved by", solved)]
+        pairs = [("Task", line(cls.task)), ("Feasible", line(told(f"constraints of {name}", cls.constraints))), ("Solved by", solved)]
         about = prose(told(f"formulation {name}", catalogue.docstring(cls) and cls.__doc__))
-        texts[f"formulation {name}"] = "\n\n".join([about, listed(facts), with_parameters(cls.parameter_class)])
+        texts[f"formulation {name}"] = "\n\n".join([about, facts(pairs), with_parameters(cls.parameter_class)])
     return texts
 
 

@@ -256,7 +256,7 @@ class Problem(metaclass=_Sealed):
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
         """Return the largest violation of the dual form's optimality conditions, in units of f(x); both (n,).
 
-        With one sum that is fixed, and ``linear`` = y, it is the tau of 001's tau-violating pairs.
+        With one sum that is fixed, and ``linear`` = y, it is the tau of LASVM's tau-violating pairs.
         """
         form = self.dual_form()
         return form.violation(form.ends(form.split(dual_coef), form.gradient(scores), AT_BOUND))

@@ -155,99 +155,99 @@ class Fields(TypedDict):
     """
 
     # What was asked for
-    plugin: str  # that brings the solver
-    solver: str  # its name
+    plugin: str  # the plugin that brings the solver
+    solver: str  # the solver's name
     label: str  # the solver with those of its parameters that differ from their defaults: `lasvm[epochs=2]`
     parameters: dict[str, Any]  # all parameters of the solver, by name
     dataset: str  # the data set's label
-    formulation: str  # what was solved, by name
-    problem_parameters: dict[str, Any]  # of the formulation: C, nu ...
-    kernel: str  # by name
-    kernel_parameters: dict[str, Any]  # gamma ...
-    seed: int  # [number] that all randomness of the run comes from
-    repetition: int  # [number] of the same run, from 0
-    path: dict[str, Any]  # of a path and of its cells, see `harness.run.pool`; None: a run of one problem
-    fold: int  # [number] of the fold left out of the training points of a cell; None: it has all
+    formulation: str  # the name of what was solved
+    problem_parameters: dict[str, Any]  # all parameters of the formulation, by name: C, nu ...
+    kernel: str  # the kernel's name
+    kernel_parameters: dict[str, Any]  # all parameters of the kernel, by name: gamma ...
+    seed: int  # [number] all randomness of the run comes from it
+    repetition: int  # [number] which of the repetitions of the same run, from 0
+    path: dict[str, Any]  # the axes of a path, and what was chosen or the cell, see `harness.run.pool`; None: a run of one problem
+    fold: int  # [number] the fold left out of the training points of a cell; None: it has all
     # How it ended
-    status: str  # one of the statuses below
+    status: str  # how it ended, one of the statuses
     stopped_by: str  # what ended the solver; None of a run that was not begun
     reason: str  # a sentence for people, empty where all went well; nothing decides by it
     # Time and memory
     fit_seconds: float  # [s] wall clock inside the solver alone: no compilation, no certificate, no test points
     cpu_seconds: float  # [s] CPU time of the run's process inside the solver, all threads together
-    killed_cpu_seconds: float  # [s] of a run that ended inside the solver without a result: its main thread's, until then
-    shared_seconds: float  # [s] of fit_seconds: a cell's part of what all cells of its path share
+    killed_cpu_seconds: float  # [s] CPU time of a run that ended inside the solver without a result: its main thread's, until then
+    shared_seconds: float  # [s] part of fit_seconds: a cell's share of what all cells of its path have in common
     compile_seconds: float  # [s] compilation before and during the run; in none of the other times
-    peak_rss_bytes: int  # [bytes] resident at most: of the run's process; with what it started, of samples 0.05 s apart
+    peak_rss_bytes: int  # [bytes] most resident memory: of the run's process; with what it started, of samples 0.05 s apart
     # Counts
-    kernel_evaluations: int  # [kernel values] computed for the solver, used or not; None: not observable
+    kernel_evaluations: int  # [kernel values] values computed for the solver, used or not; None: not observable
     evaluations_at_least: bool  # values were computed behind the counter
-    cache_hits: int  # [rows] read from memory that would have been computed otherwise
-    labels_used: int  # [labels] bought, where they are sold; None where the problem came with them
-    iterations: int  # [iterations] as the algorithm's paper counts them, else yields
-    support_vectors: int  # [points] with a coefficient that is not 0
-    positive_support_vectors: int  # [points] of the support vectors whose label is +1
-    core_set_size: int  # [points] that the certified model rests on
-    working_set_size: int  # [points] that the last model was optimised over, as the solver says
+    cache_hits: int  # [rows] kernel rows read from memory that would have been computed otherwise
+    labels_used: int  # [labels] labels bought, where they are sold; None where the problem came with them
+    iterations: int  # [iterations] steps as the algorithm's paper counts them, else yields
+    support_vectors: int  # [points] points with a coefficient that is not 0
+    positive_support_vectors: int  # [points] support vectors whose label is +1
+    core_set_size: int  # [points] points that the certified model rests on
+    working_set_size: int  # [points] points that the last model was optimised over, as the solver says
     # The certificate
-    core_set: dict[str, Any]  # see `harness.measure.core_set`: oracle, size, ratio, margin, reason; by --core-set-oracle
-    primal: float  # [objective] of the model's primal point, in the formulation's own units
-    dual: float  # [objective] of the model's dual point
-    gap: float  # [objective] primal and dual value apart: a bound on the distance of either from the optimum
-    relative_gap: float  # [ratio] of the gap to the formulation's scale
-    gap_rounding: float  # [ratio] that rounding may have moved relative_gap by; None: unknown
-    undecidable: str  # why rounding leaves no gap to speak of, a sentence; empty: it does
+    core_set: dict[str, Any]  # the certificate of the core set, by --core-set-oracle: see `harness.measure.core_set`
+    primal: float  # [objective] value of the model's primal point, in the formulation's own units
+    dual: float  # [objective] value of the model's dual point
+    gap: float  # [objective] how far primal and dual value are apart: a bound on the distance of either from the optimum
+    relative_gap: float  # [ratio] the gap over the formulation's scale
+    gap_rounding: float  # [ratio] how much rounding may have moved relative_gap; None: unknown
+    undecidable: str  # why rounding leaves no gap to speak of, a sentence; empty: it leaves one
     kkt_violation: float  # [f(x)] largest violation of the optimality conditions
-    feasibility_violation: float  # [ratio] largest violation of the dual's constraints, to their scale
+    feasibility_violation: float  # [ratio] largest violation of the dual's constraints, relative to their scale
     epsilon: float  # [ratio] the margin is at least (1 - epsilon) times the optimal one (hull formulations)
     epsilon_plus: float  # [ratio] 1 - <w, z> / |w|^2, z between the hulls' farthest points along w (Kumar & Yildirim, eq. 10)
     epsilon_minus: float  # [ratio] how far a support vector lies beyond its hyperplane: its own over |w|^2, less 1 (eq. 11)
     margin_lower: float  # [margin] lower bound of the optimal margin (hull formulations); outlier-margin: the model's own
     margin_upper: float  # [margin] upper bound of the optimal margin
-    given_up: int  # [points] that the model gives up to have its margin (outlier-margin)
-    inlier_margin: dict[str, Any]  # see `harness.measure.inlier_margin`: of the points that are not planted outliers
+    given_up: int  # [points] points that the model gives up to have its margin (outlier-margin)
+    inlier_margin: dict[str, Any]  # the margin without planted outliers: see `harness.measure.inlier_margin`
     # Scores
-    train_accuracy: float  # [share] of the training points with the right sign; None in regression
-    validation_error: float  # [share] of wrong labels on the fold that is left out; in regression the mean squared error
-    test_accuracy: float  # [share] of the test points with the right sign; None in regression and without test points
+    train_accuracy: float  # [share] training points with the right sign; None in regression
+    validation_error: float  # [share] wrong labels on the fold that is left out; in regression the mean squared error
+    test_accuracy: float  # [share] test points with the right sign; None in regression and without test points
     metrics: dict[str, Any]  # metric -> its figure on the test points
     metrics_better: dict[str, Any]  # metric -> which end is better, low or high; None: nobody is ranked by it
     aubc: dict[str, Any]  # metric -> area under its curve over the labels bought, see `harness.measure.learning_curve`
     # Claims and oracles
     claimed_done: bool  # whether the solver said that its own stopping rule holds
-    oracle_calls: int  # [calls] of other solvers for subproblems
-    oracle_kernel_evaluations: int  # [kernel values] of kernel_evaluations: those that oracles asked for
+    oracle_calls: int  # [calls] how often other solvers were asked for subproblems
+    oracle_kernel_evaluations: int  # [kernel values] part of kernel_evaluations: those that oracles asked for
     # The data
-    n_train: int  # [points] to train on
-    n_features: int  # [features] of a point
-    n_test: int  # [points] to test on
-    density: float  # [share] of the features of the training points that are not zero
-    positive_share: float  # [share] of the training points whose label is +1; None in regression
+    n_train: int  # [points] number of training points
+    n_features: int  # [features] number of features of a point
+    n_test: int  # [points] number of test points
+    density: float  # [share] features of the training points that are not zero
+    positive_share: float  # [share] training points whose label is +1; None in regression
     # What it was held to
-    threads: int  # [threads] of BLAS, OpenMP and compiled loops
-    time_limit: float  # [s] inside the solver; None: no limit
-    memory_limit: int  # [bytes] resident; None: no limit
-    kernel_evaluation_limit: int  # [kernel values] at most; None: no limit
-    iteration_limit: int  # [yields] at most; None: no limit
+    threads: int  # [threads] threads of BLAS, OpenMP and compiled loops
+    time_limit: float  # [s] most wall clock inside the solver; None: no limit
+    memory_limit: int  # [bytes] most resident memory; None: no limit
+    kernel_evaluation_limit: int  # [kernel values] most kernel evaluations; None: no limit
+    iteration_limit: int  # [yields] most yields of the solver; None: no limit
     target_gap: float  # [ratio] relative gap that was asked for; None: none was
-    cache_mb: float  # [2^20 bytes] for kernel rows
+    cache_mb: float  # [2^20 bytes] memory for kernel rows
     # How disturbed it was
-    load_average: float  # [processes] ready to run as the run began, mean of a minute
-    involuntary_switches: int  # [switches] of the run's process to others before its time was up
-    waited_seconds: float  # [s] of fit_seconds, in one thread: neither CPU time nor time in which other work had the core
+    load_average: float  # [processes] processes ready to run as the run began, mean of a minute
+    involuntary_switches: int  # [switches] how often the system took the core from the run's process
+    waited_seconds: float  # [s] part of fit_seconds, in one thread: neither CPU time nor time in which other work had the core
     output: str  # the last lines that the solver wrote
-    faults: list[str]  # of metrics, skip() and the like: sentences; each cost its own figure alone
+    faults: list[str]  # what failed in metrics, skip() and the like, a sentence each; it cost its own figure alone
     # Where it comes from
-    measured_at: str  # UTC, ISO 8601
-    versions: dict[str, Any]  # library -> version
-    machine: dict[str, Any]  # processor, cores, usable_cores, memory_bytes, system, python, blas, id
-    git_commit: str  # of the harness's own clone; None of an installed one
-    code_sha256: str  # of the plugin's source
+    measured_at: str  # when the run ended, UTC, ISO 8601
+    versions: dict[str, Any]  # the versions of the libraries, by name
+    machine: dict[str, Any]  # processor, cores, usable_cores, memory_bytes, system, python, blas, id (a hash of the rest)
+    git_commit: str  # the commit of the harness's own clone, with + if it has changes; None of an installed harness
+    code_sha256: str  # SHA-256 of the plugin's source
     sources: dict[str, Any]  # plugin -> fingerprint of its source, of every plugin the run really used
-    data_sha256: str  # of the data's content, as the host read it
+    data_sha256: str  # SHA-256 of the data's content, as the host read it
     study: str  # SHA-256 of the study that it was measured for, see `harness.run.plan.Study.sha256`
-    info: dict[str, Any]  # what the solver says of itself; each describes its own
-    trace: list[dict[str, Any]]  # `TracePoint.as_dict` of each point: the run's course
+    info: dict[str, Any]  # what the solver says of itself; its description says what
+    trace: list[dict[str, Any]]  # the run's course: `TracePoint.as_dict` of each point
     key: str  # SHA-256 of the run and of all that its result depends on: two rows of one key are the same run
 
 
