@@ -40,6 +40,7 @@ class Dataset:
     ``y_*`` : (n,) float64; -1 / +1 for classification, any finite real for regression
     ``sha256`` : what the source says of its content, see :func:`content_sha256`; a claim, the host measures
         (:func:`measured_sha256`) what it plans, runs and records
+    ``task`` : ``classification`` or ``regression``
     ``planted`` : (n,) bool, the training points that the source or its noise made outliers: mislabelled, or drawn
         elsewhere than the rest; None where there are none. Solvers are not told
     ``defaults`` : the source's (or its paper's) ``kernel``, ``gamma``, ``C``; the user's options win

@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from tests.test_readme import python_block
+from tests.docs.blocks import blocks
+from tests.test_readme import README
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # those of the kernel's client are not ours
 
@@ -37,7 +38,7 @@ def executed(tmp_path_factory):
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     folder = tmp_path_factory.mktemp("notebook")
-    call = python_block("import numpy as np\n\nimport harness\n\nX")
+    (call,) = [block for block in blocks(README, "python") if "harness.compare(" in block]
     cells = [call, "import numpy as np\ndef zero():\n    return 0.0", CLASS, OWN]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     before = os.environ.get("HARNESS_STORE")
