@@ -49,7 +49,7 @@ def test_quick_comparison_in_every_format(harness, invoke, slow):
     assert text.stderr == ""
     assert [row["reused"] for row in csv.DictReader(io.StringIO(text.stdout))] == ["true"] * 4
     assert invoke(*arguments, "--format", "lines").stdout.split() == ["quick", "quick[shift=0.5]"] * 2
-    assert "all runs reused from the store, measured" in invoke(*arguments).stdout
+    assert "All runs are from the store, measured" in invoke(*arguments).stdout
 
     shown = invoke("results", "--plugins", "quick", "--limit", "3")
     assert shown.exit_code == 0, shown.stderr
