@@ -51,7 +51,7 @@ def test_every_variable_that_is_heeded_is_in_the_one_list_of_the_help_and_the_re
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("--plot", "No such option '--plot'."),
+        ("--picture", "No such option '--picture'."),
         ("--dataset", "Did you mean '--datasets'"),
         ("--outliers", "write --formulation 'outlier-margin[outliers=...]'"),
         ("--class-weight", "write --formulation 'c-svc[class_weight=...]'"),
