@@ -18,7 +18,7 @@ from harness.report import figures
 from harness.run.record import MEASURED, Record, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.problems.problem import Problem
     from harness.report.layout import Cell, Column
@@ -153,11 +153,18 @@ class Section:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A report before it is set: columns that all sections share, and the sentences under them."""
+    """A report before it is set: columns that all sections share, and the sentences under them.
+
+    notes : what every reader must know
+    explained : what columns and marks mean, for those who ask
+    groups : whose rows it shows, of paths none
+    """
 
     columns: list[Column]
     sections: list[Section]
     notes: list[str]
+    explained: list[str]
+    groups: Sequence[Group] = ()
 
     @property
     def rows(self) -> list[list[Cell]]:
