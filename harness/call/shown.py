@@ -20,7 +20,8 @@ def html(records: Sequence[Record]) -> str:
         left = next((i for i, column in enumerate(sheet.columns) if column.right), 1)
         for section in sheet.sections:
             rows = [[(cell.text, cell.best) for cell in row] for row in section.rows]
-            parts += [f"<p><b>{_text(section.heading)}</b></p>", _table(sheet.titles, rows, left)]
+            parts += [f"<p><b>{_text(section.heading)}</b></p>", *([_note(section.remark)] if section.remark else [])]
+            parts += [_table(sheet.titles, rows, left)]
         parts += [_note(f"{measures.BEST.format('bold:')}.")] if sheet.marked else []
         parts += map(_note, sheet.notes)
     return f'<div class="harness-result" style="overflow-x: auto">{"".join(parts) or "<p>no records</p>"}</div>'

@@ -98,6 +98,7 @@ def markdown_text(records: Sequence[Record], *, dated: bool = False, remarks: Se
             result += [
                 f"### {_escaped(section.heading)}",
                 "",
+                *([_escaped(section.remark), ""] if section.remark else []),
                 _markdown_row(map(_escaped, sheet.titles)),
                 _markdown_row(aligned),
             ]

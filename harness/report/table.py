@@ -38,6 +38,7 @@ def render(
         widths = layout.fitted_widths(sheet_.columns, sheet_.rows, width)
         for section in sheet_.sections:
             result += [layout.bold(line, styled=styled) for line in layout.paragraph(section.heading, width)]
+            result += layout.paragraph(section.remark, width)
             result += [*layout.lines(sheet_.columns, section.rows, widths, styled=styled), ""]
         best = [f"{measures.BEST.format('*')}."] if sheet_.marked else []
         result += [line for note in (*best, *sheet_.notes) for line in layout.paragraph(note, width)]
@@ -154,7 +155,7 @@ def sheet(groups: Sequence[Group], shown: Sequence[Measure], *, dated: bool = Fa
                 cells.append(Cell(_newest(row).removeprefix(f"{year}-")))
             cells.append(Cell(_status(row, reasons, marked=marked)))
             rows.append(cells)
-        filled.append(Section(group.heading, rows))
+        filled.append(Section(group.heading, rows, group.remark))
     return Sheet(columns, filled, [*reasons.notes(), *footnotes.notes(groups, shown)])
 
 

@@ -207,6 +207,9 @@ class Fields(TypedDict):
     n_test: int
     density: float  # share of the features of the training points that are not zero
     positive_share: float  # of the training points, those whose label is +1; None in regression
+    data_notes: dict[
+        str, Any
+    ]  # of a file: label_column, positive (the class that is +1), unscaled: see `Dataset.notes`
     threads: int
     time_limit: float
     memory_limit: int
