@@ -21,7 +21,8 @@ def html(records: Sequence[Record]) -> str:
         left = next((i for i, column in enumerate(sheet.columns) if column.right), 1)
         for section in sheet.sections:
             rows = [[(cell.text, cell.best) for cell in row] for row in section.rows]
-            parts += [f"<p><b>{_text(section.heading)}</b></p>", _table(sheet.titles, rows, left)]
+            parts += [f"<p><b>{_text(section.heading)}</b></p>", *([_note(section.remark)] if section.remark else [])]
+            parts += [_table(sheet.titles, rows, left)]
         parts += map(_note, footnotes.sentences(sheet, "bold:"))
         answer, _ = verdict(sheet.groups, "")
         parts += [f"<p>{_text(answer)}</p>"] if answer else []

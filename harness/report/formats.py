@@ -106,6 +106,7 @@ def markdown_text(
             result += [
                 f"### {_escaped(section.heading)}",
                 "",
+                *([_escaped(section.remark), ""] if section.remark else []),
                 _markdown_row(map(_escaped, sheet.titles)),
                 _markdown_row(aligned),
             ]

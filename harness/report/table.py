@@ -45,6 +45,7 @@ def render(
         widths = layout.fitted_widths(sheet_.columns, sheet_.rows, width)
         for section in sheet_.sections:
             result += [layout.bold(line, styled=styled) for line in layout.paragraph(section.heading, width)]
+            result += layout.paragraph(section.remark, width)
             result += [*layout.lines(sheet_.columns, section.rows, widths, styled=styled), ""]
         told = footnotes.sentences(sheet_, "*", explain=explain)
         result += [*_set(told, hint if sheet_.explained and not explain else "", width), ""]
@@ -172,7 +173,7 @@ def sheet(groups: Sequence[Group], shown: Sequence[Measure], *, dated: bool = Fa
                 cells.append(Cell(_newest(row).removeprefix(f"{year}-")))
             cells.append(Cell(_status(row, reasons, marked=marked)))
             rows.append(cells)
-        filled.append(Section(group.heading, rows))
+        filled.append(Section(group.heading, rows, group.remark))
     told = [*reasons.notes(), *footnotes.notes(groups, shown)]
     return Sheet(columns, filled, told, footnotes.explained(groups, shown), groups)
 

@@ -286,6 +286,7 @@ class _Driver:
             "n_test": int(dataset.x_test.shape[0]),
             "density": dataset.density,
             "positive_share": dataset.positive_share,
+            "data_notes": dict(dataset.notes) or None,
             "versions": {**self._versions(spec), **of_plugin},
             "machine": machine(),
             "git_commit": git_commit(),
