@@ -16,7 +16,7 @@ from harness.run.record import Record, Status
 if TYPE_CHECKING:
     from harness.run.plan import RunSpec
 
-_BETWEEN_SECONDS = 3.0  # lines on what is done before the first run
+_BETWEEN_SECONDS = 5.0  # lines on what is done before the first run
 _REFRESHES_A_SECOND = 4  # the measured runs share the machine with the display
 
 
