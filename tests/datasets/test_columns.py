@@ -116,6 +116,20 @@ def test_rows_are_those_of_pandas_and_the_test_part_has_no_say(tmp_path, missing
     np.testing.assert_allclose(dense(data.x_test)[:, :2], unknown)
 
 
+def test_a_category_that_only_the_test_part_has_is_no_column(tmp_path):
+    frame = churn().dropna()
+    frame.loc[0, "plan"] = "rare"
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    widths = set()
+    for seed in range(8):
+        data = FileSource(path=tmp_path / "a.csv", categories="one-hot", split_seed=seed).load()
+        plans = dense(data.x_test)[:, 5:]
+        widths.add(data.x_train.shape[1])
+        assert (plans.sum(axis=1) == 0).sum() == (data.x_train.shape[1] == 7)
+        assert (dense(data.x_train)[:, 2:].sum(axis=1) == 2).all()
+    assert widths == {7, 8}
+
+
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(order=st.permutations(range(12)))
 def test_permuted_rows_of_a_file_are_permuted_points(tmp_path, order):
