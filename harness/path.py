@@ -131,6 +131,8 @@ class SolutionPath:
     points, targets : all training points, (n, d) or (n, n) for ``precomputed``, and (n,)
     seed : decides the folds
     cache_mb : memory of the run for kernel rows and what is shared; distances are shared where they take half of it
+    threads : that compiled loops and BLAS may use
+    clocks : wall and CPU clock, each a function that returns seconds
     cold : every cell is stated over a copy of its own points: nothing is shared, and no cell has a start
 
     Attributes

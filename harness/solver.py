@@ -101,6 +101,7 @@ class Solver(ABC):
     solves : the formulations (Problem classes) it can solve, the preferred one first
     solves_dual_forms : True if it works on ``problem.dual_form()`` and nothing else, and so solves every other formulation
         that has one too, whoever brings it, but for those that it ``leaves_out``
+    leaves_out : formulations that have a dual form and that it does not solve
     model_form : the field of :class:`Iterate` that holds its models. ``weights`` have a gap if the kernel is linear and the
         formulation ``bounds_weights``; ``free_coef`` and ``features`` have none. With a target gap the command says so first
     observable : False for a black box whose kernel evaluations the host cannot count (recorded as null)

@@ -17,6 +17,8 @@ _INSTEAD = {
     "format": "the result has .table, .frame and .to_html()",
     "output": "the result has .to_html(path) and .frame",
     "dry_run": "`harness compare --dry-run` says what a comparison would cost",
+    "explain": "the result has .explain()",
+    "plot": "the result has .plot()",
     "cells": "the result's .frame has every cell of a path",
 }
 

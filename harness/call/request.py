@@ -149,6 +149,7 @@ def carried_out(study: Study, registry: Registry, progress: Reporter, *, quiet: 
                 on_started=progress.started,
                 on_finished=progress.finished,
                 on_note=progress.say,
+                on_working=progress.working,
             )
     except KeyboardInterrupt:  # said when the live display is gone
         done, total = progress.done, progress.total

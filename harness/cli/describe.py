@@ -226,13 +226,13 @@ def _parameters(cls: type, width: int) -> str:
     lines: list[str] = []
     for known in parameters.parameters_of(cls):
         bounds = f" in {known.range}" if known.range else ""
-        default = "required" if known.default is MISSING else f"default {_as_typed(known.default)}"
+        default = "required" if known.default is MISSING else f"default {as_typed(known.default)}"
         lines.append(_wrapped(f"{known.name}: {known.type_name}{bounds}, {default}", width, _INDENT * 2, _INDENT))
         lines += [_wrapped(unmarked(known.doc), width, _INDENT * 4)] if known.doc else []
     return "\n".join([f"{_INDENT}parameters:", *lines] if lines else [f"{_INDENT}no parameters"])
 
 
-def _as_typed(value: Any) -> str:
+def as_typed(value: Any) -> str:
     """Return a default as a user would type it: ``none``, ``true``, ``(1,2)``."""
     from harness import parameters
     from harness.report import figures

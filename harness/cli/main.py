@@ -1,9 +1,6 @@
 """The ``harness`` command itself: finds its sub-commands, turns errors into sentences and exit codes.
 
 ``harness --help`` imports this module, click and at most one sub-command's options, nothing numerical.
-
-Exit codes: 0 everything ran, 1 a run failed, 2 bad usage or bad data, 3 what was measured could not be
-kept, 70 a fault of the harness or of a plugin, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -35,10 +32,21 @@ VARIABLES = {
     "HARNESS_DEBUG": "1: the traceback of an error",
     "COLUMNS": "the width of tables, where they go into a pipe",
     "NO_COLOR": "1: no bold text",
+    "TERM": "dumb: no bold text either",
+    "TMPDIR": "the folder in which each run's own folder is made",
 }
 """The environment variables that the command heeds: name -> what it says."""
 
 EXIT_USAGE, EXIT_NOT_KEPT, EXIT_FAULT, EXIT_INTERRUPTED = 2, 3, 70, 130
+EXIT_CODES = {
+    0: "all well",
+    1: "a run failed",
+    EXIT_USAGE: "bad usage or bad data",
+    EXIT_NOT_KEPT: "what was measured could not be kept",
+    EXIT_FAULT: "a fault of the harness or of a plugin",
+    EXIT_INTERRUPTED: "interrupted",
+}
+"""What the command ends with, and what each means."""
 
 
 class Program(LazyGroup):
@@ -118,8 +126,7 @@ def _debug() -> None:
     cls=Program,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 all well, 1 a run failed, 2 bad usage or bad data, 3 what was measured could not be kept, "
-    "70 a fault of the harness or of a plugin, 130 interrupted.",
+    epilog=f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}.",
 )
 @click.version_option(harness.__version__, prog_name="svm-harness")
 @click.option("--plugin-path", is_eager=True, **options.PLUGIN_PATH)

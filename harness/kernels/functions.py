@@ -65,7 +65,7 @@ class Power(OfProducts):
 class Kernel(ABC):
     """A positive semi-definite function of two points. Subclass as a frozen dataclass of its parameters."""
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # how users call it
 
     def __post_init__(self) -> None:
         parameters.check(self, owner=f"kernel '{self.name}'")

@@ -31,7 +31,8 @@ FIGURES = tuple(each.name for each in fields(TracePoint) if each.name in _CERTIF
 class TracePlan:
     """When a trace point is due, and what it may cost.
 
-    per_decade : points per factor of ten, of seconds from ``first_seconds`` and of evaluations from ``first_evaluations``
+    per_decade : points per factor of ten, of seconds and of evaluations
+    first_seconds, first_evaluations : where the two series begin
     labels_per_decade : where labels are sold, points per factor of ten of those that were bought, from the first one
     certificate_values : most kernel values that one mid-run certificate, or the scores of the test points, may take; beyond,
         a point has cheap figures only

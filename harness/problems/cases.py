@@ -32,6 +32,7 @@ class Case:
     optimum : the dual objective at the solution where it is known by hand, else None
     tags : what the case is about, e.g. ``opposite`` (one point, two labels), ``protocol`` (used by the cheap checks),
         ``meets`` (hulls that meet: w = 0, which a solver may call done or not, and no gap tells)
+    cache_mb : memory for kernel rows, MB of 2^20 bytes
     """
 
     name: str

@@ -29,6 +29,8 @@ class Certificate:
     kkt_violation : largest violation of the optimality conditions, in units of f(x)
     feasibility_violation : largest violation of the dual's constraints, relative to their scale
     epsilon : 1 - lower / upper margin bound; the margin is at least (1 - epsilon) times the optimal one
+    epsilon_plus, epsilon_minus : (10) and (11) of Kumar & Yildirim (2009): what the extreme points of the hulls along w fall
+        short of |w|, and what the farthest support vectors go beyond it, both relative
     margin_lower, margin_upper : bounds of the optimal margin (hull formulations), rounded down and up; outlier-margin,
         whose models may give up more points than the optimum: the model's own margin, and the bound
     given_up : points that the model gives up to have that margin: on its wrong side, or inside (outlier-margin)

@@ -69,7 +69,7 @@ class CSVC(Problem):
 
     @property
     def lower_bounds(self) -> Vector:
-        """A_i = min(0, C_i y_i), the signed lower bounds of 001 (b), shape (n,)."""
+        """A_i = min(0, C_i y_i), the signed lower bounds, shape (n,)."""
         return np.minimum(0.0, self.upper * self.targets)
 
     @property

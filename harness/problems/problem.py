@@ -112,18 +112,16 @@ class Problem(metaclass=_Sealed):
     """
 
     name: ClassVar[str]  # the formulation's id
-    task: ClassVar[str] = "classification"
+    task: ClassVar[str] = "classification"  # or regression: what the targets are
     metrics: ClassVar[tuple[str, ...]] = ()  # test metrics that every run records, besides the accuracy of labels
     parameter_class: ClassVar[type] = NoParameters  # frozen dataclass: the formulation's parameters (C, chi, D ...)
     constraints: ClassVar[str] = ""  # the feasible set in words, for messages
-    laws: ClassVar[Laws] = Laws()
+    laws: ClassVar[Laws] = Laws()  # how the optimum answers to a change of the data
     sells_labels: ClassVar[bool] = False  # True: targets are NaN until they are bought, see pool_svc.py
     has_bias: ClassVar[bool] = True  # False: the intercept must be 0
     tells_zero: ClassVar[bool] = True  # whether the certificate asks if w = 0, which rounding hides
     looks: ClassVar[int | None] = None  # expansions that a certificate takes at most, each finer than the one before
-    per_point: ClassVar[
-        tuple[str, ...]
-    ] = ()  # further arguments of the constructor, (n,), which a part has its part of
+    per_point: ClassVar[tuple[str, ...]] = ()  # further arguments of the constructor, (n,), of which a part has its part
     has_gap: ClassVar[bool] = True  # False: there is no optimum, or none is bounded
     bounds_weights: ClassVar[bool] = False  # whether a linear model of weights has a gap too, see dual_point()
     has_core_set: ClassVar[bool] = False  # True for hulls: their certificate is a margin, see measure/core_set.py
@@ -258,7 +256,7 @@ class Problem(metaclass=_Sealed):
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
         """Return the largest violation of the dual form's optimality conditions, in units of f(x); both (n,).
 
-        With one sum that is fixed, and ``linear`` = y, it is the tau of 001's tau-violating pairs.
+        With one sum that is fixed, and ``linear`` = y, it is the tau of LASVM's tau-violating pairs.
         """
         form = self.dual_form()
         return form.violation(form.ends(form.split(dual_coef), form.gradient(scores), AT_BOUND))

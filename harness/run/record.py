@@ -58,11 +58,11 @@ class StoppedBy(StrEnum):
 
     SOLVER = "solver"  # its own rule: done
     EXHAUSTED = "exhausted"  # its iterates ended without done
-    TARGET = "target"
-    TIME = "time"
-    KERNEL_EVALUATIONS = "kernel-evaluations"
-    ITERATIONS = "iterations"
-    MEMORY = "memory"
+    TARGET = "target"  # the host, at the relative gap that was asked for
+    TIME = "time"  # the time limit
+    KERNEL_EVALUATIONS = "kernel-evaluations"  # the limit of kernel evaluations
+    ITERATIONS = "iterations"  # the limit of iterations
+    MEMORY = "memory"  # the memory limit
     FAULT = "fault"  # an exception, an exit, a signal of its own
     KILLED = "killed"  # SIGKILL that the host did not send, or the end of the host's own process
 
@@ -109,10 +109,15 @@ class TracePoint:
     """One point of the trace; figures that would cost too much in mid-run are None.
 
     seconds, cpu_seconds : inside the solver so far; certificates are outside the clocks
+    kernel_evaluations, iteration : of the solver so far
     reason : which series made the point due, ``seconds``, ``kernel_evaluations`` or ``labels`` (``end``: the last iterate)
+    support_vectors : points with a coefficient
+    primal, dual, relative_gap, kkt_violation, margin_lower, margin_upper, epsilon : of the certificate
+    test_accuracy : share of the test points with the right sign
     labels_used : bought so far, where they are sold
     positive_support_vectors : those of the support vectors whose label is +1; in isolated runs
     metrics : test metrics of the run by name, where labels are sold; in isolated runs
+    info : what the solver says of itself at this point
     model : (coefficients, intercept), copied, where somebody else is to certify it, see `harness.measure.trace.TracePlan`
     reached : the target, by the certificate
     """
@@ -144,92 +149,107 @@ class TracePoint:
 
 
 class Fields(TypedDict):
-    """The fields of every record, in the order reports show them, with what each may hold; unknown is None."""
+    """The fields of every record, in the order reports show them, with what each may hold; unknown is None.
 
-    plugin: str
-    solver: str
-    label: str
-    parameters: dict[str, Any]
-    dataset: str
-    formulation: str
-    problem_parameters: dict[str, Any]
-    kernel: str
-    kernel_parameters: dict[str, Any]
-    seed: int
-    repetition: int
-    path: dict[str, Any]  # of a path and of its cells, see `harness.run.pool`; None: a run of one problem
-    fold: int  # left out of the training points of a cell; None: it has all
-    status: str
-    stopped_by: str
-    reason: str
-    fit_seconds: float
-    cpu_seconds: float
-    killed_cpu_seconds: float  # of a run that ended inside the solver without a result: its main thread's, until then
-    shared_seconds: float  # of fit_seconds: a cell's part of what all cells of its path share
-    compile_seconds: float
-    peak_rss_bytes: int  # of the run's process; with what it started, of samples 0.05 s apart
-    kernel_evaluations: int
+    Beside a field stand its unit in brackets and what it means: the reference of the documentation is made from these lines.
+    """
+
+    # What was asked for
+    plugin: str  # the plugin that brings the solver
+    solver: str  # the solver's name
+    label: str  # the solver with those of its parameters that differ from their defaults: `lasvm[epochs=2]`
+    parameters: dict[str, Any]  # all parameters of the solver, by name
+    dataset: str  # the data set's label
+    formulation: str  # the name of what was solved
+    problem_parameters: dict[str, Any]  # all parameters of the formulation, by name: C, nu ...
+    kernel: str  # the kernel's name
+    kernel_parameters: dict[str, Any]  # all parameters of the kernel, by name: gamma ...
+    seed: int  # [number] all randomness of the run comes from it
+    repetition: int  # [number] which of the repetitions of the same run, from 0
+    path: dict[str, Any]  # the axes of a path, and what was chosen or the cell, see `harness.run.pool`; None: a run of one problem
+    fold: int  # [number] the fold left out of the training points of a cell; None: it has all
+    # How it ended
+    status: str  # how it ended, one of the statuses
+    stopped_by: str  # what ended the solver; None of a run that was not begun
+    reason: str  # a sentence for people, empty where all went well; nothing decides by it
+    # Time and memory
+    fit_seconds: float  # [s] wall clock inside the solver alone: no compilation, no certificate, no test points
+    cpu_seconds: float  # [s] CPU time of the run's process inside the solver, all threads together
+    killed_cpu_seconds: float  # [s] CPU time of a run that ended inside the solver without a result: its main thread's, until then
+    shared_seconds: float  # [s] part of fit_seconds: a cell's share of what all cells of its path have in common
+    compile_seconds: float  # [s] compilation before and during the run; in none of the other times
+    peak_rss_bytes: int  # [bytes] most resident memory: of the run's process; with what it started, of samples 0.05 s apart
+    # Counts
+    kernel_evaluations: int  # [kernel values] values computed for the solver, used or not; None: not observable
     evaluations_at_least: bool  # values were computed behind the counter
-    cache_hits: int
-    labels_used: int  # bought, where they are sold; None where the problem came with them
-    iterations: int
-    support_vectors: int
-    positive_support_vectors: int  # those whose label is +1
-    core_set_size: int
-    working_set_size: int
-    core_set: dict[str, Any]
-    primal: float
-    dual: float
-    gap: float
-    relative_gap: float
-    gap_rounding: float
-    undecidable: str
-    kkt_violation: float
-    feasibility_violation: float
-    epsilon: float
-    epsilon_plus: float
-    epsilon_minus: float
-    margin_lower: float
-    margin_upper: float
-    given_up: int
-    inlier_margin: dict[str, Any]
-    train_accuracy: float
-    validation_error: float  # on the fold that is left out: share of wrong labels, in regression the mean squared error
-    test_accuracy: float
-    metrics: dict[str, Any]
+    cache_hits: int  # [rows] kernel rows read from memory that would have been computed otherwise
+    labels_used: int  # [labels] labels bought, where they are sold; None where the problem came with them
+    iterations: int  # [iterations] steps as the algorithm's paper counts them, else yields
+    support_vectors: int  # [points] points with a coefficient that is not 0
+    positive_support_vectors: int  # [points] support vectors whose label is +1
+    core_set_size: int  # [points] points that the certified model rests on
+    working_set_size: int  # [points] points that the last model was optimised over, as the solver says
+    # The certificate
+    core_set: dict[str, Any]  # the certificate of the core set, by --core-set-oracle: see `harness.measure.core_set`
+    primal: float  # [objective] value of the model's primal point, in the formulation's own units
+    dual: float  # [objective] value of the model's dual point
+    gap: float  # [objective] how far primal and dual value are apart: a bound on the distance of either from the optimum
+    relative_gap: float  # [ratio] the gap over the formulation's scale
+    gap_rounding: float  # [ratio] how much rounding may have moved relative_gap; None: unknown
+    undecidable: str  # why rounding leaves no gap to speak of, a sentence; empty: it leaves one
+    kkt_violation: float  # [f(x)] largest violation of the optimality conditions
+    feasibility_violation: float  # [ratio] largest violation of the dual's constraints, relative to their scale
+    epsilon: float  # [ratio] the margin is at least (1 - epsilon) times the optimal one (hull formulations)
+    epsilon_plus: float  # [ratio] 1 - <w, z> / |w|^2, z between the hulls' farthest points along w (Kumar & Yildirim, eq. 10)
+    epsilon_minus: float  # [ratio] how far a support vector lies beyond its hyperplane: its own over |w|^2, less 1 (eq. 11)
+    margin_lower: float  # [margin] lower bound of the optimal margin (hull formulations); outlier-margin: the model's own
+    margin_upper: float  # [margin] upper bound of the optimal margin
+    given_up: int  # [points] points that the model gives up to have its margin (outlier-margin)
+    inlier_margin: dict[str, Any]  # the margin without planted outliers: see `harness.measure.inlier_margin`
+    # Scores
+    train_accuracy: float  # [share] training points with the right sign; None in regression
+    validation_error: float  # [share] wrong labels on the fold that is left out; in regression the mean squared error
+    test_accuracy: float  # [share] test points with the right sign; None in regression and without test points
+    metrics: dict[str, Any]  # metric -> its figure on the test points
     metrics_better: dict[str, Any]  # metric -> which end is better, low or high; None: nobody is ranked by it
     aubc: dict[str, Any]  # metric -> area under its curve over the labels bought, see `harness.measure.learning_curve`
-    claimed_done: bool
-    oracle_calls: int
-    oracle_kernel_evaluations: int
-    n_train: int
-    n_features: int
-    n_test: int
-    density: float  # share of the features of the training points that are not zero
-    positive_share: float  # of the training points, those whose label is +1; None in regression
-    threads: int
-    time_limit: float
-    memory_limit: int
-    kernel_evaluation_limit: int
-    iteration_limit: int
-    target_gap: float
-    cache_mb: float
-    load_average: float
-    involuntary_switches: int
-    waited_seconds: float  # of fit_seconds, in one thread: neither CPU time nor time in which other work had the core
-    output: str
-    faults: list[str]  # of metrics, skip() and the like: sentences; each cost its own figure alone
-    measured_at: str
-    versions: dict[str, Any]
-    machine: dict[str, Any]
-    git_commit: str
-    code_sha256: str
+    # Claims and oracles
+    claimed_done: bool  # whether the solver said that its own stopping rule holds
+    oracle_calls: int  # [calls] how often other solvers were asked for subproblems
+    oracle_kernel_evaluations: int  # [kernel values] part of kernel_evaluations: those that oracles asked for
+    # The data
+    n_train: int  # [points] number of training points
+    n_features: int  # [features] number of features of a point
+    n_test: int  # [points] number of test points
+    density: float  # [share] features of the training points that are not zero
+    positive_share: float  # [share] training points whose label is +1; None in regression
+    data_notes: dict[str, Any]  # of a file: label_column, positive (the class that is +1), unscaled: see `Dataset.notes`
+    # What it was held to
+    threads: int  # [threads] threads of BLAS, OpenMP and compiled loops
+    time_limit: float  # [s] most wall clock inside the solver; None: no limit
+    memory_limit: int  # [bytes] most resident memory; None: no limit
+    kernel_evaluation_limit: int  # [kernel values] most kernel evaluations; None: no limit
+    iteration_limit: int  # [yields] most yields of the solver; None: no limit
+    target_gap: float  # [ratio] relative gap that was asked for; None: none was
+    cache_mb: float  # [2^20 bytes] memory for kernel rows
+    # How disturbed it was
+    load_average: float  # [processes] processes ready to run as the run began, mean of a minute
+    involuntary_switches: int  # [switches] how often the system took the core from the run's process
+    waited_seconds: float  # [s] part of fit_seconds, in one thread: neither CPU time nor time in which other work had the core
+    output: str  # the last lines that the solver wrote
+    faults: list[str]  # what failed in metrics, skip() and the like, a sentence each; it cost its own figure alone
+    # Where it comes from
+    measured_at: str  # when the run ended, UTC, ISO 8601
+    versions: dict[str, Any]  # the versions of the libraries, by name
+    machine: dict[str, Any]  # processor, cores, usable_cores, memory_bytes, system, python, blas, id (a hash of the rest)
+    git_commit: str  # the commit of the harness's own clone, with + if it has changes; None of an installed harness
+    code_sha256: str  # SHA-256 of the plugin's source
     sources: dict[str, Any]  # plugin -> fingerprint of its source, of every plugin the run really used
-    data_sha256: str
+    data_sha256: str  # SHA-256 of the data's content, as the host read it
     study: str  # SHA-256 of the study that it was measured for, see `harness.run.plan.Study.sha256`
-    info: dict[str, Any]
-    trace: list[dict[str, Any]]  # `TracePoint.as_dict` of each
-    key: str
+    info: dict[str, Any]  # what the solver says of itself; its description says what
+    trace: list[dict[str, Any]]  # the run's course: `TracePoint.as_dict` of each point
+    key: str  # SHA-256 of the run and of all that its result depends on: two rows of one key are the same run
 
 
 def _kinds(fields: type) -> dict[str, type]:

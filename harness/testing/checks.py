@@ -42,6 +42,7 @@ class Result:
     message : why it failed, or was not made, in a sentence
     where : the plugin's file and line, as far as they can be told
     file : with the smallest failing problem, which ``harness check --reproduce`` reads
+    error : what was raised, where something was
     """
 
     check: str

@@ -239,10 +239,11 @@ class MetricChecks(Checks):
 
     @check(since="0.2")
     def test_is_a_number_in_its_range(self) -> None:
-        """It is a finite number within ``low`` and ``high`` for good scores, for noise, and where all scores are equal."""
+        """It is a finite number within ``low`` and ``high`` for good scores and noise; NaN is for equal scores alone."""
         drawn = [*self._drawn()]
-        for targets, scores in (*drawn, (drawn[0][0], np.zeros(60)), (drawn[0][0], -drawn[0][0])):
+        for targets, scores in (*drawn, (drawn[0][0], -drawn[0][0])):
             assert np.isfinite(self._figure(targets, scores)), "it is not finite."
+        assert not np.isinf(self._figure(drawn[0][0], np.zeros(60))), "it is infinite where all scores are equal."
 
     @check(since="0.2", needs=lambda suite: suite.thing.better is not None)
     def test_better_is_better(self) -> None:

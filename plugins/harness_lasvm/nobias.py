@@ -8,8 +8,8 @@ most max(C, gap target). CLEAN, every so many examples, removes members with alp
 Cost: an example |S| kernel values and a pass over S for its gradient; each search along a coordinate one pass over S,
 which also renews the gap, the gap target and the next violation.
 
-Source: Ertekin, Bottou, Giles, Ignorance is Bliss: Non-Convex Online Support Vector Machines, sections 4-7. Where the
-printed pseudo-code cannot be meant, here is what the derivation gives:
+Source: Ertekin, Bottou, Giles, Ignorance is Bliss: Non-Convex Online Support Vector Machines (2011), sections 4-7. Where
+the printed pseudo-code cannot be meant, here is what the derivation gives:
 
 * gap, eq. (9). With A_i <= alpha_i <= B_i the primal of (18) is 1/2 |w|^2 + sum max(A_i g_i, B_i g_i), so
   G = sum (max(A_i g_i, B_i g_i) - alpha_i g_i): no term is negative. For beta_i = 0 that is

@@ -146,7 +146,7 @@ class LibSVM(Peer):
 
 @dataclass(frozen=True)
 class LibSVR(LibSVM):
-    """LIBSVM's epsilon-SVR: what ``libsvm`` is for eps-svr, by a name that means nothing else."""
+    """LIBSVM's epsilon-SVR (Chang and Lin 2011): what ``libsvm`` is for eps-svr, by a name of its own."""
 
     name = "libsvm-svr"
     solves: ClassVar[tuple[type[Problem], ...]] = (EpsSVR,)

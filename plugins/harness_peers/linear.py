@@ -138,7 +138,7 @@ class LibLinear(OfLibLinear):
 
 @dataclass(frozen=True)
 class SGD(Linear):
-    """Stochastic subgradients on the hinge with steps of 1 / (alpha t), alpha = 1 / (n C) (Pegasos; Bottou's svmsgd)."""
+    """Stochastic subgradients on the hinge, steps of 1 / (alpha t), alpha = 1 / (n C) (Pegasos, 2007; Bottou's svmsgd)."""
 
     name = "sgd"
     package = "sklearn.linear_model"

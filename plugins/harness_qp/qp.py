@@ -3,7 +3,7 @@
     min 1/2 x'Kx - c'x    s.t.  lower <= x <= upper,  sum of x over each group = its total
 
 x are the variables of the common dual form: the signed coefficients, or two for each point, whose sum K sees. An
-interior-point method (Clarabel, by cvxpy) ends near its bounds, never on them; the polish puts the variables onto
+interior-point method (Clarabel 2024, by cvxpy) ends near its bounds, never on them; the polish puts the variables onto
 their bounds and solves for the free ones, which the certificate of a reference needs.
 
 It needs the whole kernel matrix: n^2 kernel evaluations and O(n^2) memory, O(n^3) time (O(n r^2) for a kernel

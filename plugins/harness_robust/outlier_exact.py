@@ -1,4 +1,7 @@
-"""The exact margin after giving up a share of few points: the twin that others are measured against."""
+"""The exact margin after giving up a share of few points: the twin that others are measured against.
+
+No paper: branch and bound over the support of the nearest points, see `harness.problems.giving_up`.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from tests.test_readme import python_block
+from tests.docs.blocks import blocks
+from tests.test_readme import README
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # those of the kernel's client are not ours
 
@@ -37,8 +38,8 @@ def executed(tmp_path_factory):
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     folder = tmp_path_factory.mktemp("notebook")
-    call = python_block("import numpy as np\n\nimport harness\n\nX")
-    cells = [call, "import numpy as np\ndef zero():\n    return 0.0", CLASS, OWN]
+    (call,) = [block for block in blocks(README, "python") if "harness.compare(" in block]
+    cells = [call, "result.plot()", "import numpy as np\ndef zero():\n    return 0.0", CLASS, OWN]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     before = os.environ.get("HARNESS_STORE")
     os.environ["HARNESS_STORE"] = str(folder / "store.sqlite")
@@ -65,5 +66,10 @@ def test_the_result_shows_itself_as_a_table(executed):
     assert (folder / "mine.html").read_text().startswith("<!")
 
 
+def test_the_figure_is_shown_once(executed):
+    (picture,) = shown(executed[1][1], "image/png")
+    assert len(picture) > 10_000
+
+
 def test_a_solver_that_a_cell_defines(executed):
-    assert shown(executed[1][3], "text/plain") == ["('ok', 'nothing[shift=1.5]')"]
+    assert shown(executed[1][4], "text/plain") == ["('ok', 'nothing[shift=1.5]')"]

@@ -9,17 +9,14 @@ from pathlib import Path
 import click
 from harness_dashboard.command import dashboard
 
-ROOT = Path(__file__).resolve().parents[2]
-TEXT = (ROOT / "benchmarks/README.md").read_text()
+from tests.docs.blocks import blocks
 
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", TEXT, flags=re.DOTALL)
+PAGE = Path(__file__).resolve().parents[2] / "benchmarks/README.md"
 
 
 def called() -> list[str]:
     """Every `harness dashboard` command line of the page, without the folder of the environment."""
-    lines = [line.strip() for language in ("sh", "yaml") for block in blocks(language) for line in block.splitlines()]
+    lines = [line.strip() for language in ("sh", "yaml") for block in blocks(PAGE, language) for line in block.splitlines()]
     found = [re.sub(r"^- run: ", "", line).removeprefix(".venv/bin/") for line in lines]
     return [line for line in found if line.startswith("harness dashboard ")]
 

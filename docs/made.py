@@ -1,0 +1,430 @@
+"""The reference, made from the code: a page says ``<!-- made: NAME -->`` where the text of that name is to stand.
+
+What the code has no word about is a warning that names it, and so fails a build with ``-W``. So does a text that no page
+shows. ``python docs/made.py`` lists what is undocumented and ends with 1 if there is any.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import harness
+from harness import hookspecs, parameters
+from harness.call import request
+from harness.cli import catalogue, commands, main
+from harness.cli.describe import as_typed
+from harness.datasets.dataset import DataSource
+from harness.datasets.files import FileSource
+from harness.run import record
+
+if TYPE_CHECKING:
+    from harness.parameters import Parameter
+    from harness.registry import Registry
+
+HERE = Path(__file__).parent
+CODE = Path(harness.__file__).parents[1]
+PAGES = tuple(f"reference/{path.stem}" for path in (HERE / "reference").glob("*.md"))
+MODULES = ("harness.report", "harness.oracle", "harness.jit", "harness.arrays")
+"""Modules beside `harness` and `harness.testing` that plugins import from."""
+ITEM = re.compile(r"(`{0,2}[\w*]+`{0,2}(?:, `{0,2}[\w*]+`{0,2})*) : (.*)")
+_MARKED = re.compile(r"(?::[\w:]+:)?(`{1,2})(?P<code>[^`]+)\1|[\\*_{}\[\]<>|$#]")
+_NAMED = re.compile(r"(harness(?:\.[\w-]+)+)(\(.*?\)(?: -> .*?)?)?(?: is a (.*))?")
+_FIELD = re.compile(r"    (\w+)(?:: ([^=\n]+?))?(?: = .+?)?(?:  # (.*))?")
+
+Texts = dict[str, str]
+missing: list[str] = []
+"""What has no description, as far as texts were made."""
+
+
+def told(what: str, text: str | None) -> str:
+    """Return a description; where there is none, ``what`` is undocumented."""
+    if not (text or "").strip():
+        missing.append(what)
+    return text or ""
+
+
+# -- from docstrings to Markdown ---------------------------------------------------------------------------
+
+
+def line(text: str) -> str:
+    """Return words of a docstring as one line of Markdown that shows them as they stand."""
+
+    def kept(found: re.Match[str]) -> str:
+        return f"`{found['code'].split('.')[-1] if found[0][0] == ':' else found['code']}`" if found["code"] else f"\\{found[0]}"
+
+    return " ".join(_MARKED.sub(kept, text).split())
+
+
+def prose(doc: str) -> str:
+    """Return a docstring as Markdown: paragraphs, lists, ``name : meaning``; what is set in stays as it was written."""
+    return "\n\n".join(_paragraph(each.split("\n")) for each in re.split(r"\n\s*\n", inspect.cleandoc(doc)) if each.strip())
+
+
+def _paragraph(lines: list[str]) -> str:
+    title = ""
+    if len(lines) > 1 and set(lines[1]) == {"-"}:
+        title, lines = f"**{lines[0]}**\n\n", lines[2:]
+    if not lines or lines[0].startswith(" "):
+        return title + f"```text\n{inspect.cleandoc(chr(10).join(['', *lines]))}\n```"
+    parts: list[tuple[str, str]] = [("", "")]  # (what stands before a text, the text)
+    for each in lines:
+        item, bullet = ITEM.fullmatch(each), re.match(r"[*-] ", each)
+        if item or bullet:
+            names = ", ".join(f"`{name}`" for name in item[1].replace("`", "").split(", ")) if item else ""
+            parts.append((f"* {names}: " if item else "* ", item[2] if item else each[2:]))
+        else:
+            parts[-1] = parts[-1][0], f"{parts[-1][1]} {each}"
+    first, *items = [mark + line(text) for mark, text in parts]
+    return title + "\n\n".join(filter(None, [re.sub(r"::$", ":", first), "\n".join(items)]))
+
+
+def listed(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return a definition list of (term in Markdown, meaning in Markdown)."""
+    return "\n\n".join(f"{term}\n: {meaning.replace(chr(10), chr(10) + '  ')}" for term, meaning in pairs)
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return short facts as a list."""
+    return "\n".join(f"* {name}: {fact}" for name, fact in pairs)
+
+
+def code(text: str, language: str = "python") -> str:
+    """Return a block of code."""
+    return f"```{language}\n{text}\n```"
+
+
+def items(doc: str | None) -> dict[str, str]:
+    """Return what a docstring says as ``name, name : meaning``, further lines of a meaning set in."""
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for each in inspect.cleandoc(doc or "").split("\n"):
+        item = ITEM.fullmatch(each)
+        names = item[1].replace("`", "").split(", ") if item else names if each.startswith("  ") else []
+        for name in names:
+            found[name] = f"{found[name]} {each.strip()}" if name in found and item is None else item[2] if item else ""
+    return found
+
+
+@functools.cache
+def fields(cls: type) -> dict[str, tuple[str, str, str]]:
+    """Return what the source of a class says of its fields: name -> (heading above, annotation, comment beside)."""
+    found, heading = {}, ""
+    for each in inspect.getsource(cls).splitlines():
+        if each.startswith("    # "):
+            heading = each.strip(" #")
+        elif field := _FIELD.fullmatch(each):
+            found[field[1]] = heading, field[2] or "", field[3] or ""
+    return found
+
+
+# -- one text each ------------------------------------------------------------------------------------------
+
+
+def with_parameters(cls: Any, but: Iterable[str] = ()) -> str:
+    """Return the parameters of a dataclass: type, range, default, meaning."""
+    return listed(_parameter(cls, each) for each in parameters.parameters_of(cls) if each.name not in but)
+
+
+def _parameter(cls: Any, known: Parameter) -> tuple[str, str]:
+    usual = "required" if known.default is MISSING else f"default `{as_typed(known.default)}`".replace("``", "empty")
+    bounds = f" in {known.range}" if known.range else ""
+    meaning = line(told(f"parameter {known.name} of {cls.__name__}", known.doc))
+    return f"`{known.name}` {line(known.type_name + bounds)}, {usual}", meaning
+
+
+def command() -> str:
+    """Return every sub-command with all its options."""
+    context = click.Context(main.cli, info_name=commands.PROGRAM)
+    return "\n\n".join([_command(main.cli, context, 2), *_commands(main.cli, context, 2)])
+
+
+def _commands(group: click.Group, context: click.Context, depth: int) -> Iterator[str]:
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None
+        below = click.Context(found, info_name=name, parent=context)
+        yield _command(found, below, depth)
+        if isinstance(found, click.Group):
+            yield from _commands(found, below, depth + 1)
+
+
+def _command(found: click.Command, context: click.Context, depth: int) -> str:
+    called = context.command_path
+    pairs = []
+    for each in found.get_params(context):
+        if isinstance(each, click.Option):
+            each.hidden = False  # what a short help leaves out stands here
+            names, meaning = each.get_help_record(context) or (each.name, "")
+            pairs.append((f"`{names}`", line(told(f"option {each.opts[0]} of {called}", meaning))))
+    usage = found.get_usage(context).removeprefix("Usage: ")
+    about = prose(told(f"command {called}", (found.help or "").replace("\b\n", "")))
+    return "\n\n".join([f"{'#' * depth} {called}", code(usage, "text"), about, listed(pairs)])
+
+
+def hooks(registry: Registry) -> str:
+    """Return every hook with its signature, its docstring and the plugins that have it."""
+    texts = []
+    for name, hook in vars(hookspecs).items():
+        if name.startswith("harness_"):
+            caller = getattr(registry.manager.hook, name, None)
+            users = ", ".join(f"`{each.plugin_name}`" for each in caller.get_hookimpls()) if caller is not None else ""
+            shown = [f"## {name}", code(f"def {name}{_signature(hook)}"), prose(told(f"hook {name}", hook.__doc__))]
+            texts.append("\n\n".join([*shown, f"Plugins that come with the harness and have it: {users or 'none'}."]))
+    return "\n\n".join(texts)
+
+
+def _signature(of: Any) -> str:
+    return re.sub(r" at 0x\w+", "", str(inspect.signature(of))).replace("'", "")
+
+
+def public(registry: Registry) -> Texts:
+    """Return the public names as ``docs/public_names.txt`` has them, and the modules that plugins import from."""
+    lines = (HERE / "public_names.txt").read_text().splitlines()
+    rule = "\n".join(each.strip("# ") for each in lines if each.startswith("#")).partition("Write it anew")[0]
+    named = [_NAMED.fullmatch(each) for each in lines if each.startswith("harness.")]
+    missing.extend("a line of public_names.txt that cannot be read" for each in named if each is None)
+    texts: dict[str, list[str]] = {"harness": [], "harness.testing": []}
+    for name, signature, bases in (found.groups() for found in named if found is not None):
+        home, _, own = name.rpartition(".")
+        if home in texts:
+            value = getattr(import_module(home), own)
+            called = f"class {own}({bases})" if bases else own
+            called += f"\n\n{own}{signature}" if bases and signature else signature or ""
+            about = told(f"public name {name}", _doc(value))
+            texts[home].append(f"## {name}\n\n{code(called.replace('self, ', '').replace('(self)', '()'))}\n\n{prose(about)}")
+        else:
+            home, _, cls = home.rpartition(".")
+            owner = getattr(import_module(home), cls)
+            if own not in items(owner.__doc__):  # those stand above
+                meaning = line(told(f"public name {name}", _member(owner, own)))
+                texts[home].append(f"`{own}{signature or ''}`\n: {meaning}")
+    modules = [_module(name) for name in MODULES]
+    return {
+        "rule": prose(rule),
+        "names": "\n\n".join(texts["harness"]),
+        "testing": "\n\n".join([*texts["harness.testing"]]),
+        "modules": "\n\n".join(modules),
+    }
+
+
+def _doc(value: Any) -> str:
+    """Return a docstring, a class's own or inherited, empty where it is the one that dataclasses make up."""
+    text = inspect.getdoc(value) or ""
+    return "" if inspect.isclass(value) and text.startswith(f"{value.__name__}(") else text
+
+
+def _member(cls: Any, name: str) -> str:
+    """Return what is said of a member: by its own docstring, by its class's or a base's, by the comment beside it."""
+    if issubclass(cls, str):
+        members = {each.value: each.name for each in cls}
+        return items(cls.__doc__).get(name) or fields(cls).get(members[name], ("", "", ""))[2]
+    found = inspect.getattr_static(cls, name, None)
+    if inspect.isroutine(found) or hasattr(found, "__get__"):
+        return inspect.getdoc(getattr(found, "__func__", found)) or inspect.getdoc(getattr(cls, name)) or ""
+    for base in cls.__mro__[:-1]:
+        declared = getattr(base, "__dataclass_fields__", {}).get(name)
+        beside = fields(base).get(name, ("", "", ""))[2] if base.__module__.startswith("harness") else ""
+        if text := (declared.metadata.get("doc") if declared else "") or items(base.__doc__).get(name) or beside:
+            return text
+    return ""
+
+
+def _module(name: str) -> str:
+    """Return a module's functions and classes, or those of the modules of a package."""
+    module = import_module(name)
+    inner = [f"{name}.{path.stem}" for path in Path(module.__file__ or "").parent.glob("[a-z]*.py")] if hasattr(module, "__path__") else []
+    own = [each for each in vars(module).values() if getattr(each, "__module__", "") == name and callable(each)]
+    own = [each for each in own if not each.__name__.startswith("_") and hasattr(module, each.__name__)]
+    pairs = [(f"`{each.__name__}{_called(each)}`", prose(told(f"{name}.{each.__name__}", _doc(each)))) for each in own]
+    shown = [f"## {name}", prose(told(f"module {name}", module.__doc__)), listed(pairs)]
+    return "\n\n".join([*shown, *(_module(each).replace("## ", "### ", 1) for each in sorted(inner))])
+
+
+def _called(value: Any) -> str:
+    return _signature(value) if inspect.isfunction(value) else ""
+
+
+def records() -> Texts:
+    """Return the record's fields with their types and units, the points of its trace, statuses and what ended a run."""
+    kinds = {name: re.sub(r"\[.*", "", kind.__name__) for name, kind in record.TYPES.items()}
+    texts, above = [], ""
+    for name, (heading, annotation, beside) in fields(record.Fields).items():
+        unit, meaning = re.fullmatch(r"(?:\[(.*?)\] )?(.*)", beside).groups()  # type: ignore[union-attr]
+        meaning = line(told(f"record field {name}", meaning))
+        number = kinds[name] in ("int", "float")
+        unit = told(f"unit of the record field {name}", unit) if number else unit
+        texts += [f"## {heading}"] if heading != above else []
+        texts.append(f"`{name}` {line(annotation)}{f', {line(unit)}' if unit else ''}\n: {meaning}")
+        above = heading
+    missing.extend(f"record field {name}" for name in kinds if name not in fields(record.Fields))
+    points = items(record.TracePoint.__doc__)
+    trace = [(f"`{name}`", line(told(f"field {name} of a trace point", points.get(name)))) for name in record._POINT]  # noqa: SLF001
+    limits = items(record.Limits.__doc__)
+    held = [(f"`{column}`", line(told(f"limit {name}", limits.get(name)))) for column, name in record.LIMIT_COLUMNS.items()]
+    return {
+        "record": "\n\n".join(texts),
+        "trace": listed(trace),
+        "limits": listed(held),
+        "statuses": _members(record.Status, "status"),
+        "stopped_by": _members(record.StoppedBy, "what ends a run:"),
+    }
+
+
+def _members(cls: Any, kind: str) -> str:
+    return listed((f"`{each}`", line(told(f"{kind} {each}", _member(cls, str(each))))) for each in cls)
+
+
+def environment() -> str:
+    """Return the environment variables with what each says."""
+    missing.extend(f"environment variable {name}" for name in sorted(read_variables() - set(main.VARIABLES)))
+    return listed((f"`{name}`", line(told(f"environment variable {name}", text))) for name, text in main.VARIABLES.items())
+
+
+@functools.cache
+def nodes() -> list[Any]:
+    """Return what of the code of host and plugins can read a variable or be an exit code."""
+    files = [file for part in ("harness", "plugins") for file in (CODE / part).rglob("*.py") if "templates" not in file.parts]
+    told = [text for file in files if re.search(r"environ|getenv|HARNESS_|EXIT_", text := file.read_text())]
+    return [node for text in told for node in ast.walk(ast.parse(text))]
+
+
+def read_variables() -> set[str]:
+    """Return the environment variables that the code reads, and those of its own that it names at all."""
+    found: set[str] = set()
+    for node in nodes():
+        of = ast.unparse(node.func if isinstance(node, ast.Call) else node.value) if isinstance(node, ast.Call | ast.Subscript) else ""
+        asked = node.args[:1] if isinstance(node, ast.Call) else [node.slice] if isinstance(node, ast.Subscript) else []
+        reads = of in ("os.environ.get", "os.getenv") or (of == "os.environ" and isinstance(getattr(node, "ctx", None), ast.Load))
+        found |= {each.value for each in asked if reads and isinstance(each, ast.Constant)}
+        given = [each.value for each in asked if isinstance(each, ast.Constant) and isinstance(node, ast.Call)]
+        found |= {each for each in given if re.fullmatch(r"HARNESS_[A-Z_]+", str(each))}  # by a function of ours
+    return found
+
+
+def exit_codes() -> str:
+    """Return the exit codes with what each means."""
+    ends = [node for node in nodes() if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).startswith("EXIT_")]
+    ends += [node for node in nodes() if isinstance(node, ast.Assign) and "EXIT_USAGE" in ast.unparse(node.targets[0])]
+    used = {each.value for node in ends for each in ast.walk(node.value) if isinstance(each, ast.Constant)}
+    missing.extend(f"exit code {each}" for each in sorted(used - {*main.EXIT_CODES, *main.EXIT_CODES.values()}, key=str))
+    return listed((f"`{number}`", line(told(f"exit code {number}", text))) for number, text in main.EXIT_CODES.items())
+
+
+def solvers(registry: Registry) -> str:
+    """Return every solver by plugin and module, with its paper, what it solves and its parameters."""
+    texts, shown = [], set()
+    for plugin, own in registry.solvers.items():
+        about = registry.plugins[plugin].module.__doc__ or ""
+        texts += [f"## {plugin}", prose(told(f"plugin {plugin}", about))]
+        for name, cls in own.items():
+            module = sys.modules[cls.__module__].__doc__ or ""
+            if module not in (*shown, about):
+                texts.append(prose(module))
+                shown.add(module)
+            if not re.search(r"\b(1[89]|20)\d\d\b|No paper", f"{cls.__doc__} {module} {about}"):
+                missing.append(f"the paper of solver {name}: neither it nor its module or plugin names a year, or says 'No paper'")
+            texts += [f"### {name}", prose(told(f"solver {name}", catalogue.docstring(cls) and cls.__doc__))]
+            texts += [facts(_facts(registry, cls)), with_parameters(cls)]
+    return "\n\n".join(texts)
+
+
+def _facts(registry: Registry, cls: Any) -> Iterator[tuple[str, str]]:
+    yield "Solves", ", ".join(f"[{each.name}](formulations.md#{each.name})" for each in registry.solved_by(cls))
+    yield "Kernel evaluations", "counted by the harness" if cls.observable else "not observable: it computes kernel values by itself"
+    yield "Converges to the optimum", "yes" if cls.exact else "no"
+    if cls.requires:
+        yield "Requires", ", ".join(f"`{each}`" for each in cls.requires)
+
+
+def formulations(registry: Registry) -> Texts:
+    """Return what the code says of each formulation; its mathematics is written by hand above."""
+    texts = {}
+    for name, cls in registry.formulations.items():
+        solved = ", ".join(f"[{each}](solvers.md#{each})" for each in catalogue.solvers_of(registry, cls)) or "no solver that is installed"
+        pairs = [("Task", line(cls.task)), ("Feasible", line(told(f"constraints of {name}", cls.constraints))), ("Solved by", solved)]
+        about = prose(told(f"formulation {name}", catalogue.docstring(cls) and cls.__doc__))
+        texts[f"formulation {name}"] = "\n\n".join([about, facts(pairs), with_parameters(cls.parameter_class)])
+    return texts
+
+
+def things(registry: Registry) -> Texts:
+    """Return data sets, kernels, metrics and report formats."""
+    common = [each.name for each in parameters.parameters_of(DataSource)]
+    texts = {"files": "\n\n".join([prose(told("files", FileSource.__doc__)), with_parameters(FileSource, common)])}
+    texts["every data set"] = with_parameters(DataSource)
+    for kind in ("datasets", "kernels", "metrics", "formats"):
+        parts = []
+        for entry in catalogue.entries(registry, kind):
+            told(f"{entry.kind} {entry.name}", entry.summary)
+            parts += [f"## {entry.name}", prose(entry.summary if kind == "datasets" else _doc(entry.subject))]
+            parts += [_meaning(entry.subject)] if kind == "metrics" else []
+            parts += [with_parameters(entry.subject, common if kind == "datasets" else ())] if kind in ("datasets", "kernels") else []
+        texts[kind] = "\n\n".join(parts)
+    return texts
+
+
+def _meaning(metric: harness.Metric) -> str:
+    better = {"low": "lower is better", "high": "higher is better", None: "nobody is ranked by it"}[metric.better]
+    return f"In [{metric.low:g}, {metric.high:g}], {better}. For {metric.task or 'every task'}."
+
+
+def texts() -> Texts:
+    """Return every text by its name; what has no description is in :data:`missing` then."""
+    missing.clear()
+    registry = request.loaded(())
+    missing.extend(f"plugin {each.name}: {each.reason}" for each in registry.broken.values())
+    made = {"command": command(), "hooks": hooks(registry), "environment": environment(), "exit codes": exit_codes()}
+    return made | public(registry) | records() | {"solvers": solvers(registry)} | formulations(registry) | things(registry)
+
+
+# -- Sphinx -------------------------------------------------------------------------------------------------
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Make the texts as the build begins, put them into the pages, and warn of what is not there."""
+    from sphinx.util import logging
+
+    log = logging.getLogger("made")
+    made: Texts = {}
+    shown: set[str] = set()
+
+    def make(_app: Any) -> None:
+        made.update(texts())
+        for each in missing:
+            log.warning("undocumented: %s", each)
+
+    def place(_app: Any, page: str, source: list[str]) -> None:
+        def text(found: re.Match[str]) -> str:
+            shown.add(found[1])
+            if found[1] not in made:
+                log.warning("nothing is made of the name %s", found[1], location=page)
+            return made.get(found[1], "")
+
+        source[0] = re.sub(r"<!-- made: ([\w -]+?) -->", text, source[0])
+
+    def check(_app: Any, _environment: Any) -> None:
+        for each in sorted(set(made) - shown):
+            log.warning("no page shows what is made of: %s", each)
+
+    app.connect("builder-inited", make)
+    app.connect("env-get-outdated", lambda *_: list(PAGES))  # the code may have changed where the page has not
+    app.connect("source-read", place)
+    app.connect("env-check-consistency", check)
+    return {"parallel_read_safe": False, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    texts()
+    click.echo("\n".join([*missing, f"{len(missing)} names are not documented."]))
+    sys.exit(bool(missing))

@@ -1,0 +1,65 @@
+"""The documentation in a real browser, from the disk: every page on a phone and on a desk, and its search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.browser import Browser
+from tests.docs.test_reference import build
+
+pytestmark = pytest.mark.slow
+
+WIDE = """
+const screen = document.documentElement.clientWidth;
+const scrolls = (each) => each && (/auto|scroll|hidden|clip/.test(getComputedStyle(each).overflowX) || scrolls(each.parentElement));
+return [...document.querySelectorAll('article *')]
+  .filter(each => each.getBoundingClientRect().right > screen + 1 && !scrolls(each.parentElement))
+  .map(each => `${each.tagName} ${each.textContent.slice(0, 60)}`);
+"""
+
+
+@pytest.fixture(scope="module")
+def site(window: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("docs") / "site"
+    done = build(target)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_every_page_fits_its_screen(width: int, site: Path, browser: Browser) -> None:
+    browser.size(width, 900)
+    pages = sorted(page for page in site.rglob("*.html") if page.name != "search.html")  # empty without a word to look for
+    assert len(pages) >= 20
+    for page in pages:
+        browser.open(page.as_uri())
+        assert browser.ask("return document.documentElement.scrollWidth") <= width, page
+        assert browser.ask(WIDE) == [], page
+        assert browser.ask("return document.querySelector('article').innerText.trim()"), page
+    assert browser.complaints() == []
+    assert [url for url in browser.requests() if not url.startswith("file://")] == []
+
+
+@pytest.mark.parametrize(("word", "page"), [("kernel_evaluations", "record"), ("nu-svc", "formulations")])
+def test_the_search_finds_without_a_server(word: str, page: str, site: Path, browser: Browser) -> None:
+    browser.open((site / "index.html").as_uri())
+    (box,) = browser.find(".sidebar-search-container input[name=q]")
+    box.send_keys(f"{word}\n")
+    found = "return [...document.querySelectorAll('#search-results li a')].map(each => each.getAttribute('href'))"
+    browser.wait(f"{found}.some(href => href.startsWith('reference/{page}.html'))")
+    browser.wait("return !document.querySelector('#search-progress')?.innerText.includes('...')")
+    (first, *_) = browser.ask(found)
+    browser.open((site / first).as_uri())
+    assert word in browser.ask("return document.querySelector('article').innerText")
+    assert browser.complaints() == []
+
+
+def test_a_formula_is_drawn(site: Path, browser: Browser) -> None:
+    browser.open((site / "reference/formulations.html").as_uri())
+    boxes: list[tuple[float, float]] = browser.ask(
+        "return [...document.querySelectorAll('math mfrac')].map(each => [...each.children].map(part => part.getBoundingClientRect().top))"
+    )
+    assert len(boxes) > 10
+    assert all(above < below for above, below in boxes)  # the numerator stands above the denominator

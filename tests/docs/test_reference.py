@@ -1,0 +1,81 @@
+"""The site is built without a warning, all names of the code are in it, and one without a description fails the build."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness import hookspecs
+from harness.run.record import TYPES, Status, StoppedBy
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def build(target: Path, *options: str, code: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Build the site of a copy of the code, warnings as errors."""
+    paths = [str(code), str(ROOT / "plugins"), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", *options, "-d", f"{target}.doctrees", str(ROOT / "docs"), str(target)]
+    return subprocess.run(command, cwd=code, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site; that it is built without a warning says that the number of undocumented names is 0."""
+    target = tmp_path_factory.mktemp("docs") / "site"
+    done = build(target)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return target
+
+
+def words(page: Path) -> set[str]:
+    return set(re.findall(r"[\w.-]+", html.unescape(re.sub(r"<[^>]+>", " ", page.read_text()))))
+
+
+def test_every_name_is_in_the_site(site: Path) -> None:
+    shown = {name: words(site / f"reference/{name}.html") for name in ("record", "statuses", "hooks", "api", "modules", "command")}
+    assert set(TYPES) <= shown["record"]
+    assert {*map(str, Status), *map(str, StoppedBy)} <= shown["statuses"]
+    assert {name for name in vars(hookspecs) if name.startswith("harness_")} <= shown["hooks"]
+    public = re.findall(r"^(harness\.[\w.-]+)", (ROOT / "docs/public_names.txt").read_text(), re.MULTILINE)
+    assert len(public) > 400
+    said = {word.rpartition(".")[2] for page in ("api", "modules") for word in shown[page]}
+    assert {name.rpartition(".")[2] for name in public} <= said
+    assert {"--plugins", "--target-gap", "--delete", "merge", "install"} <= shown["command"]
+
+
+def test_the_site_asks_for_nothing_from_the_net(site: Path) -> None:
+    asked = r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"(?:https?:)?//[^\"]+"
+    assert [found for page in site.rglob("*.html") for found in re.findall(asked, page.read_text())] == []
+    assert [page.name for page in site.rglob("*.css") if re.search(r"url\(\W?(?:https?:)?//", page.read_text())] == []
+    assert "<math" in (site / "reference/formulations.html").read_text()
+
+
+PLANTED = {
+    "hookspecs.py": ("", "\n\n@hookspec\ndef harness_planted() -> None:\n    return None\n", "hook harness_planted"),
+    "run/record.py": ("    key: str  #", "    planted_count: int\n    key: str  #", "record field planted_count"),
+    "errors.py": ("", '\nimport os\n\nos.environ.get("HARNESS_PLANTED")\n', "environment variable HARNESS_PLANTED"),
+    "cli/main.py": ("EXIT_CODES = {", "EXIT_PLANTED = 71\nEXIT_CODES = {", "exit code 71"),
+}
+
+
+def test_a_name_without_a_description_fails_the_build(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "harness", tmp_path / "harness")
+    for name, (old, new, _) in PLANTED.items():
+        file = tmp_path / "harness" / name
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new) if old else text + new)
+    done = build(tmp_path / "site", "-b", "dummy", code=tmp_path)
+    assert done.returncode == 1
+    found = set(re.findall(r"WARNING: undocumented: (.*?)(?: \[|$)", done.stderr, re.MULTILINE))
+    assert found >= {told for _, _, told in PLANTED.values()}
+    assert {each for each in found if "planted" not in each.lower()} == {"exit code 71"}
