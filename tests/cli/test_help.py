@@ -1,4 +1,4 @@
-"""The help, options that are none, and what the help and the README have in common; all of it stays light."""
+"""The help, and options that are none; all of it stays light."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def test_the_help_is_light():
     assert set(of_all) <= {"harness_dashboard", "harness_dashboard.command"}, "asked for commands, those that have any"
 
 
-def test_every_variable_that_is_heeded_is_in_the_one_list_of_the_help_and_the_readme(invoke):
+def test_every_variable_that_is_heeded_is_in_the_list_of_the_help(invoke):
     heeded = {
         name
         for folder in ("harness", "plugins")
@@ -42,10 +42,9 @@ def test_every_variable_that_is_heeded_is_in_the_one_list_of_the_help_and_the_re
         if not name.startswith("HARNESS_HISTORY")  # of the files of a history, which set them themselves
     }
     assert heeded == {name for name in VARIABLES if name.startswith("HARNESS_")}
-    told, readme = " ".join(invoke("--help").stdout.split()), (ROOT / "README.md").read_text()
+    told = " ".join(invoke("--help").stdout.split())
     for name, meaning in VARIABLES.items():
         assert f"{name} {meaning}" in told
-        assert f"| `{name}` | {meaning} |" in readme
 
 
 @pytest.mark.parametrize(
