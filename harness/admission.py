@@ -55,13 +55,13 @@ def check_hooks(manager: pluggy.PluginManager, module: ModuleType) -> None:
 
 
 def _check_arguments(hook: str, given: Any) -> None:
-    """Refuse a hook that asks for arguments that it is not given."""
+    """Refuse a hook with arguments that the harness does not pass."""
     can = list(inspect.signature(getattr(hookspecs, hook)).parameters)
     code, asked = inspect.unwrap(given).__code__, inspect.signature(given).parameters.values()
     place, meant = f"{Path(code.co_filename).name}:{code.co_firstlineno}", f"write def {hook}({', '.join(can)})"
     for each in asked:
         known = each.name in can or each.default is not each.empty or each.kind is not each.POSITIONAL_OR_KEYWORD
-        _require(known, f"{place}: its hook '{hook}' has an argument '{each.name}', which it is not given; {meant}.")
+        _require(known, f"{place}: its hook '{hook}' takes '{each.name}', which the harness does not pass; {meant}.")
 
 
 def check_version(wanted: Any) -> None:
@@ -77,7 +77,7 @@ def check_version(wanted: Any) -> None:
 
 
 def version_refusal(error: Exception) -> str:
-    """Return why this harness is not the one that a plugin needs, of one that failed at import: perhaps of just that."""
+    """Return the sentence on a wrong version of the harness, if a plugin that failed at import asks for another one; else empty."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         for wanted in _REQUIRES.findall("".join(linecache.getlines(frame.f_code.co_filename))):
             try:
@@ -121,7 +121,7 @@ def check_class(kind: str, hook: str, cls: Any) -> None:
     )
     of_base = {*dir(base), *base.__annotations__} - {known.name for known in dataclasses.fields(base)}
     for known in parameters.parameters_of(cls):
-        meaning = f"which is an attribute of every harness.{base.__name__}; call it otherwise, or give it no type"
+        meaning = f"which every harness.{base.__name__} has as an attribute; choose another name, or leave out the type"
         _require(known.name not in of_base, f"{what} has a parameter '{known.name}', {meaning}: name = 'my-own'.")
     parameters.check_defaults(cls, owner=what)
 

@@ -88,7 +88,7 @@ _MODULES = (".py", *EXTENSION_SUFFIXES)
 def code_of(plugin: str, what: str = "its import") -> Iterator[None]:
     """Context in which a plugin's code runs in this process: what it prints goes to standard error.
 
-    Where the user or a signal ends it, the plugin is named, for it may be what the user waited for.
+    If the user or a signal ends it, the message names the plugin: it may be what took so long.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def source_sha256(module: ModuleType, distribution: str = "") -> str:
 
 
 def _is_code(name: Path) -> bool:
-    """Return whether a file can change what runs: no cache, and not what installing writes, which has its time."""
+    """Return whether a file can change what runs: caches cannot, nor can what pip writes, which has the time of installing."""
     return "__pycache__" not in name.parts and not any(part.endswith(".dist-info") for part in name.parts)
 
 

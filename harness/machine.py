@@ -79,7 +79,7 @@ def load_average() -> float:
 
 
 def reset_peak_memory() -> None:
-    """Start this process's VmHWM anew: the peak before a run, of compilation for one, is none of the run's."""
+    """Start this process's VmHWM anew, so that a run's peak does not include what came before it, such as compilation."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -113,7 +113,7 @@ def children_cpu_seconds() -> float:
 
 
 def delay_seconds() -> float | None:
-    """Return how long this process's main thread could have run and had no core, other work having it; None if unreadable."""
+    """Return how long this process's main thread was ready to run while other work had its core; None if unreadable."""
     try:
         return int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):

@@ -19,8 +19,8 @@ class Metric:
     """A test metric: a function of (n,) targets and (n,) scores f(x), and what its numbers mean.
 
     better : which end is better; None: it is shown, and nobody is ranked by it
-    low, high : its range; a number outside is a fault of the metric, which the row says
-    takes : what it is handed beside the targets: scores, or the labels -1 / +1 that they mean
+    low, high : its range; a number outside is a fault of the metric, and the row says so
+    takes : its second argument, beside the targets: scores, or their signs as labels -1 / +1
     task : the data that it is for, ``classification`` or ``regression``; None: all
     """
 

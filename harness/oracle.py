@@ -69,7 +69,7 @@ class Oracle(Subsolver):
             found = None
             for found in self.iterates(problem, **asked):
                 if found.dual_coef is None:
-                    raise PluginError("it gives no dual coefficients; name one that does.")
+                    raise PluginError("it returned no dual coefficients; name an oracle that returns them.")
                 yield found
             if found is None:
                 raise PluginError("it ended without a model.")
@@ -108,7 +108,7 @@ class Answer:
 
 
 class CertifiedOracle(Oracle):
-    """One run's oracle that is not trusted: what falls short of the gap is asked for again, ten times as exact.
+    """One run's oracle, whose answers are certified: one above the gap is asked for again, ten times as exact.
 
     again : how often that was
     """

@@ -41,8 +41,8 @@ def parameter(
     ``epsilon: float = parameter(1e-3, "relative margin accuracy", gt=0, lt=1)``. A plain
     ``epsilon: float = 1e-3`` works too; it is only undocumented and unbounded.
 
-    stands_for : another parameter of the same class, none by default, that this one is the value of where it is none
-    kw_only : given by name alone, and listed after the others: a base class can have it whatever its subclasses add
+    stands_for : another parameter of the same class, whose default is none. While it is none, this one is its value
+    kw_only : given by name alone, and listed after the others, so that a base class can have it before its subclasses' own
     """
     bounds = {"gt": gt, "ge": ge, "lt": lt, "le": le}
     known = {key: value for key, value in bounds.items() if value is not None}
@@ -196,7 +196,7 @@ def _kinds(annotation: Any) -> list[Any]:
 
 
 def _fits(known: Parameter) -> bool:
-    """Return whether a default is plainly of its parameter's type and range; False: it is to be asked."""
+    """Return whether a default is plainly of its parameter's type and range; False: pydantic has to decide."""
     value, kinds = known.default, _kinds(known.type)
     bounds = [("gt", -math.inf), ("lt", math.inf), *known.bounds.items()] if type(value) in (int, float) else []
     fits = type(value) in (bool, int, float, str, type(None)) and (type(value) in kinds or value in kinds)
@@ -204,7 +204,7 @@ def _fits(known: Parameter) -> bool:
 
 
 def check_defaults(cls: type, *, owner: str) -> None:
-    """Refuse a class with a default that its own field does not take; what plainly fits is not asked of pydantic, for time.
+    """Refuse a class with a default that its own field does not accept. Pydantic, which is slow, sees only the doubtful ones.
 
     Raises
     ------

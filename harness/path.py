@@ -1,9 +1,9 @@
 """A path: one training problem under many values of its parameters, with and without the folds of a cross-validation.
 
-The problems of a path, its cells, differ in what a solver need not compute anew: cells that differ in C alone have the
-same kernel values and nearly the same solution, those of another gamma the same distances, those of another fold most of
-the points. A solver goes through them in :meth:`harness.Solver.solve_path`; what a :class:`SolutionPath` shares between
-them it finds behind each cell's ``kernel``.
+The problems of a path are its cells. They have much in common that need not be computed twice. Cells that differ in C
+alone have the same kernel values and nearly the same solution. Cells of different gamma have the same distances. Cells of
+different folds have most points in common. A solver goes through them in :meth:`harness.Solver.solve_path`. What a
+:class:`SolutionPath` shares between cells, a solver gets through each cell's ``kernel``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OF_ROWS = 0.5  # of that: rows that problems with the same kernel share; the ot
 class Cell:
     """One problem of a path.
 
-    index : its place in the order in which cells are best solved: those with the same kernel values one after the other
+    index : its place in the order in which cells are best solved: cells with the same kernel values follow each other
     values : the parameters of the path and the cell's values, e.g. ``{"C": 8.0, "gamma": 0.5}``
     fold : the fold that is left out of its training points; None: it has all of them
     before : index of the cell before it on the first axis (the next smaller C) with all else the same; None: it is the first
@@ -295,7 +295,7 @@ class SolutionPath:
             return None
 
     def checksum(self) -> str:
-        """Return a sum of the points, by which a change of them is seen; of mapped ones none."""
+        """Return a sum of the points, which shows a change of them; of mapped points there is none."""
         return "" if is_mapped(self.points) else sum_of_words(self.points)
 
     def small(self, points: int) -> SolutionPath:

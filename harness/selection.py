@@ -3,7 +3,7 @@
 Grammar: items separated by commas; an item is a name (with ``*`` and ``?`` as wildcards) and, in
 brackets, ``parameter=value`` pairs; a value in brackets is a list and makes a grid, one in parentheses is a tuple:
 ``net[layers=[(1,2),(3)]]``. In a name or a value that begins with
-double quotes brackets and commas are as good as letters: ``"./a,b[1].csv"[positive=2]``; a double quote in it is written twice.
+double quotes, brackets and commas have no meaning: ``"./a,b[1].csv"[positive=2]``. A double quote in it is written twice.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _SUFFIXES = {
 
 # where a name or a value begins, in quotes, and where a value does, in parentheses
 _QUOTED = re.compile(r"""((?:^|[\[,=])\s*)"((?:[^"]|"")*)"|([\[,=]\s*)(\([^()\[\]"=]*\))""")
+_TUPLE = re.compile(r"""\([^()\[\]"=]*\)""")
 _MARK = re.compile("\0([0-9]+)\0")  # stands for what was quoted while brackets and commas are looked for
 
 
@@ -76,11 +77,11 @@ def single(text: str) -> tuple[str, dict[str, str]]:
     items = parse(text)
     if len(items) != 1:
         raise UsageError(
-            f"selection {text!r} names {len(items)} things where one is meant; write name[parameter=value]."
+            f"selection {text!r} names {len(items)} things, and one is expected; write name[parameter=value]."
         )
     if items[0].size != 1:
         raise UsageError(
-            f"selection {text!r} is a grid of {items[0].size:,} where one is meant; give each parameter one value."
+            f"selection {text!r} is a grid of {items[0].size:,}, and one is expected; give each parameter one value."
         )
     return items[0].name, items[0].grid()[0]
 
@@ -88,7 +89,12 @@ def single(text: str) -> tuple[str, dict[str, str]]:
 def split(text: str, separator: str = ",") -> list[str]:
     """Split at separators outside brackets and quotes."""
     masked, kept = _masked(text)
-    return [_MARK.sub(lambda mark: f'"{kept[int(mark[1])]}"', part) for part in _parts(masked, text, separator)]
+
+    def original(mark: re.Match[str]) -> str:
+        found = kept[int(mark[1])]
+        return found if _TUPLE.fullmatch(found) else f'"{found}"'
+
+    return [_MARK.sub(original, part) for part in _parts(masked, text, separator)]
 
 
 def _parts(masked: str, text: str, separator: str = ",") -> list[str]:
@@ -135,7 +141,10 @@ def quoted(text: str) -> str:
 
 def text_of(item: Item) -> str:
     """Return the text that means an item: what :func:`parse` reads as it."""
-    lists = {name: ",".join(map(quoted, given)) for name, given in item.values.items()}
+    lists = {
+        name: ",".join(each if _TUPLE.fullmatch(each) else quoted(each) for each in given)
+        for name, given in item.values.items()
+    }
     pairs = [f"{name}={text if len(item.values[name]) == 1 else f'[{text}]'}" for name, text in lists.items()]
     return f"{quoted(item.name)}[{','.join(pairs)}]" if pairs else quoted(item.name)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.problems.problem import Problem
 
 
-NOT_DONE = "its iterates ended and it did not say that it is done"
+NOT_DONE = "its iterates ended without a done iterate"
 DEFAULT_RELATIVE_GAP = 1e-3  # at which every solver of a hull formulation stops, unless it is told otherwise
 
 
@@ -36,10 +36,9 @@ class Iterate:
     dual_coef : (n,) signed coefficients, may be a view of the solver's own array: the host copies what it keeps
     intercept : b; for the hull formulations minus the threshold
     weights : (d,) instead of ``dual_coef`` for a linear solver without dual variables
-    free_coef : (n + m,) instead of ``dual_coef`` for an expansion that is no dual solution of the stated problem, because
-        its coefficients are not feasible there or because points of the solver's own have some of them: scored, not
-        certified. f(x) = sum_i free_coef_i k(x_i, x) + sum_j free_coef_{n+j} k(z_j, x) + intercept; those of the training
-        points come first
+    free_coef : (n + m,) instead of ``dual_coef`` for an expansion that is no dual solution of the stated problem: its
+        coefficients are not feasible, or some belong to points of the solver's own. It is scored, and has no gap.
+        f(x) = sum_i free_coef_i k(x_i, x) + sum_j free_coef_{n+j} k(z_j, x) + intercept; the training points come first
     extra_points : (m, d) the solver's own points z, dense or CSR; None where m = 0. The host keeps those that have a
         coefficient: it may be the same array at every iterate
     done : True at the last iterate: the solver's own stopping rule holds
@@ -80,12 +79,12 @@ class Solution:
 
 @dataclass(frozen=True)
 class Conformance:
-    """How ``harness check`` configures a thing, and what it is to hold to.
+    """How ``harness check`` configures a thing, and what the thing claims.
 
     values : parameters that it is checked with, those that differ from their defaults
     variants : further such parameters, each a suite of its own
-    gap : relative gap that a solver reaches where it is asked for it; None: 1e-3 of one that is ``exact``, else it claims none
-    excused : check -> the reason why it fails, and may; a check that does not fail is not excused
+    gap : relative gap that the solver reaches when it is the target; None: 1e-3 if the solver is ``exact``, else no claim
+    excused : check -> the reason why it is allowed to fail; an excused check that passes is a fault
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -103,15 +102,15 @@ class Solver(ABC):
     solves_dual_forms : True if it works on ``problem.dual_form()`` and nothing else, and so solves every other formulation
         that has one too, whoever brings it, but for those that it ``leaves_out``
     leaves_out : formulations that have a dual form and that it does not solve
-    model_form : the field of :class:`Iterate` that its models have; of ``weights`` a gap is certified where the kernel is linear
-        and the formulation ``bounds_weights``, of ``free_coef`` and ``features`` none: whoever asks for one is told before
+    model_form : the field of :class:`Iterate` that holds its models. ``weights`` have a gap if the kernel is linear and the
+        formulation ``bounds_weights``; ``free_coef`` and ``features`` have none. With a target gap the command says so first
     observable : False for a black box whose kernel evaluations the host cannot count (recorded as null)
     exact : True if the iterates converge to the optimum, so that the conformance suite may ask for a target gap
-    requires : what pip is to find for it that the harness does not need, ``("thundersvm-cpu>=0.3.3",)``. Where the host's
-        packages do not meet it the solver runs in an environment that ``harness peers install`` makes; so its module
-        imports these libraries in ``iterates``, not at its top. They are in the record's versions
-    serves : what the host asks it for where the user named no solver: ``reference``, the optima that the conformance suite
-        compares others with; ``certificate``, the convex problems that a certificate needs solved. The first one is asked
+    requires : packages that it needs and the harness does not, as pip has them: ``("thundersvm-cpu>=0.3.3",)``. If they are
+        not installed, the solver runs in an environment that ``harness peers install`` makes. Its module imports them in
+        ``iterates``, not at its top. The record's versions have them
+    serves : what the host uses it for if the user names no solver: ``reference``, to find the optima that the conformance
+        suite compares with; ``certificate``, to solve convex problems within a certificate. Of several the first is used
     conformance : how it is checked, and what it is excused from
     """
 

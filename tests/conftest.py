@@ -97,6 +97,8 @@ def warm_sessions(warm_pools: dict[str, Any], monkeypatch: pytest.MonkeyPatch, t
             read.update(file.read_bytes())
         pool = warm_pools.setdefault(read.hexdigest(), Pool(None, numba_cache, stop))
         pool.stop = stop
-        return types.SimpleNamespace(run=pool.run, close=lambda: None)  # it stays for the next session
+        return types.SimpleNamespace(
+            run=pool.run, prepare=pool.prepare, close=lambda: None
+        )  # it stays for the next session
 
     monkeypatch.setattr(driver, "Pool", pool_for)

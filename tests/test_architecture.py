@@ -153,7 +153,6 @@ def test_at_the_top_stands_only_what_belongs_there():
     listed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
     top = {name.partition("/")[0] for name in listed}
     assert {name for name in top if not name.startswith(".")} == {
-        "CHANGELOG.md", "LICENSE", "README.md", "asv.conf.json", "benchmarks", "docs", "examples", "harness", "plugins",
-        "pyproject.toml",
-        "reports", "tests",
+        "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "asv.conf.json", "benchmarks", "docs", "examples",
+        "harness", "plugins", "pyproject.toml", "reports", "tests",
     }  # fmt: skip

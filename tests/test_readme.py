@@ -36,3 +36,7 @@ def test_every_study_is_linked() -> None:
     listed = (ROOT / "reports/README.md").read_text()
     assert "](reports/README.md)" in README.read_text()
     assert [name for name in studies if f"({name}/README.md)" not in listed] == []
+
+
+def test_it_is_one_page() -> None:
+    assert len(README.read_text().splitlines()) <= 150

@@ -13,6 +13,7 @@ from harness.report import measures, path_table
 from harness.report.measures import Measure
 from harness.report.rows import Group, Row, grouped
 from harness.report.timing import clocks, differing, reached, spent
+from harness.report.verdict import parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +33,7 @@ def best_of(records: Sequence[Record], by: str, target: float | None) -> pd.Data
     """
     import pandas as pd
 
-    groups = [part for group in grouped(path_table.without_paths(records) or records) for part in _parts(group)]
+    groups = [part for group in grouped(path_table.without_paths(records) or records) for part in parts(group)]
     rows = [row for group in groups for row in group.rows]
     known = {measure.figure: measure for measure in measures.ranked(rows)}
     known |= {"time": measures.FIT, "seconds": measures.FIT}
@@ -54,19 +55,11 @@ def best_of(records: Sequence[Record], by: str, target: float | None) -> pd.Data
     return pd.DataFrame(lines)
 
 
-def _parts(group: Group) -> list[Group]:
-    """Return a group a problem where a formulation has several (``C=[1, 10]``): which is easier says nothing of solvers."""
-    if not group.swept:
-        return [group]
-    rows = {problem: [row for row in group.rows if row.problem == problem] for problem in group.problems}
-    return [Group(f"{group.dataset} {problem}", group.kernel, each) for problem, each in rows.items()]
-
-
 def _best(group: Group, measure: Measure, by: str, target: float | None) -> dict[str, Any]:
     """Return the line of a group."""
     _, of_traces = clocks([record for row in group.rows for record in row.measured])
     clock = "wall" if by == "seconds" else of_traces
-    if target is None and by == "time":
+    if target is None and by != "seconds":
         measure = measure.honest(group)
     values: dict[str, list[float]] = {}
     for row in group.rows:

@@ -12,11 +12,14 @@ from harness.call.result import Result, command_of
 from harness.call.study_file import StudyFile
 from harness.errors import UsageError
 from harness.report.progress import reporter
+from harness.run import template
 
 _INSTEAD = {
     "format": "the result has .table, .frame and .to_html()",
     "output": "the result has .to_html(path) and .frame",
     "dry_run": "`harness compare --dry-run` says what a comparison would cost",
+    "explain": "the result has .explain()",
+    "plot": "the result has .plot()",
     "cells": "the result's .frame has every cell of a path",
 }
 
@@ -61,6 +64,8 @@ def compare(
     for name in options:
         if name in _INSTEAD:
             raise UsageError(f"harness.compare: {name} is an option of the command alone; {_INSTEAD[name]}.")
+    if study is None:  # which may say of how many threads
+        template.begin(options.get("threads", 1))
     paths = [str(path) for path in ([plugin_path] if isinstance(plugin_path, str | Path) else plugin_path)]
     studies = [study_file.parsed(study)] if study is not None else []
     objects = Objects(request.loaded([*(path for each in studies for path in study_file.plugin_paths(each)), *paths]))

@@ -73,7 +73,7 @@ def study_of(given: Mapping[str, Any], registry: Registry, **how: Any) -> Study:
     Raises
     ------
     UsageError : an unknown solver, data set, kernel, formulation or metric, a bad parameter of one, or more runs than
-        were meant: counted before anything is made of the selections, and again before data are read
+        were meant: they are counted before selections are expanded, and again before data are read
     """
     said = {name: given.get(name, setting.usual) for name, setting in SETTINGS.items()}
     _check_selections(said, many=how.get("many", False))
@@ -126,7 +126,7 @@ def _meant(source: DataSource, formulations: Iterable[str] | None, registry: Reg
 def carried_out(study: Study, registry: Registry, progress: Reporter, *, quiet: bool) -> list[Record]:
     """Carry out a study, telling ``progress`` of its runs and of what is to be said before they start.
 
-    Errors as the session; a KeyboardInterrupt passes when it was said what the store has.
+    Errors as :func:`harness.run.driver.compare`. At a KeyboardInterrupt it says what the store has, and passes it on.
     """
     from harness.run import driver
 
@@ -149,11 +149,12 @@ def carried_out(study: Study, registry: Registry, progress: Reporter, *, quiet: 
                 on_started=progress.started,
                 on_finished=progress.finished,
                 on_note=progress.say,
+                on_working=progress.working,
             )
     except KeyboardInterrupt:  # said when the live display is gone
         done, total = progress.done, progress.total
         measured = f"{done} of {total} runs are finished and kept in {store}" if total else "no run had been started"
-        say(f"harness: interrupted; {measured}. The same again goes on where it stopped.")
+        say(f"harness: interrupted; {measured}. The same command goes on from there.")
         raise
 
 
@@ -171,7 +172,7 @@ def with_cells(records: Sequence[Record]) -> list[Record]:
 
 
 def notes(study: Study, specs: Iterable[RunSpec], registry: Registry) -> list[str]:
-    """Return a sentence for each solver without a gap, each setting that no run takes anything from, and on scarce cores."""
+    """Return a sentence for each solver that can have no gap, for each setting that no run uses, and on too few cores."""
     formulated = [spec for spec in specs if spec.formulation and spec.kernel]
     if not formulated:
         return []  # plugins that could not be loaded, or solvers that solve nothing of what was asked: they say so
@@ -181,7 +182,7 @@ def notes(study: Study, specs: Iterable[RunSpec], registry: Registry) -> list[st
 
 
 def _unused(study: Study, formulated: Sequence[RunSpec], registry: Registry) -> Iterable[tuple[str, str]]:
-    """Yield each setting that was given and that no run takes a parameter from, and why that is."""
+    """Yield each setting that was given and that no run uses, and why."""
     taken = {
         name
         for spec in formulated
@@ -218,7 +219,7 @@ def uncertifiable(study: Study, specs: Iterable[RunSpec], registry: Registry) ->
             told[spec.solver, no_gap(form, registry.formulations[spec.formulation], linear=linear)] = None
     for solver, of in told:
         if of:
-            yield f"note: no gap can be certified of {of}: such rows of {solver} never end as ok"
+            yield f"note: {solver} cannot reach the target: no gap can be certified of {of}; these rows end as missed"
 
 
 def _scarce(threads: int, jobs: int) -> list[str]:

@@ -15,6 +15,7 @@ from harness.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from harness.registry import Registry
     from harness.run.record import Record
@@ -51,7 +52,13 @@ class Result:
         """The table that the command prints, 100 columns wide."""
         from harness.report import formats
 
-        return str(formats.render("table", self.records))
+        return str(formats.render("table", self.records, ranking="", hint="result.explain() says more."))
+
+    def explain(self) -> str:
+        """Return what the columns and marks of the table mean, and what compilation took: a sentence or more a line."""
+        from harness.report import table
+
+        return "\n".join(told for sheet in table.sheets(self.records, table.whole) for told in sheet.explained)
 
     @property
     def failures(self) -> tuple[Record, ...]:
@@ -76,6 +83,19 @@ class Result:
         UsageError : an unknown figure; costs of runs that stopped where each wanted.
         """
         return best_of(self.records, by, target)
+
+    def plot(self) -> Figure:
+        """Return a figure of matplotlib: relative gap against seconds, a panel a data set, a curve a solver.
+
+        A curve is the trace of the run of median time. A notebook shows the figure; ``figure.savefig("gaps.png")`` writes it.
+
+        Raises
+        ------
+        UsageError : matplotlib is not installed (the extra ``report`` brings it); no run has a certified gap.
+        """
+        from harness.report import curves
+
+        return curves.figure(self.records)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return this comparison as one page that needs nothing else; written to ``path`` if that is given.

@@ -7,7 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from harness.plain import plain_line
-from harness.report import measures, table
+from harness.report import footnotes, table
+from harness.report.verdict import verdict
 
 if TYPE_CHECKING:
     from harness.run.record import Record
@@ -20,9 +21,13 @@ def html(records: Sequence[Record]) -> str:
         left = next((i for i, column in enumerate(sheet.columns) if column.right), 1)
         for section in sheet.sections:
             rows = [[(cell.text, cell.best) for cell in row] for row in section.rows]
-            parts += [f"<p><b>{_text(section.heading)}</b></p>", _table(sheet.titles, rows, left)]
-        parts += [_note(f"{measures.BEST.format('bold:')}.")] if sheet.marked else []
-        parts += map(_note, sheet.notes)
+            parts += [f"<p><b>{_text(section.heading)}</b></p>", *([_note(section.remark)] if section.remark else [])]
+            parts += [_table(sheet.titles, rows, left)]
+        parts += map(_note, footnotes.sentences(sheet, "bold:"))
+        answer, _ = verdict(sheet.groups, "")
+        parts += [f"<p>{_text(answer)}</p>"] if answer else []
+        told = "".join(map(_note, sheet.explained))
+        parts += [f"<details><summary>What columns and marks mean</summary>{told}</details>"] if told else []
     return f'<div class="harness-result" style="overflow-x: auto">{"".join(parts) or "<p>no records</p>"}</div>'
 
 

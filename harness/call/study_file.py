@@ -12,8 +12,8 @@ A key is the name of an option, its value what the option takes: a text, a numbe
     [path]
     gamma = [0.01, 0.1]
 
-How a comparison is shown and where it is kept is no part of it: such options are given with the command. The keywords of
-a call are read as a file's keys are.
+Options that say how a comparison is shown and where it is kept cannot stand in it: give them with the command. The keywords
+of a call are read like the keys of a file.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _unknown(key: str, registry: Registry) -> str:
     """Return why a key is none."""
     name = key.replace("-", "_")
     if name in OF_THE_COMMAND:
-        return f"it is no part of a study; give --{name.replace('_', '-')} with the command."
+        return f"it cannot stand in a study; give --{name.replace('_', '-')} with the command."
     near = did_you_mean(key, SETTINGS) if len(key) < 100 else ""
     return f"there is no such option{near}{in_brackets(name, registry)}; `harness compare --help` shows all."
 

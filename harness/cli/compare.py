@@ -16,7 +16,7 @@ from harness.report.output import say
 from harness.run.record import FAILED, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harness.run.record import Record
 
@@ -31,6 +31,8 @@ _FURTHER = [
            help="Only say how many runs there are, how many the store holds, and how long the others may take."),
     Option(["--cells"], is_flag=True, section=_RESULT,
            help="Show a row for each cell of a path too; files other than tables have them all."),
+    Option(["--explain"], **options.EXPLAIN, section=_RESULT),
+    Option(["--plot"], is_flag=True, section=_RESULT, help="Draw relative gap against seconds below the table."),
     Option(["--store"], **options.STORE, section=_RESULT),
     Option(["--format", "format_"], **options.FORMAT, section=_RESULT),
     Option(["--output"], **options.OUTPUT, section=_RESULT),
@@ -58,9 +60,13 @@ being done (unfinished) or without the target gap certified (missed), or every r
 
 def compare(ctx: click.Context, /, **given: Any) -> None:
     """Carry out a comparison, show its table, and exit with 1 if a run failed or did not do what was asked."""
+    from harness.run import template
+
+    if not given["dry_run"] and not given["study"]:  # which may say of how many threads
+        template.begin(given["threads"] or SETTINGS["threads"].usual)
     from harness.call import request, study_file
     from harness.cli import dry_run
-    from harness.report import formats, output
+    from harness.report import curves, formats, output
     from harness.report.progress import reporter
 
     target, quiet = output.checked_output(given["output"]), given["quiet"]
@@ -74,6 +80,10 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     if not said.get("plugins"):
         raise UsageError("--plugins is missing; name solvers or plugins, for example --plugins lasvm,fw.")
     form = formats.chosen(given["format_"], target, registry.report_formats)
+    if given["plot"]:
+        if form != "table":
+            raise UsageError(f"--plot draws below a table, not in {form}; leave --plot or the other format out.")
+        curves.check("plotext")
     store = Path(given["store"]) if given["store"] else None
     study = request.asked(said, registry, fresh=given["fresh"], many=given["yes"], store=store)
     if given["dry_run"]:
@@ -85,8 +95,17 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
             records = request.with_cells(records)
         styled = target is None and output.styled()
         content = formats.render(
-            form, records, added=registry.report_formats, width=output.width(), styled=styled, command=ctx.meta[_TYPED]
+            form,
+            records,
+            added=registry.report_formats,
+            width=output.width(),
+            styled=styled,
+            command=ctx.meta[_TYPED],
+            explain=given["explain"],
+            ranking=_ranking(ctx.meta[_TYPED], said),
         )
+        if given["plot"]:
+            content = f"{content!s}{curves.text(records, width=output.width(), styled=styled)}"
         output.deliver(content, target, quiet=quiet)
 
     try:
@@ -98,6 +117,15 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         raise
     deliver(records)
     ctx.exit(request.exit_code(records))
+
+
+def _ranking(typed: str, said: Mapping[str, Any]) -> str:
+    """Return the command that ranks costs, or ranks them surer: what was typed with what it lacks; empty if it lacks nothing."""
+    lacking = [f"--{name.replace('_', '-')} {value}" for name, value in _RANKING.items() if name not in said]
+    return " ".join([typed, *lacking]) if lacking else ""
+
+
+_RANKING = {"target_gap": "1e-3", "repeat": "3"}
 
 
 def _deliver_somewhere(deliver: Callable[[Sequence[Record]], None], records: Sequence[Record]) -> None:

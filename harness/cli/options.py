@@ -106,4 +106,5 @@ FORMAT: dict[str, Any] = {
     "metavar": "FORMAT",
     "help": "table, json, csv, markdown, parquet (a file), or a plugin's.  [default: by the output file's suffix, else table]",
 }
+EXPLAIN: dict[str, Any] = {"is_flag": True, "help": "Say under the table what its columns and marks mean."}
 QUIET: dict[str, Any] = {"is_flag": True, "help": "No progress."}

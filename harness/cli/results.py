@@ -65,6 +65,7 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
 @click.option("--cells", is_flag=True, help="The cells of paths too; files other than tables have them all.")
 @click.option("--all", is_flag=True, help="Older measurements of the same runs too.")
 @click.option("--limit", type=Converted(values.COUNT), help="At most so many runs, the newest.")
+@click.option("--explain", **options.EXPLAIN)
 @click.option("--format", "format_", **options.FORMAT)
 @click.option("--output", **options.OUTPUT)
 @click.option("--path", is_flag=True, help="Only say where the store lies.")
@@ -139,6 +140,7 @@ def _show(given: Mapping[str, Any]) -> None:
             width=output.width(),
             styled=target is None and output.styled(),
             dated=True,
+            explain=given["explain"],
             remarks=[_OLDER.format(older, "" if older == 1 else "s")] if older else [],
         )
     output.deliver(content, target)

@@ -59,7 +59,8 @@ def dataset(
     def build() -> Entry:
         data = parse()
         return Entry(
-            {part: getattr(data, part) for part in _PARTS}, {"task": data.task, "defaults": dict(data.defaults)}
+            {part: getattr(data, part) for part in _PARTS},
+            {"task": data.task, "defaults": dict(data.defaults), "notes": dict(data.notes)},
         )
 
     entry = fetch(name, key, build, sources)

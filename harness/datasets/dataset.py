@@ -43,7 +43,9 @@ class Dataset:
     ``task`` : ``classification`` or ``regression``
     ``planted`` : (n,) bool, the training points that the source or its noise made outliers: mislabelled, or drawn
         elsewhere than the rest; None where there are none. Solvers are not told
-    ``defaults`` : the source's (or its paper's) ``kernel``, ``gamma``, ``C``; the user's options win
+    ``defaults``: the source's (or its paper's) ``kernel``, ``gamma``, ``C``; the user's options win
+    ``notes`` : what a table's head says of the data, as JSON has it: ``label_column``; ``positive``, the class that is +1;
+        ``unscaled``, where columns lie far apart: the ``widest`` and the ``narrowest``, each with its range, and what to ``write``
     """
 
     name: str
@@ -55,6 +57,7 @@ class Dataset:
     task: Task = "classification"
     defaults: Mapping[str, Any] = field(default_factory=dict)
     planted: Mask | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("x_train", "x_test"):
@@ -148,6 +151,7 @@ def _changed(load: Callable[[Any], Dataset]) -> Callable[[Any], Dataset]:
         plain = copy.copy(source)
         for name in changes:
             object.__setattr__(plain, name, DataSource.__dataclass_fields__[name].default)
+        object.__setattr__(plain, "_asked", source)  # for messages that say what to type
         data, label = load(plain), source.label
         if data.task == "regression":
             raise DataError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import shlex
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -13,10 +14,10 @@ import numpy as np
 from harness import parameters
 from harness.datasets import cache
 from harness.datasets.dataset import Dataset, DataSource, Task, is_csr, pieces
-from harness.datasets.splitting import divided, parts, random_split, rbf, rescaled, stratified_split
+from harness.datasets.splitting import divided, parts, random_split, rbf, stratified_split
 from harness.errors import DataError
-from harness.parameters import parameter
-from harness.selection import quoted
+from harness.parameters import as_text, parameter
+from harness.selection import Item, text_of
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
@@ -44,6 +45,14 @@ class FileSource(DataSource):
     header: Literal["auto", "yes", "no"] = parameter(
         "auto", "CSV: whether the first row holds names; auto: by its cells"
     )
+    categories: Literal["none", "one-hot"] = parameter(
+        "none", "tables: one-hot: a column of 0 and 1 for each category of a column of text in training"
+    )
+    missing: Literal["none", "mean", "median", "drop-rows"] = parameter(
+        "none", "tables: what empty cells become, the training part's mean or median; or their rows are left out"
+    )
+    drop: tuple[str, ...] = parameter((), "tables: columns that are left out, by name or position")
+    decimal: Literal["point", "comma"] = parameter("point", "tables: comma reads 1,5 as 1.5")
     index_base: Literal["auto", "0", "1"] = parameter(
         "auto", "LIBSVM text: the first index; auto: 0 if it occurs, else 1"
     )
@@ -58,6 +67,8 @@ class FileSource(DataSource):
         for name in ("path", "test", "positive", "label_column", "index_base"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, str(getattr(self, name)))
+        if not isinstance(self.drop, str):
+            object.__setattr__(self, "drop", tuple(map(str, np.atleast_1d(self.drop).tolist())))
         if isinstance(self.header, bool):
             object.__setattr__(self, "header", "yes" if self.header else "no")
         parameters.check(self, owner=f"data file '{self.path}'")
@@ -72,9 +83,26 @@ class FileSource(DataSource):
 
         As short as a stem it would not tell ``a/d.csv`` from ``b/d.csv``, or from ``d.npz``.
         """
-        changed = {name: value for name, value in parameters.changed(self).items() if name != "path"}
-        shown = [f"{name}={quoted(_shown(str(value), name == 'test'))}" for name, value in changed.items()]
-        return quoted(self._kept_name or _shown(self.path)) + (f"[{','.join(shown)}]" if shown else "")
+        changed = {
+            name: parameters.as_text(value) for name, value in parameters.changed(self).items() if name != "path"
+        }
+        shown = {name: [_shown(value, name == "test")] for name, value in changed.items()}
+        return text_of(Item(self._kept_name or _shown(self.path), shown))
+
+    def typed(self, **further: Any) -> str:
+        """Return what to type for this file with further parameters: for a shell, or, of a frame, for Python."""
+        values = {
+            name: value
+            for name, value in {**parameters.changed(vars(self).get("_asked", self)), **further}.items()
+            if name != "path"
+        }
+        if self._kept_name:
+            words = {"label_column": "label", "test": "X_test"}
+            given = [
+                f"{words.get(name, name)}={'test' if name == 'test' else repr(value)}" for name, value in values.items()
+            ]
+            return f"harness.data({', '.join(['frame', *given])})"
+        return f"--datasets {shlex.quote(text_of(Item(self.path, {name: [as_text(each)] for name, each in values.items()})))}"
 
     @property
     def _kept_name(self) -> str:
@@ -104,15 +132,24 @@ class FileSource(DataSource):
             }
             # Not the path but the content is part of the key; the suffix is, because it decides how to read it.
             key = {"files": [[path.suffixes, content[path]] for path in paths], "parameters": parameters}
-            return cache.dataset(self.label, "file", key, self._parse, content)
+            data = cache.dataset(self.label, "file", key, self._parse, content)
+        if "unscaled" not in data.notes:
+            return data
+        # not in the cache, which knows no paths: another file of the same content may be meant next time
+        told = {**data.notes["unscaled"], "write": self.typed(scale="standard")}
+        return dataclasses.replace(data, notes={**data.notes, "unscaled": told})
 
     def _parse(self) -> Dataset:
-        from harness.datasets.labels import learn_classes
+        from harness.datasets.columns import filled, refused, unscaled
+        from harness.datasets.labels import class_fault, class_name, learn_classes
         from harness.datasets.readers import read_table
 
         table = read_table(self)
         x, labels, test = table.x, table.labels, table.test
-        classes = learn_classes(labels, self.positive, self.path) if self.task == "classification" else None
+        is_classes = self.task == "classification"
+        if is_classes and (fault := class_fault(labels, self.positive)):
+            raise refused(self, self.path, [fault])
+        classes = learn_classes(labels, self.positive, self.path) if is_classes else None
         to_targets = classes.signs if classes else _numbers
         y = to_targets(labels, self.path)
         if test is not None:
@@ -126,7 +163,7 @@ class FileSource(DataSource):
             data = divided(x, y, random_split(len(y), n_train, self.split_seed))
         try:
             with np.errstate(over="raise"):
-                x_train, x_test = rescaled(data.x_train, data.x_test, self.scale)
+                x_train, x_test = filled(table, data.x_train, data.x_test, self)
                 gamma = _gamma_scale(x_train)
         except FloatingPointError:
             raise DataError(
@@ -134,7 +171,13 @@ class FileSource(DataSource):
                 "give the parameter scale=minmax."
             ) from None
         defaults = {**rbf(gamma=gamma, c=1.0), **table.defaults}
-        return dataclasses.replace(data, x_train=x_train, x_test=x_test, task=self.task, defaults=defaults)
+        notes = {
+            "label_column": table.label_column,
+            "positive": class_name(classes.positive) if classes else "",
+            "unscaled": unscaled(x_train, table) if self.scale == "none" else {},
+        }
+        told = {name: note for name, note in notes.items() if note}
+        return dataclasses.replace(data, x_train=x_train, x_test=x_test, task=self.task, defaults=defaults, notes=told)
 
 
 def _shown(text: str, is_path: bool = True) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from harness.plain import plain_line
 if TYPE_CHECKING:
     from harness.arrays import Array, Vector
 
-_LISTED = 12  # classes named in a message
+_LISTED = 5  # classes named in a message
+_MOST = 20  # values of a label that may be classes
+_YES = ("yes", "true", "+")
 MISSING = ("", "?", "nan", "na", "n/a", "null", "none")
 """What stands for a value that is not there, in any case; pyarrow knows some more."""
 
@@ -66,6 +69,14 @@ def class_name(value: Any) -> str:
 
 
 @dataclass(frozen=True)
+class Fault:
+    """What is wrong with a file, a clause, and the parameters with which it can be read all the same."""
+
+    text: str
+    needs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Classes:
     """Which labels are +1 and which are -1; learnt from the training file, applied to the test file too."""
 
@@ -91,8 +102,8 @@ class Classes:
 def learn_classes(labels: Array, positive: str | None, where: str) -> Classes:
     """Decide which class is +1.
 
-    Two distinct values: the greater one in sorted order is +1 (hence -1 < +1, 0 < 1, 1 < 2, 'ham' < 'spam').
-    With ``positive``: that class is +1 and all the others -1, however many there are.
+    Two distinct values: yes, true or + is +1, else the greater one in sorted order (hence -1 < +1, 0 < 1, 1 < 2, 'ham' <
+    'spam'). With ``positive``: that class is +1 and all the others -1, however many there are.
 
     Parameters
     ----------
@@ -104,31 +115,44 @@ def learn_classes(labels: Array, positive: str | None, where: str) -> Classes:
     ------
     DataError : one class only; more than two and no ``positive``; a ``positive`` that does not occur.
     """
+    fault = class_fault(labels, positive)
+    if fault is not None:
+        told = "".join(f" [{name}={value}]" for name, value in fault.needs.items())
+        raise DataError(f"{where}: {fault.text}{told and f': give the parameter{told}'}.")
+    values = tuple(np.unique(labels).tolist())
+    usual = next((value for value in values if str(value).casefold() in _YES), values[1])
+    return Classes(values, usual if positive is None else _matches(values, positive)[0])
+
+
+def class_fault(labels: Array, positive: str | None) -> Fault | None:
+    """Return what is wrong with (n,) labels of two classes; None if nothing is."""
     values = tuple(np.unique(labels).tolist())
     if len(values) == 1:
-        raise DataError(
-            f"{where}: each of the {len(labels)} labels is '{class_name(values[0])}'; expected two classes. "
-            "If the labels are in another column, name it with the parameter 'label_column'."
-        )
+        alike = f"each of the {len(labels)} labels is '{class_name(values[0])}'; expected two classes"
+        return Fault(f"{alike}. If another column is the label, name it with label_column")
     if positive is not None:
-        wanted = positive.strip()
-        matches = [value for value in values if wanted in (str(value), class_name(value))]
-        if not matches:
-            known = [class_name(value) for value in values]
-            raise DataError(
-                f"{where}: no row has the label '{positive}'{did_you_mean(positive, known)}; "
-                f"the classes are {_listing(values)}. Choose one with [positive=CLASS]."
-            )
-        return Classes(values, matches[0])
-    if len(values) > 2:
-        raise DataError(
-            f"{where}: {len(values)} classes ({_listing(values)}); expected two. Choose the one that is to be +1, all others "
-            f"being -1: {where}[positive={class_name(values[0])}]; or, if these are numbers to predict, "
-            f"{where}[task=regression]."
-        )
-    return Classes(values, values[1])
+        if _matches(values, positive):
+            return None
+        near = did_you_mean(positive, [class_name(value) for value in values])
+        return Fault(f"no row has the label '{positive}'{near}; the classes are {_listing(values)}")
+    if len(values) <= 2:
+        return None
+    if len(values) <= _MOST:
+        told = f"the label has {len(values)} classes ({_listing(values)}); expected two. Say which one is +1, all others being -1"
+        return Fault(told, {"positive": class_name(values[0])})
+    told = f"the label has {len(values)} different values ({_listing(values)}); expected two classes"
+    if labels.dtype.kind == "f":
+        return Fault(f"{told}. Numbers to predict are a regression", {"task": "regression"})
+    return Fault(f"{told}. Name another column with label_column, or one class with positive")
+
+
+def _matches(values: tuple[Any, ...], positive: str) -> list[Any]:
+    """Return the classes that a text means, as it stands or else in other letters: True is true."""
+    wanted = positive.strip()
+    exact = [value for value in values if wanted in (str(value), class_name(value))]
+    return exact or [value for value in values if str(value).casefold() == wanted.casefold()]
 
 
 def _listing(values: tuple[Any, ...]) -> str:
     names = [f"'{class_name(value)}'" for value in values[:_LISTED]]
-    return ", ".join(names) + (f" and {len(values) - _LISTED} more" if len(values) > _LISTED else "")
+    return ", ".join(names) + (f" and {len(values) - _LISTED:,} more" if len(values) > _LISTED else "")

@@ -20,10 +20,11 @@ import numpy as np
 import scipy.sparse
 
 from harness.datasets.bounds import AS_TEXT, bound, given_limit, refuse_beyond, shown
+from harness.datasets.columns import from_frame
 from harness.datasets.compression import compression_of, existing_file, format_suffix, in_a_sentence, opened, streamed
 from harness.datasets.dataset import is_csr
 from harness.datasets.labels import from_text
-from harness.datasets.tables import DENSE_FROM, IndexBase, Table, checked, from_frame, read_csv
+from harness.datasets.tables import DENSE_FROM, IndexBase, Table, checked, read_csv
 from harness.errors import DataError
 from harness.kernels.points import FLOATS, as_points
 from harness.parameters import changed
@@ -46,7 +47,11 @@ FORMATS = {
     ".parquet": "parquet",
     ".arff": "arff",
 }
-_OPTIONS = {"label_column": ("csv", "parquet", "arff"), "header": ("csv",), "index_base": ("libsvm",)}
+_OPTIONS = {
+    **dict.fromkeys(("label_column", "categories", "missing", "drop", "decimal"), ("csv", "parquet", "arff")),
+    "header": ("csv",),
+    "index_base": ("libsvm",),
+}
 _LIBSVM_LINE = re.compile(r"[^\s:,;]+(\s+(qid|\d+):\S+)*")
 _COLUMN_BYTES = 16  # that a column takes where an array is made over all columns: a count and a share
 _WIDE = 1 << 30  # bytes of such arrays that nobody has to mean
@@ -75,7 +80,7 @@ def read_table(source: Any) -> Table:
             idle = [name for name in changed(source) if kinds[-1] not in _OPTIONS.get(name, kinds)]
             if idle:
                 raise DataError(f"'{each}' is {kinds[-1]}, which has no choice of {idle[0]}; leave that parameter out.")
-            tables.append(_read(file, kinds[-1], source))
+            tables.append(_read(file, kinds[-1], source, tables[0] if tables else None))
     if "libsvm" in kinds:
         tables = _settled(tables, kinds, paths, source.index_base)
     if source.test:
@@ -83,10 +88,11 @@ def read_table(source: Any) -> Table:
     return tables[0]
 
 
-def _read(path: Path, kind: str, source: Any) -> Table:
-    """Return one file's content; that of LIBSVM text with the indices as they stand there, not yet checked."""
+def _read(path: Path, kind: str, source: Any, train: Table | None) -> Table:
+    """Return one file's content, read as that for training; LIBSVM text with its indices as they stand, not yet checked."""
     if kind == "csv":
-        return read_csv(path, source)
+        frame, named, lines = read_csv(path, source)
+        return from_frame(frame, path, source, named=named, lines=lines, like=train)
     if kind == "npy":
         array = array_of(path)
         x = array[:, :-1]
@@ -99,7 +105,7 @@ def _read(path: Path, kind: str, source: Any) -> Table:
             return Table(*read_libsvm(file))
         if kind == "npz":
             return _read_npz(file, path)
-        return from_frame(_parquet(file, path) if kind == "parquet" else _arff(file), path, source.label_column)
+        return from_frame(_parquet(file, path) if kind == "parquet" else _arff(file), path, source, like=train)
 
 
 def _alike(train: Table, test: Table, path: str, test_path: str) -> tuple[Points, Array]:

@@ -12,15 +12,15 @@ class Counter:
     """What one run asked of its kernel; shared by every view of it, restricted ones included.
 
     evaluations : kernel values computed, used or not; a cache hit is none
-    cache_hits : rows read from memory, by the oracle or a solver on its buffer, that would have been computed else
+    cache_hits : rows read from memory, by the oracle or by a solver from its buffer, instead of being computed
     oracle_calls, oracle_evaluations : solvers called for a subproblem, and their part of ``evaluations``
     labels : bought, where they must be (pool-svc)
     evaluations_at_least : the solver took what gives kernel values behind the counter, the points or the engine:
         ``evaluations`` is a lower bound
 
-    A count that would fall, or that is no whole number, is refused, so that none is lowered by accident. What no class
-    of the solver's own process can refuse is intent: names with an underscore, ``object.__setattr__``, other methods put
-    in place of these, the file the data came from. No count is evidence against an author who means to deceive.
+    A count that would fall, or that is no whole number, is refused, so that none is lowered by accident. A class in the
+    solver's own process cannot refuse intent: private names, ``object.__setattr__``, replaced methods, the file of the data.
+    A count proves nothing against an author who means to deceive.
     """
 
     evaluations: int = 0
@@ -35,7 +35,7 @@ class Counter:
         least = counts.get(name, 0)
         if not (type(value) is int or _is_whole(value)) or value < least:
             raise ValueError(
-                f"the kernel's counter was told {name} = {value!r} after {least!r}; its counts are whole numbers that "
+                f"the kernel's counter was set to {name} = {value!r} after {least!r}; its counts are whole numbers that "
                 "only grow: add what was computed."
             )
         counts[name] = value

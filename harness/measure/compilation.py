@@ -1,7 +1,7 @@
-"""Time that numba spends compiling, or loading machine code from its disk cache, so that no clock counts it.
+"""The time that numba spends compiling, or loading machine code from its disk cache. No clock of a run counts it.
 
-A warm-up on a few points compiles what it reaches; what a solver compiles later, in the measured run,
-is taken off the clock by :class:`CompilationWatch`.
+A warm-up on a few points compiles the code that it reaches. What a solver compiles later, in the measured run, is taken
+off the clock by :class:`CompilationWatch`.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 The support X of a model of a hull formulation is an epsilon-core set if margin(all) >= (1 - epsilon) margin(X): the
 problem over X alone, solved by an exact solver, is then as good as the problem over all points (Kumar & Yildirim 2009,
-Theorem 3.3). Neither margin is taken on trust: that of X is no more than the |w| the exact solver found, that of all
-points no less than what their projections on it show. The ratio of the two is a lower bound whatever either solver
-did: close to 1 it proves X a core set; far from 1, X is none or cannot be shown to be one.
+Theorem 3.3). Both margins are bounded, not trusted: the margin of X is at most the |w| that the exact solver found, the
+margin of all points at least what their projections on w show. The ratio of these bounds is a lower bound of the true
+ratio, whatever either solver did. Close to 1, it proves that X is a core set. Far from 1, X is none, or this does not prove
+it.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _SHOWN = 40  # characters of a wrong value that a message repeats
 
 
 def _shown(value: Any) -> str:
-    """Return a wrong value on one line, so short that the sentence after it is read too."""
+    """Return a wrong value on one line, cut to a length that leaves the message readable."""
     text = " ".join(str(clean(repr(value))).split())
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
 
@@ -100,7 +100,7 @@ def drive(
 def outcome_of(
     solver: Solver, problem: Problem, last: Iterate, seconds: float, cpu_seconds: float, yields: int
 ) -> Outcome:
-    """Return what a solver that somebody else drove to its ``last`` iterate ended with; raises as :func:`drive` does."""
+    """Return the outcome of a solver whose iterates somebody else drove, up to ``last``; raises as :func:`drive` does."""
     state = _Drive(solver, problem, Limits(), None, None, None, perf_counter, process_time, lambda _: 0.0)
     stopped = StoppedBy.SOLVER if last.done else StoppedBy.EXHAUSTED
     return state.outcome(last, stopped, seconds, cpu_seconds, yields)
@@ -186,7 +186,7 @@ class _Drive:
                 close()
 
     def _breach(self, what: str, kind: type[HarnessError] = PluginError) -> HarnessError:
-        """Return the error of what the solver did against the protocol, or of a model that is none."""
+        """Return the error of a breach of the protocol, or of an invalid model."""
         return kind(f"solver '{self.solver.name}' {what}")
 
     def _due(self) -> tuple[float, float, float]:
@@ -254,7 +254,7 @@ class _Drive:
             self.observer(point)
 
     def _check(self, iterate: Iterate) -> None:
-        """Raise a ``PluginError`` for a ``done`` that is no truth value, as text is, or an ``info`` that is no mapping."""
+        """Raise a ``PluginError`` for a ``done`` that is no truth value, or an ``info`` that is no mapping."""
         if not isinstance(iterate.done, (bool, np.bool_, int, np.integer)):
             raise self._breach(f"yielded done={_shown(iterate.done)}; it must be True or False.")
         if not isinstance(iterate.info, Mapping):
@@ -302,12 +302,10 @@ class _Drive:
         if last.free_coef is None:
             if last.extra_points is None:
                 return None
-            told = (
-                "extra_points and no free_coef; give the coefficients of the training points and the extra ones there."
-            )
+            told = "extra_points but no free_coef; free_coef holds the coefficients of the training points and the extra points."
             raise self._breach(f"ended with {told}", InvalidModel)
         if last.dual_coef is not None or last.weights is not None:
-            told = "dual_coef or weights; a model is one of them: give dual_coef alone if it is feasible."
+            told = "dual_coef or weights; give one of them only, dual_coef if it is feasible."
             raise self._breach(f"ended with free_coef beside {told}", InvalidModel)
         return FreeExpansion.checked(self.problem.kernel, last.free_coef, last.extra_points, last.intercept)
 
@@ -316,7 +314,7 @@ class _Drive:
         if last.features is None:
             return None
         if last.weights is None or last.dual_coef is not None:
-            told = "features and no weights, or dual_coef beside them; give the weights of the features, (m,), alone."
+            told = "features, but without weights or with dual_coef; give features and their weights, (m,), only."
             raise self._breach(f"ended with {told}", InvalidModel)
         return CosineFeatures.checked(self.problem.kernel, last.features)
 

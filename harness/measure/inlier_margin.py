@@ -1,8 +1,7 @@
-"""The exact margin of the points that the source of the data did not plant as outliers: what giving them up is worth.
+"""The margin of the inliers: of the points that the source of the data did not plant as outliers.
 
-It takes part in no decision of a run. The problem over the inliers is convex; it is solved by the core-set oracle of the
-run, or by the solver that serves for certificates, and certified: what is recorded is an interval, not what that solver
-says.
+No decision of a run depends on it. The problem over the inliers is convex. The core-set oracle of the run solves it, or
+else the solver that serves for certificates, and the answer is certified: the record has an interval.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ def areas(trace: Sequence[Mapping[str, Any]]) -> dict[str, float] | None:
     The range is from the first point of the curve to its last; a figure whose curve has no range is left out. None where
     no figure has one.
 
-    trace : points as `TracePoint.as_dict` has them. Of the curves are those of the ladder of labels, and the end: when a
-        point of the other series was due depends on the machine. Without a label, or without the figure, it is none.
+    trace : points as `TracePoint.as_dict` has them. A curve has the points that are due by the number of labels, and the
+        end. Others are left out: when they are due depends on the machine. So are points without a label or the figure.
         ``accuracy`` is the share of the test points with the right sign. A metric that is no number has no curve
     """
     curves: dict[str, list[tuple[int, float]]] = {}

@@ -12,9 +12,11 @@ import functools
 import hashlib
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba import config
 from numba.core.caching import UserProvidedCacheLocator
 
@@ -54,8 +56,24 @@ def source_key(package: Path) -> str:
     """Return the SHA-256 of all source that the machine code of a package, or of a plugin's one file, depends on."""
     if package == _HOST:
         return _host_key()
-    own = package.rglob("*.py") if package.is_dir() else closure([package], beside)
-    return digest(package.parent, own) + _host_key()
+    return digest(package.parent, _sources(package)) + _host_key()
+
+
+def _sources(package: Path) -> Iterable[Path]:
+    return package.rglob("*.py") if package.is_dir() else closure([package], beside)
+
+
+def warmed_up(file: Path, kind: str) -> Path | None:
+    """Return the file that is there when a warm-up of this ``kind`` was compiled from the present state of a package.
+
+    It decides when something is compiled, and nothing else. None: the package names no compiler.
+
+    file : of the package, or the plugin's one file
+    """
+    package = package_of(file)
+    if not any(word in each.read_bytes() for each in _sources(package) for word in (b"numba", b"harness.jit")):
+        return None
+    return _folder(package) / f"{hashlib.sha256(f'{numba.__version__} {kind}'.encode()).hexdigest()[:16]}.warm"
 
 
 @functools.cache

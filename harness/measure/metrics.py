@@ -81,7 +81,7 @@ METRICS = {name: Metric(function, "high", 0.0, 1.0, task="classification") for n
     "mse": Metric(mean_squared_error, "low", 0.0),
     "mae": Metric(mean_absolute_error, "low", 0.0),
     "r2": Metric(r2, "high", high=1.0),
-    "pearson": Metric(pearson, "high"),
+    "pearson": Metric(pearson, "high", low=-1.0, high=1.0),
 }
 """The host's metrics; those of labels need targets -1 / +1, the others take any."""
 

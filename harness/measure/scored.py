@@ -97,7 +97,8 @@ class Weights:
         given = np.asarray(weights)
         if given.dtype.kind not in "biuf" or given.shape != (count,) or not np.isfinite(given).all():
             raise InvalidModel(
-                f"weights have shape {given.shape} and type {given.dtype}, or are not finite; {whose} {count} features"
+                f"weights must be {count} finite numbers, as {whose} {count} features; they have shape {given.shape} and type "
+                f"{given.dtype}"
             )
         return cls(given.astype(np.float64), _offset(intercept), own)
 
@@ -211,13 +212,13 @@ def no_gap(form: str, formulation: type[Problem], *, linear: bool) -> str:
     if not formulation.has_gap:
         return f"{formulation.name}, which has no optimum"
     if form == "features":
-        return "a model over features of its own: it is of another problem"
+        return "a model over features of its own, which belongs to another problem"
     if form == "free_coef":
         return "a model that is no dual solution of the problem"
     if form == "weights" and not linear:
         return "weights where the kernel is not linear"
     if form == "weights" and not formulation.bounds_weights:
-        return f"weights for {formulation.name}: no dual point is built of them"
+        return f"weights for {formulation.name}, from which the harness builds no dual point"
     return ""
 
 
@@ -227,7 +228,7 @@ def room_for_own_points(kernel: KernelOracle) -> int:
 
 
 def _own(kernel: KernelOracle, points: Any, used: Any) -> Points | None:
-    """Return those of the points that have a coefficient, checked and copied; None if none has."""
+    """Return the points whose coefficient is not 0, checked and copied; None if there are none."""
     # of a dense array nothing is read yet, it may be a small one that says it is large; of CSR the structure is
     without_values = points[:0] if isinstance(points, np.ndarray) and points.ndim == 2 else points
     refused = reason_against(without_values, kernel.kernel, kernel.n_features)

@@ -33,10 +33,10 @@ class TracePlan:
 
     per_decade : points per factor of ten, of seconds and of evaluations
     first_seconds, first_evaluations : where the two series begin
-    labels_per_decade : points per factor of ten of the labels that were bought, from the first one, where they are sold
-    certificate_values : kernel values one mid-run certificate, or the scores of the test points, may cost the host; above:
-        cheap figures only
-    deferred : keep the models, for a process that never ran the solver to certify; at once only where a target needs it
+    labels_per_decade : where labels are sold, points per factor of ten of those that were bought, from the first one
+    certificate_values : most kernel values that one mid-run certificate, or the scores of the test points, may take; beyond,
+        a point has cheap figures only
+    deferred : keep the models for the certifier, and certify here only what a target needs
     """
 
     per_decade: int = 5
@@ -79,7 +79,7 @@ def trace_point(
     metric: Metric | None = None,
     target: float | None = None,
 ) -> TracePoint:
-    """Measure an iterate: with its certificate where what that costs is allowed, else what is cheap."""
+    """Measure an iterate: with its certificate where that is cheap enough, else without."""
     evaluations = problem.kernel.counter.evaluations if observable else None
     labels = problem.kernel.counter.labels if problem.sells_labels else None
     info, _ = claims(iterate.info, *_INFO)
@@ -120,7 +120,7 @@ def certified_figures(
 def claims(info: Any, entries: int, characters: int) -> tuple[dict[str, Any], bool]:
     """Return a solver's own figures as JSON data, of at most so many entries and characters, and whether some were cut.
 
-    Infinity and NaN are told in words, they may be what it has to say.
+    Infinity and NaN become words, as JSON has no such numbers.
     """
     told = {
         name: repr(float(value)) if isinstance(value, (float, np.floating)) and not math.isfinite(value) else value

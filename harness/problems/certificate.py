@@ -1,4 +1,4 @@
-"""What the host knows of a model, and how surely: figures with a bound of their own rounding, or that they have none."""
+"""What the host knows of a model: the figures of a certificate, with bounds of their rounding where these are known."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Certificate:
     primal, dual : objective values of the model's primal and dual points, in the formulation's own units
     gap : the duality gap, >= 0 up to rounding; an upper bound on the distance of either from the optimum
     relative_gap : the gap over the formulation's scale (see each problem): the best computed value
-    gap_rounding : the exact relative gap of the model (its float64 coefficients and intercept taken as they are, the
-        kernel's values as exact functions of the float64 points) is within this of ``relative_gap``; None if unknown.
-        So is that of a model whose sums of coefficients are made exactly what the constraints say by scaling those
-        that sum to too much: an offset of the data makes much of a small violation
-    undecidable : why rounding leaves no gap to speak of, a sentence; then all other figures but the violations are None
+    gap_rounding : the exact relative gap differs from ``relative_gap`` by at most this; None if unknown. Exact means: of the
+        float64 coefficients and intercept as they are, with kernel values that are exact functions of the float64 points.
+        It holds also after scaling the coefficients so that their sums are exactly those of the constraints. That
+        matters, as an offset of the data magnifies a small violation
+    undecidable : a sentence that says why rounding leaves no useful gap; then all figures but the violations are None
     kkt_violation : largest violation of the optimality conditions, in units of f(x)
     feasibility_violation : largest violation of the dual's constraints, relative to their scale
     epsilon : 1 - lower / upper margin bound; the margin is at least (1 - epsilon) times the optimal one
@@ -255,13 +255,13 @@ def undecided(model: Expansion) -> str:
     """Return the sentence that says why it is not known whether w = 0."""
     length, rounding = (float(np.sqrt(np.maximum(0.0, each))) for each in (model.squared.value, model.squared.error))
     return (
-        f"w = 0 as far as float64 can tell: |w| is computed as {length:.2g}, and rounding may make up {rounding:.2g}; "
+        f"w may be 0: |w| is computed as {length:.2g}, and rounding may amount to {rounding:.2g}; "
         "not decidable in float64."
     )
 
 
 def _not_finite() -> str:
-    return "f(x) or an objective is too large or not a number in float64; not decidable in float64: scale the data."
+    return "f(x) or an objective overflows in float64, or is not a number; not decidable in float64: scale the data."
 
 
 def _lost(relative: Bounded) -> str:

@@ -83,7 +83,7 @@ class GivingUp:
 
     def __init__(self, problem: WithOutliers) -> None:
         if problem.n > self.LARGEST:
-            raise ValueError(f"{problem.n} points; the search over who is given up takes {self.LARGEST} at most.")
+            raise ValueError(f"{problem.n} points; the search over the points to give up takes {self.LARGEST} at most.")
         self.side = np.where(problem.positive, 1, -1)
         self.share = problem.share
         self.gram, self._rounding = products(problem)

@@ -38,7 +38,7 @@ class NuSVCParameters(Parameters):
 
     nu: float | None = parameter(
         None,
-        "share of points within the margin at most, of support vectors at least; none: 0.5, or the most that is feasible",
+        "largest share of points within the margin, and smallest share of support vectors; none: 0.5, or the largest feasible value",
         gt=0,
         le=1,
     )

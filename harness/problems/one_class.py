@@ -32,7 +32,7 @@ class OneClassParameters(Parameters):
 
     formulation = "one-class"
 
-    nu: float = parameter(0.5, "share of outliers at most, of support vectors at least", gt=0, le=1)
+    nu: float = parameter(0.5, "largest share of outliers, and smallest share of support vectors", gt=0, le=1)
 
 
 class OneClass(Problem):

@@ -56,11 +56,11 @@ class OutlierMarginParameters(Parameters):
         None, "share of the positives that may be given up; none: both classes share `outliers`", ge=0, lt=1
     )
     outliers_minus: float | None = parameter(
-        None, "share of the negatives; given if and only if outliers_plus is", ge=0, lt=1
+        None, "share of the negatives that may be given up; give it together with outliers_plus", ge=0, lt=1
     )
     delta: float = parameter(0.5, "a model may give up (1 + delta) times the share", ge=0, le=1)
     against: Literal["class", "origin"] = parameter(
-        "class", "what the margin separates: the classes, or all points from the origin; the labels then take no part"
+        "class", "what the margin separates: the classes, or all points from the origin, whatever their labels"
     )
 
 

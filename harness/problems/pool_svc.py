@@ -39,7 +39,7 @@ class PoolSVCParameters(Parameters):
     formulation = "pool-svc"
 
     C: float = parameter(1.0, "upper bound of the coefficients: the price of a margin violation", gt=0)
-    budget: int | None = parameter(None, "labels that may be bought at most; none: those of all points", ge=1)
+    budget: int | None = parameter(None, "most labels that may be bought; none: those of all points", ge=1)
 
 
 class _Ledger:
@@ -129,13 +129,13 @@ class PoolSVC(Problem):
         asked = np.asarray(indices, dtype=np.intp).reshape(-1)
         if asked.size and not 0 <= asked.min() <= asked.max() < self.n:
             wrong = int(asked[(asked < 0) | (asked >= self.n)][0])
-            raise UsageError(f"the label of point {wrong} was to be bought; there are the points 0 to {self.n - 1}.")
+            raise UsageError(f"the label of point {wrong} was asked for; the points run from 0 to {self.n - 1}.")
         distinct = np.array(list(dict.fromkeys(asked.tolist())), dtype=np.intp)
         fresh = distinct[np.isnan(self.targets[distinct])]
         if len(fresh) > self.labels_left and not isinstance(self._seller, _PartSeller):
             raise LabelsSpent(
-                f"{len(fresh)} labels were to be bought and {self.labels_left} are left of a budget of "
-                f"{self.settings.budget}; expected so many at most: ask problem.labels_left before."
+                f"{len(fresh)} labels were asked for, and {self.labels_left} are left of a budget of "
+                f"{self.settings.budget}; look at problem.labels_left before buying."
             )
         if len(fresh):
             self._ledger.enter(fresh, np.asarray(self._seller(fresh), dtype=np.float64))

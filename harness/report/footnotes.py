@@ -1,22 +1,19 @@
-"""What a reader must know beside the figures: failures, formulations, reuse, compilation."""
+"""What is said under a table: what a reader must know, and what explains the figures for those who ask."""
 
 from __future__ import annotations
 
 from statistics import median
 from typing import TYPE_CHECKING
 
-from harness.report import figures, timing
-from harness.report.measures import GAP, GIVEN_UP, LABELS, WORKING_SET
+from harness.report import figures, noise, timing
 from harness.report.rows import formulation_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from harness.report.measures import Measure
-    from harness.report.rows import Group, Row
+    from harness.report.rows import Group, Row, Sheet
     from harness.run.record import Record
-
-NOT_RANKED = "gaps, KKT violations and objectives compare only within a formulation"
 
 
 class Reasons:
@@ -44,114 +41,104 @@ def _plain(sentence: object) -> str:
     return " ".join(str(sentence).split())
 
 
+BEST = "{} best of its data set, or not told apart from the best."
+
+
+def sentences(sheet: Sheet, mark: str, *, explain: bool = False) -> list[str]:
+    """Return what stands under a sheet: what its marks are, what a reader must know, and what explains it if that is asked for."""
+    best = [BEST.format(mark)] if sheet.marked else []
+    return [*best, *sheet.notes, *(sheet.explained if explain else [])]
+
+
 def notes(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
-    """Return the sentences under a table with the measured columns ``shown``, the failures' excepted."""
+    """Return what a reader of a table with the measured columns ``shown`` must know, the reasons of failures excepted."""
     rows = [row for group in groups for row in group.rows]
     return [
-        *_targets(groups),
-        *_reading(rows, shown),
+        *_formulations(rows, shown),
+        *_disturbed(rows),
         *_uncertain(rows),
-        *_formulations(groups),
-        *_compilation(rows),
-        *_reused([record for row in rows for record in row.records]),
+        *of_reuse([record for row in rows for record in row.records]),
     ]
 
 
-def _targets(groups: Sequence[Group]) -> list[str]:
-    """Say that costs are not ranked where the rows that compete had no common target."""
-    loose = [row for group in groups for row in group.loose]
-    gaps = sorted(median(found) for row in loose if (found := GAP.ranked(row)))
-    where = f" at gaps {' to '.join(dict.fromkeys(map(figures.gap, (gaps[0], gaps[-1]))))}" if gaps else ""
-    told = f"no common target: rows stopped{where}, so cost is not ranked; see --target-gap."
-    return [told] if loose else []
-
-
-def _reading(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
-    """Say what a figure is where a row stands for several runs, and what the columns mean that not every report has."""
-    found = []
-    if any(len(row.measured) > 1 for row in rows):
-        counts = sorted({len(row.records) for row in rows})
-        runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        found.append(
-            f"figures are medians over {runs} runs (seeds and repetitions); ± is half the range of the seconds."
+def explained(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
+    """Return what the columns and marks mean, and what was not measured: what ``--explain`` adds."""
+    rows = [row for group in groups for row in group.rows]
+    counts = sorted({len(row.records) for row in rows})
+    told = [RANKING]
+    if counts[-1:] > [1]:
+        told.append(
+            f"Figures are medians over {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} runs (seeds and "
+            "repetitions). ± is half the range of the seconds."
         )
-    shared = [
-        row.name for row in rows if timing.disturbed(row.measured, row.median("fit_seconds"), row.median("cpu_seconds"))
+    told += [
+        _MEANINGS[name] for name in (measure.figure for measure in shown) if name in _MEANINGS and _has(rows, name)
     ]
-    if shared:
-        found.append(
-            f"wall time above {timing.DISTURBED:g} times CPU time in one thread, so the machine did other work: "
-            f"{', '.join(dict.fromkeys(shared))}."
-        )
-    waiting = [row.name for row in rows if any(map(timing.waited, row.measured))]
-    if waiting:
-        found.append(
-            "wall time is ranked, as neither CPU time nor other work on the machine explains it all; waited for something else "
-            f"(a process, a device, a server, a disk): {', '.join(dict.fromkeys(waiting))}."
-        )
-    found += [told for measure, told in _MEANINGS.items() if measure in shown]
     if any(row.values("epsilon") and not row.values("kkt_violation") for row in rows):
-        found.append("eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.")
-    for name, told in _BESIDE.items():
-        beside = [record[name] for row in rows for record in row.measured if record.get(name)]
-        oracles = ", ".join(dict.fromkeys(str(each["oracle"]) for each in beside if not each.get("reason")))
-        found += [f"{told}; solved by {oracles}."] if oracles else []
-        reasons = dict.fromkeys(_plain(each["reason"]).rstrip(".") for each in beside if each.get("reason"))
-        found += [f"no {told.partition(':')[0]}: {reason}." for reason in reasons]
-    return found
-
-
-_MEANINGS = {
-    WORKING_SET: "working set: points the solver says its last model was optimised over; SV, counted by the harness: those with a "
-    "coefficient, the core set.",
-    LABELS: "labels: bought by the solver, where its formulation sells them; AUBC: area under the curve of the test accuracy over "
-    "the labels bought, divided by their range.",
-    GIVEN_UP: "margin: the model's own, once it gives up as many points as it may, (1 + delta) times the share; margin bound: no "
-    "model that gives up the share alone has a wider one; given up: points on the wrong side or inside.",
-}
-_BESIDE = {
-    "core_set": "core ratio: margin of all points over that of the support alone, at least",
-    "inlier_margin": "inliers' margin: that of the points which the source did not plant as outliers, 0 where their hulls meet; "
-    "of inliers': the model's margin over it, which may be above 1 where it gives up other points",
-}
-"""What another solver computed beside a run: field of the record -> what is told of its columns."""
-
-
-def _uncertain(rows: Sequence[Row]) -> list[str]:
-    """Say why a figure is missing, a bound or undecided, and what went wrong beside a run that has its model."""
-    blind = [row.label for row in rows if row.measured and not row.values("kernel_evaluations")]
-    partly = [row.label for row in rows if row.said("evaluations_at_least")]
-    found = []
-    if blind:
-        told = ", ".join(dict.fromkeys(blind))
-        found.append(f"kernel evals -: {told}: not observable, computed out of the harness's sight.")
-    if partly:
-        told = ", ".join(dict.fromkeys(partly))
-        found.append(
-            f"kernel evals ≥: {told}: the solver took the points; what it computed of them is not counted, and not ranked."
+        told.append("eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.")
+    for name, meaning in _BESIDE.items():
+        oracles = dict.fromkeys(
+            str(each["oracle"]) for row in rows for each in row.said(name) if not each.get("reason")
         )
-    found += [
-        f"{row.name}: {told}, where nothing but the seed is random: a run may have had what another one left, and what they cost is "
-        "not ranked."
-        for row in rows
-        if (told := timing.differing(row.measured))
-    ]
-    undecided = (f"gap ?: {row.name}: {_plain(why)}" for row in rows for why in row.said("undecidable"))
-    faults = (_plain(fault) for row in rows for record in row.records for fault in record.get("faults") or [])
-    return [*found, *dict.fromkeys(undecided), *dict.fromkeys(faults)]
+        told += [f"{meaning} It was solved by {', '.join(oracles)}."] if oracles else []
+    blind = _names(row for row in rows if row.measured and not row.values("kernel_evaluations"))
+    told += (
+        [f"kernel evals -: not observable. {blind} computes kernel values out of the harness's sight."] if blind else []
+    )
+    stored = any(record.get("reused") for row in rows for record in row.records)
+    return [*told, *_compilation(rows), *([_STORED] if stored else [])]
 
 
-def _formulations(groups: Sequence[Group]) -> list[str]:
+RANKING = (
+    "Best: only rows whose every run is ok compete. Costs (seconds, kernel evals, SV) are ranked if all runs had the same "
+    "target gap. Seconds are ranked by CPU time if every run had one thread and waited for nothing. One run's seconds are known "
+    f"to a factor of {noise.ONE_RUN:g}, test % to its 95 % interval. Gap and KKT are ranked within a problem; so are costs if a "
+    "parameter has several values. Objectives are never ranked."
+)
+_STORED = "Runs from the store are of the same code, data and machine. --fresh measures them again."
+_MEANINGS = {
+    "fit_seconds": "seconds: time in the solver alone. Compilation is done before, certificates and tests after.",
+    "kernel_evaluations": "kernel evals: every kernel value that the solver asked for, counted by the harness.",
+    "support_vectors": "SV: training points with a coefficient, counted by the harness. In hull formulations: the core set.",
+    "relative_gap": "rel gap: the model's duality gap, relative to its objective. The optimum is at most so far away. The harness "
+    "computes it from the coefficients and all training points.",
+    "kkt_violation": "KKT: the largest violation of the optimality conditions.",
+    "test_accuracy": "test %: share of the test points that the model predicts right.",
+    "working_set_size": "working set: points over which the last model was optimised, as the solver says.",
+    "labels_used": "labels: those that the solver bought.",
+    "aubc.accuracy": "AUBC: area under the curve of test accuracy over labels bought, divided by the range of labels.",
+    "margin_lower": "margin: the model's own, after it gave up as many points as it may: (1 + delta) times the share.",
+    "margin_upper": "margin bound: no model that gives up the share alone has a wider margin.",
+    "given_up": "given up: points inside the margin or on the wrong side.",
+}
+"""Figure of a column -> what it means."""
+
+_BESIDE = {
+    "core_set": "core ratio: at least the margin of all points over that of the support alone.",
+    "inlier_margin": "inliers' margin: that of the points which the source did not plant as outliers; 0 where their hulls meet. "
+    "of inliers': the model's margin over it. It is above 1 if the model gives up other points.",
+}
+"""What another solver computed beside a run: field of the record -> what its columns mean."""
+
+
+def _has(rows: Sequence[Row], figure: str) -> bool:
+    return any(row.values(figure) for row in rows)
+
+
+def _names(rows: Iterable[Row]) -> str:
+    return ", ".join(dict.fromkeys(row.name for row in rows))
+
+
+def _formulations(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
     """Say who solved which formulation where they differ, and how their parameters correspond."""
-    rows: dict[str, list[Row]] = {}
-    for group in groups:
-        for row in group.rows:
-            if row.measured:
-                rows.setdefault(row.formulation, []).append(row)
-    if len(rows) < 2:
+    solved: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.measured:
+            solved.setdefault(row.formulation, []).append(row)
+    if len(solved) < 2:
         return []
     told = []
-    for formulation, own in rows.items():
+    for formulation, own in solved.items():
         values = [row.first.get("problem_parameters") or {} for row in own]
         same = [
             f"{other} = {name}"
@@ -159,9 +146,49 @@ def _formulations(groups: Sequence[Group]) -> list[str]:
             if all(each.get(other) in (None, each.get(name)) for each in values)
         ]
         solvers = ", ".join(dict.fromkeys(str(row.first.get("solver")) for row in own))
-        mapping = f" ({', '.join(same)})" if same else ""
-        told.append(f"{formulation}{mapping} was solved by {solvers}")
-    return [f"formulations differ: {'; '.join(told)}. {NOT_RANKED[0].upper()}{NOT_RANKED[1:]}."]
+        told.append(f"{formulation}{' with ' if same else ''}{', '.join(same)} ({solvers})")
+    figures_ = "Gaps, KKT and objectives" if any(each.figure == "primal" for each in shown) else "Gaps and KKT"
+    return [f"Different problems: {', '.join(told)}. {figures_} compare only within one."]
+
+
+def _disturbed(rows: Sequence[Row]) -> list[str]:
+    """Say whose wall time is not what the solver needed."""
+    shared = _names(
+        row for row in rows if timing.disturbed(row.measured, row.median("fit_seconds"), row.median("cpu_seconds"))
+    )
+    waiting = _names(row for row in rows if any(map(timing.waited, row.measured)))
+    found = []
+    if shared:
+        found.append(f"The machine did other work: seconds are over {timing.DISTURBED:g} times CPU time ({shared}).")
+    if waiting:
+        found.append(
+            f"Wall time is ranked: {waiting} waited for something else (a process, a device, a server, a disk)."
+        )
+    return found
+
+
+def _uncertain(rows: Sequence[Row]) -> list[str]:
+    """Say why a figure is missing, a bound or undecided, and what went wrong beside a run that has its model."""
+    found = []
+    if partly := _names(row for row in rows if row.said("evaluations_at_least")):
+        found.append(
+            f"kernel evals ≥: {partly} took the points. What it computed from them is not counted, so it is not ranked."
+        )
+    found += [
+        f"{row.name}: {told}. A run may have used what another one left, so its costs are not ranked."
+        for row in rows
+        if (told := timing.differing(row.measured))
+    ]
+    undecided = (f"gap ?: {row.name}: {_plain(why)}" for row in rows for why in row.said("undecidable"))
+    faults = (_plain(fault) for row in rows for record in row.records for fault in record.get("faults") or [])
+    missing = (
+        f"no {meaning.partition(':')[0]}: {_plain(each['reason']).rstrip('.')}."
+        for name, meaning in _BESIDE.items()
+        for row in rows
+        for each in row.said(name)
+        if each.get("reason")
+    )
+    return [*found, *dict.fromkeys((*undecided, *faults, *missing))]
 
 
 def _compilation(rows: Sequence[Row]) -> list[str]:
@@ -170,19 +197,17 @@ def _compilation(rows: Sequence[Row]) -> list[str]:
         values = [value for value in row.values("compile_seconds") if value >= 0.05]
         if values:
             spent.setdefault(str(row.first.get("solver")), []).extend(values)
-    if not spent:
-        return []
     told = ", ".join(f"{solver} {figures.seconds(median(values))} s" for solver, values in spent.items())
-    return [f"warm-up and compilation, not in the seconds above (median): {told}."]
+    return [f"Warm-up and compilation, not part of the seconds (median): {told}."] if told else []
 
 
-def _reused(records: Sequence[Record]) -> list[str]:
+def of_reuse(records: Sequence[Record]) -> list[str]:
+    """Say which runs were measured earlier, and when."""
     reused = [record for record in records if record.get("reused")]
     if not reused:
         return []
-    share = "all" if len(reused) == len(records) else f"{len(reused)} of {len(records)}"
-    mark = "" if len(reused) == len(records) else "†: "
-    return [f"{mark}{share} runs reused from the store, measured {measured_span(reused)}; --fresh measures again."]
+    share = "All runs" if len(reused) == len(records) else f"†: {len(reused)} of {len(records)} runs"
+    return [f"{share} are from the store, measured {measured_span(reused)}."]
 
 
 def measured_span(records: Sequence[Record]) -> str:

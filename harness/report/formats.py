@@ -5,14 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from harness import faults
 from harness.errors import PluginError, UsageError
 from harness.hookspecs import FORMATS
 from harness.parameters import did_you_mean
-from harness.plain import plain
+from harness.plain import plain, plain_line
 from harness.report import files, footnotes, measures, table
 from harness.report.layout import PIPE_WIDTH
+from harness.report.verdict import verdict
 from harness.run.record import Record
 
 OF_RUNS = ("table", "markdown")  # show a path as one line, unless its cells are asked for
@@ -55,14 +57,13 @@ def render(
     added: Mapping[str, Renderer] | None = None,
     width: int = PIPE_WIDTH,
     styled: bool = False,
-    dated: bool = False,
-    remarks: Sequence[str] = (),
     command: str = "",
+    **said: Any,
 ) -> str | bytes:
     """Return the records in a format: text that ends in a newline, or the content of a binary file.
 
-    ``width``, ``styled``, ``dated`` and ``remarks`` are the table's; ``command`` is the line that made the comparison, for
-    a plugin's format that shows it.
+    ``width``, ``styled`` and ``said`` (``dated``, ``explain``, ``ranking``, ``remarks``) are the table's; ``command`` is the line
+    that made the comparison, for a plugin's format that shows it.
 
     Raises
     ------
@@ -74,8 +75,8 @@ def render(
         content = files.content(name, records)
         return content if name == "parquet" else content.decode()
     if name == "markdown":
-        return markdown_text(records, dated=dated, remarks=remarks)
-    return table.render(records, width=width, styled=styled, dated=dated, remarks=remarks)
+        return markdown_text(records, **said)
+    return table.render(records, width=width, styled=styled, **said)
 
 
 def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record], command: str) -> str:
@@ -89,8 +90,15 @@ def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record], comma
     return text if text.endswith("\n") else text + "\n"
 
 
-def markdown_text(records: Sequence[Record], *, dated: bool = False, remarks: Sequence[str] = ()) -> str:
-    """Return GitHub tables, one a data set, with the terminal table's rows and all its columns."""
+def markdown_text(
+    records: Sequence[Record],
+    *,
+    dated: bool = False,
+    explain: bool = False,
+    ranking: str | None = None,
+    remarks: Sequence[str] = (),
+) -> str:
+    """Return GitHub tables, one a data set, with the terminal table's rows, all its columns and what is said under it."""
     result: list[str] = []
     for sheet in table.sheets(records, lambda own: table.whole(own, measures.WIDER, dated=dated)):
         aligned = ["---:" if column.right else "---" for column in sheet.columns]
@@ -98,6 +106,7 @@ def markdown_text(records: Sequence[Record], *, dated: bool = False, remarks: Se
             result += [
                 f"### {_escaped(section.heading)}",
                 "",
+                *([_escaped(section.remark), ""] if section.remark else []),
                 _markdown_row(map(_escaped, sheet.titles)),
                 _markdown_row(aligned),
             ]
@@ -105,10 +114,10 @@ def markdown_text(records: Sequence[Record], *, dated: bool = False, remarks: Se
                 texts = ((_escaped(cell.text), cell.best) for cell in row)
                 result.append(_markdown_row(f"**{text}**" if best else text for text, best in texts))
             result.append("")
-        result += [f"- {measures.BEST.format('bold:')}"] if sheet.marked else []
-        result += [f"- {_escaped(note)}" for note in sheet.notes]
-        if "primal" in sheet.titles and not any(footnotes.NOT_RANKED[1:] in note for note in sheet.notes):
-            result.append(f"- {_escaped(footnotes.NOT_RANKED)}")
+        result += [f"- {_escaped(note)}" for note in footnotes.sentences(sheet, "bold:", explain=explain)]
+        answer, shown = verdict(sheet.groups, ranking)
+        result += [f"- {_escaped(answer)}"] if answer else []
+        result += ["", f"      {plain_line(ranking or '')}"] if shown else []
         result.append("")
     result += [f"- {_escaped(remark)}" for remark in remarks]
     return "\n".join(result).rstrip("\n") + "\n" if records else "no records\n"

@@ -18,7 +18,7 @@ from harness.plain import plain, plain_line
 
 PIPE_WIDTH = 100
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
-STYLES = re.compile(f"({re.escape(_BOLD)}|{re.escape(_PLAIN)})")
+STYLES = re.compile(f"({re.escape(_BOLD)}|{re.escape(_PLAIN)}|\x1b\\[38;5;[1-6]m)")  # bold, and the colours of curves
 _GAP = " "
 _AFTER = re.compile(r"(?<=[,\[/ ])")
 NARROWEST = 8

@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from harness.report.rows import Group, Row
 
 K = TypeVar("K")
-BEST = (
-    "{} best of its data set among rows whose every run is ok, and what differs from it by less than the runs do (seconds, by CPU "
-    f"time where all have one thread, of one run: a factor of {noise.ONE_RUN:g} either way); gap and optimality, and costs "
-    "where a parameter has several values: of its problem"
-)
-"""What a reader is told of the mark."""
-
 LOSSES = tuple(name for name, metric in METRICS.items() if metric.better == "low")
 
 
@@ -41,6 +34,7 @@ class Measure:
     doubted : what such a row shows, ``{}`` is the figure
     within : rows that may be ranked against each other: those of the ``group`` or only those of one ``problem``
     timed : it is wall seconds, which differ from one run to the next, ranked by the honest clock of its group (`timing.clocks`)
+    share : it is a share of the test points, as sure as their number ``points`` lets it be
     spread : show half the range over the runs behind the median
     room : the width that is kept for the column when it is decided what else there is room for; not the width of
         this time's figures, so that the same command has the same columns every time
@@ -57,6 +51,8 @@ class Measure:
     within: Literal["group", "problem"] = "group"
     timed: bool = False
     spread: bool = False
+    share: bool = False
+    points: int = 0
     room: int = 0
 
     def values(self, row: Row) -> list[float]:
@@ -70,10 +66,13 @@ class Measure:
 
     def interval(self, values: Sequence[float]) -> noise.Interval:
         """Return between which figures the median of runs lies."""
-        return noise.interval(values, noisy=self.timed)
+        low, high = noise.interval(values, noisy=self.timed)
+        return (noise.share(low, self.points)[0], noise.share(high, self.points)[1]) if self.points else (low, high)
 
     def honest(self, group: Group) -> Measure:
-        """Return the measure by the clock by which a group is ranked, if it is a time."""
+        """Return the measure as a group is ranked: a time by its clock, a share with the number of its test points."""
+        if self.share:
+            return replace(self, points=int(group.known("n_test") or 0))
         if not self.timed:
             return self
         clock, _ = timing.clocks([record for row in group.rows for record in row.measured])
@@ -107,7 +106,7 @@ OF_INLIERS = Measure("of\ninliers'", "inlier_margin.ratio", figures.significant,
 LABELS = Measure("labels", "labels_used", figures.count, room=6)
 AREA = Measure("AUBC", "aubc.accuracy", figures.significant, room=6)
 WORKING_SET = Measure("working\nset", "working_set_size", figures.count, room=7)
-ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", room=6)
+ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", share=True, room=6)
 
 WIDER = (
     (WORKING_SET,),

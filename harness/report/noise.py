@@ -19,6 +19,8 @@ four once in 35 times."""
 
 _LEAST, _ONE_IN = 6, 20  # runs from which on an interval of the median can miss it once in so many times only
 
+_Z = 1.959964  # 97.5 % of a normal distribution lie below
+
 Interval = tuple[float, float]
 
 
@@ -48,6 +50,18 @@ def interval(values: Sequence[float], *, noisy: bool) -> Interval:
     while 2 * _ONE_IN * (missing := missing + comb(n, dropped + 1)) <= 2**n:
         dropped += 1
     return ordered[dropped], ordered[n - 1 - dropped]
+
+
+def share(value: float, n: int) -> Interval:
+    """Return the 95 % interval of a share, of which ``value`` was seen in n draws.
+
+    References
+    ----------
+    E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927), 209-212.
+    """
+    seen = min(max(value, 0.0), 1.0)
+    middle, half = seen + _Z**2 / (2 * n), _Z * sqrt(seen * (1.0 - seen) / n + _Z**2 / (4 * n * n))
+    return (middle - half) / (1.0 + _Z**2 / n), (middle + half) / (1.0 + _Z**2 / n)
 
 
 def apart(a: Interval, b: Interval) -> bool:

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from harness.report import figures
-from harness.report.footnotes import Reasons
+from harness.report.footnotes import Reasons, of_reuse
 from harness.report.layout import Cell, Column
-from harness.report.rows import Row, Section, Sheet, is_path, kernel_text, problem_text
+from harness.report.rows import Row, Section, Sheet, is_path, kernel_text, label_text, problem_text, scale_text
 from harness.run.record import Record
 
 _NOTE = (
-    "a path is one run over all cells, in seconds of which each cell has its share; cold: each cell from nothing, nothing "
-    "shared. % ok: of all cells, those that ended done and are certified. The chosen cell has the least mean error over the "
-    "folds (± its standard error), the smallest values of equals; the test figure is that of its refit on all training "
-    "points, which is part of the seconds. --cells shows the cells."
+    "A path is one run over all cells. Each cell has its share of the seconds; cold: each cell starts from nothing and shares "
+    "nothing. % ok: share of the cells that ended done and are certified. The chosen cell has the least mean error over the folds "
+    "(± its standard error); of equals, the smallest values. The test figure is that of its refit on all training points, which "
+    "is part of the seconds. --cells shows the cells."
 )
 
 
@@ -34,12 +34,16 @@ def sheet(records: Sequence[Record]) -> Sheet | None:
         return None
     reasons, sections = Reasons(), []
     for heading, members in groups.items():
+        remark = scale_text(members[0].get("data_notes"), str(members[0].get("kernel")))
         several = len({(record.get("seed"), record.get("repetition")) for record in members}) > 1
-        sections.append((heading, [_texts(record, reasons, several=several) for record in members]))
-    shown = [i for i in range(len(_COLUMNS)) if any(row[i] for _, rows in sections for row in rows)]
-    cells = [Section(heading, [[Cell(row[i]) for i in shown] for row in rows]) for heading, rows in sections]
+        sections.append((heading, [_texts(record, reasons, several=several) for record in members], remark))
+    shown = [i for i in range(len(_COLUMNS)) if any(row[i] for _, rows, _ in sections for row in rows)]
+    cells = [
+        Section(heading, [[Cell(row[i]) for i in shown] for row in rows], remark) for heading, rows, remark in sections
+    ]
+    told = [*reasons.notes(), *of_reuse([record for members in groups.values() for record in members])]
     finished = any(is_path(record) and record["path"].get("finished") for record in records)
-    return Sheet([_COLUMNS[i] for i in shown], cells, [*reasons.notes(), *([_NOTE] if finished else [])])
+    return Sheet([_COLUMNS[i] for i in shown], cells, told, [_NOTE] if finished else [])
 
 
 def _heading(record: Record) -> str:
@@ -49,6 +53,7 @@ def _heading(record: Record) -> str:
     grid = " x ".join(f"{len(values)} {name}" for name, values in axes.items())
     parts = [
         f"{n} x {d}" if n is not None and d is not None else "",
+        label_text(record.get("data_notes")),
         kernel_text(record.get("kernel"), record.get("kernel_parameters")),
         f"{n_test} test points" if n_test else "",
         problem_text(record.get("formulation"), record.get("problem_parameters")),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 from harness.plain import plain, plain_line
@@ -14,6 +16,7 @@ from harness.run.record import Record, Status
 if TYPE_CHECKING:
     from harness.run.plan import RunSpec
 
+_BETWEEN_SECONDS = 5.0  # lines on what is done before the first run
 _REFRESHES_A_SECOND = 4  # the measured runs share the machine with the display
 
 
@@ -33,6 +36,9 @@ class Reporter:
         """Show a line that is no progress, and that ``--quiet`` does not silence."""
         say(text)
 
+    def working(self, text: str) -> None:
+        """Learn each second what is done before the first run."""
+
     def started(self, spec: RunSpec) -> None:
         """Learn that a run started."""
 
@@ -50,6 +56,14 @@ class Reporter:
 
 class Lines(Reporter):
     """One line a finished run, for pipes and log files."""
+
+    _told = -math.inf
+
+    def working(self, text: str) -> None:
+        """Print it now and then."""
+        if monotonic() - self._told >= _BETWEEN_SECONDS:
+            self._told = monotonic()
+            say(text)
 
     def planned(self, specs: list[RunSpec], reused: int) -> None:
         """Print the size of the comparison."""
@@ -95,6 +109,10 @@ class Live(Reporter):
         super().planned(specs, reused)
         self._run.plain = ""
         self._progress.update(self._task, total=self.total)
+
+    def working(self, text: str) -> None:
+        """Show it in the place of the run."""
+        self._run.plain = plain_line(text)
 
     def started(self, spec: RunSpec) -> None:
         """Show the run."""

@@ -18,7 +18,7 @@ from harness.report import figures
 from harness.run.record import MEASURED, Record, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.problems.problem import Problem
     from harness.report.layout import Cell, Column
@@ -120,9 +120,20 @@ class Group:
         n, d, n_test = (self.known(name) for name in ("n_train", "n_features", "n_test"))
         size = f"{int(n)} x {int(d)}" if n is not None and d is not None else ""
         problem = self.problems[0] if len(self.problems) == 1 else ""
-        parts = [size, self.kernel, f"{int(n_test)} test points" if n_test else "", problem]
+        parts = [
+            size,
+            label_text(self.known("data_notes")),
+            self.kernel,
+            f"{int(n_test)} test points" if n_test else "",
+            problem,
+        ]
         known = ", ".join(part for part in parts if part)
         return f"{self.dataset}: {known}" if known else self.dataset
+
+    @property
+    def remark(self) -> str:
+        """What is to be said of the data before the figures of its rows."""
+        return scale_text(self.known("data_notes"), self.kernel)
 
     @property
     def loose(self) -> list[Row]:
@@ -145,19 +156,27 @@ class Group:
 
 @dataclass(frozen=True)
 class Section:
-    """The rows of a table under one heading, each a list of cells."""
+    """The rows of a table under one heading, each a list of cells; ``remark``: what is said between the two."""
 
     heading: str
     rows: list[list[Cell]]
+    remark: str = ""
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A report before it is set: columns that all sections share, and the sentences under them."""
+    """A report before it is set: columns that all sections share, and the sentences under them.
+
+    notes : what every reader must know
+    explained : what columns and marks mean, for those who ask
+    groups : whose rows it shows, of paths none
+    """
 
     columns: list[Column]
     sections: list[Section]
     notes: list[str]
+    explained: list[str]
+    groups: Sequence[Group] = ()
 
     @property
     def rows(self) -> list[list[Cell]]:
@@ -196,6 +215,29 @@ def problem_text(formulation: str | None, values: Mapping[str, Any] | None) -> s
 def kernel_text(kernel: str | None, values: Mapping[str, Any] | None) -> str:
     """Return ``rbf gamma=0.05``; empty for a run that did not get as far as a kernel."""
     return f"{kernel} {figures.assignments(values or {})}".strip() if kernel else ""
+
+
+def label_text(notes: Mapping[str, Any] | None) -> str:
+    """Return ``label column 'churned' (+1 = yes)``, as far as the notes on the data say so; of a class 1 they need not."""
+    column, positive = ((notes or {}).get(name) for name in ("label_column", "positive"))
+    told = f"+1 = {positive}" if positive else ""
+    if column:
+        return f"label column '{column}'{f' ({told})' if told else ''}"
+    return told if positive != "1" else ""
+
+
+def scale_text(notes: Mapping[str, Any] | None, kernel: str) -> str:
+    """Return the sentence on columns that are not scaled and lie far apart; empty if they do not, or no kernel sees them."""
+    found = (notes or {}).get("unscaled") or {}
+    if not found or kernel.startswith("precomputed"):
+        return ""
+    ranges = [
+        (name, figures.count(size) if size >= 1000 else f"{size:.3g}")
+        for name, size in (found["widest"], found["narrowest"])
+    ]
+    (wide, most), (narrow, least) = ranges
+    told = f"not scaled: '{wide}' ranges over {most}, '{narrow}' over {least}, so the widest columns alone decide"
+    return f"{told}. Write {found['write']}"
 
 
 def is_path(record: Mapping[str, Any]) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from harness.plain import plain_line
 from harness.report import footnotes, layout, measures, path_table
 from harness.report.layout import PIPE_WIDTH, Cell, Column
 from harness.report.measures import Measure
 from harness.report.rows import Group, Row, Section, Sheet, grouped
+from harness.report.verdict import verdict
 from harness.run.record import Record
 
 _ROOMY = {"label": 40, "words": 32}  # names keep this much where a column is optional
@@ -23,12 +25,17 @@ def render(
     width: int = PIPE_WIDTH,
     styled: bool = False,
     dated: bool = False,
+    explain: bool = False,
+    hint: str = "--explain says more.",
+    ranking: str | None = None,
     remarks: Sequence[str] = (),
 ) -> str:
-    """Return the table as text, at most ``width`` columns wide, ending in a newline.
+    """Return the table as text, at most ``width`` columns wide, ending in a newline; a command behind it is not broken.
 
     styled : bold marks for a terminal; without it the text has no control characters
     dated : with a column that says when each row was measured
+    explain : say what columns and marks mean too; ``hint`` says where that is said otherwise
+    ranking : the command line that ranks, see `harness.report.verdict`; None: no solver is named
     remarks : further sentences under it
     """
     if not records:
@@ -38,14 +45,26 @@ def render(
         widths = layout.fitted_widths(sheet_.columns, sheet_.rows, width)
         for section in sheet_.sections:
             result += [layout.bold(line, styled=styled) for line in layout.paragraph(section.heading, width)]
+            result += layout.paragraph(section.remark, width)
             result += [*layout.lines(sheet_.columns, section.rows, widths, styled=styled), ""]
-        best = [f"{measures.BEST.format('*')}."] if sheet_.marked else []
-        result += [line for note in (*best, *sheet_.notes) for line in layout.paragraph(note, width)]
-        result.append("")
+        told = footnotes.sentences(sheet_, "*", explain=explain)
+        result += [*_set(told, hint if sheet_.explained and not explain else "", width), ""]
+        answer, shown = verdict(sheet_.groups, ranking)
+        result += [*layout.paragraph(answer, width), *([f"  {plain_line(ranking or '')}"] if shown else []), ""]
     while result and not result[-1]:
         result.pop()
     result += [line for remark in remarks for line in layout.paragraph(remark, width)]
     return "\n".join(result) + "\n"
+
+
+def _set(notes: Sequence[str], hint: str, width: int) -> list[str]:
+    """Return the lines of the notes, a hint behind the first one that has room for it; none is in a failure's reason."""
+    paragraphs = [layout.paragraph(note, width) for note in notes]
+    for note, lines in zip(notes, paragraphs, strict=True):
+        if hint and note[:1] != "[" and layout.text_width(lines[-1]) + len(hint) < width:
+            lines[-1] += f" {hint}"
+            hint = ""
+    return [line for lines in [*paragraphs, *([[hint]] if hint else [])] for line in lines]
 
 
 def sheets(records: Sequence[Record], of_problems: Callable[[Sequence[Record]], Sheet]) -> list[Sheet]:
@@ -64,8 +83,8 @@ def whole(records: Sequence[Record], wider: Iterable[Sequence[Measure]] = (), *,
 
 
 def report_table(records: Iterable[Mapping[str, Any]], *, width: int = PIPE_WIDTH) -> str:
-    """Return the table that `harness compare` ends with, as plain text at most ``width`` columns wide."""
-    return render([Record(record) for record in records], width=width)
+    """Return the table of a comparison as plain text at most ``width`` columns wide, with all that explains it."""
+    return render([Record(record) for record in records], width=width, explain=True)
 
 
 def fitted(records: Sequence[Record], width: int, *, dated: bool = False) -> Sheet:
@@ -101,7 +120,7 @@ def fitted(records: Sequence[Record], width: int, *, dated: bool = False) -> She
         names.append("measured")
     final = sheet(groups, [*base, *chosen], dated=dated)
     if names:
-        final.notes.append(f"no room at {width} columns for: {', '.join(names)}; --format markdown or csv shows all.")
+        final.notes.append(f"Not shown at {width} columns: {', '.join(names)}. --format markdown or csv shows all.")
     return final
 
 
@@ -154,8 +173,9 @@ def sheet(groups: Sequence[Group], shown: Sequence[Measure], *, dated: bool = Fa
                 cells.append(Cell(_newest(row).removeprefix(f"{year}-")))
             cells.append(Cell(_status(row, reasons, marked=marked)))
             rows.append(cells)
-        filled.append(Section(group.heading, rows))
-    return Sheet(columns, filled, [*reasons.notes(), *footnotes.notes(groups, shown)])
+        filled.append(Section(group.heading, rows, group.remark))
+    told = [*reasons.notes(), *footnotes.notes(groups, shown)]
+    return Sheet(columns, filled, told, footnotes.explained(groups, shown), groups)
 
 
 def _newest(row: Row) -> str:

@@ -7,6 +7,7 @@ loads those that own the run's formulation, kernel, data source and metrics, and
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ from harness.plain import clean, clipped
 from harness.problems.problem import Certificate, Problem
 from harness.registry import Registry, load_registry, share_registry
 from harness.run.child import Workbench, is_environment
-from harness.run.messages import BrokenStream, Certified, Certify, Model, Point, Reader, Solved, send
+from harness.run.messages import BrokenStream, Certified, Certify, Model, Point, Prepare, Prepared, Reader, Solved, send
 from harness.run.plan import RunSpec
 from harness.run.record import Status
 
@@ -342,6 +343,11 @@ class Certifier:
         reader = Reader(self.control)
         while not reader.closed:
             for request in reader.read():
+                if isinstance(request, Prepare):
+                    with contextlib.suppress(Exception):  # a run will say what is wrong
+                        self._bench(request.spec).problem(request.spec.first)
+                    send(self.control, Prepared())
+                    continue
                 assert isinstance(request, Certify)
                 send(self.control, Certified(self._answer(request)))
 

@@ -60,7 +60,7 @@ class Descendants:
         if trackers:
             self._hunt(trackers)
             until = monotonic() + _TRACKER_SECONDS
-            while any(map(_alive, trackers)) and monotonic() < until:
+            while any(map(living_itself, trackers)) and monotonic() < until:
                 sleep(_ROUND_SECONDS)
                 _reap()
         return count, self._hunt(set())
@@ -105,7 +105,7 @@ def living(pid: int) -> list[int]:
     """
     found = []
     for child in _children(pid):
-        found += [child] if _alive(child) else []
+        found += [child] if living_itself(child) else []
         found += living(child)
     return found
 
@@ -120,7 +120,8 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-def _alive(pid: int) -> bool:
+def living_itself(pid: int) -> bool:
+    """Return whether a process has not ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except (OSError, IndexError):

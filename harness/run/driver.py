@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import os
@@ -21,9 +22,10 @@ from harness.parameters import values_of
 from harness.registry import Registry
 from harness.run.environments import own_versions
 from harness.run.plan import RunSpec, Study, data_key, plan
-from harness.run.pool import Pool, WorkerDied, numba_cache_folder
+from harness.run.pool import Pool, WorkerDied
 from harness.run.record import COLUMNS, Record, Status, StoppedBy
 from harness.run.store import Store, StoreReader, default_store, existing
+from harness.run.template import numba_cache_folder
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     OnStarted = Callable[[RunSpec], None]
     OnFinished = Callable[[Record, bool], None]
     OnNote = Callable[[str], None]
+    _Said = Record | BaseException | str | None  # of a run; None: it begins, text: what is done before the first one
 
 
 def _nobody(*_: Any) -> None:
@@ -46,6 +49,7 @@ def compare(
     on_started: OnStarted = _nobody,
     on_finished: OnFinished = _nobody,
     on_note: OnNote = _nobody,
+    on_working: OnNote = _nobody,
     pool: Pool | None = None,
 ) -> list[Record]:
     """Carry out a study and return its records in the order of the plan.
@@ -53,7 +57,8 @@ def compare(
     ``on_planned(specs, reused)`` hears what is to be done, ``on_started(spec)`` of each run that begins.
     Every record is in the store before ``on_finished(record, reused)`` hears of it. A run that the store
     holds with the same code, versions, data and machine is reused unless ``study.fresh``. ``on_note(sentence)`` hears
-    what is no run's fault: an observing plugin that failed, rows that cannot be read or be trusted. Two drivers
+    what is no run's fault: an observing plugin that failed, rows that cannot be read or be trusted; ``on_working(text)`` hears
+    each second what is compiled before the first run. Two drivers
     that share a store may measure the same run: both rows are kept, the newer one stands for it.
 
     pool : the processes of the runs, which serve several studies of one job each, and which the caller closes; None: its own
@@ -64,7 +69,7 @@ def compare(
     NotKept : the store could not be written; the error has the records so far. The workers were ended.
     KeyboardInterrupt : passed on after the workers were ended; what was measured stays in the store.
     """
-    return _Driver(study, registry, on_planned, on_started, on_finished, on_note, pool).run()
+    return _Driver(study, registry, on_planned, on_started, on_finished, on_note, on_working, pool).run()
 
 
 @dataclass
@@ -77,6 +82,7 @@ class _Driver:
     on_started: OnStarted = _nobody
     on_finished: OnFinished = _nobody
     on_note: OnNote = _nobody
+    on_working: OnNote = _nobody
     pool: Pool | None = None
 
     def __post_init__(self) -> None:
@@ -174,11 +180,14 @@ class _Driver:
     def _carried_out(self, todo: list[int], store: Store) -> Iterator[tuple[int, Record]]:
         """Yield (index, record) as runs finish, each already stored."""
         waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-        said: queue.SimpleQueue[tuple[int, Record | BaseException | None]] = queue.SimpleQueue()  # None: it begins
+        said: queue.SimpleQueue[tuple[int, _Said]] = queue.SimpleQueue()
         stop, numba_cache, left = threading.Event(), numba_cache_folder(), len(todo)
         for index in todo:
             waiting.put(index)
         jobs = max(1, min(self.study.jobs, len(todo)))
+        specs = (self.specs[index] for index in todo)
+        self.first = [spec for spec in specs if not (spec.broken_reason or spec.skip_reason)]
+        self.preparing, self.prepared = threading.Lock(), threading.Barrier(jobs)
         slots = [
             threading.Thread(
                 target=self._slot, args=(self._cores(job, jobs), numba_cache, waiting, said, stop), daemon=True
@@ -192,6 +201,9 @@ class _Driver:
                 index, outcome = said.get()
                 if isinstance(outcome, BaseException):
                     raise outcome
+                if isinstance(outcome, str):
+                    self.on_working(outcome)
+                    continue
                 if outcome is None:
                     self._tell_plugins("harness_run_started", spec=copy.deepcopy(self.specs[index].as_dict()))
                     self.on_started(self.specs[index])
@@ -217,13 +229,17 @@ class _Driver:
         cores: list[int] | None,
         numba_cache: Path,
         waiting: queue.SimpleQueue[int],
-        said: queue.SimpleQueue[tuple[int, Record | BaseException | None]],
+        said: queue.SimpleQueue[tuple[int, _Said]],
         stop: threading.Event,
     ) -> None:
         """Carry out runs one after another until none waits; one thread for each job."""
         pool = self.pool or Pool(cores, numba_cache, stop)
         pool.stop = stop
         try:
+            with self.preparing:  # one after another: what the first one compiles the others find
+                pool.prepare(self.first, self.reading_seconds, lambda text: said.put((-1, text)))
+            with contextlib.suppress(threading.BrokenBarrierError):
+                self.prepared.wait()
             while not stop.is_set():
                 index = waiting.get_nowait()
                 said.put((index, None))
@@ -233,6 +249,7 @@ class _Driver:
         except BaseException as error:
             said.put((-1, error))
         finally:
+            self.prepared.abort()
             if pool is not self.pool:
                 pool.close()
 
@@ -269,6 +286,7 @@ class _Driver:
             "n_test": int(dataset.x_test.shape[0]),
             "density": dataset.density,
             "positive_share": dataset.positive_share,
+            "data_notes": dict(dataset.notes) or None,
             "versions": {**self._versions(spec), **of_plugin},
             "machine": machine(),
             "git_commit": git_commit(),

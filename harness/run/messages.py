@@ -168,6 +168,16 @@ class Run(_Part, frozen=True):
     adopt: bool = True
 
 
+class Prepare(_Part, frozen=True):
+    """To a worker or the certifier: have at hand what this run needs, machine code too; what is wrong is told of the run."""
+
+    spec: RunSpec
+
+
+class Prepared(_Part, frozen=True):
+    """The answer: it has, or it could not."""
+
+
 class Compiling(_Part, frozen=True):
     """The compiler's lock was taken, or released; taken again: it is held, and something of it is done."""
 
@@ -220,10 +230,15 @@ class Fitted(_Part, frozen=True):
 
 
 class Busy(_Part, frozen=True):
-    """To the driver: the next message comes in so many seconds; ``running`` : the run has begun."""
+    """To the driver: the next message comes in so many seconds.
+
+    running : the run has begun
+    compiling : a warm-up is under way whose machine code was not kept yet
+    """
 
     seconds: Annotated[float, msgspec.Meta(ge=0.0)]
     running: bool = True
+    compiling: bool = False
 
 
 class Solved(_Part, frozen=True):
@@ -257,7 +272,10 @@ class Certified(_Part, frozen=True):
     figures: dict[str, Any]
 
 
-Message = Run | Compiling | Warm | Fitting | Point | Stopped | Buy | Sold | Fitted | Busy | Ended | Certify | Certified
+Message = (
+    Run | Prepare | Prepared | Compiling | Warm | Fitting | Point | Stopped
+    | Buy | Sold | Fitted | Busy | Ended | Certify | Certified
+)  # fmt: skip
 
 
 def _plain(value: Any) -> Any:

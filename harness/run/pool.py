@@ -20,14 +20,14 @@ import sys
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
 from time import monotonic
 from typing import Any
 
-from harness.files import user_cache, writable_folder
 from harness.machine import now
 from harness.path import Grid
 from harness.plain import clipped
@@ -35,18 +35,20 @@ from harness.run import allowed
 from harness.run.descendants import living, signal_to
 from harness.run.environments import Environment, environment_of
 from harness.run.folder import sweep
-from harness.run.messages import BrokenStream, Busy, Certify, Ended, Message, Point, Reader, Run, Solved, send
+from harness.run.messages import BrokenStream, Busy, Certify, Ended, Message, Point, Prepare, Reader, Run, Solved, send
 from harness.run.plan import RunSpec
 from harness.run.record import CLAIMED, MEASURED, Record, Status, StoppedBy, checked
+from harness.run.template import Forked, command, template, variables
 
 _LIVE = 7  # the certifier and six workers, which hold their data while idle: the least recently used is closed
 _CLOSE_SECONDS = 1.5
 _LATE_SECONDS = 0.5  # that a message may be late
 _SEND_SECONDS = 60  # in which somebody reads what is sent: at once, or when it has started
 _POLL_SECONDS = 0.2
+_QUICK_SECONDS = 5.0
+_TELL_SECONDS = 1.0
+_STARTING_SECONDS = 4.0  # what takes longer is no import: something compiles
 _CERTIFIER = "harness.run.certifier"
-# what tells numba where in its cache; its own ways serve functions that are in no file
-_NUMBA_LOCATORS = "harness.measure.machine_code.SourceKeyedLocator,IPythonCacheLocator,ZipCacheLocator"
 _TOLD = (
     "status", "reason", "stopped_by", "fit_seconds", "cpu_seconds", "cache_hits", "iterations", "working_set_size",
     "claimed_done", "info",
@@ -68,12 +70,19 @@ class Process:
     """A warm process of the host's, and the socket to it.
 
     running : it said that the run which it was last asked for has begun
+    compiling : it said that it compiles
     """
 
     def __init__(
-        self, module: str, threads: int, cores: list[int] | None, numba_cache: Path, home: Environment | None = None
+        self,
+        module: str,
+        threads: int,
+        cores: list[int] | None,
+        numba_cache: Path,
+        stop: threading.Event,
+        home: Environment | None = None,
     ) -> None:
-        python, path = (sys.executable, sys.path) if home is None else (home.python, home.path)
+        environment = variables(threads, numba_cache, sys.path if home is None else home.path)
         ours, theirs = socket.socketpair()
         # who does not read does not hold us up
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_SECONDS, 0))
@@ -81,19 +90,28 @@ class Process:
         self.socket = ours
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in kill()
         with theirs:
-            self.process = subprocess.Popen(
-                [python, "-P", "-m", "harness.run.descendants", module, str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                env=_variables(threads, numba_cache, path),
-                stdin=subprocess.DEVNULL,
-                stdout=self.errors,
-                stderr=self.errors,
-                start_new_session=True,
-            )
+            self.process = self._started(module, theirs, environment, None if home is None else home.python, stop)
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)
         self.reader = Reader(ours.fileno())
-        self.running = False
+        self.running = self.compiling = False
+
+    def _started(
+        self,
+        module: str,
+        control: socket.socket,
+        environment: Mapping[str, str],
+        python: str | None,
+        stop: threading.Event,
+    ) -> Forked | subprocess.Popen[bytes]:
+        """Fork the process from this interpreter's template; start it by itself where there is none, or ``python`` is another one."""
+        if python is None:
+            with contextlib.suppress(OSError):  # stopped: the one that is started instead is closed at once
+                return template(environment).fork(module, control, self.errors, environment, stop)
+        return subprocess.Popen(
+            command(module, control, python or sys.executable), pass_fds=(control.fileno(),), env=environment,
+            stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors, start_new_session=True,
+        )  # fmt: skip
 
     def ask(self, request: Message, stop: threading.Event, seconds: float) -> Any:
         """Send a request and return the answer, which comes in so many seconds, or as many as the process says each time.
@@ -103,7 +121,7 @@ class Process:
         Late : it did not say anything in time, or was stopped, and had to be killed.
         WorkerDied : it ended before it answered, or said what is no message.
         """
-        self.running = False
+        self.running = self.compiling = False
         since = monotonic()
         deadline = since + seconds + _LATE_SECONDS
         try:
@@ -112,9 +130,11 @@ class Process:
                 received = self.reader.received
                 for answer in self.reader.read():
                     if not isinstance(answer, Busy):
+                        self.compiling = False
                         return answer
                     since = monotonic()
-                    self.running, deadline = answer.running, since + answer.seconds + _LATE_SECONDS
+                    self.running, self.compiling = answer.running, answer.compiling
+                    deadline = since + answer.seconds + _LATE_SECONDS
                 if stop.is_set():
                     raise WorkerDied("stopped")
                 # after a last look: we may have been stopped ourselves
@@ -160,23 +180,54 @@ class Process:
         self.errors.close()
 
 
-def _variables(threads: int, numba_cache: Path, path: Sequence[str]) -> dict[str, str]:
-    variables = dict(os.environ)
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS"):
-        variables[name] = str(threads)
-    variables |= {"NUMBA_CACHE_DIR": str(numba_cache), "NUMBA_CACHE_LOCATOR_CLASSES": _NUMBA_LOCATORS}
-    variables["PYTHONPATH"] = os.pathsep.join(each for each in path if each)
-    variables["PYTHONUNBUFFERED"] = "1"
-    return variables
-
-
 class Pool:
     """The processes of one job slot: a worker for each solver, and one certifier."""
 
     def __init__(self, cores: list[int] | None, numba_cache: Path, stop: threading.Event) -> None:
         self.cores, self.numba_cache, self.stop = cores, numba_cache, stop
         self._processes: OrderedDict[str, Process] = OrderedDict()
+        self._starting = threading.Lock()
         self._not_adopting: set[str] = set()  # workers that ended, or hung, before their run began
+        self._failed: set[str] = set()  # workers that did so before they were asked for a run
+
+    def prepare(
+        self, specs: Iterable[RunSpec], reading_seconds: Mapping[str, float], tell: Callable[[str], None]
+    ) -> None:
+        """Have the workers of the first runs, and the certifier, ready for them all at once: nothing is measured meanwhile.
+
+        reading_seconds : data key -> what it took to read the data; what takes long is read when its turn comes
+        tell : called each second with what is compiled, and how far that is
+        """
+        quick = [spec for spec in specs if reading_seconds[spec.data_key] < _QUICK_SECONDS]
+        first: dict[str, RunSpec] = {}
+        for spec in quick:
+            if len(first) < _LIVE - 1:
+                first.setdefault(spec.worker, spec)
+        began = monotonic()
+        with ThreadPoolExecutor(max(2, len(os.sched_getaffinity(0)))) as threads:
+            asked = [threads.submit(self._prepared, name, spec) for name, spec in first.items()]
+            certifier = [threads.submit(self._prepared, _CERTIFIER, spec) for spec in quick[:1]]
+            while wait([*asked, *certifier], _TELL_SECONDS).not_done:
+                if not self._processes and monotonic() - began > _STARTING_SECONDS:
+                    tell(f"compiling what all solvers share, {monotonic() - began:.0f} s")
+                compiling = {name for name, each in dict(self._processes).items() if each.compiling}
+                if names := [spec.solver for name, spec in first.items() if name in compiling]:
+                    ready = f"{sum(each.done() for each in asked)} of {len(asked)} solvers ready"
+                    tell(f"compiling {', '.join(names)} ({ready}), {monotonic() - began:.0f} s")
+
+    def _prepared(self, name: str, spec: RunSpec) -> None:
+        """Have a process prepare for a run. Where it fails it is replaced, and the run may tell of it."""
+        beginning = allowed.beginning(spec.limits.seconds, 0.0)
+        try:
+            with self._starting:
+                process = self._process(name, _CERTIFIER if name == _CERTIFIER else "harness.run.worker", spec)
+            process.ask(Prepare(spec), self.stop, beginning)
+        except WorkerDied:
+            with self._starting:
+                self._failed.add(name)
+                self._not_adopting.add(name)
+                if name in self._processes:
+                    self._close(name)
 
     def run(self, spec: RunSpec, reading_seconds: float = 0.0) -> Record:
         """Carry out a run and certify its model, which all end in time; see :mod:`harness.run.allowed`.
@@ -229,7 +280,9 @@ class Pool:
 
     def _ended(self, spec: RunSpec, beginning: float) -> Ended:
         """Have a run carried out. A process that dies before it begins with it is replaced, and asked once more."""
-        for may_retry in (True, False):
+        tries = (False,) if spec.worker in self._failed else (True, False)
+        self._failed.discard(spec.worker)
+        for may_retry in tries:
             worker = self._process(spec.worker, "harness.run.worker", spec)
             self._process(_CERTIFIER, _CERTIFIER, spec)  # it imports meanwhile
             try:
@@ -273,7 +326,7 @@ class Pool:
             home = None if module == _CERTIFIER else environment_of(spec.requires)  # the certifier is the host's
             if home is not None and (fault := home.fault()):
                 raise WorkerDied(fault)  # it was there when the comparison was planned
-            self._processes[name] = Process(module, spec.threads, self.cores, self.numba_cache, home)
+            self._processes[name] = Process(module, spec.threads, self.cores, self.numba_cache, self.stop, home)
         self._processes.move_to_end(name)
         return self._processes[name]
 
@@ -300,18 +353,6 @@ def judge(record: Record, verdict: Record) -> None:
         before = record.get("reason") if status == Status.MISSED else None
         record.update(status=status, reason="; ".join(text for text in (reason, before) if text))
         record.update(stopped_by=killed or record.get("stopped_by"))
-
-
-def numba_cache_folder() -> Path:
-    """Return the folder below which numba keeps machine code; NUMBA_CACHE_DIR, where it is set.
-
-    Raises
-    ------
-    UsageError : it cannot be written.
-    """
-    # absolute: a run works in a folder of its own
-    # absolute: a run works in a folder of its own
-    return writable_folder(Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache("HARNESS_CACHE") / "numba").absolute())
 
 
 def cell_records(

@@ -1,8 +1,9 @@
 """The warm worker: one process for each solver, which forks one child a run.
 
-It imports the plugins and numba once, loads the data, and before the second run of a configuration that went well compiles
-in itself what the first one's warm-up compiled (from the disk cache), so that its children start warm.
-Started as ``python -m harness.run.descendants harness.run.worker FD``; FD is its end of the driver's socket pair.
+It imports the plugins and numba once, loads the data, and loads in itself, from numba's cache, what the warm-up of a
+configuration compiled whose run went well, now or in an earlier comparison of the same code: its children start warm.
+Forked from the template, or started as ``python -m harness.run.descendants harness.run.worker FD``; FD is its end of the
+driver's socket pair.
 """
 
 from __future__ import annotations
@@ -19,12 +20,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness import faults
 from harness.errors import InvalidKernel
+from harness.files import write_whole
 from harness.machine import now
 from harness.measure.compilation import CompilationWatch
 from harness.run import allowed
 from harness.run.descendants import Descendants
 from harness.run.folder import Folder
-from harness.run.messages import Busy, Compiling, Ended, Message, Reader, Run, Warm, send
+from harness.run.messages import (
+    Busy,
+    Compiling,
+    Ended,
+    Fitted,
+    Message,
+    Prepare,
+    Prepared,
+    Reader,
+    Run,
+    Warm,
+    send,
+)  # fmt: skip
 from harness.run.record import Status, StoppedBy
 from harness.run.seller import Buyer, Seller
 from harness.run.watch import DriverGone, Observed, finish, fork, limit_memory, number, verdict, watch
@@ -40,13 +54,18 @@ _MODEL_BYTES = 1 << 20  # of a message, beside 16 a point and the model's own po
 
 
 class _Stated(NamedTuple):
-    """A run with what it is about; ``kind`` : solver and layout, which decide what is compiled."""
+    """A run with what it is about.
+
+    kind : solver and layout, which decide what is compiled
+    rehearsal : it ends behind its warm-up
+    """
 
     spec: RunSpec
     solver: Any
     problem: Any
     seller: Seller | None
     kind: tuple[str, str]
+    rehearsal: bool = False
 
 
 class Worker:
@@ -54,6 +73,7 @@ class Worker:
 
     warm : solver and layout -> seconds the warm-up took in this process
     proven : solver and layout -> seconds the warm-up took in a child whose run went well
+    rehearsed : solver and layout -> seconds of the warm-up before the first run, which is told of them
     cold : solver and layout whose warm-up came to no end: only the measured run decides
     """
 
@@ -61,33 +81,80 @@ class Worker:
         self.control = control
         self.warm: dict[tuple[str, str], float] = {}
         self.proven: dict[tuple[str, str], float] = {}
+        self.rehearsed: dict[tuple[str, str], float] = {}
         self.cold: set[tuple[str, str]] = set()
         self.bench: Any = None
         self.folder: Folder | None = None
         self.descendants = Descendants()
         self.compilation = CompilationWatch()
         self._until = 0.0  # when the driver expects the next message
+        self._rehearsing = False
 
     def serve(self) -> None:
         """Answer requests one after another."""
         reader = Reader(self.control)
         while not reader.closed:
             for request in reader.read():
+                if isinstance(request, Prepare):
+                    self._rehearse(request.spec)
+                    send(self.control, Prepared())
+                    continue
                 assert isinstance(request, Run)
                 self._answer(request.spec, request.adopt)
 
+    def _rehearse(self, spec: RunSpec) -> None:
+        """Have at hand what a run needs, and its machine code in this process, where runs of the same code went well before.
+
+        Where machine code is not kept yet, a child compiles it.
+        """
+        try:
+            run = self._stated(spec)
+            mark = self._mark(run)
+            if mark is None:
+                return
+            if mark.exists():
+                if (warmed := mark.read_text()) and run.kind not in self.warm:
+                    self.proven[run.kind] = float(warmed)
+                    self._adopt(run.solver, run.problem, run.kind, spec.limits.seconds)
+                return
+        except Exception:  # the run itself will say what is wrong
+            return
+        assert self.folder is not None
+        self._until, self._rehearsing = 0.0, True
+        self.folder.new()
+        self.descendants.begin()
+        self.rehearsed[run.kind] = self._carried_out(run._replace(rehearsal=True))[0].warm_up_seconds or 0.0
+        mark.touch()
+        self._rehearsing = False
+        self.folder.empty()
+
+    def _mark(self, run: _Stated) -> Path | None:
+        """Return the file that is there when machine code of this kind is kept; in it the seconds of a warm-up that is proven."""
+        from harness.measure.machine_code import warmed_up
+
+        file = self.bench.registry.plugins[run.spec.plugin].module.__file__
+        return None if file is None else warmed_up(Path(file), f"{run.kind} {run.spec.threads}")
+
+    def _stated(self, spec: RunSpec, adopt: bool = False) -> _Stated:
+        """Return a run with what it is about; errors are those of a plugin or a data source."""
+        from harness.run.child import layout
+
+        self._prepare(spec)
+        problem, solver = self.bench.problem(spec.first), self.bench.solver(spec)
+        kind = (repr(solver), layout(problem))
+        self.folder = self.folder or Folder()
+        if adopt and kind in self.proven and kind not in self.warm:
+            self._adopt(solver, problem, kind, spec.limits.seconds)
+        seller = Seller(self.bench.labels(spec), problem.labels_left) if spec.sells_labels else None
+        return _Stated(spec, solver, problem, seller, kind)
+
     def _answer(self, spec: RunSpec, adopt: bool) -> None:
-        from harness.run.child import is_environment, layout, of_environment
+        from harness.run.child import is_environment, of_environment
 
         self._until = 0.0
         try:
-            self._prepare(spec)
-            problem, solver = self.bench.problem(spec.first), self.bench.solver(spec)
-            kind = (repr(solver), layout(problem))
-            self.folder = self.folder or Folder()
-            if adopt and kind in self.proven and kind not in self.warm:
-                self._adopt(solver, problem, kind, spec.limits.seconds)
-            seller = Seller(self.bench.labels(spec), problem.labels_left) if spec.sells_labels else None
+            run = self._stated(spec, adopt)
+            assert self.folder is not None
             self.folder.new()
         except Exception as error:  # a plugin's or a data source's fault: a row, never the end of the worker
             if is_environment(error):
@@ -98,13 +165,12 @@ class Worker:
             send(self.control, Ended({"status": status, "stopped_by": StoppedBy.FAULT, "reason": reason, **now()}))
             return
         self.descendants.begin()
-        run = _Stated(spec, solver, problem, seller, kind)
         seen, told = self._carried_out(run)
         lost_in_warm_up = seen.phase == "warm-up" and not told and seen.killed_for is not StoppedBy.FAULT
-        if lost_in_warm_up and kind not in self.cold:
+        if lost_in_warm_up and run.kind not in self.cold:
             # what it does on a few points need not happen in the measured run
             lost = f"its warm-up on a few points failed: {verdict(seen, spec)['reason']}; the run was carried out without one"
-            self.cold.add(kind)
+            self.cold.add(run.kind)
             self.folder.new()
             seen, told = self._carried_out(run, lost)
         if not told:
@@ -139,13 +205,19 @@ class Worker:
         return seen, told
 
     def _tell(self, seen: Observed, run: _Stated) -> None:
-        """Say what became of a run."""
+        """Say what became of a run; of a rehearsal nobody asks."""
+        if run.rehearsal:
+            return
         claims, warmed = verdict(seen, run.spec), self.warm.get(run.kind, seen.warm_up_seconds)
         claims["faults"] = [*(claims.get("faults") or []), *seen.faults]
         if warmed is not None:
-            claims["compile_seconds"] = warmed + number(claims.get("compile_seconds"))
+            before = self.rehearsed.pop(run.kind, 0.0)
+            claims["compile_seconds"] = before + warmed + number(claims.get("compile_seconds"))
         alone = run.spec.threads == 1 and bool(run.solver.observable) and not run.spec.path
         if warmed is not None and alone and claims["status"] in _WENT_WELL and run.kind not in self.cold:
+            with contextlib.suppress(OSError):
+                if run.kind not in self.proven and (mark := self._mark(run)) is not None:
+                    write_whole(mark, str(warmed).encode())
             self.proven[run.kind] = warmed
         send(self.control, Ended(claims, seen.solved))
 
@@ -153,7 +225,7 @@ class Worker:
         """Say by when the next message comes, when the time that was said is nearly so; ``deadline`` of what goes on."""
         if self._until - monotonic() < _SAID_AHEAD and deadline + _ENDING > self._until:
             self._until = deadline + _ENDING
-            send(self.control, Busy(min(self._until - monotonic(), 1e9)))
+            send(self.control, Busy(min(self._until - monotonic(), 1e9), not self._rehearsing, self._rehearsing))
 
     def _prepare(self, spec: RunSpec) -> None:
         """Load the plugins that the run needs: a file that it does not need cannot disturb it."""
@@ -181,7 +253,7 @@ class Worker:
         """Return what a child does to carry the run out."""
         from harness.run.child import measure, warm_up
 
-        spec, solver, problem, seller, kind = run
+        spec, solver, problem, seller, kind = run[:5]
         compilation, limits, cold = self.compilation, spec.limits, kind in self.cold
         buyer: Buyer | None = None if seller is None else self.bench.buyer
         path = self.bench.path(spec, (compilation.clock, compilation.cpu_clock)) if spec.path else None
@@ -196,6 +268,9 @@ class Worker:
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
             warmed = 0.0 if cold else warm_up(solver, problem, limits.seconds, compilation.clock, path)
             emit(Warm(warmed, self.bench.registry.sources()))
+            if run.rehearsal:
+                emit(Fitted({}))
+                return
             fitted = measure(spec, solver, problem, emit, compilation=compilation, buyer=buyer, path=path)
             limit_memory(None)  # what is left is the host's own work
             fitted.claims["sources"] = self.bench.registry.sources()

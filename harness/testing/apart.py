@@ -45,7 +45,7 @@ def made_apart(
                 if not receiver.poll(limit):
                     process.kill()
                     reason = (
-                        f"not at its end after {limit:g} s, in code that does not come back to Python; it was killed."
+                        f"did not end within {limit:g} s, in code that does not come back to Python; it was killed."
                     )
                     break
                 said = receiver.recv()

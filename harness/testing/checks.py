@@ -1,6 +1,7 @@
-"""What a suite of checks is: a class whose ``test_`` methods are checks, each made within a limit and told as results.
+"""What a suite of checks is: a class whose ``test_`` methods are checks. Each has a time limit and gives results.
 
-A check of a solver is made on problems (`harness.testing.suite`), one of any other thing once (`harness.testing.things`).
+A check of a solver runs on several problems (`harness.testing.suite`), a check of any other thing once
+(`harness.testing.things`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _HANGS = 2  # so many checks that end by their limit are enough: the others woul
 
 
 class TookTooLong(BaseException):
-    """A check was at its limit: no ``Exception``, which the code of a plugin may catch."""
+    """A check took too long. It is no ``Exception``, as the code of a plugin may catch those."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Checks:
 
     thing : what is checked; None of a suite that is none yet
     called : what users call the thing, where it has no label or name of its own
-    excused : check -> why it fails, and may. One that does not fail is not excused, and fails
+    excused : check -> why it is allowed to fail. An excused check that passes counts as failed
     """
 
     kind: ClassVar[str] = ""
@@ -128,7 +129,7 @@ class Checks:
 
     @classmethod
     def note_hang(cls, hung: bool = True) -> None:
-        """Count a drive or a check that had to be ended: after two, the others are not made."""
+        """Count a drive or a check that took too long; after two, the remaining checks are not made."""
         cls._hangs += hung
 
     @classmethod
@@ -161,7 +162,7 @@ class Checks:
             found.append(result.status)
             yield result
         if reason is not None and "excused" not in found and "passed" in found:
-            yield Result(name, "", "failed", f"it is excused ({reason}), and does not fail: take the excuse away.")
+            yield Result(name, "", "failed", f"it passes, although it is excused ({reason}); remove the excuse.")
 
     @classmethod
     def excuse(cls, name: str) -> str | None:
@@ -181,7 +182,7 @@ class Checks:
             return Result(name, label, "skipped", str(reason))
         except TookTooLong as error:
             cls.note_hang()
-            told = f"{label or cls.label()}: not at its end after {made.seconds:g} s, and stopped there."
+            told = f"{label or cls.label()}: did not end within {made.seconds:g} s, and stopped there."
             return Result(name, label, "failed", told, place(cls.subject()), error=error)
         except KeyboardInterrupt:
             raise

@@ -67,7 +67,7 @@ class SolverConformance(ValueChecks, Suite):
 
     @check(since="0.2")
     def test_takes_problems_of_all_that_it_solves(self) -> None:
-        """Of each formulation that it says it solves, ``skip`` refuses not every small problem."""
+        """``skip`` accepts at least one small problem of each formulation that the solver says it solves."""
         for formulation in type(self.solver).solves if self.cases is None else ():
             cases = cases_of_formulation(formulation)
             refused = [self.solver.skip(case.problem()) for case in cases]
@@ -110,14 +110,14 @@ class SolverConformance(ValueChecks, Suite):
 
     @check(on="protocol", since="0.2")
     def test_yields_nothing_after_done(self, case: Case) -> None:
-        """The generator ends after its ``done`` iterate: the host takes that one, whatever would come."""
+        """The generator ends after its ``done`` iterate, which is the one that the host takes."""
         iterates = iter(self.solver.iterates(self._stated(case), np.random.default_rng(self.seed)))
         done = any(iterate.done for iterate in iterates)  # which stops at the first
         assert not done or next(iterates, None) is None, f"{case}: it yields again after a done iterate; return there."
 
     @check(on="all", since="0.2")
     def test_counts_what_there_is(self, case: Case) -> None:
-        """``step`` never falls, and ``working_set`` is a number of points: at most all, its own and its copies among them."""
+        """``step`` never falls, and ``working_set`` is not larger than the number of points."""
         run, before = self._run(case), 0
         own = 0 if run.outcome.free is None else len(run.outcome.free.own_coef)
         most = 2 * run.problem.n + own  # regression has two coefficients a point
@@ -126,7 +126,7 @@ class SolverConformance(ValueChecks, Suite):
             assert before <= step, f"{case}: iterate {position} is step {step}, after {before}; step counts up."
             before = step
             assert size is None or 0 <= size <= most, (
-                f"{case}: iterate {position} has working_set={size}; it is a number of points, and there are {run.problem.n}."
+                f"{case}: iterate {position} has working_set={size}, and the problem has {run.problem.n} points."
             )
 
     @check(on="all", needs=claims_a_gap)
@@ -167,7 +167,7 @@ class SolverConformance(ValueChecks, Suite):
         if self.solver.observable:
             spent = problem.kernel.counter.evaluations - before
             assert solution.kernel_evaluations == spent, (
-                f"{case}: {solution.kernel_evaluations} evaluations said, {spent} counted."
+                f"{case}: {solution.kernel_evaluations} evaluations in its Solution, {spent} counted by the harness."
             )
 
     # -- the protocol --------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class SolverConformance(ValueChecks, Suite):
 
     @check(on="protocol")
     def test_interleaved_runs_do_not_disturb_each_other(self, case: Case) -> None:
-        """Two runs of one solver, advanced in turn, equal two separate runs: no state outside the generator."""
+        """Two runs of one solver, advanced in turns, equal two separate runs: all state is in the generator."""
         both = case, self._flipped(case)
         alone = [self._run(each).snapshots for each in both]
         runs = [snapshots(self.solver, each.problem(), seed=self.seed) for each in both]
@@ -237,14 +237,14 @@ class SolverConformance(ValueChecks, Suite):
         assert outcome.yields == 1, f"{case}: {outcome.yields} yields under a limit of one."
         assert outcome.seconds < _PATIENCE, f"{case}: {outcome.seconds:.1f} s before the first yield; yield more often."
         assert beside < _PATIENCE, (
-            f"{case}: {beside:.1f} s from the host's stop to its end; end where the host closes it."
+            f"{case}: {beside:.1f} s until the generator ended after the host closed it; end at once."
         )
         if outcome.dual_coef is not None:
             problem.checked(outcome.dual_coef, outcome.intercept)
 
     @check(on="protocol", needs=is_observable)
     def test_every_kernel_value_is_counted(self, case: Case) -> None:
-        """The counted kernel evaluations are those the engine really computed: no way around ``problem.kernel``."""
+        """The counted kernel evaluations are those that the engine computed: nothing goes around ``problem.kernel``."""
         run = self._run(case)
         assert not run.counter.evaluations_at_least, (
             f"{case}: it took the kernel's points or engine, whose values nobody counts; ask problem.kernel for them."
@@ -258,7 +258,7 @@ class SolverConformance(ValueChecks, Suite):
 
     @check(on="all", needs=buys_labels, fits=_sells_labels)
     def test_rests_on_bought_labels_alone(self, case: Case) -> None:
-        """No model has a coefficient where no label was bought by then, all are counted, and no other label matters."""
+        """Models use bought labels only, every purchase is counted, and labels that were not bought change nothing."""
         run = self._run(case)
         bought = bought_of(run.problem)
         for position, (snapshot, count) in enumerate(zip(run.snapshots, run.labels, strict=True)):
@@ -269,7 +269,7 @@ class SolverConformance(ValueChecks, Suite):
                 "call problem.buy for each point that a model uses."
             )
         assert run.counter.labels == len(bought), (
-            f"{case}: {run.counter.labels} labels counted, {len(bought)} bought; buy labels by problem.buy alone."
+            f"{case}: {run.counter.labels} labels counted, {len(bought)} bought; use problem.buy and nothing else."
         )
         # those that were not bought are the opposite now: whoever does not know them does the same again
         known = np.isin(np.arange(len(case.y)), bought)
@@ -278,8 +278,8 @@ class SolverConformance(ValueChecks, Suite):
         same = np.array_equal(bought, bought_of(other.problem)) and len(run.snapshots) == len(other.snapshots)
         same = same and all(a.same_bits(b) for a, b in zip(run.snapshots, other.snapshots, strict=True))
         assert same, (
-            f"{case}: with the same seed, and other labels where none was bought, it buys others or has other models; "
-            "ask problem.buy for labels and ``rng`` for random numbers, nothing else."
+            f"{case}: the labels that it did not buy were changed, and it bought other points or returned other models; ask "
+            "problem.buy for labels and ``rng`` for random numbers, nothing else."
         )
 
     @check()

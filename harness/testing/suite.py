@@ -185,7 +185,7 @@ class Suite(Checks):
         outcome = run.outcome
         ended = outcome.status is Status.OK or ("meets" in case.tags and outcome.status is Status.UNFINISHED)
         assert ended, (
-            f"{case}: not at its end but {outcome.status} after {outcome.yields} iterates: {outcome.reason.rstrip('.')}; "
+            f"{case}: it ended as {outcome.status} after {outcome.yields} iterates: {outcome.reason.rstrip('.')}; "
             "end the generator with a done iterate."
         )
         return run
@@ -215,7 +215,7 @@ class Suite(Checks):
         found: dict[int, Certificate | None] = {}
         limit = PATIENT_SECONDS * len(path.cells)
         for each in drive_path(self.solver, path, self.seed, Limits(seconds=limit)):
-            assert not isinstance(each, StoppedBy), f"{case}: its path was not at its end after {limit:g} s."
+            assert not isinstance(each, StoppedBy), f"{case}: its path did not end within {limit:g} s."
             outcome, problem = each.outcome, path.problem(each.cell)
             ended = outcome.status is Status.OK or "meets" in case.tags
             assert ended, f"{case}: cell {each.cell.index} of its path is {outcome.status}: {outcome.reason}."

@@ -146,7 +146,7 @@ def test_no_public_name_leads_to_uncounted_work():
 def test_a_count_is_not_lowered(value):
     oracle = oracle_of()
     oracle.row(1)
-    with pytest.raises(ValueError, match=r"counter was told evaluations = .* after 40; its counts are whole numbers"):
+    with pytest.raises(ValueError, match=r"counter was set to evaluations = .* after 40; its counts are whole numbers"):
         oracle.counter.evaluations = value
     assert oracle.counter.evaluations == N
     oracle.counter.evaluations_at_least = True

@@ -92,7 +92,9 @@ def test_a_call_gives_what_its_command_gives():
     )
     assert again.study == made.study
     assert all(record["reused"] for record in again.records)
-    assert "all runs reused" in again.table
+    assert "All runs are from the store" in again.table
+    assert "result.explain() says more." in again.table
+    assert again.explain().startswith("Best: only rows whose every run is ok compete.")
     assert str(again) == again.table
     assert repr(again) == "<8 runs of smo, lasvm on twonorm[n=200]>"
 
@@ -117,6 +119,7 @@ def test_a_study_file_and_what_is_given_beside_it(tmp_path):
         ({"plugins": "smo", "C": object()}, "C: .* is not a text, a number or a list"),
         ({"plugins": "smo", "repeat": 10**5000}, "too many digits"),
         ({"plugins": "smo", "dry_run": True}, "dry_run is an option of the command alone"),
+        ({"plugins": "smo", "plot": True}, r"plot is an option of the command alone; the result has .plot\(\)"),
         ({"plugins": "smo", "output": "x.html"}, r"output is an option of the command alone; the result has .to_html"),
         ({"plugins": 3}, "plugins: 3 is no solver; give its name, its class or an instance"),
         ({"plugins": RBF}, "is no solver"),

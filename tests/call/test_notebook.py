@@ -39,7 +39,7 @@ def executed(tmp_path_factory):
     nbclient = pytest.importorskip("nbclient")
     folder = tmp_path_factory.mktemp("notebook")
     (call,) = [block for block in blocks(README, "python") if "harness.compare(" in block]
-    cells = [call, "import numpy as np\ndef zero():\n    return 0.0", CLASS, OWN]
+    cells = [call, "result.plot()", "import numpy as np\ndef zero():\n    return 0.0", CLASS, OWN]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     before = os.environ.get("HARNESS_STORE")
     os.environ["HARNESS_STORE"] = str(folder / "store.sqlite")
@@ -66,5 +66,10 @@ def test_the_result_shows_itself_as_a_table(executed):
     assert (folder / "mine.html").read_text().startswith("<!")
 
 
+def test_the_figure_is_shown_once(executed):
+    (picture,) = shown(executed[1][1], "image/png")
+    assert len(picture) > 10_000
+
+
 def test_a_solver_that_a_cell_defines(executed):
-    assert shown(executed[1][3], "text/plain") == ["('ok', 'nothing[shift=1.5]')"]
+    assert shown(executed[1][4], "text/plain") == ["('ok', 'nothing[shift=1.5]')"]

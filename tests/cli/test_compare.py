@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -29,13 +30,15 @@ def test_quick_comparison_in_every_format(harness, invoke, slow):
     assert "twonorm[n=200]: 200 x 20" in first.stdout
     assert "quick[shift=0.5]" in first.stdout
     assert "\x1b" not in first.stdout + first.stderr
-    assert max(map(len, first.stdout.splitlines())) <= 100
+    *shown, command = first.stdout.splitlines()
+    assert max(map(len, shown)) <= 100
+    assert command.endswith(" --repeat 2 --target-gap 1e-3"), "a line to copy, which is not broken"
     lines = first.stderr.splitlines()
     assert lines[1] == "4 runs, 0 of them reused from the store"
     assert re.fullmatch(
         r"\[4/4\] quick\[shift=0.5\] c-svc C=\S+ rbf gamma=\S+ twonorm\[n=200\] seed 0 rep 1: "
         r"ok \S+ s, 0 kernel evaluations, gap 1.0e0",
-        lines[5],
+        lines[-1],
     )
 
     # What follows is reused from the store: no workers, so no process of its own is needed.
@@ -49,10 +52,12 @@ def test_quick_comparison_in_every_format(harness, invoke, slow):
     assert text.stderr == ""
     assert [row["reused"] for row in csv.DictReader(io.StringIO(text.stdout))] == ["true"] * 4
     assert invoke(*arguments, "--format", "lines").stdout.split() == ["quick", "quick[shift=0.5]"] * 2
-    assert "all runs reused from the store, measured" in invoke(*arguments).stdout
+    assert "All runs are from the store, measured" in invoke(*arguments).stdout
 
-    shown = invoke("results", "--plugins", "quick", "--limit", "3")
+    shown = invoke("results", "--plugins", "quick", "--limit", "3", "--explain")
     assert shown.exit_code == 0, shown.stderr
+    assert "Best: only rows whose every run is ok compete." in shown.stdout
+    assert "--explain" not in shown.stdout
     assert re.search(r"20\d\d UTC +status", shown.stdout)
     filtered = json.loads(
         invoke("results", "--plugins", "quick[shift=0.5]", "--where", "status=ok", "--format", "json").stdout
@@ -61,6 +66,28 @@ def test_quick_comparison_in_every_format(harness, invoke, slow):
     assert isinstance(filtered[0]["iterations"], int)
     assert filtered[0]["measured_at"] >= filtered[1]["measured_at"]
     assert json.loads(invoke("results", "--datasets", "digits*", "--format", "json").stdout) == []
+
+
+def test_the_table_ends_with_the_command_that_ranks_and_the_picture_stands_below(invoke, slow, tmp_path):
+    given = ("compare", "--plugin-path", slow, "--plugins", "quick[shift=[0,0.5]]", *DATA, "-q")
+    lines = invoke(*given).stdout.splitlines()
+    assert lines[-2].endswith("To rank them:")
+    shown = shlex.split(lines[-1])
+    assert shown[-4:] == ["--target-gap", "1e-3", "--repeat", "3"]
+    ranked = invoke(*shown[1:])
+    assert re.search(
+        r"^No winner: no solver reached a certified gap of 1e-3 on twonorm\[n=200\]\.$", ranked.stdout, re.MULTILINE
+    )
+    target = tmp_path / "drawn.txt"
+    assert invoke(*given, "--repeat", "2", "--target-gap", "2", "--plot", "--output", str(target)).exit_code == 0
+    table, _, picture = target.read_text().partition("\ntwonorm[n=200], rbf gamma=")
+    assert "their times are not told apart at a certified gap of 2e0 on twonorm[n=200], 2 runs each." in " ".join(
+        table.split()
+    )
+    assert "o quick   x quick[shift=0.5]" in picture
+    assert invoke(*given, "--plot", "--format", "json").stderr.startswith(
+        "harness: --plot draws below a table, not in json"
+    )
 
 
 @pytest.mark.slow

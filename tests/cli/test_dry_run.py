@@ -83,10 +83,10 @@ def test_what_can_have_no_gap_is_said_before(invoke):
     asked = (*asked, "--kernel", "linear,rbf", "--dry-run")
     assert "note" not in invoke(*asked).stdout
     assert invoke(*asked, "--target-gap", "1e-3").stdout.splitlines()[-2:] == [
-        f"note: no gap can be certified of {what}: such rows of {solver} never end as ok"
+        f"note: {solver} cannot reach the target: no gap can be certified of {what}; these rows end as missed"
         for what, solver in (
             ("weights where the kernel is not linear", "linearsvc"),
-            ("a model over features of its own: it is of another problem", "rff"),
+            ("a model over features of its own, which belongs to another problem", "rff"),
         )
     ]
 

@@ -50,7 +50,7 @@ def test_every_variable_that_is_heeded_is_in_the_list_of_the_help(invoke):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("--plot", "No such option '--plot'."),
+        ("--picture", "No such option '--picture'."),
         ("--dataset", "Did you mean '--datasets'"),
         ("--outliers", "write --formulation 'outlier-margin[outliers=...]'"),
         ("--class-weight", "write --formulation 'c-svc[class_weight=...]'"),

@@ -130,7 +130,7 @@ def test_the_studies_of_the_repository_are_taken(registry):
         ("C = 2020-01-01", ": C: 2020-01-01 is not a text, a number or a list of these"),
         ("repeat = 3\nrepeat = 4", "cannot be read: Cannot overwrite a value"),
         ("cold = 1", ": cold: '1' is not true or false"),
-        ("output = 'x.csv'", ": output: it is no part of a study; give --output with the command"),
+        ("output = 'x.csv'", ": output: it cannot stand in a study; give --output with the command"),
         ("[path]\nC = 'x'", ": path: 'C=[x]' is not a list of parameters with numbers"),
         ("C = [1", "cannot be read: Unclosed array"),
         (b"C = '\xff'", "cannot be read: 'utf-8' codec"),

@@ -30,7 +30,7 @@ def test_a_drawn_problem_is_solved_to_the_gap(name: str, data: st.DataObject) ->
     if found.undecidable:  # only hulls may touch so nearly that float64 cannot tell whether w = 0, or the gap
         hulls = "hard-margin", "reduced-hull", "polytope-distance", "tube-svr", "one-class", "nu-svc"
         assert formulation.name in hulls
-        assert found.undecidable.startswith(("w = 0 as far as float64 can tell", "the relative gap is computed as"))
+        assert found.undecidable.startswith(("w may be 0", "the relative gap is computed as"))
         return
     assert found.gap is not None
     scale = float(np.abs(problem.kernel.diagonal()).max())

@@ -228,7 +228,7 @@ def test_the_generator_is_closed(how: str) -> None:
         (
             lambda p: iter([Iterate(extra_points=np.zeros((1, 2)), done=True)]),
             InvalidModel,
-            "extra_points and no free_coef",
+            "extra_points but no free_coef",
         ),
     ],
 )

@@ -194,7 +194,7 @@ def test_a_cell_that_is_not_done_is_unfinished_and_the_others_go_on():
     found = solved(Endless(), path_of())
     assert len(found) == 18
     assert {each.outcome.status for each in found} == {Status.UNFINISHED}
-    assert "did not say that it is done" in found[0].outcome.reason
+    assert "ended without a done iterate" in found[0].outcome.reason
 
 
 def broken(told):

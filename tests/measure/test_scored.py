@@ -94,7 +94,7 @@ def test_weights_are_scored_and_refused_as_before():
     model = Weights.checked(kernel, np.array([1.0, 2.0, 3.0]), 0.5)
     np.testing.assert_allclose(model.scores(kernel, NEW), NEW @ [1.0, 2.0, 3.0] + 0.5)
     assert model.support is None
-    with pytest.raises(InvalidModel, match=r"weights have shape \(2,\)"):
+    with pytest.raises(InvalidModel, match=r"they have shape \(2,\)"):
         Weights.checked(kernel, np.ones(2), 0.0)
 
 
@@ -132,7 +132,7 @@ def test_code_of_a_models_own_is_not_run():
 @pytest.mark.parametrize(
     ("features", "weights", "reason"),
     [
-        (CosineFeatures(DIRECTIONS, OFFSETS), np.ones(3), r"weights have shape \(3,\) .*; the model has 7 features"),
+        (CosineFeatures(DIRECTIONS, OFFSETS), np.ones(3), r"7 finite numbers, as the model has 7 features; they have shape \(3,\)"),
         (CosineFeatures(DIRECTIONS[:2], OFFSETS), np.ones(7), r"directions of shape \(2, 7\) .* the data have 3 features"),
         (CosineFeatures(DIRECTIONS, OFFSETS[:, None]), np.ones(7), r"offsets of shape \(7, 1\)"),
         (CosineFeatures(DIRECTIONS.astype(complex), OFFSETS), np.ones(7), "expected real numbers"),

@@ -166,8 +166,8 @@ class Faulty(Solver):
 
 SAID = {
     "raises": r"failed: .*Faulty\.iterates: ZeroDivisionError: a wheel came off",
-    "weights": "failed: it gives no dual coefficients",
-    "free": "failed: it gives no dual coefficients",
+    "weights": "failed: it returned no dual coefficients",
+    "free": "failed: it returned no dual coefficients",
     "nothing": "failed: it ended without a model",
     "refuses": r"failed: it refused the \d+ points that it was given: it takes no more than 3 points",
 }

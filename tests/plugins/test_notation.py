@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "plugins" / "NOTATION.md").read_text()
+PAGE = (ROOT / "docs/explanation/notation.md").read_text()
 SOURCE = "\n".join(path.read_text() for folder in ("harness", "plugins") for path in (ROOT / folder).rglob("*.py"))
 WORDS = set(re.findall(r"[\w-]+", SOURCE))
 

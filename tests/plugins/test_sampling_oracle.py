@@ -107,7 +107,7 @@ SAID = {
     "raise": "Faulty.iterates: ZeroDivisionError: a wheel came off",
     "usage": "failed: no such thing as a kernel here",
     "nothing": "failed: it ended without a model",
-    "weights": "failed: it gives no dual coefficients",
+    "weights": "failed: it returned no dual coefficients",
     "infeasible": "failed: dual_coef violates the constraints of",
     "lies": "is uncertified: a relative gap of",
 }

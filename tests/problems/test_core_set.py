@@ -92,7 +92,7 @@ def test_the_table_shows_the_ratio_where_it_was_asked_for():
 
     record = fabricated.record(solver="fw", formulation="l2-svc")
     with_ratio = {**record, "core_set": {"oracle": "qp", "size": 9, "ratio": 0.99912349, "margin": 1.0, "reason": ""}}
-    text = table.render([with_ratio], width=200)
+    text = table.render([with_ratio], width=200, explain=True)
     assert "0.999123" in text
     assert "solved by qp" in text
     assert "core ratio" not in table.render([{**record, "core_set": None}], width=200)

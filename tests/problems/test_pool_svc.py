@@ -52,7 +52,7 @@ def test_the_ledger_is_what_a_list_would_keep(asked, budget):
     for indices in asked:
         fresh = [index for index in dict.fromkeys(indices) if index not in kept]
         if len(kept) + len(fresh) > budget:
-            with pytest.raises(LabelsSpent, match="labels were to be bought"):
+            with pytest.raises(LabelsSpent, match="labels were asked for"):
                 problem.buy(indices)
         else:
             np.testing.assert_array_equal(problem.buy(indices), Y[indices])
@@ -70,7 +70,7 @@ def test_the_ledger_is_what_a_list_would_keep(asked, budget):
 def test_a_point_that_is_none_cannot_be_bought(index):
     problem = pool()
     with pytest.raises(
-        UsageError, match=f"the label of point {index} was to be bought; there are the points 0 to {N - 1}"
+        UsageError, match=f"the label of point {index} was asked for; the points run from 0 to {N - 1}"
     ):
         problem.buy([0, index])
     assert problem.labels_used == 0

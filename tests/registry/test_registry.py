@@ -171,7 +171,7 @@ BROKEN = {
     "no-part": ("import harness.none\n", "alpha.py:1: ModuleNotFoundError: No module named 'harness.none'"),
     "arguments": (
         METRICS.replace("metrics():", "run_finished(rec, record, x=1):").format("{}"),
-        "alpha.py:4: its hook 'harness_run_finished' has an argument 'rec', which it is not given; write def",
+        "alpha.py:4: its hook 'harness_run_finished' takes 'rec', which the harness does not pass; write def",
     ),
     "wrapper": (METRICS.replace("@hookimpl", "@hookimpl(wrapper=True)").format("(yield)"), "is a wrapper"),
     "newer": (
@@ -189,7 +189,7 @@ BROKEN = {
     **{
         f"field-{name}": (
             GOOD.replace("epochs: int", f"{name}: object = {value}\n        epochs: int"),
-            f"solver class First has a parameter '{name}', which is an attribute of every harness.Solver; call it",
+            f"solver class First has a parameter '{name}', which every harness.Solver has as an attribute; choose",
         )
         for name, value in (("label", "''"), ("name", "'x'"), ("solves", "(CSVC,)"), ("exact", "True"))
     },

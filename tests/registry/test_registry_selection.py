@@ -71,10 +71,10 @@ def test_get_solver_serves_oracles_by_name() -> None:
     assert get_solver("smo/smo-block[tau=1e-5]", dtype="float64").label == "smo-block[tau=1e-05,dtype=float64]"
     with pytest.raises(UsageError, match="called 'smoo' "):
         get_solver("smoo")
-    with pytest.raises(UsageError, match=r"'smo\[tau=\[1e-3,1e-4\]\]' is a grid of 2 where one is meant"):
+    with pytest.raises(UsageError, match=r"'smo\[tau=\[1e-3,1e-4\]\]' is a grid of 2, and one is expected"):
         get_solver("smo[tau=[1e-3,1e-4]]")
     for text, count in (("smo,qp", 2), ("", 0)):
-        with pytest.raises(UsageError, match=f"names {count} things where one is meant"):
+        with pytest.raises(UsageError, match=f"names {count} things, and one is expected"):
             get_solver(text)
     with pytest.raises(UsageError, match="has no parameter 'tua'"):
         get_solver("smo", tua=1)

@@ -38,7 +38,7 @@ def wait_for(condition, seconds=60.0, between=0.02):
 
 def workers_of(command):
     """The warm processes of a command."""
-    return psutil.Process(command.pid).children()
+    return [each for template in psutil.Process(command.pid).children() for each in template.children()]
 
 
 def stored(store):

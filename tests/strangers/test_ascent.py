@@ -1,4 +1,4 @@
-"""The README's example of a solver with its own way along a path: the suite of strangers, what it saves, and the command."""
+"""An example of a solver with its own way along a path: the suite of strangers, what it saves, and the command."""
 
 import json
 from pathlib import Path

@@ -1,0 +1,158 @@
+"""Time to gap: how fast each solver came how near to the optimum, in the terminal and as a figure."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.errors import UsageError
+from harness.report import figures, layout, path_table, pictures, timing
+from harness.report.rows import Row, grouped
+from harness.report.verdict import parts
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from harness.run.record import Record
+
+Curve = list[tuple[float, float]]
+"""Seconds and certified relative gaps, both above 0."""
+
+_WIDTH, _HEIGHT, _PANELS = 80, 16, 4
+_UNBROKEN = "\N{NO-BREAK SPACE}"
+_MARKERS = "ox+*#@%&$="
+_COLOURS = ("red", "blue", "green", "magenta", "cyan", "yellow")
+_EXTRAS = {"plotext": ("--plot", "plot"), "matplotlib": ("result.plot()", "report")}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The curves of one data set, kernel and, where a parameter has several values, problem.
+
+    clock : ``cpu`` or ``wall``
+    """
+
+    title: str
+    clock: str
+    curves: dict[str, Curve]
+
+
+def check(library: str) -> None:
+    """Refuse to draw without the library that draws.
+
+    Raises
+    ------
+    UsageError : it is not installed.
+    """
+    what, extra = _EXTRAS[library]
+    if importlib.util.find_spec(library) is None:
+        raise UsageError(f"{what} needs {library}, which is not installed; run `pip install 'svm-harness[{extra}]'`.")
+
+
+def panels(records: Sequence[Record]) -> list[Panel]:
+    """Return what there is to draw: of each row the run of median time, its trace and its end; paths have no curve."""
+    found = []
+    for unit in (part for group in grouped(path_table.without_paths(records)) for part in parts(group)):
+        _, clock = timing.clocks([record for row in unit.rows for record in row.measured])
+        several = len(unit.problems) > 1
+        curves = {f"{row.name} {row.formulation}" if several else row.name: _curve(row, clock) for row in unit.rows}
+        if shown := {name: curve for name, curve in curves.items() if curve}:
+            found.append(Panel(", ".join(part for part in (unit.dataset, unit.kernel) if part), clock, shown))
+    return found
+
+
+def _curve(row: Row, clock: str) -> Curve:
+    """Return the points of the run of median time; what rounding hides of a gap is at its rounding."""
+    runs = sorted((run for run in row.measured if figures.is_number(run.get("fit_seconds"))), key=_seconds)
+    if not runs:
+        return []
+    run = runs[(len(runs) - 1) // 2]
+    name = "cpu_seconds" if clock == "cpu" else "seconds"
+    end = {**run, "seconds": run["fit_seconds"]}
+    seen = [
+        (point.get(name), max(gap, point.get("gap_rounding") or 0.0))
+        for point in (*(run.get("trace") or ()), end)
+        if figures.is_number(gap := point.get("relative_gap"))
+    ]
+    return sorted({(at, gap) for at, gap in seen if figures.is_number(at) and at > 0.0 and gap > 0.0})
+
+
+def _seconds(run: Record) -> float:
+    return float(run["fit_seconds"])
+
+
+# -- the terminal ------------------------------------------------------------------------------------------
+
+
+def text(records: Sequence[Record], *, width: int = _WIDTH, styled: bool = False) -> str:
+    """Return the first panels as text, at most 80 columns wide; each solver has a marker of its own, and if ``styled`` a colour."""
+    check("plotext")
+    found, width = panels(records), min(width, _WIDTH)
+    told = [line for panel in found[:_PANELS] for line in _text(panel, width, styled=styled)]
+    if left := found[_PANELS:]:
+        told += layout.paragraph(
+            f"{len(left)} more to draw: result.plot() in Python and --format html draw all.", width
+        )
+    return "\n".join(["", *(told or ["Nothing to draw: no run has a certified gap."])]) + "\n"
+
+
+def _text(panel: Panel, width: int, *, styled: bool) -> list[str]:
+    import plotext
+
+    logs = {name: [(math.log10(at), math.log10(gap)) for at, gap in curve] for name, curve in panel.curves.items()}
+    plot = plotext.figure
+    plot.clear()
+    plot.theme("colorless")
+    plot.plot_size(width, _HEIGHT)
+    names = []
+    for i, (name, curve) in enumerate(logs.items()):
+        symbol = _MARKERS[i % len(_MARKERS)]
+        names.append(f"{symbol} {name}".replace(" ", _UNBROKEN))
+        signal = plot.signal(*zip(*curve, strict=True), marker=plotext.marker(symbol, _COLOURS[i % len(_COLOURS)]))
+        plot.draw(signal.lines())
+    for axis, values in zip(
+        "xy", zip(*(point for curve in logs.values() for point in curve), strict=True), strict=True
+    ):
+        low, high = math.floor(min(values)), math.ceil(max(values))
+        places = range(low, high + 1, max(1, (high - low) // 6))
+        plot.ruler(axis).lim(low, high).ticks(list(places), [f"1e{place}" for place in places])
+    drawn = str(plot.build())
+    lines = (drawn if styled else plotext.uncolorize(drawn)).splitlines()
+    head = f"{panel.title}: relative gap (up) against {'CPU ' if panel.clock == 'cpu' else ''}seconds"
+    legend = [line.replace(_UNBROKEN, " ") for line in layout.paragraph("   ".join(names), width)]
+    return [*layout.paragraph(head, width), *legend, *map(str.rstrip, lines), ""]
+
+
+# -- matplotlib --------------------------------------------------------------------------------------------
+
+
+def figure(records: Sequence[Record]) -> Figure:
+    """Return all panels as one figure of matplotlib, which is not shown.
+
+    Raises
+    ------
+    UsageError : matplotlib is not installed; no run has a certified gap.
+    """
+    check("matplotlib")
+    import matplotlib.pyplot as plt
+
+    found = panels(records)
+    if not found:
+        raise UsageError("result.plot() has nothing to draw: no run has a certified gap.")
+    drawn, axes = pictures.grid(len(found), 4.2, 3.2, columns=3)
+    names = list(dict.fromkeys(name for panel in found for name in panel.curves))
+    colours = {name: pictures.COLOURS[i % len(pictures.COLOURS)] for i, name in enumerate(names)}
+    handles = {}
+    for panel, own in zip(found, axes, strict=True):
+        for name, curve in panel.curves.items():
+            at, gaps = zip(*curve, strict=True)
+            (handles[name],) = own.plot(at, gaps, color=colours[name], linewidth=1.3, marker="o", markevery=[-1])
+        own.set(title=panel.title, xscale="log", yscale="log")
+        own.set(xlabel=f"{'CPU' if panel.clock == 'cpu' else 'wall'} seconds in the solver", ylabel="relative gap")
+        own.grid(alpha=0.25)
+    pictures.legend(pictures.plain(drawn), handles)
+    plt.close(drawn)  # pyplot would show it once more at the end of a notebook's cell
+    return drawn
