@@ -177,7 +177,7 @@ def descend_whole(
             most = int(min(float(_LONG * w), max(float(w // 2), (dear - turn.spent[0]) / w + 1.0)))
         most = min(most, limit - steps)
         inner = max(0.5 * tau, noise, 0.0 if w == variables else _SHARE * violation)
-        if sums is None:
+        if sums is None:  # noqa: SIM108 -- numba compiles one side of a branch on None, and both of an expression
             taken = joint_descent(work, inner, most)
         else:
             taken = pair_descent(work, cut, inner, most)
