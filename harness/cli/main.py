@@ -117,7 +117,7 @@ def _debug() -> None:
 @click.command(
     cls=Program,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     epilog="Exit codes: 0 all well, 1 a run failed, 2 bad usage or bad data, 3 what was measured could not be kept, "
     "70 a fault of the harness or of a plugin, 130 interrupted.",
 )
