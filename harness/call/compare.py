@@ -71,10 +71,8 @@ def compare(
     objects = Objects(request.loaded([*(path for each in studies for path in study_file.plugin_paths(each)), *paths]))
     said = objects.settings({"plugins": plugins, "datasets": datasets, "plugin_path": paths, **options})
     registry = objects.registry
-    given = request.gathered([*studies, StudyFile("harness.compare", Path.cwd(), said)], registry)
-    if not given.get("plugins"):
-        raise UsageError("plugins is missing; name solvers or plugins, for example harness.compare('lasvm,fw').")
-    asked = request.asked(given, registry, fresh=fresh, many=yes, store=Path(store) if store else None)
+    sources = [*studies, StudyFile("harness.compare", Path.cwd(), said)]
+    asked = request.asked(sources, registry, fresh=fresh, many=yes, store=Path(store) if store else None)
     records = request.carried_out(asked, registry, reporter(quiet=quiet), quiet=quiet)
     how = {"study": study and str(study), "store": store and str(store), "fresh": fresh, "yes": yes}
     return Result(tuple(records), command_of({**said, **how}), asked.sha256, registry)
