@@ -229,7 +229,7 @@ def scale_text(notes: Mapping[str, Any] | None, kernel: str) -> str:
         for name, size in (found["widest"], found["narrowest"])
     ]
     (wide, most), (narrow, least) = ranges
-    told = f"not scaled: '{wide}' ranges over {most}, '{narrow}' over {least}, so the widest columns alone decide"
+    told = f"not scaled: '{wide}' ranges over {most}, '{narrow}' over {least}, so the wide columns outweigh the others"
     return f"{told}. Write {found['write']}"
 
 
