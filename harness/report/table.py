@@ -38,7 +38,8 @@ def render(
         widths = layout.fitted_widths(sheet_.columns, sheet_.rows, width)
         for section in sheet_.sections:
             result += [layout.bold(line, styled=styled) for line in layout.paragraph(section.heading, width)]
-            result += layout.paragraph(section.remark, width)
+            sentence, _, line = section.remark.partition("\n")  # what is to be copied is not broken
+            result += [*layout.paragraph(sentence, width), *([line] if line else [])]
             result += [*layout.lines(sheet_.columns, section.rows, widths, styled=styled), ""]
         best = [f"{measures.BEST.format('*')}."] if sheet_.marked else []
         result += [line for note in (*best, *sheet_.notes) for line in layout.paragraph(note, width)]
