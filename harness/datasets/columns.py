@@ -323,10 +323,10 @@ def unscaled(x: Any, table: Table) -> dict[str, Any]:
 
     Columns of a constant have no range; those of 0 and 1 have 1. Sparse points are not looked at, but for their columns of numbers.
     """
-    names = table.names or tuple(str(i + 1) for i in range(table.x.shape[1]))
-    numbers = [name for i, name in enumerate(names) if i not in table.categories]
     if is_csr(x) and not table.categories:
         return {}
+    names = table.names or tuple(str(i + 1) for i in range(table.x.shape[1]))
+    numbers = [name for i, name in enumerate(names) if i not in table.categories]
     x = x[:, : len(numbers)].toarray() if is_csr(x) else x[:, : len(numbers)]
     found = [
         (float(most - least), name) for least, most, name in zip(x.min(axis=0), x.max(axis=0), numbers, strict=True)

@@ -45,7 +45,8 @@ def render(
         widths = layout.fitted_widths(sheet_.columns, sheet_.rows, width)
         for section in sheet_.sections:
             result += [layout.bold(line, styled=styled) for line in layout.paragraph(section.heading, width)]
-            result += layout.paragraph(section.remark, width)
+            sentence, _, line = section.remark.partition("\n")  # what is to be copied is not broken
+            result += [*layout.paragraph(sentence, width), *([line] if line else [])]
             result += [*layout.lines(sheet_.columns, section.rows, widths, styled=styled), ""]
         told = footnotes.sentences(sheet_, "*", explain=explain)
         result += [*_set(told, hint if sheet_.explained and not explain else "", width), ""]

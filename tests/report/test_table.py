@@ -195,7 +195,7 @@ def test_the_head_says_the_label_the_positive_class_and_first_of_all_that_nothin
     found = " ".join(text.split())
     assert "label column 'churned' (+1 = yes), rbf" in found
     assert (
-        f"not scaled: 'income' ranges over 585k, 'score' over 0.998, so the widest columns alone decide. Write {line} "
+        f"not scaled: 'income' ranges over 585k, 'score' over 0.998, so the wide columns outweigh the others. Write {line} "
         in found
     )
     assert text.index(line) < text.index("status")
