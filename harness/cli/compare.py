@@ -113,7 +113,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
             styled=styled,
             command=ctx.meta[_TYPED],
             explain=given["explain"],
-            ranking=_ranking(ctx.meta[_TYPED], {name for source in sources for name in source.values}),
+            ranking=_ranking(ctx.meta[_TYPED], {name.replace("-", "_") for each in sources for name in each.values}),
         )
         if given["plot"]:
             content = f"{content!s}{curves.text(records, width=output.width(), styled=styled)}"
