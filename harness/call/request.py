@@ -11,6 +11,8 @@ from harness import parameters, selection
 from harness.call import study_file
 from harness.call.settings import SETTINGS
 from harness.call.study_file import Mistakes
+from harness.datasets.compression import existing_file
+from harness.datasets.files import FileSource
 from harness.entries import Broken
 from harness.errors import UsageError
 from harness.registry import load_registry, share_registry
@@ -87,15 +89,24 @@ def study_of(
         missing = f"{source.called('plugins')} is missing; name solvers or whole plugins, for example lasvm,fw."
         wrong.add("", UsageError(missing))
     _check_selections(said, many=how.get("many", False))
-    selects = {"plugins": registry.select_solvers, "kernel": registry.select_kernels,  "formulation": registry.select_formulations,
-               "datasets": registry.select_datasets, "core_set_oracle": registry.solver}  # fmt: skip
+    selects: dict[str, Callable[[Any], Any]] = {
+        "plugins": registry.select_solvers,
+        "datasets": registry.select_datasets,
+        "kernel": registry.select_kernels,
+        "formulation": registry.select_formulations,
+        "core_set_oracle": registry.solver,
+    }
     chosen = {name: _selected(name, select, said[name], wrong) for name, select in selects.items() if said[name]}
     for name in said["metrics"] or ():
         wrong.taken("metrics", parameters.check_known, "metric", name, registry.metrics)
     formulations = chosen.get("formulation")
+    datasets = [_meant(each, formulations, registry) for each in chosen["datasets"] or []]
+    for each in datasets if wrong.found else ():  # else it is told of where it is read
+        if isinstance(each, FileSource):
+            wrong.taken("datasets", existing_file, each.path)
     study = Study(
         solvers=chosen.get("plugins") or [],
-        datasets=[_meant(source, formulations, registry) for source in chosen["datasets"] or []],
+        datasets=datasets,
         formulations=None if formulations is None else list(formulations),
         formulation_values={name: values for name, values in (formulations or {}).items() if values},
         kernel=said["kernel"],
@@ -258,10 +269,6 @@ def scarce(study: Study, runs: int) -> list[str]:
     cores, jobs = len(os.sched_getaffinity(0)), min(study.jobs, runs)
     if study.threads * jobs <= cores:
         return []
-    asked_for = " with ".join(
-        f"--{name} {count}" for name, count in (("threads", study.threads), ("jobs", jobs)) if count > 1
-    )
-    return [
-        f"note: {asked_for} needs {study.threads * jobs} cores and there {'is' if cores == 1 else 'are'} {cores}: runs wait for each "
-        f"other, so their times mean nothing; take at most {cores} threads in all."
-    ]
+    asked_for = " ".join(f"--{name} {n}" for name, n in (("threads", study.threads), ("jobs", jobs)) if n > 1)
+    there = f"{study.threads * jobs} cores, and there {'is' if cores == 1 else 'are'} {cores}"
+    return [f"note: {asked_for} needs {there}: runs wait for each other, so their times mean nothing."]

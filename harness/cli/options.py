@@ -137,7 +137,7 @@ OUTPUT: dict[str, Any] = {
 }
 FORMAT: dict[str, Any] = {
     "metavar": "FORMAT",
-    "help": "table, markdown, html (a page with charts), csv, json, parquet (a file), or one of a plugin.  [default: as the suffix of "
-    "--output says, else table]",
+    "help": "table, markdown, html (a page with charts), csv, json, parquet (a file), or a plugin's own.  [default: by the suffix of "
+    "--output, else table]",
 }
 QUIET: dict[str, Any] = {"is_flag": True, "help": "Show no progress."}

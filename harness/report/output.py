@@ -42,8 +42,8 @@ def _folded(line: str, columns: int) -> str:
         return line
     whole = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line)
     indent = " " * (2 + len(line) - len(line.lstrip()))
-    options = {"break_long_words": False, "break_on_hyphens": False}
-    return textwrap.fill(whole, columns, subsequent_indent=indent, **options).replace("\0", " ")
+    wrapper = textwrap.TextWrapper(columns, "", indent, break_long_words=False, break_on_hyphens=False)
+    return wrapper.fill(whole).replace("\0", " ")
 
 
 def checked_output(output: str | None, option: str = "--output") -> Path | None:
