@@ -8,8 +8,8 @@ import pytest
 from tests.cli.conftest import SLOW
 
 MISTAKES = ["--plugins", "smo-blok,libsvn", "--datasets", "twonorn,./nowhere.csv", "--C=-1", "--gamma", "0", "--repeat", "0",
-            "--seeds", "4-0", "--nu", "2", "--epsilon=-1", "--time-limit", "0", "--kernel", "gaussian", "--metrics", "auc", "--path",
-            "C=a", "--format", "xlsx", "--store", "/nowhere/store.sqlite", "--treads", "2"]  # fmt: skip
+            "--seeds", "4-0", "--nu", "2", "--epsilon=-1", "--time-limit", "0", "--kernel", "gaussian",
+            "--metrics", "auc", "--path", "C=a", "--format", "xlsx", "--store", "/nowhere/store.sqlite", "--treads", "2"]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
