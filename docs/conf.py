@@ -20,9 +20,10 @@ html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
-html_show_search_summary = False  # it asks for the pages that were found, which a browser does not give to a page from a disk
+html_show_search_summary = False  # it asks for the pages found, which no browser gives to a page from a disk
 highlight_language = "text"
 html_use_index = False
+smartquotes = False  # options begin with two dashes
 # a search word within the title of one of the theme's icons would end Sphinx's highlighting with an error
 _SPARE_ICONS = """addEventListener("DOMContentLoaded", () =>
   document.querySelectorAll("svg title").forEach((title) => title.classList.add("nohighlight")))"""

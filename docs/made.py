@@ -1,7 +1,7 @@
 """The reference, made from the code: a page says ``<!-- made: NAME -->`` where the text of that name is to stand.
 
 What the code has no word about is a warning that names it, and so fails a build with ``-W``. So does a text that no page
-shows. ``python docs/made.py`` lists what is undocumented and ends with 1 if there is any.
+shows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING
 from importlib import import_module
 from pathlib import Path
@@ -61,22 +61,24 @@ def line(text: str) -> str:
     """Return words of a docstring as one line of Markdown that shows them as they stand."""
 
     def kept(found: re.Match[str]) -> str:
-        return f"`{found['code'].split('.')[-1] if found[0][0] == ':' else found['code']}`" if found["code"] else f"\\{found[0]}"
+        word = found["code"] and (found["code"].rpartition(".")[2] if found[0][0] == ":" else found["code"])
+        return f"`{word}`" if word else f"\\{found[0]}"
 
     return " ".join(_MARKED.sub(kept, text).split())
 
 
 def prose(doc: str) -> str:
     """Return a docstring as Markdown: paragraphs, lists, ``name : meaning``; what is set in stays as it was written."""
-    return "\n\n".join(_paragraph(each.split("\n")) for each in re.split(r"\n\s*\n", inspect.cleandoc(doc)) if each.strip())
+    parts = re.split(r"\n\s*\n", inspect.cleandoc(doc))
+    return "\n\n".join(_paragraph(each.split("\n")) for each in parts if each.strip())
 
 
 def _paragraph(lines: list[str]) -> str:
     title = ""
     if len(lines) > 1 and set(lines[1]) == {"-"}:
         title, lines = f"**{lines[0]}**\n\n", lines[2:]
-    if not lines or lines[0].startswith(" "):
-        return title + f"```text\n{inspect.cleandoc(chr(10).join(['', *lines]))}\n```"
+    if not lines or lines[0].startswith((" ", "\b")):  # \b: click's mark of what is not to be filled
+        return title + code(inspect.cleandoc("\n".join(["", *lines]).replace("\b", "")), "text")
     parts: list[tuple[str, str]] = [("", "")]  # (what stands before a text, the text)
     for each in lines:
         item, bullet = ITEM.fullmatch(each), re.match(r"[*-] ", each)
@@ -94,9 +96,14 @@ def listed(pairs: Iterable[tuple[str, str]]) -> str:
     return "\n\n".join(f"{term}\n: {meaning.replace(chr(10), chr(10) + '  ')}" for term, meaning in pairs)
 
 
-def facts(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return short facts as a list."""
-    return "\n".join(f"* {name}: {fact}" for name, fact in pairs)
+def named(kind: str, meanings: Mapping[Any, str | None]) -> str:
+    """Return a definition list of names; one without a meaning is undocumented."""
+    return listed((f"`{name}`", line(told(f"{kind} {name}", meaning))) for name, meaning in meanings.items())
+
+
+def facts(**known: str) -> str:
+    """Return short facts as a list, without the empty ones."""
+    return "\n".join(f"* {name.replace('_', ' ')}: {fact}" for name, fact in known.items() if fact)
 
 
 def code(text: str, language: str = "python") -> str:
@@ -146,30 +153,23 @@ def _parameter(cls: Any, known: Parameter) -> tuple[str, str]:
 def command() -> str:
     """Return every sub-command with all its options."""
     context = click.Context(main.cli, info_name=commands.PROGRAM)
-    return "\n\n".join([_command(main.cli, context, 2), *_commands(main.cli, context, 2)])
+    return "\n\n".join(_command(main.cli, context))
 
 
-def _commands(group: click.Group, context: click.Context, depth: int) -> Iterator[str]:
-    for name in group.list_commands(context):
-        found = group.get_command(context, name)
-        assert found is not None
-        below = click.Context(found, info_name=name, parent=context)
-        yield _command(found, below, depth)
-        if isinstance(found, click.Group):
-            yield from _commands(found, below, depth + 1)
-
-
-def _command(found: click.Command, context: click.Context, depth: int) -> str:
-    called = context.command_path
-    pairs = []
+def _command(found: Any, context: click.Context) -> Iterator[str]:
+    called, pairs = context.command_path, []
     for each in found.get_params(context):
         if isinstance(each, click.Option):
             each.hidden = False  # what a short help leaves out stands here
             names, meaning = each.get_help_record(context) or (each.name, "")
             pairs.append((f"`{names}`", line(told(f"option {each.opts[0]} of {called}", meaning))))
-    usage = found.get_usage(context).removeprefix("Usage: ")
-    about = prose(told(f"command {called}", (found.help or "").replace("\b\n", "")))
-    return "\n\n".join([f"{'#' * depth} {called}", code(usage, "text"), about, listed(pairs)])
+    yield f"{'###' if called.count(' ') > 1 else '##'} {called}"
+    yield code(found.get_usage(context).removeprefix("Usage: "), "text")
+    yield prose(told(f"command {called}", found.help))
+    yield listed(pairs)
+    for name in found.list_commands(context) if isinstance(found, click.Group) else ():
+        below = found.get_command(context, name)
+        yield from _command(below, click.Context(below, info_name=name, parent=context))
 
 
 def hooks(registry: Registry) -> str:
@@ -188,34 +188,41 @@ def _signature(of: Any) -> str:
     return re.sub(r" at 0x\w+", "", str(inspect.signature(of))).replace("'", "")
 
 
-def public(registry: Registry) -> Texts:
+def public() -> Texts:
     """Return the public names as ``docs/public_names.txt`` has them, and the modules that plugins import from."""
     lines = (HERE / "public_names.txt").read_text().splitlines()
     rule = "\n".join(each.strip("# ") for each in lines if each.startswith("#")).partition("Write it anew")[0]
-    named = [_NAMED.fullmatch(each) for each in lines if each.startswith("harness.")]
-    missing.extend("a line of public_names.txt that cannot be read" for each in named if each is None)
+    read = [_NAMED.fullmatch(each) for each in lines if each.startswith("harness.")]
+    missing.extend("a line of public_names.txt that cannot be read" for each in read if each is None)
     texts: dict[str, list[str]] = {"harness": [], "harness.testing": []}
-    for name, signature, bases in (found.groups() for found in named if found is not None):
+    for name, signature, bases in (found.groups() for found in read if found is not None):
         home, _, own = name.rpartition(".")
         if home in texts:
             value = getattr(import_module(home), own)
-            called = f"class {own}({bases})" if bases else own
-            called += f"\n\n{own}{signature}" if bases and signature else signature or ""
-            about = told(f"public name {name}", _doc(value))
-            texts[home].append(f"## {name}\n\n{code(called.replace('self, ', '').replace('(self)', '()'))}\n\n{prose(about)}")
+            kind = f"class {own}({bases})\n\n".replace("(object)", "") if bases else ""
+            shown = code(kind + _call(own, signature) if signature or not bases else kind.strip())
+            texts[home].append(f"## {name}\n\n{shown}\n\n{prose(told(f'public name {name}', _doc(value)))}")
         else:
             home, _, cls = home.rpartition(".")
             owner = getattr(import_module(home), cls)
             if own not in items(owner.__doc__):  # those stand above
-                meaning = line(told(f"public name {name}", _member(owner, own)))
-                texts[home].append(f"`{own}{signature or ''}`\n: {meaning}")
-    modules = [_module(name) for name in MODULES]
+                meaning = prose(told(f"public name {name}", _member(owner, own)))
+                texts[home].append(listed([(f"`{_call(own, signature, length=999)}`", meaning)]))
     return {
         "rule": prose(rule),
         "names": "\n\n".join(texts["harness"]),
-        "testing": "\n\n".join([*texts["harness.testing"]]),
-        "modules": "\n\n".join(modules),
+        "testing": "\n\n".join(texts["harness.testing"]).replace("## harness.testing.", "### harness.testing."),
+        "modules": "\n\n".join(_module(name) for name in MODULES),
     }
+
+
+def _call(name: str, signature: str | None, length: int = 90) -> str:
+    """Return what is written to call a name, a parameter a line where it is long."""
+    text = re.sub(r"\((?:self|cls)(?:: \w+)?(?:, )?", "(", signature or "").removesuffix(" -> None")
+    if len(name + text) > length:
+        inside, end = text[1:].rsplit(")", 1)
+        text = "".join(["(", *(f"\n    {each}," for each in re.split(r", (?=\*|\w+: )", inside)), f"\n){end}"])
+    return name + text
 
 
 def _doc(value: Any) -> str:
@@ -243,118 +250,118 @@ def _member(cls: Any, name: str) -> str:
 def _module(name: str) -> str:
     """Return a module's functions and classes, or those of the modules of a package."""
     module = import_module(name)
-    inner = [f"{name}.{path.stem}" for path in Path(module.__file__ or "").parent.glob("[a-z]*.py")] if hasattr(module, "__path__") else []
+    inner = [path.stem for folder in getattr(module, "__path__", ()) for path in Path(folder).glob("[a-z]*.py")]
     own = [each for each in vars(module).values() if getattr(each, "__module__", "") == name and callable(each)]
     own = [each for each in own if not each.__name__.startswith("_") and hasattr(module, each.__name__)]
-    pairs = [(f"`{each.__name__}{_called(each)}`", prose(told(f"{name}.{each.__name__}", _doc(each)))) for each in own]
+    called = {f"{each.__name__}{_signature(each) if inspect.isfunction(each) else ''}": each for each in own}
+    pairs = [(f"`{call}`", prose(told(f"{name}.{each.__name__}", _doc(each)))) for call, each in called.items()]
     shown = [f"## {name}", prose(told(f"module {name}", module.__doc__)), listed(pairs)]
-    return "\n\n".join([*shown, *(_module(each).replace("## ", "### ", 1) for each in sorted(inner))])
-
-
-def _called(value: Any) -> str:
-    return _signature(value) if inspect.isfunction(value) else ""
+    return "\n\n".join([*shown, *(_module(f"{name}.{each}").replace("## ", "### ", 1) for each in sorted(inner))])
 
 
 def records() -> Texts:
     """Return the record's fields with their types and units, the points of its trace, statuses and what ended a run."""
-    kinds = {name: re.sub(r"\[.*", "", kind.__name__) for name, kind in record.TYPES.items()}
     texts, above = [], ""
     for name, (heading, annotation, beside) in fields(record.Fields).items():
-        unit, meaning = re.fullmatch(r"(?:\[(.*?)\] )?(.*)", beside).groups()  # type: ignore[union-attr]
+        _, unit, meaning = re.split(r"^(?:\[(.*?)\] )?", beside, maxsplit=1)
         meaning = line(told(f"record field {name}", meaning))
-        number = kinds[name] in ("int", "float")
-        unit = told(f"unit of the record field {name}", unit) if number else unit
+        if record.TYPES[name] in (int, float):
+            told(f"unit of the record field {name}", unit)
         texts += [f"## {heading}"] if heading != above else []
-        texts.append(f"`{name}` {line(annotation)}{f', {line(unit)}' if unit else ''}\n: {meaning}")
+        kind = line(", ".join(filter(None, [annotation, unit])))
+        texts.append(f"### {name}\n\n*{kind}.* {meaning[:1].upper()}{meaning[1:]}.")
         above = heading
-    missing.extend(f"record field {name}" for name in kinds if name not in fields(record.Fields))
-    points = items(record.TracePoint.__doc__)
-    trace = [(f"`{name}`", line(told(f"field {name} of a trace point", points.get(name)))) for name in record._POINT]  # noqa: SLF001
-    limits = items(record.Limits.__doc__)
-    held = [(f"`{column}`", line(told(f"limit {name}", limits.get(name)))) for column, name in record.LIMIT_COLUMNS.items()]
+    missing.extend(f"record field {name}" for name in record.TYPES if name not in fields(record.Fields))
+    points, limits = items(record.TracePoint.__doc__), items(record.Limits.__doc__)
     return {
         "record": "\n\n".join(texts),
-        "trace": listed(trace),
-        "limits": listed(held),
-        "statuses": _members(record.Status, "status"),
-        "stopped_by": _members(record.StoppedBy, "what ends a run:"),
+        "trace": named("field of a trace point", {name: points.get(name) for name in record._POINT}),  # noqa: SLF001
+        "limits": named("limit", {column: limits.get(name) for column, name in record.LIMIT_COLUMNS.items()}),
+        "statuses": named("status", {each: _member(record.Status, each) for each in record.Status}),
+        "stopped_by": named("what ended a run,", {each: _member(record.StoppedBy, each) for each in record.StoppedBy}),
     }
-
-
-def _members(cls: Any, kind: str) -> str:
-    return listed((f"`{each}`", line(told(f"{kind} {each}", _member(cls, str(each))))) for each in cls)
 
 
 def environment() -> str:
     """Return the environment variables with what each says."""
     missing.extend(f"environment variable {name}" for name in sorted(read_variables() - set(main.VARIABLES)))
-    return listed((f"`{name}`", line(told(f"environment variable {name}", text))) for name, text in main.VARIABLES.items())
+    return named("environment variable", main.VARIABLES)
 
 
 @functools.cache
 def nodes() -> list[Any]:
     """Return what of the code of host and plugins can read a variable or be an exit code."""
-    files = [file for part in ("harness", "plugins") for file in (CODE / part).rglob("*.py") if "templates" not in file.parts]
-    told = [text for file in files if re.search(r"environ|getenv|HARNESS_|EXIT_", text := file.read_text())]
-    return [node for text in told for node in ast.walk(ast.parse(text))]
+    files = [file for part in ("harness", "plugins") for file in (CODE / part).rglob("*.py")]
+    text = [file.read_text() for file in files if "templates" not in file.parts]
+    likely = [each for each in text if re.search(r"environ|getenv|HARNESS_|EXIT_", each)]
+    return [node for each in likely for node in ast.walk(ast.parse(each))]
 
 
 def read_variables() -> set[str]:
     """Return the environment variables that the code reads, and those of its own that it names at all."""
     found: set[str] = set()
     for node in nodes():
-        of = ast.unparse(node.func if isinstance(node, ast.Call) else node.value) if isinstance(node, ast.Call | ast.Subscript) else ""
-        asked = node.args[:1] if isinstance(node, ast.Call) else [node.slice] if isinstance(node, ast.Subscript) else []
-        reads = of in ("os.environ.get", "os.getenv") or (of == "os.environ" and isinstance(getattr(node, "ctx", None), ast.Load))
-        found |= {each.value for each in asked if reads and isinstance(each, ast.Constant)}
-        given = [each.value for each in asked if isinstance(each, ast.Constant) and isinstance(node, ast.Call)]
-        found |= {each for each in given if re.fullmatch(r"HARNESS_[A-Z_]+", str(each))}  # by a function of ours
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            of, asked = ast.unparse(node.value), [node.slice]
+        else:
+            of, asked = (ast.unparse(node.func), node.args[:1]) if isinstance(node, ast.Call) else ("", [])
+        reads = of in ("os.environ", "os.environ.get", "os.getenv")
+        words = [str(each.value) for each in asked if isinstance(each, ast.Constant)]
+        found |= {each for each in words if reads or re.fullmatch(r"HARNESS_[A-Z_]+", each)}  # or by a function of ours
     return found
 
 
 def exit_codes() -> str:
     """Return the exit codes with what each means."""
-    ends = [node for node in nodes() if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).startswith("EXIT_")]
-    ends += [node for node in nodes() if isinstance(node, ast.Assign) and "EXIT_USAGE" in ast.unparse(node.targets[0])]
-    used = {each.value for node in ends for each in ast.walk(node.value) if isinstance(each, ast.Constant)}
-    missing.extend(f"exit code {each}" for each in sorted(used - {*main.EXIT_CODES, *main.EXIT_CODES.values()}, key=str))
-    return listed((f"`{number}`", line(told(f"exit code {number}", text))) for number, text in main.EXIT_CODES.items())
+    ends = [each.value for each in nodes() if isinstance(each, ast.Assign) and "EXIT_" in ast.unparse(each.targets[0])]
+    used = {
+        each.value
+        for end in ends
+        for each in ast.walk(end)
+        if isinstance(each, ast.Constant) and type(each.value) is int
+    }
+    missing.extend(f"exit code {each}" for each in sorted(used - set(main.EXIT_CODES)))
+    return named("exit code", main.EXIT_CODES)
 
 
 def solvers(registry: Registry) -> str:
     """Return every solver by plugin and module, with its paper, what it solves and its parameters."""
-    texts, shown = [], set()
+    texts, shown = [], set[str]()
     for plugin, own in registry.solvers.items():
         about = registry.plugins[plugin].module.__doc__ or ""
-        texts += [f"## {plugin}", prose(told(f"plugin {plugin}", about))]
+        texts += [f"## Plugin {plugin}", prose(told(f"plugin {plugin}", about))]
         for name, cls in own.items():
             module = sys.modules[cls.__module__].__doc__ or ""
             if module not in (*shown, about):
                 texts.append(prose(module))
                 shown.add(module)
             if not re.search(r"\b(1[89]|20)\d\d\b|No paper", f"{cls.__doc__} {module} {about}"):
-                missing.append(f"the paper of solver {name}: neither it nor its module or plugin names a year, or says 'No paper'")
+                missing.append(
+                    f"the paper of solver {name}: it or its module or plugin names a year, or says 'No paper'"
+                )
             texts += [f"### {name}", prose(told(f"solver {name}", catalogue.docstring(cls) and cls.__doc__))]
-            texts += [facts(_facts(registry, cls)), with_parameters(cls)]
+            texts += [_facts(registry, cls), with_parameters(cls)]
     return "\n\n".join(texts)
 
 
-def _facts(registry: Registry, cls: Any) -> Iterator[tuple[str, str]]:
-    yield "Solves", ", ".join(f"[{each.name}](formulations.md#{each.name})" for each in registry.solved_by(cls))
-    yield "Kernel evaluations", "counted by the harness" if cls.observable else "not observable: it computes kernel values by itself"
-    yield "Converges to the optimum", "yes" if cls.exact else "no"
-    if cls.requires:
-        yield "Requires", ", ".join(f"`{each}`" for each in cls.requires)
+def _facts(registry: Registry, cls: Any) -> str:
+    return facts(
+        Solves=", ".join(f"[{each.name}](formulations.md#{each.name})" for each in registry.solved_by(cls)),
+        Kernel_evaluations="counted by the harness" if cls.observable else "not observable: it computes its own",
+        Converges_to_the_optimum="yes" if cls.exact else "no",
+        Requires=", ".join(f"`{each}`" for each in cls.requires),
+    )
 
 
 def formulations(registry: Registry) -> Texts:
     """Return what the code says of each formulation; its mathematics is written by hand above."""
     texts = {}
     for name, cls in registry.formulations.items():
-        solved = ", ".join(f"[{each}](solvers.md#{each})" for each in catalogue.solvers_of(registry, cls)) or "no solver that is installed"
-        pairs = [("Task", line(cls.task)), ("Feasible", line(told(f"constraints of {name}", cls.constraints))), ("Solved by", solved)]
+        solved = ", ".join(f"[{each}](solvers.md#{each})" for each in catalogue.solvers_of(registry, cls))
+        feasible = line(told(f"constraints of {name}", cls.constraints))
+        told_of = facts(Task=cls.task, Feasible=feasible, Solved_by=solved or "no solver that is installed")
         about = prose(told(f"formulation {name}", catalogue.docstring(cls) and cls.__doc__))
-        texts[f"formulation {name}"] = "\n\n".join([about, facts(pairs), with_parameters(cls.parameter_class)])
+        texts[f"formulation {name}"] = "\n\n".join([about, told_of, with_parameters(cls.parameter_class)])
     return texts
 
 
@@ -369,7 +376,7 @@ def things(registry: Registry) -> Texts:
             told(f"{entry.kind} {entry.name}", entry.summary)
             parts += [f"## {entry.name}", prose(entry.summary if kind == "datasets" else _doc(entry.subject))]
             parts += [_meaning(entry.subject)] if kind == "metrics" else []
-            parts += [with_parameters(entry.subject, common if kind == "datasets" else ())] if kind in ("datasets", "kernels") else []
+            parts += [with_parameters(entry.subject, common)] if kind in ("datasets", "kernels") else []
         texts[kind] = "\n\n".join(parts)
     return texts
 
@@ -383,9 +390,10 @@ def texts() -> Texts:
     """Return every text by its name; what has no description is in :data:`missing` then."""
     missing.clear()
     registry = request.loaded(())
-    missing.extend(f"plugin {each.name}: {each.reason}" for each in registry.broken.values())
-    made = {"command": command(), "hooks": hooks(registry), "environment": environment(), "exit codes": exit_codes()}
-    return made | public(registry) | records() | {"solvers": solvers(registry)} | formulations(registry) | things(registry)
+    missing.extend(f"plugin {name}: {each.reason}" for name, each in registry.broken.items())
+    made = {"command": command(), "environment": environment(), "exit codes": exit_codes()}
+    made |= {"hooks": hooks(registry), "solvers": solvers(registry)}
+    return made | public() | records() | formulations(registry) | things(registry)
 
 
 # -- Sphinx -------------------------------------------------------------------------------------------------
@@ -415,16 +423,10 @@ def setup(app: Any) -> dict[str, Any]:
 
     def check(_app: Any, _environment: Any) -> None:
         for each in sorted(set(made) - shown):
-            log.warning("no page shows what is made of: %s", each)
+            log.warning("no page shows what is made of: %s", each, type="made", subtype="unseen")
 
     app.connect("builder-inited", make)
     app.connect("env-get-outdated", lambda *_: list(PAGES))  # the code may have changed where the page has not
     app.connect("source-read", place)
     app.connect("env-check-consistency", check)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
-
-
-if __name__ == "__main__":
-    texts()
-    click.echo("\n".join([*missing, f"{len(missing)} names are not documented."]))
-    sys.exit(bool(missing))

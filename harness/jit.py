@@ -69,6 +69,13 @@ larger: Any = _binary("llvm.maxnum")
 smaller: Any = _binary("llvm.minnum")
 
 
+@inner
+def copied(source: Any, begin: int, target: Any, at: int, size: int) -> None:
+    """Copy source[begin : begin + size] to target[at:]; a slice assignment takes 1 s to compile, for its messages."""
+    for k in range(size):
+        target[at + k] = source[begin + k]
+
+
 @summing
 def add_rows(total: Any, rows: Any, slots: Any, weights: Any, start: int, stop: int) -> None:
     """Add sum_q weights[q] rows[slots[q], start:stop] to total[start:stop], in float64, strip by strip."""

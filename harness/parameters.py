@@ -165,12 +165,13 @@ def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, 
         try:
             result[name] = adapters[name].validate_python(_read(value, known[name].type))
         except ValidationError as error:
-            expected = known[name].type_name + (f" in {known[name].range}" if known[name].range else "")
+            expected = (
+                "finite " * (error.errors()[0]["type"] == "finite_number")
+                + known[name].type_name
+                + (f" in {known[name].range}" if known[name].range else "")
+            )
             expected += ", written (1,2)" if "tuple of" in expected else ""
-            reason = error.errors()[0]["msg"]
-            raise UsageError(
-                f"{owner}: parameter {name}={value!r} is not valid ({reason}); expected {expected}."
-            ) from None
+            raise UsageError(f"{owner}: parameter {name}={value!r} is not valid; expected {expected}.") from None
     return result
 
 

@@ -185,7 +185,12 @@ class Registry:
         return cls(**parameters.validated(cls, {**given, **values}, owner=f"solver '{name}'"))
 
     def _unknown(self, name: str) -> str:
-        known = [word for p, own in self.solvers.items() for s in own for word in (p, s, f"{p}/{s}")]
+        known = [
+            word for p, own in self.solvers.items() for s in own for word in ((f"{p}/{s}",) if "/" in name else (p, s))
+        ]
+        if "(" in name:
+            square = name.translate(str.maketrans("()", "[]"))
+            return f"there is no solver or plugin called '{name}'; parameters stand in square brackets: '{square}'."
         reason = self.broken.get(name.partition("/")[0])
         if reason is not None:
             return f"plugin '{reason.plugin}' could not be loaded: {reason.reason}"

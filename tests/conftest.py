@@ -49,6 +49,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("real_data")
 
 
+@pytest.fixture(autouse=True)
+def unfolded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep each message in one line, as tests look for its words; a test of the width has a fixture of this name."""
+    monkeypatch.setattr("harness.report.output.MESSAGE_WIDTH", 10**6)
+
+
 @pytest.fixture(scope="session")
 def raw_data() -> Path:
     """The folder of downloaded data sets; tests that need it are skipped where there is none."""
@@ -97,6 +103,8 @@ def warm_sessions(warm_pools: dict[str, Any], monkeypatch: pytest.MonkeyPatch, t
             read.update(file.read_bytes())
         pool = warm_pools.setdefault(read.hexdigest(), Pool(None, numba_cache, stop))
         pool.stop = stop
-        return types.SimpleNamespace(run=pool.run, prepare=pool.prepare, close=lambda: None)  # it stays for the next session
+        return types.SimpleNamespace(
+            run=pool.run, prepare=pool.prepare, close=lambda: None
+        )  # it stays for the next session
 
     monkeypatch.setattr(driver, "Pool", pool_for)

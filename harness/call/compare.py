@@ -12,6 +12,7 @@ from harness.call.result import Result, command_of
 from harness.call.study_file import StudyFile
 from harness.errors import UsageError
 from harness.report.progress import reporter
+from harness.run import template
 
 _INSTEAD = {
     "format": "the result has .table, .frame and .to_html()",
@@ -63,15 +64,15 @@ def compare(
     for name in options:
         if name in _INSTEAD:
             raise UsageError(f"harness.compare: {name} is an option of the command alone; {_INSTEAD[name]}.")
+    if study is None:  # which may say of how many threads
+        template.begin(options.get("threads", 1))
     paths = [str(path) for path in ([plugin_path] if isinstance(plugin_path, str | Path) else plugin_path)]
     studies = [study_file.parsed(study)] if study is not None else []
     objects = Objects(request.loaded([*(path for each in studies for path in study_file.plugin_paths(each)), *paths]))
     said = objects.settings({"plugins": plugins, "datasets": datasets, "plugin_path": paths, **options})
     registry = objects.registry
-    given = request.gathered([*studies, StudyFile("harness.compare", Path.cwd(), said)], registry)
-    if not given.get("plugins"):
-        raise UsageError("plugins is missing; name solvers or plugins, for example harness.compare('lasvm,fw').")
-    asked = request.asked(given, registry, fresh=fresh, many=yes, store=Path(store) if store else None)
+    sources = [*studies, StudyFile("harness.compare", Path.cwd(), said)]
+    asked = request.asked(sources, registry, fresh=fresh, many=yes, store=Path(store) if store else None)
     records = request.carried_out(asked, registry, reporter(quiet=quiet), quiet=quiet)
     how = {"study": study and str(study), "store": store and str(store), "fresh": fresh, "yes": yes}
     return Result(tuple(records), command_of({**said, **how}), asked.sha256, registry)

@@ -45,13 +45,13 @@ def data(
     ----------
     X : (n, d) points: an array or a list, a sparse matrix or array of any kind that SciPy has, a pandas frame; or a
         :class:`Dataset`, which has all the rest (which of its points are planted is not kept)
-    y : (n,) labels, two values of any type, the greater one is +1; numbers with ``task="regression"``. None: the label is a
-        column of the frame ``X``, see ``label``
+    y : (n,) labels, two values of any type, yes, true or the greater one is +1; numbers with ``task="regression"``. None: the label
+        is a column of the frame ``X`` (and of ``X_test``), see ``label``
     X_test, y_test : points for testing; without them a quarter of the rows is kept for it, see ``test_fraction``
     name : in tables and records; empty: ``array-`` and the beginning of the content's hash
     label : the column of a frame that is the label; None: the one called label, target, class or y, else the last one
     settings : what a file takes in brackets: ``test_fraction=0``, ``positive="spam"``, ``scale="standard"``,
-        ``task="regression"`` ...
+        ``task="regression"``; of a frame with columns of text or empty cells ``categories="one-hot"``, ``missing="mean"`` ...
 
     Raises
     ------
@@ -63,13 +63,16 @@ def data(
         settings = {**({} if X.task == "classification" else {"task": X.task}), **alone, **settings}
         parts = {"x_train": X.x_train, "y_train": X.y_train, "x_test": X.x_test, "y_test": X.y_test}
         return _kept_arrays(parts, name or _named(X.name), settings, X.defaults)
+    if _is_frame(X) and y is None and y_test is None:
+        return _kept_frame(X, X_test, name, {"label_column": label, **settings})
     if (X_test is None) is not (y_test is None):
         raise DataError("of X_test and y_test one is given; expected both, or neither.")
-    if _is_frame(X) and y is None:
-        return _kept_frame(X, X_test, name, {"label_column": label, **settings})
     if label is not None or y is None:
         what = "label names a column of a frame that is given without y" if label is not None else "y is missing"
         raise DataError(f"{what}; give points and labels, data(X, y), or one frame, data(frame, label='kind').")
+    if _is_frame(X) and _has_gaps_or_text(X) and (X_test is None or _is_frame(X_test)):
+        tested = None if X_test is None else _joined(X_test, y_test, "X_test", "y_test")
+        return _kept_frame(_joined(X, y, "X", "y"), tested, name, {"label_column": "-1", **settings})
     parts = {"x_train": _points(X, "X"), "y_train": _labels(y, "y")}
     _check_lengths(parts["x_train"], parts["y_train"], "X", "y")
     if X_test is not None:
@@ -80,6 +83,19 @@ def data(
 
 def _is_frame(x: Any) -> bool:
     return hasattr(x, "iloc") and hasattr(x, "columns")
+
+
+def _has_gaps_or_text(frame: pd.DataFrame) -> bool:
+    return any(kind.kind not in "fiub" for kind in frame.dtypes) or bool(frame.isna().to_numpy().any())
+
+
+def _joined(frame: pd.DataFrame, y: Any, points: str, labels: str) -> pd.DataFrame:
+    """Return a frame with the labels as its last column, under their own name if it is free."""
+    name, found = str(getattr(y, "name", None) or "y"), _labels(y, labels)
+    _check_lengths(frame, found, points, labels)
+    while name in frame.columns:
+        name += "_"
+    return frame.assign(**{name: found})
 
 
 def _points(x: Any, what: str) -> Any:

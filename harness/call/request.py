@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness import selection
+from harness import parameters, selection
 from harness.call import study_file
 from harness.call.settings import SETTINGS
+from harness.call.study_file import Mistakes
+from harness.datasets.compression import existing_file
+from harness.datasets.files import FileSource
 from harness.entries import Broken
 from harness.errors import UsageError
 from harness.registry import load_registry, share_registry
 from harness.report.output import say
-from harness.run.plan import Study, check_names, check_size, factors
+from harness.run.plan import Study, check_path, check_size, factors
 from harness.run.record import Limits, Status
 from harness.run.store import default_store
 
@@ -47,18 +51,14 @@ def warn_of_broken(registry: Registry, but: Container[str] = ()) -> None:
             say(f"harness: plugin '{broken.plugin}' could not be loaded: {' '.join(broken.reason.split())}")
 
 
-def gathered(files: Iterable[StudyFile], registry: Registry) -> dict[str, Any]:
-    """Return what study files say, the later ones before the earlier ones; errors as `study_file.read`."""
-    return {name: value for file in files for name, value in study_file.read(file, registry).items()}
+def asked(sources: Iterable[StudyFile], registry: Registry, *, mistakes: Mistakes | None = None, **how: Any) -> Study:
+    """Return the study that files, a call or a command ask for, and say which plugins could not be loaded; errors as `study_of`.
 
-
-def asked(given: Mapping[str, Any], registry: Registry, **how: Any) -> Study:
-    """Return the study that settings ask for, and say which plugins could not be loaded; errors as `study_of`.
-
+    mistakes : that were found before
     how : ``fresh``, ``many`` and ``store`` of the study
     """
     try:
-        study = study_of(given, registry, **how)
+        study = study_of(sources, registry, mistakes=mistakes, **how)
     except UsageError as error:  # perhaps a name is not known because its plugin is broken: said once
         told = " ".join(str(error).split())
         warn_of_broken(registry, but=[name for name in registry.broken if f"plugin '{name}'" in told])
@@ -67,20 +67,46 @@ def asked(given: Mapping[str, Any], registry: Registry, **how: Any) -> Study:
     return study
 
 
-def study_of(given: Mapping[str, Any], registry: Registry, **how: Any) -> Study:
-    """Return the study that settings ask for; what is not given is as it comes.
+def study_of(
+    sources: Iterable[StudyFile], registry: Registry, *, mistakes: Mistakes | None = None, **how: Any
+) -> Study:
+    """Return the study that files, a call or a command ask for, the later ones before the earlier ones.
+
+    What is not given is as it comes.
 
     Raises
     ------
-    UsageError : an unknown solver, data set, kernel, formulation or metric, a bad parameter of one, or more runs than
-        were meant: they are counted before selections are expanded, and again before data are read
+    UsageError : all that is wrong, at once: unknown keys, solvers, data sets, kernels, formulations and metrics, values that are
+        not taken, or more runs than were meant: counted before anything is made of the selections, and again before data are
+        read
     """
+    wrong = mistakes or Mistakes()
+    given: dict[str, Any] = {"plugins": []}
+    for source in sources:
+        given |= study_file.read(source, registry, wrong)
     said = {name: given.get(name, setting.usual) for name, setting in SETTINGS.items()}
+    if not said["plugins"] and not wrong.found:
+        missing = f"{source.called('plugins')} is missing; name solvers or whole plugins, for example lasvm,fw."
+        wrong.add("", UsageError(missing))
     _check_selections(said, many=how.get("many", False))
-    formulations = None if said["formulation"] is None else registry.select_formulations(said["formulation"])
+    selects: dict[str, Callable[[Any], Any]] = {
+        "plugins": registry.select_solvers,
+        "datasets": registry.select_datasets,
+        "kernel": registry.select_kernels,
+        "formulation": registry.select_formulations,
+        "core_set_oracle": registry.solver,
+    }
+    chosen = {name: _selected(name, select, said[name], wrong) for name, select in selects.items() if said[name]}
+    for name in said["metrics"] or ():
+        wrong.taken("metrics", parameters.check_known, "metric", name, registry.metrics)
+    formulations = chosen.get("formulation")
+    datasets = [_meant(each, formulations, registry) for each in chosen["datasets"] or []]
+    for each in datasets if wrong.found else ():  # else it is told of where it is read
+        if isinstance(each, FileSource):
+            wrong.taken("datasets", existing_file, each.path)
     study = Study(
-        solvers=registry.select_solvers(said["plugins"]),
-        datasets=[_meant(source, formulations, registry) for source in registry.select_datasets(said["datasets"])],
+        solvers=chosen.get("plugins") or [],
+        datasets=datasets,
         formulations=None if formulations is None else list(formulations),
         formulation_values={name: values for name, values in (formulations or {}).items() if values},
         kernel=said["kernel"],
@@ -100,9 +126,25 @@ def study_of(given: Mapping[str, Any], registry: Registry, **how: Any) -> Study:
         cold=said["cold"],
         **how,
     )
-    check_names(study, registry)  # here already: before data are loaded, and where broken plugins are told of
+    if "path" in given or "path" not in wrong.where:
+        wrong.taken("", check_path, study, registry)
+    wrong.refuse()
     check_size(factors(study, registry), many=study.many)
     return study
+
+
+def _selected(name: str, select: Callable[[Any], Any], given: Any, mistakes: Mistakes) -> Any:
+    """Return what selections mean; what is wrong in any of their items goes to ``mistakes``, and None is returned."""
+    try:
+        return select(given)
+    except UsageError as error:
+        before = len(mistakes.found)
+        with contextlib.suppress(UsageError):
+            for item in selection.parse(given, paths=name == "datasets"):
+                mistakes.taken(name, select, selection.text_of(item))
+        if len(mistakes.found) == before:  # each is right alone
+            mistakes.add(name, error)
+        return None
 
 
 _GRIDS = {"plugins": "solvers", "datasets": "data sets", "kernel": "kernels", "formulation": "formulations"}
@@ -110,10 +152,11 @@ _GRIDS = {"plugins": "solvers", "datasets": "data sets", "kernel": "kernels", "f
 
 def _check_selections(said: Mapping[str, Any], *, many: bool) -> None:
     """Refuse grids in brackets that alone make too many runs, before any of them is expanded."""
-    sizes = [
-        (sum(item.size for item in selection.parse(said[name] or "", paths=name == "datasets")) or 1, nouns)
-        for name, nouns in _GRIDS.items()
-    ]
+    sizes = []
+    for name, nouns in _GRIDS.items():
+        with contextlib.suppress(UsageError):  # what is no selection is told of where it is taken
+            items = selection.parse(said[name] or "", paths=name == "datasets")
+            sizes.append((sum(item.size for item in items) or 1, nouns))
     check_size([*sizes, (len(said["seeds"]), "seeds"), (said["repeat"], "repetitions")], many=many)
 
 
@@ -178,7 +221,7 @@ def notes(study: Study, specs: Iterable[RunSpec], registry: Registry) -> list[st
         return []  # plugins that could not be loaded, or solvers that solve nothing of what was asked: they say so
     unused = [*uncertifiable(study, specs, registry)]
     unused += [f"note: --{name} has no effect: {why}" for name, why in _unused(study, formulated, registry)]
-    return [*unused, *_scarce(study.threads, min(study.jobs, len(formulated)))]
+    return [*unused, *scarce(study, len(formulated))]
 
 
 def _unused(study: Study, formulated: Sequence[RunSpec], registry: Registry) -> Iterable[tuple[str, str]]:
@@ -222,10 +265,11 @@ def uncertifiable(study: Study, specs: Iterable[RunSpec], registry: Registry) ->
             yield f"note: {solver} cannot reach the target: no gap can be certified of {of}; these rows end as missed"
 
 
-def _scarce(threads: int, jobs: int) -> list[str]:
+def scarce(study: Study, runs: int) -> list[str]:
     """Return what to expect of more threads than there are cores."""
-    cores = len(os.sched_getaffinity(0))
-    if threads * jobs <= cores:
+    cores, jobs = len(os.sched_getaffinity(0)), min(study.jobs, runs)
+    if study.threads * jobs <= cores:
         return []
-    asked_for = f"{jobs} run{'' if jobs == 1 else 's'} at a time of {threads} thread{'' if threads == 1 else 's'} each"
-    return [f"note: {asked_for} on {cores} core{'' if cores == 1 else 's'}: they wait for each other, times say little"]
+    asked_for = " ".join(f"--{name} {n}" for name, n in (("threads", study.threads), ("jobs", jobs)) if n > 1)
+    there = f"{study.threads * jobs} cores, and there {'is' if cores == 1 else 'are'} {cores}"
+    return [f"note: {asked_for} needs {there}: runs wait for each other, so their times mean nothing."]

@@ -25,6 +25,7 @@ class Setting:
     reader : of its text; None: it is true or false
     default : as text; none: it is left to the data and the solvers
     several : it is a list of texts, each of which may name several things
+    often : it is one of those that most people use first
     """
 
     name: str
@@ -33,6 +34,7 @@ class Setting:
     reader: Reader | None = None
     default: str | None = None
     several: bool = False
+    often: bool = False
 
     @property
     def usual(self) -> Any:
@@ -45,36 +47,38 @@ class Setting:
 SETTINGS = {
     setting.name: setting
     for setting in (
-        Setting("plugins", WHAT, "Solvers or whole plugins, with parameters: lasvm,fw  'lasvm[epochs=[1,2]]'  'fw/*'. "
-                "Required; repeatable.", values.TEXT, several=True),
-        Setting("datasets", WHAT, "Data sets, with parameters, or paths of files: 'checkerboard[n=1000],./mine.csv'. Repeatable.",
-                values.TEXT, "digits,breast-cancer", several=True),
+        Setting("plugins", WHAT, "Required. Solvers, or all of a plugin: smo,libsvm  'lasvm[epochs=[1,2]]'  'fw/*'. Repeatable.",
+                values.TEXT, several=True, often=True),
+        Setting("datasets", WHAT, "Data sets, or your own files: digits  'checkerboard[n=1000],./mine.csv'. Repeatable.",
+                values.TEXT, "digits,breast-cancer", several=True, often=True),
         Setting("plugin_path", WHAT, "A plugin that is not installed: a .py file or a package folder. Repeatable.",
                 Reader("FILE", str), several=True),
-        Setting("formulation", PROBLEM, "c-svc  l2-svc,eps-svr  'ramp-svc[s=[-1,0]]'. [default: those that the solvers prefer]",
-                values.TEXT),
-        Setting("kernel", PROBLEM, "rbf  'rbf[gamma=[0.1,1]],linear'  'poly[degree=2]'. [default: the data set's]", values.TEXT),
-        Setting("C", PROBLEM, "Price of a margin violation.", values.COSTS),
+        Setting("formulation", PROBLEM, "The SVM to train: c-svc  l2-svc,eps-svr  'ramp-svc[s=[-1,0]]'.  [default: what each solver "
+                "prefers]", values.TEXT, often=True),
+        Setting("kernel", PROBLEM, "rbf  'rbf[gamma=[0.1,1]],linear'  'poly[degree=2]'.  [default: the data set's]", values.TEXT,
+                often=True),
+        Setting("C", PROBLEM, "What a margin violation costs, above 0.  [default: the data set's]", values.COSTS, often=True),
+        Setting("gamma", PROBLEM, "The kernel's gamma, above 0, or 'scale': 1 / (d var(x)).  [default: the data set's]",
+                values.GAMMAS, often=True),
         Setting("epsilon", PROBLEM, "Half the width of the tube of regression, in units of y.", values.WIDTHS),
-        Setting("nu", PROBLEM, "Largest share of outliers, and smallest share of support vectors.", values.SHARES),
-        Setting("gamma", PROBLEM, "Kernel width, or 'scale': 1 / (d var(x)).", values.GAMMAS),
-        Setting("path", PATH, "Go through a grid in one run: C,gamma  'C=2^-5..2^15:2^2,gamma=[0.1,1]'. C and gamma have usual "
-                "values.", values.PATH),
-        Setting("folds", PATH, "Choose among the cells by cross-validation with this number of folds.", values.FOLDS),
-        Setting("cold", PATH, "Solve the same cells a second time, one by one, each from nothing."),
-        Setting("target_gap", LIMITS, "Relative gap that every solver has to reach; costs are ranked only with it.",
-                values.POSITIVE),
-        Setting("time_limit", LIMITS, "Time in the solver: 90, 90s, 5m, 1h.", values.DURATION, "10m"),
+        Setting("nu", PROBLEM, "The share of outliers is at most this, that of support vectors at least this.", values.SHARES),
+        Setting("path", PATH, "Solve a grid in one run: C,gamma (their usual values)  'C=2^-5..2^15:2^2,gamma=[0.1,1]'.",
+                values.PATH),
+        Setting("folds", PATH, "Choose the best cell of the grid by cross-validation with so many folds.", values.FOLDS),
+        Setting("cold", PATH, "Solve the cells one by one too, each from nothing."),
+        Setting("target_gap", LIMITS, "The relative gap that every solver has to reach, such as 1e-3. Times are ranked only with "
+                "it.", values.POSITIVE, often=True),
+        Setting("time_limit", LIMITS, "Time in the solver that stops a run: 90, 90s, 5m, 1h.", values.DURATION, "10m", often=True),
         Setting("memory_limit", LIMITS, "Memory of a run, and of reading the data: 512M, 2G.", values.MEMORY),
-        Setting("kernel_evaluation_limit", LIMITS, "Kernel evaluations of a run.", values.COUNT),
-        Setting("iteration_limit", LIMITS, "Iterations of a run.", values.COUNT),
-        Setting("seeds", HOW, "Seeds: 0,1,2 or 0-4.", values.SEEDS, "0"),
-        Setting("repeat", HOW, "Repetitions with each seed.", values.COUNT, "1"),
-        Setting("threads", HOW, "Threads of a run.", values.COUNT, "1"),
-        Setting("jobs", HOW, "Runs at a time, on cores of their own.", values.COUNT, "1"),
-        Setting("cache_mb", HOW, "Kernel cache of a run.", values.MEGABYTES, "256"),
+        Setting("kernel_evaluation_limit", LIMITS, "Kernel evaluations that stop a run.", values.COUNT),
+        Setting("iteration_limit", LIMITS, "Iterations that stop a run.", values.COUNT),
+        Setting("repeat", HOW, "How often each run is repeated.", values.COUNT, "1", often=True),
+        Setting("threads", HOW, "Threads of a run, at most one a core.", values.COUNT, "1", often=True),
+        Setting("seeds", HOW, "Seeds of the random numbers: 0,1,2 or 0-4.", values.SEEDS, "0"),
+        Setting("jobs", HOW, "How many runs go on at the same time, each on cores of its own.", values.COUNT, "1"),
+        Setting("cache_mb", HOW, "Memory for the kernel rows that a run keeps.", values.MEGABYTES, "256"),
         Setting("metrics", HOW, "Further test metrics: g-means,roc-auc.", values.NAMES),
-        Setting("core_set_oracle", HOW, "Solve the core sets of hull formulations by it, and show margin(all) / margin(core set): "
-                "qp, smo-block.", values.TEXT),
+        Setting("core_set_oracle", HOW, "The solver of the core sets of hull formulations, for margin(all) / margin(core set): qp.",
+                values.TEXT),
     )
 }  # fmt: skip

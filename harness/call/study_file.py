@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness import parameters, selection
 from harness.call.settings import SETTINGS, Setting
@@ -34,22 +34,65 @@ from harness.plain import plain_line
 if TYPE_CHECKING:
     from harness.registry import Registry
 
+T = TypeVar("T")
+
 OF_THE_COMMAND = ("study", "fresh", "yes", "dry_run", "cells", "store", "format", "output", "quiet")
 """Options that are no part of a study: how it is shown, where it is kept."""
+
+_ELSEWHERE = {
+    "solver": "plugins", "solvers": "plugins", "algorithm": "plugins", "algorithms": "plugins", "data": "datasets", "cost": "C",
+    "timeout": "time-limit", "tol": "target-gap", "tolerance": "target-gap", "repetitions": "repeat", "n_jobs": "jobs",
+}  # fmt: skip
+"""What other programs call an option -> the option."""
 
 
 @dataclass(frozen=True)
 class StudyFile:
-    """What a file, or a call, says.
+    """What a file, a call or a command says.
 
-    source : what messages call it
-    folder : from which its relative paths lead
+    source : what messages call it; empty: a command, whose keys are options
+    folder : from which its relative paths lead; None: they are left as they are
     values : key -> what TOML makes of it
     """
 
     source: str
-    folder: Path
+    folder: Path | None
     values: Mapping[str, Any]
+
+    def called(self, key: str) -> str:
+        """Return what messages call a key."""
+        return f"{self.source}: {plain_line(key, 100)}" if self.source else f"--{key.replace('_', '-')}"
+
+
+@dataclass
+class Mistakes:
+    """What is wrong with a request: gathered, so that all of it is said at once.
+
+    where : name of a setting -> what messages call it where it was given
+    """
+
+    found: list[UsageError] = field(default_factory=list)
+    where: dict[str, str] = field(default_factory=dict)
+
+    def taken(self, name: str, read: Callable[..., T], *given: Any) -> T | None:
+        """Return what ``read`` makes of what a setting is given; None, and one mistake more, if it does not take it."""
+        try:
+            return read(*given)
+        except UsageError as error:
+            self.add(name, error)
+            return None
+
+    def add(self, name: str, error: UsageError) -> None:
+        """Note what is wrong with a setting; with none where ``name`` is empty."""
+        where = self.where.get(name, name)
+        self.found.append(type(error)(f"{where}: {error}" if where else str(error)))
+
+    def refuse(self) -> None:
+        """Raise UsageError if there are any: one as it is, several a line each."""
+        if len(self.found) > 1:
+            raise UsageError("\n  ".join([f"{len(self.found)} mistakes:", *map(str, self.found)]))
+        for one in self.found:
+            raise one
 
 
 def parsed(path: str | Path) -> StudyFile:
@@ -73,29 +116,19 @@ def parsed(path: str | Path) -> StudyFile:
 def plugin_paths(file: StudyFile) -> list[str]:
     """Return the plugin files that a study names, from where it lies; they bring what else it names, so they come first."""
     given = file.values.get("plugin_path", file.values.get("plugin-path", []))
-    return [str(file.folder / str(text)) for text in (given if isinstance(given, list) else [given])]
+    return [str((file.folder or Path()) / str(text)) for text in (given if isinstance(given, list) else [given])]
 
 
-def read(file: StudyFile, registry: Registry) -> dict[str, Any]:
-    """Return the settings that a study gives, by name, as their readers have them.
-
-    Raises
-    ------
-    UsageError : every key that is none, and every value that its option does not take.
-    """
-    found, mistakes = dict[str, Any](), list[str]()
+def read(file: StudyFile, registry: Registry, mistakes: Mistakes) -> dict[str, Any]:
+    """Return the settings that a study gives, by name, as their readers have them; what is wrong goes to ``mistakes``."""
+    found = dict[str, Any]()
     for key, value in file.values.items():
         name = key.replace("-", "_")
-        try:
-            if name not in SETTINGS:
-                raise UsageError(_unknown(key, registry))
-            found[name] = _taken(SETTINGS[name], value, file.folder, registry)
-        except UsageError as error:
-            mistakes.append(f"{plain_line(key, 100)}: {error}")
-    if len(mistakes) > 1:
-        raise UsageError("\n  ".join([f"{file.source} has {len(mistakes)} mistakes:", *mistakes]))
-    if mistakes:
-        raise UsageError(f"{file.source}: {mistakes[0]}")
+        mistakes.where[name] = file.called(key)
+        if name not in SETTINGS:
+            mistakes.add(name, UsageError(_unknown(key, registry)))
+        elif (taken := mistakes.taken(name, _taken, SETTINGS[name], value, file.folder, registry)) is not None:
+            found[name] = taken
     return found
 
 
@@ -103,9 +136,15 @@ def _unknown(key: str, registry: Registry) -> str:
     """Return why a key is none."""
     name = key.replace("-", "_")
     if name in OF_THE_COMMAND:
-        return f"it cannot stand in a study; give --{name.replace('_', '-')} with the command."
-    near = did_you_mean(key, SETTINGS) if len(key) < 100 else ""
-    return f"there is no such option{near}{in_brackets(name, registry)}; `harness compare --help` shows all."
+        return f"it is no part of a study; give --{name.replace('_', '-')} with the command."
+    told = near(name, SETTINGS) + in_brackets(name, registry)
+    return f"there is no such option{told}; `harness compare --help-all` shows all."
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """Return which option may be meant by one that is none, also by what other programs call it."""
+    meant = _ELSEWHERE.get(name.replace("-", "_"))
+    return f" (did you mean '{meant}'?)" if meant else did_you_mean(name, known) if len(name) < 100 else ""
 
 
 def in_brackets(name: str, registry: Registry) -> str:
@@ -124,15 +163,17 @@ def in_brackets(name: str, registry: Registry) -> str:
     return ""
 
 
-def _taken(setting: Setting, value: Any, folder: Path, registry: Registry) -> Any:
+def _taken(setting: Setting, value: Any, folder: Path | None, registry: Registry) -> Any:
     """Return a value as the setting's reader has it."""
     if setting.reader is None:
         if not isinstance(value, bool):
-            raise UsageError(f"{text_of(value)!r} is not true or false.")
+            raise UsageError(f"must be true or false, not {text_of(value)!r}.")
         return value
     if not setting.several:
         return setting.reader(text_of(value))
     texts = [text_of(each) for each in (value if isinstance(value, list) else [value])]
+    if folder is None:
+        return texts
     if setting.name == "plugin_path":
         return [str(folder / text) for text in texts]
     return [_from(folder, text, registry) for text in texts] if setting.name == "datasets" else texts

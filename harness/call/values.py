@@ -31,29 +31,44 @@ class Reader:
 
     name : of what it reads, for the help
     read : raises ValueError for what it does not accept, or `UsageError` with a sentence of its own
-    expects : ends the sentence ``'x' is not ...``: what is expected, and an example
+    expects, example : of the sentence ``must be ..., not 'x'; write for example ...``
     """
 
     name: str
     read: Callable[[str], Any]
     expects: str = ""
+    example: str = ""
 
     def __call__(self, text: str) -> Any:
         """Return the value; UsageError for what is not accepted."""
         try:
             return self.read(text)
-        except (ValueError, OverflowError, ZeroDivisionError):
-            raise UsageError(f"{text!r} is not {self.expects}.") from None
+        except (ValueError, OverflowError, ZeroDivisionError) as error:
+            wrong = f"{error.part!r} in {text!r}" if isinstance(error, _Part) and error.part != text else repr(text)
+            raise UsageError(f"must be {self.expects}, not {wrong}; write for example {self.example}.") from None
+
+
+class _Part(ValueError):
+    """A part of a list is not accepted."""
+
+    def __init__(self, part: str) -> None:
+        super().__init__(part)
+        self.part = part
 
 
 def listed(convert: Callable[[str], T]) -> Callable[[str], list[T]]:
     """Return the reader of a comma list; what occurs twice counts once."""
 
     def read(text: str) -> list[T]:
-        parts = [part.strip() for part in text.split(",")]
-        if not all(parts):
-            raise ValueError(text)
-        return list(dict.fromkeys(convert(part) for part in parts))
+        found = dict[T, None]()
+        for part in map(str.strip, text.split(",")):
+            if not part:
+                raise ValueError(text)
+            try:
+                found[convert(part)] = None
+            except (ValueError, OverflowError):
+                raise _Part(part) from None
+        return list(found)
 
     return read
 
@@ -181,19 +196,17 @@ def _power(text: str) -> float:
 
 
 TEXT = Reader("SELECTION", str)
-NAMES = Reader("NAMES", listed(str), "a list of names; separate them by commas, for example a,b")
-LABELS = Reader("NAMES", _labels, "a list of names; separate them by commas, for example 'lasvm*,fw'")
-COSTS = Reader("LIST", listed(positive), "a list of numbers > 0; write for example 1,10")
-WIDTHS = Reader("LIST", listed(lambda text: real(text, least=0.0)), "a list of numbers >= 0; write for example 0,0.1")
-SHARES = Reader("LIST", listed(_or("none", _share)), "a list of numbers in (0, 1] or 'none'; write for example 0.1,0.5")
-GAMMAS = Reader("LIST", listed(_or("scale", positive)),
-                "a list of positive numbers or 'scale'; write for example 0.1,1 or scale")  # fmt: skip
-SEEDS = Reader("SEEDS", _seeds, "a list of seeds; write whole numbers and ranges >= 0, for example 0,1,2 or 0-4")
-DURATION = Reader("TIME", _duration, "a positive duration; write seconds or a number with s, m or h, for example 90s")
-MEMORY = Reader("SIZE", _memory, "a positive size; write bytes or a number with K, M or G, for example 512M")
-POSITIVE = Reader("NUMBER", positive, "a positive number; write for example 0.001")
-MEGABYTES = Reader("MB", positive, "a positive number of megabytes; write for example 256")
-COUNT = Reader("N", lambda text: whole(text, least=1), "a whole number >= 1; write for example 3")
-FOLDS = Reader("K", lambda text: whole(text, least=2), "a whole number >= 2; write for example 5")
-PATH = Reader("GRID", _path,
-              "a list of parameters with numbers; write C=1, C=[0.1,1] or C=2^-5..2^15:2^2 (by a factor)")  # fmt: skip
+NAMES = Reader("NAMES", listed(str), "names separated by commas", "a,b")
+LABELS = Reader("NAMES", _labels, "names separated by commas", "'lasvm*,fw'")
+COSTS = Reader("LIST", listed(positive), "a positive number", "1 or 1,10")
+WIDTHS = Reader("LIST", listed(lambda text: real(text, least=0.0)), "a number that is 0 or more", "0.1 or 0,0.1")
+SHARES = Reader("LIST", listed(_or("none", _share)), "a number above 0 and at most 1, or 'none'", "0.5 or 0.1,0.5")
+GAMMAS = Reader("LIST", listed(_or("scale", positive)), "a positive number or 'scale'", "0.1 or 0.1,1 or scale")
+SEEDS = Reader("SEEDS", _seeds, "whole numbers from 0 on, or ranges from the smaller to the larger", "0,1,2 or 0-4")
+DURATION = Reader("TIME", _duration, "a positive time, in seconds or with s, m, h or d", "90 or 90s or 5m")
+MEMORY = Reader("SIZE", _memory, "a positive size, in bytes or with K, M, G or T", "512M or 2G")
+POSITIVE = Reader("NUMBER", positive, "a positive number", "0.001")
+MEGABYTES = Reader("MB", positive, "a positive number of megabytes", "256")
+COUNT = Reader("N", lambda text: whole(text, least=1), "a whole number, at least 1", "3")
+FOLDS = Reader("K", lambda text: whole(text, least=2), "a whole number, at least 2", "5")
+PATH = Reader("GRID", _path, "parameters with numbers", "C=1, C=[0.1,1] or C=2^-5..2^15:2^2 (by a factor)")

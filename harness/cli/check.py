@@ -46,10 +46,14 @@ def command(
     reproduce: Path | None,
     plugin_path: Sequence[str],
 ) -> None:
-    """Make every check of a plugin, of a file such as ./my_solver.py, or of one thing such as 'lasvm[epochs=5]'.
+    """Check whether what a plugin returns is right, counted and repeatable.
 
-    A check fails with what is wrong in words, file and line of the plugin, and the smallest problem on which it fails. It
-    ends with 1 if one failed. What a thing is excused from, its class says (`conformance`), with the reason.
+    \b
+      harness check ./my_solver.py
+      harness check 'lasvm[epochs=5]'
+
+    A failure says what is wrong, where in the plugin, and on which smallest problem. What a thing is excused from, its
+    class says (conformance), with the reason. Exit codes: 0 nothing failed, 1 a check failed, 2 bad usage.
     """
     from harness.call import request
     from harness.errors import UsageError
@@ -60,7 +64,9 @@ def command(
     if reproduce is not None:
         ctx.exit(_reproduced(reproduce, registry))
     if not targets:
-        raise UsageError("nothing to check is named; name a plugin, a file or a thing: harness check ./my_solver.py")
+        raise UsageError(
+            "nothing to check is named; name a plugin, a file or a thing, as in `harness check ./my_solver.py`."
+        )
     began, found = monotonic(), list[dict[str, Any]]()
     for target in targets:
         for suite in suites_of(target, registry):

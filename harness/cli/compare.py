@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,45 +16,54 @@ from harness.report.output import say
 from harness.run.record import FAILED, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
+    from harness.registry import Registry
     from harness.run.record import Record
 
 _STUDY, _RESULT = "A study as a file", "The result"
 _FURTHER = [
     Option(["--study"], metavar="FILE", section=_STUDY,
-           help="Take the options from a file: C = [1, 10] in it is --C 1,10. What is given beside it replaces what it says."),
+           help="Take the options from a file: C = [1, 10] in it is --C 1,10. An option beside it replaces what the file says."),
+    Option(["--format", "format_"], **options.FORMAT, section=_RESULT, often=True),
+    Option(["--output"], **options.OUTPUT, section=_RESULT, often=True),
     Option(["--fresh"], is_flag=True, section=_RESULT,
-           help="Measure again what the store holds; without it runs of the same code, data and machine are reused."),
+           help="Measure again what the store holds. Without it, runs of the same code, data and machine are reused."),
     Option(["--yes"], is_flag=True, section=_RESULT, help="Carry out more than a million runs."),
     Option(["--dry-run"], is_flag=True, section=_RESULT,
-           help="Only say how many runs there are, how many the store holds, and how long the others may take."),
+           help="Carry out nothing. Say how many runs there are, how many the store holds, and how long the others may take."),
     Option(["--cells"], is_flag=True, section=_RESULT,
-           help="Show a row for each cell of a path too; files other than tables have them all."),
+           help="Show a row for each cell of a path. Files other than tables always have them."),
     Option(["--explain"], **options.EXPLAIN, section=_RESULT),
     Option(["--plot"], is_flag=True, section=_RESULT, help="Draw relative gap against seconds below the table."),
-    Option(["--store"], **options.STORE, section=_RESULT),
-    Option(["--format", "format_"], **options.FORMAT, section=_RESULT),
-    Option(["--output"], **options.OUTPUT, section=_RESULT),
+    Option(["--store"], **{**options.STORE, "callback": None}, section=_RESULT),
     Option(["--quiet", "-q"], **options.QUIET, section=_RESULT),
 ]  # fmt: skip
 
-_HELP = f"""\
+_HELP = """\
 Run solvers on data sets, and show a table of what it cost.
 
-Each run has a process of its own; its kernel evaluations are counted, its model is certified. A run that
-fails is a row of the table, and the others go on. What is measured is kept in the store at once. A list of
-values makes a grid. Parameters of solvers, data sets, kernels and formulations stand in brackets.
-
 \b
-harness compare --plugins lasvm,fw
-harness compare --plugins 'lasvm[epochs=[1,2]],smo' --datasets banana --C 1,10,100 --seeds 0-4
-harness compare --plugins rgd-tree --formulation 'outlier-margin[outliers=0.1]' --datasets gaussian-outliers
+  harness compare --plugins lasvm,fw
+  harness compare --plugins smo,libsvm --datasets ./my_data.csv --C 1,10
+  harness compare --plugins 'lasvm[epochs=[1,2]]' --target-gap 1e-3 --repeat 3
 
-Exit codes: 0 every run did what was asked (runs stopped at an iteration or kernel-evaluation limit count as such),
-1 a run failed ({", ".join(status for status in Status if status in FAILED)}), hit its time limit, ended without
-being done (unfinished) or without the target gap certified (missed), or every run was skipped, 2 bad usage or bad data,
-3 what was measured could not be kept in the store: it is in the output alone.
+Commas make lists, brackets hold parameters: harness describe lasvm shows
+those of a solver. Every run is kept in the store; the same command again
+reuses it.
+"""
+
+_MORE = f"""\
+Each run has a process of its own. The harness counts its kernel evaluations
+and certifies its model. A run that fails is a row of the table, and the
+others go on.
+
+Exit codes: 0 every run did what was asked (a run that an iteration or
+kernel-evaluation limit stopped did); 1 a run failed
+({", ".join(status for status in Status if status in FAILED)}), hit its time limit,
+ended without being done (unfinished) or without the target gap certified
+(missed), or every run was skipped; 2 bad usage or bad data; 3 what was
+measured could not be kept in the store: it is in the output alone.
 """
 
 
@@ -69,23 +78,25 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     from harness.report import curves, formats, output
     from harness.report.progress import reporter
 
-    target, quiet = output.checked_output(given["output"]), given["quiet"]
+    mistakes, quiet = study_file.Mistakes(), given["quiet"]
     words = {name: given[name] for name in SETTINGS if given[name] not in (None, (), False)}
     words |= {name: list(value) for name, value in words.items() if isinstance(value, tuple)}
-    files = [study_file.parsed(given["study"])] if given["study"] else []
-    for file in files:
+    sources = [study_file.parsed(given["study"])] if given["study"] else []
+    for file in sources:
         words.setdefault("plugin_path", study_file.plugin_paths(file))
     registry = request.loaded(words.get("plugin_path", []))
-    said = request.gathered(files, registry) | words
-    if not said.get("plugins"):
-        raise UsageError("--plugins is missing; name solvers or plugins, for example --plugins lasvm,fw.")
-    form = formats.chosen(given["format_"], target, registry.report_formats)
+    for sentence in _unread(ctx, registry):
+        mistakes.add("", UsageError(sentence))
+    target = mistakes.taken("", output.checked_output, given["output"])
+    form = mistakes.taken("", formats.chosen, given["format_"], given["output"], registry.report_formats)
+    store = given["store"] and mistakes.taken("", output.checked_file, given["store"], "--store", "results.sqlite")
+    sources.append(study_file.StudyFile("", None, words))
+    study = request.asked(sources, registry, mistakes=mistakes, fresh=given["fresh"], many=given["yes"], store=store)
+    assert form is not None, "else it was refused"
     if given["plot"]:
         if form != "table":
             raise UsageError(f"--plot draws below a table, not in {form}; leave --plot or the other format out.")
         curves.check("plotext")
-    store = Path(given["store"]) if given["store"] else None
-    study = request.asked(said, registry, fresh=given["fresh"], many=given["yes"], store=store)
     if given["dry_run"]:
         output.deliver(dry_run.shown(study, registry), target, quiet=quiet)
         ctx.exit(0)
@@ -102,7 +113,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
             styled=styled,
             command=ctx.meta[_TYPED],
             explain=given["explain"],
-            ranking=_ranking(ctx.meta[_TYPED], said),
+            ranking=_ranking(ctx.meta[_TYPED], {name.replace("-", "_") for each in sources for name in each.values}),
         )
         if given["plot"]:
             content = f"{content!s}{curves.text(records, width=output.width(), styled=styled)}"
@@ -119,7 +130,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     ctx.exit(request.exit_code(records))
 
 
-def _ranking(typed: str, said: Mapping[str, Any]) -> str:
+def _ranking(typed: str, said: Container[str]) -> str:
     """Return the command that ranks costs, or ranks them surer: what was typed with what it lacks; empty if it lacks nothing."""
     lacking = [f"--{name.replace('_', '-')} {value}" for name, value in _RANKING.items() if name not in said]
     return " ".join([typed, *lacking]) if lacking else ""
@@ -142,28 +153,41 @@ def _deliver_somewhere(deliver: Callable[[Sequence[Record]], None], records: Seq
 _TYPED = f"{__name__}.typed"
 
 
+def _unread(ctx: click.Context, registry: Registry) -> Iterable[str]:
+    """Yield a sentence for each option that is none; where there is none, one on words that belong to no option."""
+    from harness.call import study_file
+
+    known = [name.lstrip("-") for each in ctx.command.get_params(ctx) for name in each.opts]
+    unknown = dict.fromkeys(word.partition("=")[0] for word in ctx.args if word.startswith("-"))
+    for option in unknown:
+        name = option.lstrip("-")
+        near = re.sub(r"'(?=\w)", "'--", study_file.near(name, known))
+        yield f"there is no option {option}{near}{study_file.in_brackets(name.replace('-', '_'), registry)}."
+    if ctx.args and not unknown:
+        yield (
+            f"{' '.join(ctx.args)!r} belongs to no option. Solvers are named as in --plugins lasvm,fw; a list has commas and no "
+            "blanks, as in --C 1,10."
+        )
+
+
 class Comparison(options.SectionedCommand):
-    """The command, which keeps the words it was given for the pages that show them, and says how a parameter is written."""
+    """The command, which keeps the words it was given for the pages that show them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the words, then read them."""
         ctx.meta[_TYPED] = shlex.join([*ctx.command_path.split(), *args])
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            from harness.call.study_file import in_brackets
-            from harness.registry import shared_registry
-
-            name = error.option_name.lstrip("-").replace("-", "_")
-            if how := in_brackets(name, shared_registry()):
-                raise click.UsageError(f"there is no option {error.option_name}{how}.", ctx) from None
-            raise
+        return super().parse_args(ctx, args)
 
 
 command = Comparison(
     "compare",
     params=[*map(options.of_setting, SETTINGS.values()), *_FURTHER],
     callback=click.pass_context(compare),
+    context_settings={
+        "ignore_unknown_options": True,
+        "allow_extra_args": True,
+    },  # they are told of beside other mistakes
     help=_HELP,
+    epilog=_MORE,
     short_help="Run solvers on data sets and show what it cost.",
 )

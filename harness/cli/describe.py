@@ -24,13 +24,19 @@ _READABLE_BYTES = 20_000_000  # raw files up to this size are read for a descrip
 
 
 @click.command("list", short_help="List solvers, plugins, data sets, kernels ...")
-@click.argument("kind", type=click.Choice(KINDS), default="solvers")
+@click.argument("kind", type=click.Choice(KINDS), default="solvers", metavar="[KIND]")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to show it.")
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 def listing(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
-    """List what the harness and its plugins offer; KIND is `solvers` if not given.
+    """List what the harness and its plugins offer.
 
-    A plugin that cannot be loaded is listed with its reason.
+    \b
+      harness list
+      harness list datasets
+
+    KIND is solvers (the default), plugins, datasets, kernels, formulations,
+    metrics, formats, observers or commands. A plugin that cannot be loaded is
+    listed with its reason.
     """
     from harness.call import request
     from harness.cli import catalogue, commands
@@ -78,7 +84,14 @@ def _table(found: Sequence[Entry], width: int, *, styled: bool = False) -> str:
 @click.argument("name")
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 def command(name: str, plugin_path: Sequence[str]) -> None:
-    """Describe the solver, plugin, data set, kernel, formulation, metric, format or observing hook called NAME."""
+    """Describe one thing that is listed, with its parameters and their ranges.
+
+    \b
+      harness describe lasvm
+      harness describe c-svc
+
+    NAME is that of a solver, plugin, data set, kernel, formulation, metric, format or observer.
+    """
     from harness.call import request
     from harness.cli import catalogue
     from harness.report import output

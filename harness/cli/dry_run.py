@@ -16,7 +16,8 @@ def shown(study: Study, registry: Registry) -> str:
     ------
     UsageError, DataError : the request or its data make no runs; the store cannot be read.
     """
-    from harness.call.request import uncertifiable
+    from harness.call.request import scarce, uncertifiable
+    from harness.report.output import MESSAGE_WIDTH, folded
     from harness.run.driver import still_to_do
     from harness.run.plan import factors
     from harness.run.store import default_store
@@ -26,10 +27,11 @@ def shown(study: Study, registry: Registry) -> str:
     limit = study.limits.seconds
     most = "" if limit is None or not todo else f", at most {limit * len(todo) / study.jobs / 3600:,.3g} h"
     without = sum(bool(spec.skip_reason or spec.broken_reason) for spec in every)
-    return (
+    text = (
         f"{len(every):,} run{'s' * (len(every) != 1)}{f': {product}' if product else ''}; nothing is carried out\n"
         f"{len(every) - len(todo) - without:,} of them in the store {study.store or default_store()}\n"
         + (f"{without:,} of them a row without a run: skipped, or of a broken plugin\n" if without else "")
         + f"{len(todo):,} to carry out{most}\n"
-        + "".join(f"{note}\n" for note in uncertifiable(study, every, registry))
+        + "".join(f"{note}\n" for note in (*uncertifiable(study, every, registry), *scarce(study, len(every))))
     )
+    return folded(text, MESSAGE_WIDTH)

@@ -103,7 +103,7 @@ def _usage(error: click.ClickException) -> str:
     message = " ".join(error.format_message().split())
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter) and error.param:
         names = [name for name in error.param.opts if name.startswith("--")]
-        message = f"{names[0] if names else error.param.human_readable_name}: {error.message}"
+        message = f"{names[0] if names else error.param.human_readable_name.strip('[]')}: {error.message}"
     elif not message.endswith((".", "?", "?)")):
         message += "."
     context = getattr(error, "ctx", None)
@@ -125,7 +125,7 @@ def _debug() -> None:
 @click.command(
     cls=Program,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     epilog=f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}.",
 )
 @click.version_option(harness.__version__, prog_name="svm-harness")
@@ -134,8 +134,12 @@ def _debug() -> None:
 def cli(ctx: click.Context, /, **_given: Any) -> None:
     """Measure SVM training algorithms side by side.
 
-    Solvers are plugins; the harness counts their kernel evaluations, limits their time and memory, and
-    certifies what they return.
+    \b
+      harness compare --plugins lasvm,fw
+      harness compare --plugins smo,libsvm --datasets ./my_data.csv
+
+    Solvers are plugins. The harness counts their kernel evaluations, limits their time and memory, and certifies what
+    they return.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)

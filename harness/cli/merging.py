@@ -24,8 +24,8 @@ and the newest stands for the run (of two of the same time that of the file name
 A merge that is killed leaves the store as it was.
 
 \b
-harness results merge laptop.sqlite server.sqlite --into both.sqlite
-harness results merge runs.parquet
+  harness results merge laptop.sqlite server.sqlite --into both.sqlite
+  harness results merge runs.parquet
 
 Exit codes: 0 every row is there, 1 some rows of the FILEs could not be read and are named, 2 a FILE is nothing of the
 kind, 3 the store could not be written: it is as it was.

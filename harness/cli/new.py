@@ -34,7 +34,13 @@ _DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")  # what 
 
 @click.command("new", short_help="Write the project of a plugin of your own.")
 @click.argument("name")
-@click.option("--kind", type=click.Choice(KINDS), default=KINDS[0], help="What the plugin adds.  [default: solver]")
+@click.option(
+    "--kind",
+    type=click.Choice(KINDS),
+    default=KINDS[0],
+    metavar="KIND",
+    help=f"What the plugin adds: {', '.join(KINDS)}.  [default: solver]",
+)
 @click.option(
     "--into",
     metavar="FOLDER",
@@ -43,7 +49,11 @@ _DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")  # what 
     help="Where the folder NAME is made.  [default: here]",
 )
 def command(name: str, kind: str, into: Path) -> None:
-    """Write a project called NAME: a plugin with one small example, which installs, is checked and compared as it is.
+    """Write a project called NAME: a plugin with one small example, which works as it is.
+
+    \b
+      harness new my-solver
+      harness new my-kernel --kind kernel
 
     Change its module into what you want to measure.
     """

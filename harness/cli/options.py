@@ -34,39 +34,72 @@ class Converted(_Base):
 
 
 class Option(click.Option):
-    """An option that belongs to a section of the help."""
+    """An option that belongs to a section of the help.
 
-    def __init__(self, *args: Any, section: str = "Options", **extra: Any) -> None:
+    often : it is one of the few that the short help shows
+    """
+
+    def __init__(self, *args: Any, section: str = "Options", often: bool = False, **extra: Any) -> None:
         super().__init__(*args, **extra)
-        self.section = section
+        self.section, self.often = section, often
 
 
 def of_setting(setting: Setting) -> Option:
-    """Return the option of a setting; without it nothing is given."""
+    """Return the option of a setting: its text, read with all others; without it nothing is given."""
     usual = f"  [default: {setting.default}]" if setting.default else ""
-    words: dict[str, Any] = {"section": setting.section, "help": setting.help + usual}
+    words: dict[str, Any] = {"section": setting.section, "often": setting.often, "help": setting.help + usual}
     if setting.reader is None:
         words["is_flag"] = True
     else:
-        words |= {"type": Converted(setting.reader), "multiple": setting.several, "metavar": setting.reader.name}
+        words |= {"multiple": setting.several, "metavar": setting.reader.name}
     if setting.name == "plugin_path":
         words["callback"] = _after_those_of_the_program
     return Option([f"--{setting.name.replace('_', '-')}", setting.name], **words)
 
 
 class SectionedCommand(click.Command):
-    """A command whose help lists its options by section."""
+    """A command whose help lists its options by section; one with an option that is used often has a short help beside it."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, ``--help-all`` among them where the help is a short one."""
+        found = super().get_params(ctx)
+        return [*found, _help_all()] if self._often else found
+
+    @property
+    def _often(self) -> list[click.Parameter]:
+        return [each for each in self.params if getattr(each, "often", False)]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one list of options a section, in the order in which the sections first occur."""
+        """Write one list of options a section, in the order in which the sections first occur; a short help has some alone."""
+        every = self.get_params(ctx)
+        kept = every if _ALL in ctx.meta or not self._often else [*self._often, *every[len(self.params) :]]
         sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
+        for parameter in kept:
             shown = parameter.get_help_record(ctx)
             if shown is not None:
-                sections.setdefault(getattr(parameter, "section", "Other"), []).append(shown)
+                sections.setdefault(getattr(parameter, "section", "Help"), []).append(shown)
         for title, shown_options in sections.items():
             with formatter.section(title):
                 formatter.write_dl(shown_options)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what comes after the options; nothing in a short help."""
+        if _ALL in ctx.meta or not self._often:
+            super().format_epilog(ctx, formatter)
+
+
+_ALL = f"{__name__}.all"
+
+
+def _help_all() -> click.Option:
+    def shown(ctx: click.Context, _option: click.Parameter, given: bool) -> None:
+        if given:
+            ctx.meta[_ALL] = True
+            click.echo(ctx.get_help())
+            ctx.exit()
+
+    return click.Option(["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=shown,
+                        help="Show all options, by what they are about.")  # fmt: skip
 
 
 def _after_those_of_the_program(
@@ -95,16 +128,17 @@ PLUGIN_PATH: dict[str, Any] = {
 STORE: dict[str, Any] = {
     "metavar": "FILE",
     "callback": _in_a_folder_that_is_there,
-    "help": "The result store, a file.  [default: the user's own: harness results --path]",
+    "help": "The file of the result store.  [default: your own; `harness results --path` says where it lies]",
 }
 OUTPUT: dict[str, Any] = {
     "metavar": "FILE",
     "type": click.Path(),
-    "help": "Write to a file, in one step, instead of to the terminal.",
+    "help": "Write to a file instead of to the terminal.",
 }
 FORMAT: dict[str, Any] = {
     "metavar": "FORMAT",
-    "help": "table, json, csv, markdown, parquet (a file), or a plugin's.  [default: by the output file's suffix, else table]",
+    "help": "table, markdown, html (a page with charts), csv, json, parquet (a file), or a plugin's own.  [default: by the suffix of "
+    "--output, else table]",
 }
 EXPLAIN: dict[str, Any] = {"is_flag": True, "help": "Say under the table what its columns and marks mean."}
-QUIET: dict[str, Any] = {"is_flag": True, "help": "No progress."}
+QUIET: dict[str, Any] = {"is_flag": True, "help": "Show no progress."}

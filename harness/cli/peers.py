@@ -23,12 +23,15 @@ def command() -> None:
     """
 
 
-@command.command("install")
+@command.command("install", short_help="Install what solvers require.")
 @_NAMES
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 @click.pass_context
 def install(ctx: click.Context, names: Sequence[str], plugin_path: Sequence[str]) -> None:
-    """Make the environments of the solvers NAME: by pip as this machine has it, or uv where there is no pip.
+    """Make the environments of the solvers NAME, by pip, or by uv where there is no pip.
+
+    \b
+      harness peers install thundersvm
 
     Exit codes: 0 all are there, 1 one could not be made, 2 bad usage.
     """
@@ -47,11 +50,15 @@ def install(ctx: click.Context, names: Sequence[str], plugin_path: Sequence[str]
     ctx.exit(int(failed))
 
 
-@command.command("list")
+@command.command("list", short_help="List solvers that require libraries.")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to show it.")
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 def listing(format_: str, plugin_path: Sequence[str]) -> None:
-    """List the solvers that require libraries, where they run and what is there; then environments of no solver."""
+    """List the solvers that require libraries, where they run and what is there; then environments of no solver.
+
+    \b
+      harness peers list
+    """
     from harness.call import request
     from harness.cli.catalogue import Entry
     from harness.cli.describe import show_listing
@@ -67,11 +74,15 @@ def listing(format_: str, plugin_path: Sequence[str]) -> None:
     show_listing([Entry("solver", *row[:2], "", None, told) for row, told in zip(rows, facts, strict=True)], format_)
 
 
-@command.command("remove")
+@command.command("remove", short_help="Remove what was installed.")
 @_NAMES
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 def remove(names: Sequence[str], plugin_path: Sequence[str]) -> None:
-    """Remove the environments of the solvers NAME, or those in the folders NAME that `harness peers list` shows."""
+    """Remove the environments of the solvers NAME, or those in the folders NAME that `harness peers list` shows.
+
+    \b
+      harness peers remove thundersvm
+    """
     own = {name: Environment((), root() / name) for name in names if name in installed()}
     meant = _meant([name for name in names if name not in own], plugin_path)
     for name, environment in {**own, **{name: environment_of(each) for name, each in meant.items()}}.items():

@@ -26,16 +26,14 @@ _OLDER = "each run as it was measured last; {} older measurement{} of the same r
 _HELP = """\
 Show what the store holds of earlier comparisons, newest first.
 
-The filters take lists of names with * and ?, for example --plugins 'lasvm*,fw'. A run that was measured
-several times is shown as it was measured last; what another version of the code, another machine or another
-limit measured is a row of its own.
-
 \b
-harness results --where 'fit_seconds>1' --where dataset~twonorm --where status=timeout,memory
-harness results --where problem_parameters.C=10 --output runs.parquet
-harness results --where 'measured_at<2026-01' --delete
+  harness results --plugins 'lasvm*,fw' --limit 20
+  harness results --where 'fit_seconds>1' --where status=timeout,memory
+  harness results --where problem_parameters.C=10 --output runs.parquet
+  harness results --where 'measured_at<2026-01' --delete
 
-The fields are those of --format json; 'none' is what is unknown.
+A run that was measured several times is shown as it was measured last. Another version of the code, another machine
+or another limit makes a row of its own. The fields of --where are those of --format json; 'none' is what is unknown.
 """
 _ALONE = {"delete": ("path", "cells", "all", "limit", "format_", "output"), "path": ("where", "plugins", "datasets")}
 """Option -> those that say nothing beside it."""
@@ -53,14 +51,18 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
     short_help="Show, export, merge or delete earlier results.",
 )
 @click.option("--store", **options.STORE)
-@click.option("--plugins", type=Converted(values.LABELS), help="Only these: plugins, solvers or labels.")
-@click.option("--datasets", type=Converted(values.LABELS), help="Only these data sets.")
+@click.option(
+    "--plugins",
+    type=Converted(values.LABELS),
+    help="Only these plugins, solvers or labels; * and ? stand for any letters.",
+)
+@click.option("--datasets", type=Converted(values.LABELS), help="Only these data sets; * and ? too.")
 @click.option(
     "--where",
     multiple=True,
     callback=_conditions,
     metavar="CONDITION",
-    help="Only runs with this in a field, each given one: FIELD and =, !=, <, <=, >, >=, ~ (has in it) or !~. Repeatable.",
+    help="Only runs whose field is so: FIELD, then =, !=, <, <=, >, >=, ~ (contains) or !~, then a value. Repeatable.",
 )
 @click.option("--cells", is_flag=True, help="The cells of paths too; files other than tables have them all.")
 @click.option("--all", is_flag=True, help="Older measurements of the same runs too.")

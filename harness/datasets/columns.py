@@ -161,7 +161,7 @@ def _codes(cells: _Cells, categories: Array) -> Array:
     """Return the place of each cell's text among the categories, (n,), -1 where it is empty or none of them."""
     import pandas as pd
 
-    return np.asarray(pd.Categorical(np.where(cells.missing, "", cells.words), categories=categories).codes)
+    return pd.Index(categories).get_indexer(pd.Index(np.where(cells.missing, "", cells.words)))
 
 
 def _labels(cells: _Cells, task: str) -> Array:
@@ -205,8 +205,9 @@ def refused(source: Any, path: Path | str, faults: Iterable[Fault]) -> DataError
     told = {fault.text: fault.needs for fault in faults}
     needs = {name: value for each in told.values() for name, value in each.items()}
     meant = "; ".join(_MEANS[name] for name in needs if name in _MEANS)
-    line = f" Write {source.typed(**needs)}{f' ({meant})' if meant else ''}" if needs else ""
-    return DataError(f"'{path}': {'; '.join(told)}.{line}{line and '.'}")
+    verb = "Write" if all(told.values()) else "With that done, write"
+    line = f" {verb} {source.typed(**needs)}{f' ({meant})' if meant else ''}" if needs else ""
+    return DataError(f"'{source.kept_name or path}': {'; '.join(told)}.{line}{line and '.'}")
 
 
 @dataclass(frozen=True)
@@ -230,7 +231,8 @@ class _Report:
         if odd and may_be_names and all(each.odd.tolist() == [0] for each in odd):
             told = f"{self.place(odd[0].odd)} holds {odd[0].words[0]!r} above numbers: correct it, or say that these are names"
             yield Fault(told, {"header": "yes"})
-        elif odd:
+            return  # all that follows would count that row
+        if odd:
             yield Fault(self.listed("not a finite number in", odd, self.sample) + ": correct or empty these cells")
         if commas:
             told, parted = self.listed("numbers with a comma in", commas, self.sample), r"[+-]?\d{1,3}(,\d{3})+"
@@ -241,19 +243,12 @@ class _Report:
         blank = [each for each in columns if each.kind == "blank" and not self.is_test]
         drop = {"drop": (*source.drop, *(each.reference for each in (*names, *blank)))}
         if names:
-            yield Fault(
-                self.listed("too many texts for categories in", names, lambda each: f"{len(each.distinct):,}"), drop
-            )
+            yield Fault(self.listed("too many texts for categories in", names, self.values), drop)
         if blank:
             yield Fault(self.listed("not one value in", blank), drop)
         if self.texts and source.categories == "none":
             texts = [columns[i] for i in self.texts]
-            told = self.listed(
-                "text in",
-                texts,
-                lambda each: f"{len(each.distinct)} values, '{plain_line(str(each.distinct[0]), 30)}' ...",
-            )
-            yield Fault(told, {"categories": "one-hot"})
+            yield Fault(self.listed("text in", texts, self.values), {"categories": "one-hot"})
         empty = [each for each in columns if each.missing.any() and each not in blank and each not in names]
         if empty and source.missing == "none":
             yield Fault(self.listed("empty cells in", empty, self.empty), {"missing": "mean"})
@@ -274,6 +269,10 @@ class _Report:
         shown = [each.shown + (f" ({told(each)})" if told else "") for each in columns[:_LISTED]]
         more = len(columns) - _LISTED
         return f"{what} {', '.join(shown)}" + (f" and {more:,} more columns" if more > 0 else "")
+
+    def values(self, cells: _Cells) -> str:
+        found = len(cells.distinct)
+        return f"{found:,} value{'s' * (found > 1)}, '{plain_line(str(cells.distinct[0]), 30)}'{' ...' * (found > 1)}"
 
     def empty(self, cells: _Cells) -> str:
         return f"{cells.missing.sum():,}: {self.place(np.flatnonzero(cells.missing))}"
@@ -324,10 +323,10 @@ def unscaled(x: Any, table: Table) -> dict[str, Any]:
 
     Columns of a constant have no range; those of 0 and 1 have 1. Sparse points are not looked at, but for their columns of numbers.
     """
-    names = table.names or tuple(str(i + 1) for i in range(table.x.shape[1]))
-    numbers = [name for i, name in enumerate(names) if i not in table.categories]
     if is_csr(x) and not table.categories:
         return {}
+    names = table.names or tuple(str(i + 1) for i in range(table.x.shape[1]))
+    numbers = [name for i, name in enumerate(names) if i not in table.categories]
     x = x[:, : len(numbers)].toarray() if is_csr(x) else x[:, : len(numbers)]
     found = [
         (float(most - least), name) for least, most, name in zip(x.min(axis=0), x.max(axis=0), numbers, strict=True)

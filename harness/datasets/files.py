@@ -87,25 +87,24 @@ class FileSource(DataSource):
             name: parameters.as_text(value) for name, value in parameters.changed(self).items() if name != "path"
         }
         shown = {name: [_shown(value, name == "test")] for name, value in changed.items()}
-        return text_of(Item(self._kept_name or _shown(self.path), shown))
+        return text_of(Item(self.kept_name or _shown(self.path), shown))
 
     def typed(self, **further: Any) -> str:
-        """Return what to type for this file with further parameters: for a shell, or, of a frame, for Python."""
-        values = {
-            name: value
-            for name, value in {**parameters.changed(vars(self).get("_asked", self)), **further}.items()
-            if name != "path"
-        }
-        if self._kept_name:
-            words = {"label_column": "label", "test": "X_test"}
-            given = [
-                f"{words.get(name, name)}={'test' if name == 'test' else repr(value)}" for name, value in values.items()
-            ]
-            return f"harness.data({', '.join(['frame', *given])})"
-        return f"--datasets {shlex.quote(text_of(Item(self.path, {name: [as_text(each)] for name, each in values.items()})))}"
+        """Return what to type for this file with further parameters: for a shell, or, of what was in memory, for Python."""
+        values = {**parameters.changed(vars(self).get("_asked", self)), **further}
+        del values["path"]
+        if not self.kept_name:
+            item = Item(self.path, {name: [as_text(value)] for name, value in values.items()})
+            return f"--datasets {shlex.quote(text_of(item))}"
+        joined = values.pop("label_column", None)  # -1: of points and labels that `harness.data` put side by side
+        pair = joined == "-1" or self.path.endswith(".npz")
+        given = ["X", "y"] if pair else ["frame", *([f"label={joined!r}"] if joined else [])]
+        if values.pop("test", None):
+            given += ["X_test=X_test", "y_test=y_test"] if pair else ["X_test=test"]
+        return f"harness.data({', '.join([*given, *(f'{name}={value!r}' for name, value in values.items())])})"
 
     @property
-    def _kept_name(self) -> str:
+    def kept_name(self) -> str:
         """What data that were given in memory are called; empty of a file of a user's."""
         path = Path(self.path)
         is_kept = path.parent.parent.name == KEPT and path.parents[2] == cache.cache_root().resolve()

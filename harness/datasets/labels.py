@@ -138,9 +138,9 @@ def class_fault(labels: Array, positive: str | None) -> Fault | None:
     if len(values) <= 2:
         return None
     if len(values) <= _MOST:
-        told = f"the label has {len(values)} classes ({_listing(values)}); expected two. Say which one is +1, all others being -1"
+        told = f"{len(values)} classes ({_listing(values)}); expected two. Say which one is +1, all others being -1"
         return Fault(told, {"positive": class_name(values[0])})
-    told = f"the label has {len(values)} different values ({_listing(values)}); expected two classes"
+    told = f"{len(values):,} different values ({_listing(values)}); expected two classes"
     if labels.dtype.kind == "f":
         return Fault(f"{told}. Numbers to predict are a regression", {"task": "regression"})
     return Fault(f"{told}. Name another column with label_column, or one class with positive")

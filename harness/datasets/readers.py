@@ -138,6 +138,10 @@ def format_of(path: Path) -> str:
     DataError : the suffix is unknown and the first line is neither LIBSVM text nor a table.
     """
     suffix = format_suffix(path)
+    if suffix in (".xlsx", ".xls", ".ods"):
+        raise DataError(
+            f"'{path}' is a spreadsheet. Save the sheet as CSV (UTF-8), or pass a frame: harness.data(frame)."
+        )
     if suffix in FORMATS:
         return FORMATS[suffix]
     with streamed(path) as file:

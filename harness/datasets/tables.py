@@ -152,18 +152,6 @@ def read_csv(path: Path, source: Any) -> tuple[pd.DataFrame, bool, Callable[[], 
         raise DataError(f"'{path}' has 0 rows of data, only blank lines. Fetch or write it again.")
     cells = [cell.strip() for cell in row]
     named = source.header == "yes" or (source.header == "auto" and _holds_names(cells, source, path))
-    table = pyarrow.csv.read_csv(
-        io.BytesIO(content),
-        read_options=pyarrow.csv.ReadOptions(
-            use_threads=False,  # it then says which row it refuses
-            block_size=min(len(content) + 1, _BLOCK),
-            column_names=None if named else list(map(str, range(len(cells)))),
-        ),
-        parse_options=pyarrow.csv.ParseOptions(delimiter=separator),
-        convert_options=pyarrow.csv.ConvertOptions(
-            null_values=[*pyarrow.csv.ConvertOptions().null_values, "?"], strings_can_be_null=True
-        ),
-    )
 
     @functools.cache
     def lines() -> list[int]:
@@ -171,12 +159,36 @@ def read_csv(path: Path, source: Any) -> tuple[pd.DataFrame, bool, Callable[[], 
         before, found = whole[: len(whole) - len(whole.lstrip())].count(b"\n"), []
         rows = csv.reader(io.StringIO(content.decode(), newline=""), delimiter=separator)
         start = 1
-        for row in rows:
-            found += [before + start] if row else []
+        for each in rows:
+            found += [before + start] if each else []
             start = rows.line_num + 1
-        return found[named:]
+        return found
 
-    return table.to_pandas(), named, lines
+    ragged: list[Any] = []
+
+    def left_out(row: Any) -> str:
+        ragged.append(row)
+        return "skip"
+
+    table = pyarrow.csv.read_csv(
+        io.BytesIO(content),
+        read_options=pyarrow.csv.ReadOptions(
+            use_threads=False,  # it then says which rows are wrong
+            block_size=min(len(content) + 1, _BLOCK),
+            column_names=None if named else list(map(str, range(len(cells)))),
+        ),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=separator, invalid_row_handler=left_out),
+        convert_options=pyarrow.csv.ConvertOptions(
+            null_values=[*pyarrow.csv.ConvertOptions().null_values, "?"], strings_can_be_null=True
+        ),
+    )
+    if ragged:
+        told = ", ".join(f"line {lines()[each.number - 1]} has {each.actual_columns}" for each in ragged[:3])
+        raise DataError(
+            f"'{path}': rows with more or fewer than {len(cells)} cells, as the first has ({len(ragged):,}: {told}"
+            f"{', ...' * (len(ragged) > 3)}). Correct them; a cell with {separator!r} in it stands in double quotes."
+        )
+    return table.to_pandas(), named, lambda: lines()[named:]
 
 
 def _holds_names(cells: list[str], source: Any, path: Path) -> bool:
@@ -197,8 +209,8 @@ def _holds_names(cells: list[str], source: Any, path: Path) -> bool:
     known = {cell.lower() for cell in text} & {"label", "target", "class"} or source.label_column in text
     if twice is not None and (known or not numbers):
         raise DataError(
-            f"'{path}': the first row has {plain_line(twice, 60)!r} twice: are these names, or is it a point? Say which with "
-            f"{source.typed(header='yes')} or header=no; of names, better correct one."
+            f"'{path}': the first row has {plain_line(twice, 60)!r} twice. Rename one if these are names, or write "
+            f"{source.typed(header='yes')}; if the row is a point, header=no."
         )
     return bool(known or (text and not numbers))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.jit import compiled, inlined, inner
+from harness.jit import compiled, copied, inlined, inner
 from harness.kernels.chunks import PRODUCTS, rbf, squares, values_of_row, values_of_rows
 from harness.kernels.simd import CHUNK_BYTES, ROWS
 
@@ -111,12 +111,12 @@ def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type:
             if whole < high:  # vectors are whole: the last points go through an array of their own
                 for q in range(first, last):
                     at = slots[q] * stride + position + whole - start
-                    tail[: high - whole] = flat[at : at + high - whole]
+                    copied(flat, at, tail, 0, high - whole)
                     values_of_row(
                         panels, whole * depth, offsets, values, ptr[q], ptr[q + 1], tail, 0,
                         rare_ptr[q] < rare_ptr[q + 1], mode, sq, whole, own[q], gamma,
                     )  # fmt: skip
-                    flat[at : at + high - whole] = tail[: high - whole]
+                    copied(tail, 0, flat, at, high - whole)
 
 
 @compiled
@@ -135,9 +135,9 @@ def rbf_of_products(products, own, sq, start, gamma, out, slots, position):  # t
             rbf(source, q * width + k, flat, base + k, sq, start + k, own[q], gamma)
         rest = width % chunk
         if rest:
-            tail[:rest] = products[q, width - rest :]
+            copied(source, q * width + width - rest, tail, 0, rest)
             rbf(tail, 0, tail, 0, sq, start + width - rest, own[q], gamma)
-            flat[base + width - rest : base + width] = tail[:rest]
+            copied(tail, 0, flat, base + width - rest, rest)
 
 
 @inner
@@ -146,8 +146,8 @@ def rare_of(row_ptr, row_feature, row_value, rows, rare_ptr):  # type: ignore[no
     features, values = np.empty(rare_ptr[rows.size], np.int32), np.empty(rare_ptr[rows.size], row_value.dtype)
     for q in range(rows.size):
         begin, size = row_ptr[rows[q]], rare_ptr[q + 1] - rare_ptr[q]
-        features[rare_ptr[q] : rare_ptr[q + 1]] = row_feature[begin : begin + size]
-        values[rare_ptr[q] : rare_ptr[q + 1]] = row_value[begin : begin + size]
+        copied(row_feature, begin, features, rare_ptr[q], size)
+        copied(row_value, begin, values, rare_ptr[q], size)
     return features, values
 
 
@@ -273,7 +273,7 @@ def powers(values, slots, position, width, gamma, coef0, degree):  # type: ignor
             if left:
                 for j in range(width):
                     base[j] *= base[j]
-        row[:] = result
+        copied(result, 0, row, 0, width)
 
 
 @compiled

@@ -121,7 +121,7 @@ class Problem(metaclass=_Sealed):
     has_bias: ClassVar[bool] = True  # False: the intercept must be 0
     tells_zero: ClassVar[bool] = True  # whether the certificate asks if w = 0, which rounding hides
     looks: ClassVar[int | None] = None  # expansions that a certificate takes at most, each finer than the one before
-    per_point: ClassVar[tuple[str, ...]] = ()  # further arguments of the constructor, (n,), of which a part has its part
+    per_point: ClassVar[tuple[str, ...]] = ()  # further arguments of the constructor, (n,); a part has its part
     has_gap: ClassVar[bool] = True  # False: there is no optimum, or none is bounded
     bounds_weights: ClassVar[bool] = False  # whether a linear model of weights has a gap too, see dual_point()
     has_core_set: ClassVar[bool] = False  # True for hulls: their certificate is a margin, see measure/core_set.py

@@ -66,10 +66,10 @@ def panels(records: Sequence[Record]) -> list[Panel]:
 
 def _curve(row: Row, clock: str) -> Curve:
     """Return the points of the run of median time; what rounding hides of a gap is at its rounding."""
-    runs = sorted((run for run in row.measured if figures.is_number(run.get("fit_seconds"))), key=_seconds)
+    runs = [run for run in row.measured if figures.is_number(run.get("fit_seconds"))]
     if not runs:
         return []
-    run = runs[(len(runs) - 1) // 2]
+    run = sorted(runs, key=lambda run: run["fit_seconds"])[(len(runs) - 1) // 2]
     name = "cpu_seconds" if clock == "cpu" else "seconds"
     end = {**run, "seconds": run["fit_seconds"]}
     seen = [
@@ -78,10 +78,6 @@ def _curve(row: Row, clock: str) -> Curve:
         if figures.is_number(gap := point.get("relative_gap"))
     ]
     return sorted({(at, gap) for at, gap in seen if figures.is_number(at) and at > 0.0 and gap > 0.0})
-
-
-def _seconds(run: Record) -> float:
-    return float(run["fit_seconds"])
 
 
 # -- the terminal ------------------------------------------------------------------------------------------

@@ -71,6 +71,11 @@ def spread(values: Sequence[float]) -> str:
     return f" ±{half:.0f}%" if half >= 0.5 else " ±0%"
 
 
+def span(first: str, last: str) -> str:
+    """Return ``1 to 3``, or one of them if they are the same."""
+    return first if first == last else f"{first} to {last}"
+
+
 def assignments(values: Mapping[str, Any]) -> str:
     """Return ``C=10 chi=2``."""
     return " ".join(f"{name}={setting(value)}" for name, value in values.items())

@@ -53,12 +53,7 @@ def sentences(sheet: Sheet, mark: str, *, explain: bool = False) -> list[str]:
 def notes(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
     """Return what a reader of a table with the measured columns ``shown`` must know, the reasons of failures excepted."""
     rows = [row for group in groups for row in group.rows]
-    return [
-        *_formulations(rows, shown),
-        *_disturbed(rows),
-        *_uncertain(rows),
-        *of_reuse([record for row in rows for record in row.records]),
-    ]
+    return [*_formulations(rows, shown), *_uncertain(rows), *of_reuse([each for row in rows for each in row.records])]
 
 
 def explained(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
@@ -68,12 +63,11 @@ def explained(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
     told = [RANKING]
     if counts[-1:] > [1]:
         told.append(
-            f"Figures are medians over {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} runs (seeds and "
-            "repetitions). ± is half the range of the seconds."
+            f"Figures are medians over {figures.span(str(counts[0]), str(counts[-1]))} runs (seeds and repetitions). ± is half the "
+            "range of the seconds."
         )
-    told += [
-        _MEANINGS[name] for name in (measure.figure for measure in shown) if name in _MEANINGS and _has(rows, name)
-    ]
+    has = {measure.figure for measure in shown if any(row.values(measure.figure) for row in rows)}
+    told += [meaning for name, meaning in _MEANINGS.items() if name in has]
     if any(row.values("epsilon") and not row.values("kkt_violation") for row in rows):
         told.append("eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.")
     for name, meaning in _BESIDE.items():
@@ -81,10 +75,8 @@ def explained(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
             str(each["oracle"]) for row in rows for each in row.said(name) if not each.get("reason")
         )
         told += [f"{meaning} It was solved by {', '.join(oracles)}."] if oracles else []
-    blind = _names(row for row in rows if row.measured and not row.values("kernel_evaluations"))
-    told += (
-        [f"kernel evals -: not observable. {blind} computes kernel values out of the harness's sight."] if blind else []
-    )
+    if blind := _names(row for row in rows if row.measured and not row.values("kernel_evaluations")):
+        told.append(f"kernel evals -: not observable. {blind} computes kernel values out of the harness's sight.")
     stored = any(record.get("reused") for row in rows for record in row.records)
     return [*told, *_compilation(rows), *([_STORED] if stored else [])]
 
@@ -121,8 +113,7 @@ _BESIDE = {
 """What another solver computed beside a run: field of the record -> what its columns mean."""
 
 
-def _has(rows: Sequence[Row], figure: str) -> bool:
-    return any(row.values(figure) for row in rows)
+_CLOCKS = ("fit_seconds", "cpu_seconds")
 
 
 def _names(rows: Iterable[Row]) -> str:
@@ -151,25 +142,15 @@ def _formulations(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
     return [f"Different problems: {', '.join(told)}. {figures_} compare only within one."]
 
 
-def _disturbed(rows: Sequence[Row]) -> list[str]:
-    """Say whose wall time is not what the solver needed."""
-    shared = _names(
-        row for row in rows if timing.disturbed(row.measured, row.median("fit_seconds"), row.median("cpu_seconds"))
-    )
-    waiting = _names(row for row in rows if any(map(timing.waited, row.measured)))
+def _uncertain(rows: Sequence[Row]) -> list[str]:
+    """Say why a figure is missing, a bound, undecided or not the solver's own, and what went wrong beside a run."""
     found = []
-    if shared:
+    if shared := _names(row for row in rows if timing.disturbed(row.measured, *map(row.median, _CLOCKS))):
         found.append(f"The machine did other work: seconds are over {timing.DISTURBED:g} times CPU time ({shared}).")
-    if waiting:
+    if waiting := _names(row for row in rows if any(map(timing.waited, row.measured))):
         found.append(
             f"Wall time is ranked: {waiting} waited for something else (a process, a device, a server, a disk)."
         )
-    return found
-
-
-def _uncertain(rows: Sequence[Row]) -> list[str]:
-    """Say why a figure is missing, a bound or undecided, and what went wrong beside a run that has its model."""
-    found = []
     if partly := _names(row for row in rows if row.said("evaluations_at_least")):
         found.append(
             f"kernel evals ≥: {partly} took the points. What it computed from them is not counted, so it is not ranked."
@@ -215,8 +196,7 @@ def measured_span(records: Sequence[Record]) -> str:
     times = sorted(str(record["measured_at"]) for record in records if record.get("measured_at"))
     if not times:
         return "at an unknown time"
-    first, last = moment(times[0]), moment(times[-1])
-    return f"{first} UTC" if first == last else f"{first} to {last} UTC"
+    return f"{figures.span(moment(times[0]), moment(times[-1]))} UTC"
 
 
 def moment(iso: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
@@ -17,11 +19,31 @@ from harness.plain import plain
 from harness.report.layout import PIPE_WIDTH, STYLES
 
 NARROWEST_TERMINAL = 60
+MESSAGE_WIDTH = 80
+"""Columns of messages, and of what else is no table, where they go into a pipe."""
+_COMMAND = re.compile(r"`[^`\n]*`")
 
 
 def say(text: str) -> None:
-    """Write a line to standard error: notes, progress, errors; text of plugins, stores and file names may be in it."""
-    click.echo(plain(text), err=True)
+    """Write to standard error: notes, progress, errors; text of plugins, stores and file names may be in it."""
+    click.echo(folded(plain(text), _columns(sys.stderr, MESSAGE_WIDTH)), err=True)
+
+
+def folded(text: str, columns: int) -> str:
+    """Return text in lines of at most so many columns, the further lines of each indented.
+
+    Words stay whole, and so does a command in backticks. A line that begins with four blanks is one to copy: it stays as it is.
+    """
+    return "\n".join(_folded(line, columns) for line in text.split("\n"))
+
+
+def _folded(line: str, columns: int) -> str:
+    if len(line) <= columns or line.startswith(" " * 4):
+        return line
+    whole = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line)
+    indent = " " * (2 + len(line) - len(line.lstrip()))
+    wrapper = textwrap.TextWrapper(columns, "", indent, break_long_words=False, break_on_hyphens=False)
+    return wrapper.fill(whole).replace("\0", " ")
 
 
 def checked_output(output: str | None, option: str = "--output") -> Path | None:
@@ -98,10 +120,14 @@ def width() -> int:
 
     A pipe has 100, so that what reads it sees the same table everywhere, unless COLUMNS asks for others.
     """
-    if sys.stdout.isatty():
+    return _columns(sys.stdout, PIPE_WIDTH)
+
+
+def _columns(stream: IO[str], of_pipe: int) -> int:
+    if stream.isatty():
         return max(NARROWEST_TERMINAL, shutil.get_terminal_size().columns)
     asked = os.environ.get("COLUMNS", "")
-    return max(NARROWEST_TERMINAL, int(asked)) if asked.isascii() and asked.isdigit() else PIPE_WIDTH
+    return max(NARROWEST_TERMINAL, int(asked)) if asked.isascii() and asked.isdigit() else of_pipe
 
 
 def styled() -> bool:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from harness.plain import plain, plain_line
 from harness.report import figures, rows
-from harness.report.output import say
+from harness.report.output import folded, say
 from harness.run.record import Record, Status
 
 if TYPE_CHECKING:
     from harness.run.plan import RunSpec
 
-_BETWEEN_SECONDS = 3.0  # lines on what is done before the first run
+_BETWEEN_SECONDS = 5.0  # lines on what is done before the first run
 _REFRESHES_A_SECOND = 4  # the measured runs share the machine with the display
 
 
@@ -120,7 +120,8 @@ class Live(Reporter):
 
     def say(self, text: str) -> None:
         """Print a line above the bar."""
-        self._display.console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
+        console = self._display.console
+        console.print(folded(plain(text), console.width), markup=False, highlight=False, soft_wrap=True)
 
     def finished(self, record: Record, reused: bool) -> None:
         """Advance the bar; a failure stays on the screen as a line."""
@@ -147,13 +148,13 @@ def reporter(*, quiet: bool) -> Reporter:
 
 
 def line(record: Record, *, reused: bool = False) -> str:
-    """Return ``smo c-svc C=10 rbf gamma=0.05 digits seed 0 rep 0: ok 0.0120 s, 120k kernel evaluations, gap 3.0e-3``."""
+    """Return ``smo c-svc C=10 rbf gamma=0.05 digits seed 0 rep 0: ok 0.0120 s, 120k kernel evals, gap 3.0e-3``."""
     where = _run(str(record.get("label") or record.get("solver")), record)
     parts = []
     if figures.is_number(fit := record.get("fit_seconds")):
         parts.append(f"{figures.seconds(fit)} s")
     if figures.is_number(evaluations := record.get("kernel_evaluations")):
-        parts.append(f"{figures.count(evaluations)} kernel evaluations")
+        parts.append(f"{figures.count(evaluations)} kernel evals")
     if figures.is_number(gap := record.get("relative_gap")):
         parts.append(f"gap {figures.gap(gap)}")
     if record.status is not Status.OK and record.get("reason"):

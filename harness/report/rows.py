@@ -227,7 +227,10 @@ def label_text(notes: Mapping[str, Any] | None) -> str:
 
 
 def scale_text(notes: Mapping[str, Any] | None, kernel: str) -> str:
-    """Return the sentence on columns that are not scaled and lie far apart; empty if they do not, or no kernel sees them."""
+    """Return the sentence on columns that are not scaled and lie far apart, and in a line of its own what to write.
+
+    Empty if they do not, or no kernel sees them.
+    """
     found = (notes or {}).get("unscaled") or {}
     if not found or kernel.startswith("precomputed"):
         return ""
@@ -236,8 +239,8 @@ def scale_text(notes: Mapping[str, Any] | None, kernel: str) -> str:
         for name, size in (found["widest"], found["narrowest"])
     ]
     (wide, most), (narrow, least) = ranges
-    told = f"not scaled: '{wide}' ranges over {most}, '{narrow}' over {least}, so the widest columns alone decide"
-    return f"{told}. Write {found['write']}"
+    told = f"not scaled: '{wide}' ranges over {most}, '{narrow}' over {least}, so the wide columns outweigh the others"
+    return f"{told}. Write\n  {found['write']}"
 
 
 def is_path(record: Mapping[str, Any]) -> bool:

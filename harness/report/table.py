@@ -45,12 +45,14 @@ def render(
         widths = layout.fitted_widths(sheet_.columns, sheet_.rows, width)
         for section in sheet_.sections:
             result += [layout.bold(line, styled=styled) for line in layout.paragraph(section.heading, width)]
-            result += layout.paragraph(section.remark, width)
+            sentence, _, line = section.remark.partition("\n")  # what is to be copied is not broken
+            result += [*layout.paragraph(sentence, width), *([line] if line else [])]
             result += [*layout.lines(sheet_.columns, section.rows, widths, styled=styled), ""]
         told = footnotes.sentences(sheet_, "*", explain=explain)
         result += [*_set(told, hint if sheet_.explained and not explain else "", width), ""]
         answer, shown = verdict(sheet_.groups, ranking)
-        result += [*layout.paragraph(answer, width), *([f"  {plain_line(ranking or '')}"] if shown else []), ""]
+        result += [*layout.paragraph(answer, width), *([f"  {plain_line(ranking or '')}"] if shown else [])]
+        result += [""] if answer else []
     while result and not result[-1]:
         result.pop()
     result += [line for remark in remarks for line in layout.paragraph(remark, width)]

@@ -38,7 +38,7 @@ def verdict(groups: Sequence[Group], command: str | None) -> tuple[str, bool]:
     gaps = sorted(median(found) for row in loose if (found := GAP.ranked(row)))
     if not gaps:
         return f"{told} each solver stops by its own rule.", False
-    ends = " to ".join(dict.fromkeys(map(figures.gap, (gaps[0], gaps[-1]))))
+    ends = figures.span(figures.gap(gaps[0]), figures.gap(gaps[-1]))
     return f"{told} the runs stopped at gaps {ends}. {'To rank them:' if command else _OPTIONS}", bool(command)
 
 
@@ -121,7 +121,7 @@ def _where(units: Sequence[Group], rows: Sequence[Row]) -> str:
     """Return ``on 2 data sets, 3 runs each``."""
     sets, counts = {row.first.get("dataset") for row in rows}, sorted({len(row.records) for row in rows})
     on = f"{len(units)} problems" if len(units) > len(sets) else f"{len(sets)} data sets"
-    runs = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    runs = figures.span(str(counts[0]), str(counts[-1]))
     return f"on {units[0].dataset if len(units) == 1 else on}, {runs} run{'' if counts[-1] == 1 else 's'} each"
 
 

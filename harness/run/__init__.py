@@ -1,9 +1,11 @@
-"""Carrying out runs: five kinds of process, the messages between them, and what is kept.
+"""Carrying out runs: six kinds of process, the messages between them, and what is kept.
 
 ======================  ========================================================================================
 driver                  The command, or the caller's own process. Plans a study (`plan.py`), reuses what the store
 (`driver.py`,           holds, and asks one worker for each solver for the rest, one certifier for all (`pool.py`). It
 `pool.py`)              alone writes the store (`store.py`), a row for each run (`record.py`) as it ends.
+template                Started before the driver reads its options: imports what worker and certifier need, and no
+(`template.py`)         plugin. They are forked from it; where it fails, or another interpreter is needed, each is started.
 worker                  Imports plugins and numba, reads the data without test targets, and forks one child for each
 (`worker.py`,           run. It limits the child from outside, ends all that it started (`descendants.py`), empties its
 `watch.py`)             folder (`folder.py`), and says what became of it.
@@ -17,6 +19,7 @@ seller (`seller.py`)    Where a formulation sells labels: in the worker, with th
 
 Messages (`messages.py`), each typed, with a checksum; a child's begin with a secret of its run::
 
+    driver --Prepare--> worker, certifier --Prepared--> driver (at once, before the first run)
     driver --Run--> worker --(fork)--> child
     child --Compiling, Warm, Fitting, Point, Stopped, Fitted--> worker
     child --Buy--> worker --Sold--> child

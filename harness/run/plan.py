@@ -250,7 +250,7 @@ def check_names(study: Study, registry: Registry) -> None:
         parameters.check_known("metric", name, registry.metrics)
     if study.core_set_oracle:
         registry.solver(study.core_set_oracle)
-    _check_path(study, registry)
+    check_path(study, registry)
 
 
 def check_size(asked: Sequence[tuple[int, str]], *, many: bool) -> None:
@@ -451,7 +451,7 @@ def scale_gamma(dataset: Dataset) -> float:
 # -- paths of problems ------------------------------------------------------------------------------------
 
 
-def _check_path(study: Study, registry: Registry) -> None:
+def check_path(study: Study, registry: Registry) -> None:
     """Raise UsageError for a path that no run can be; needs no data."""
     if not study.path:
         for given, name in ((study.folds, "folds"), (study.cold, "cold")):

@@ -47,6 +47,7 @@ _SEND_SECONDS = 60  # in which somebody reads what is sent: at once, or when it 
 _POLL_SECONDS = 0.2
 _QUICK_SECONDS = 5.0
 _TELL_SECONDS = 1.0
+_STARTING_SECONDS = 4.0  # what takes longer is no import: something compiles
 _CERTIFIER = "harness.run.certifier"
 _TOLD = (
     "status", "reason", "stopped_by", "fit_seconds", "cpu_seconds", "cache_hits", "iterations", "working_set_size",
@@ -73,7 +74,13 @@ class Process:
     """
 
     def __init__(
-        self, module: str, threads: int, cores: list[int] | None, numba_cache: Path, home: Environment | None = None
+        self,
+        module: str,
+        threads: int,
+        cores: list[int] | None,
+        numba_cache: Path,
+        stop: threading.Event,
+        home: Environment | None = None,
     ) -> None:
         environment = variables(threads, numba_cache, sys.path if home is None else home.path)
         ours, theirs = socket.socketpair()
@@ -83,19 +90,24 @@ class Process:
         self.socket = ours
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in kill()
         with theirs:
-            self.process = self._started(module, theirs, environment, None if home is None else home.python)
+            self.process = self._started(module, theirs, environment, None if home is None else home.python, stop)
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)
         self.reader = Reader(ours.fileno())
         self.running = self.compiling = False
 
     def _started(
-        self, module: str, control: socket.socket, environment: Mapping[str, str], python: str | None
+        self,
+        module: str,
+        control: socket.socket,
+        environment: Mapping[str, str],
+        python: str | None,
+        stop: threading.Event,
     ) -> Forked | subprocess.Popen[bytes]:
         """Fork the process from this interpreter's template; start it by itself where there is none, or ``python`` is another one."""
         if python is None:
-            with contextlib.suppress(OSError):
-                return template(environment).fork(module, control, self.errors, environment)
+            with contextlib.suppress(OSError):  # stopped: the one that is started instead is closed at once
+                return template(environment).fork(module, control, self.errors, environment, stop)
         return subprocess.Popen(
             command(module, control, python or sys.executable), pass_fds=(control.fileno(),), env=environment,
             stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors, start_new_session=True,
@@ -196,8 +208,8 @@ class Pool:
             asked = [threads.submit(self._prepared, name, spec) for name, spec in first.items()]
             certifier = [threads.submit(self._prepared, _CERTIFIER, spec) for spec in quick[:1]]
             while wait([*asked, *certifier], _TELL_SECONDS).not_done:
-                if not self._processes:
-                    tell(f"starting; what all solvers share is compiled the first time, {monotonic() - began:.0f} s")
+                if not self._processes and monotonic() - began > _STARTING_SECONDS:
+                    tell(f"compiling what all solvers share, {monotonic() - began:.0f} s")
                 compiling = {name for name, each in dict(self._processes).items() if each.compiling}
                 if names := [spec.solver for name, spec in first.items() if name in compiling]:
                     ready = f"{sum(each.done() for each in asked)} of {len(asked)} solvers ready"
@@ -314,7 +326,7 @@ class Pool:
             home = None if module == _CERTIFIER else environment_of(spec.requires)  # the certifier is the host's
             if home is not None and (fault := home.fault()):
                 raise WorkerDied(fault)  # it was there when the comparison was planned
-            self._processes[name] = Process(module, spec.threads, self.cores, self.numba_cache, home)
+            self._processes[name] = Process(module, spec.threads, self.cores, self.numba_cache, self.stop, home)
         self._processes.move_to_end(name)
         return self._processes[name]
 

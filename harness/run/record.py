@@ -161,12 +161,12 @@ class Fields(TypedDict):
     parameters: dict[str, Any]  # all parameters of the solver, by name
     dataset: str  # the data set's label
     formulation: str  # the name of what was solved
-    problem_parameters: dict[str, Any]  # all parameters of the formulation, by name: C, nu ...
+    problem_parameters: dict[str, Any]  # all parameters of the formulation, by name: C, nu and so on
     kernel: str  # the kernel's name
-    kernel_parameters: dict[str, Any]  # all parameters of the kernel, by name: gamma ...
+    kernel_parameters: dict[str, Any]  # all parameters of the kernel, by name: gamma and so on
     seed: int  # [number] all randomness of the run comes from it
     repetition: int  # [number] which of the repetitions of the same run, from 0
-    path: dict[str, Any]  # the axes of a path, and what was chosen or the cell, see `harness.run.pool`; None: a run of one problem
+    path: dict[str, Any]  # axes of a path, and choice or cell, see `harness.run.pool`; None: one problem
     fold: int  # [number] the fold left out of the training points of a cell; None: it has all
     # How it ended
     status: str  # how it ended, one of the statuses
@@ -175,10 +175,10 @@ class Fields(TypedDict):
     # Time and memory
     fit_seconds: float  # [s] wall clock inside the solver alone: no compilation, no certificate, no test points
     cpu_seconds: float  # [s] CPU time of the run's process inside the solver, all threads together
-    killed_cpu_seconds: float  # [s] CPU time of a run that ended inside the solver without a result: its main thread's, until then
+    killed_cpu_seconds: float  # [s] CPU time of the main thread of a run that ended without a result
     shared_seconds: float  # [s] part of fit_seconds: a cell's share of what all cells of its path have in common
     compile_seconds: float  # [s] compilation before and during the run; in none of the other times
-    peak_rss_bytes: int  # [bytes] most resident memory: of the run's process; with what it started, of samples 0.05 s apart
+    peak_rss_bytes: int  # [bytes] most resident memory of the run's process or, sampled, with what it started
     # Counts
     kernel_evaluations: int  # [kernel values] values computed for the solver, used or not; None: not observable
     evaluations_at_least: bool  # values were computed behind the counter
@@ -193,16 +193,16 @@ class Fields(TypedDict):
     core_set: dict[str, Any]  # the certificate of the core set, by --core-set-oracle: see `harness.measure.core_set`
     primal: float  # [objective] value of the model's primal point, in the formulation's own units
     dual: float  # [objective] value of the model's dual point
-    gap: float  # [objective] how far primal and dual value are apart: a bound on the distance of either from the optimum
+    gap: float  # [objective] primal less dual value: a bound on the distance of either from the optimum
     relative_gap: float  # [ratio] the gap over the formulation's scale
     gap_rounding: float  # [ratio] how much rounding may have moved relative_gap; None: unknown
     undecidable: str  # why rounding leaves no gap to speak of, a sentence; empty: it leaves one
     kkt_violation: float  # [f(x)] largest violation of the optimality conditions
     feasibility_violation: float  # [ratio] largest violation of the dual's constraints, relative to their scale
     epsilon: float  # [ratio] the margin is at least (1 - epsilon) times the optimal one (hull formulations)
-    epsilon_plus: float  # [ratio] 1 - <w, z> / |w|^2, z between the hulls' farthest points along w (Kumar & Yildirim, eq. 10)
-    epsilon_minus: float  # [ratio] how far a support vector lies beyond its hyperplane: its own over |w|^2, less 1 (eq. 11)
-    margin_lower: float  # [margin] lower bound of the optimal margin (hull formulations); outlier-margin: the model's own
+    epsilon_plus: float  # [ratio] 1 - <w, z> / |w|^2, z between the hulls' farthest points along w (K. & Y. 2009, (10))
+    epsilon_minus: float  # [ratio] how far a support vector lies beyond its hyperplane, in |w| (K. & Y. 2009, (11))
+    margin_lower: float  # [margin] lower bound of the optimal margin (hulls); outlier-margin: the model's own
     margin_upper: float  # [margin] upper bound of the optimal margin
     given_up: int  # [points] points that the model gives up to have its margin (outlier-margin)
     inlier_margin: dict[str, Any]  # the margin without planted outliers: see `harness.measure.inlier_margin`
@@ -223,7 +223,7 @@ class Fields(TypedDict):
     n_test: int  # [points] number of test points
     density: float  # [share] features of the training points that are not zero
     positive_share: float  # [share] training points whose label is +1; None in regression
-    data_notes: dict[str, Any]  # of a file: label_column, positive (the class that is +1), unscaled: see `Dataset.notes`
+    data_notes: dict[str, Any]  # of a file: the label's column, the class that is +1, unscaled columns
     # What it was held to
     threads: int  # [threads] threads of BLAS, OpenMP and compiled loops
     time_limit: float  # [s] most wall clock inside the solver; None: no limit
@@ -235,13 +235,13 @@ class Fields(TypedDict):
     # How disturbed it was
     load_average: float  # [processes] processes ready to run as the run began, mean of a minute
     involuntary_switches: int  # [switches] how often the system took the core from the run's process
-    waited_seconds: float  # [s] part of fit_seconds, in one thread: neither CPU time nor time in which other work had the core
+    waited_seconds: float  # [s] part of fit_seconds, in one thread: no CPU time, and no other work had the core
     output: str  # the last lines that the solver wrote
     faults: list[str]  # what failed in metrics, skip() and the like, a sentence each; it cost its own figure alone
     # Where it comes from
     measured_at: str  # when the run ended, UTC, ISO 8601
     versions: dict[str, Any]  # the versions of the libraries, by name
-    machine: dict[str, Any]  # processor, cores, usable_cores, memory_bytes, system, python, blas, id (a hash of the rest)
+    machine: dict[str, Any]  # processor, cores, usable_cores, memory_bytes, system, python, blas, id (their hash)
     git_commit: str  # the commit of the harness's own clone, with + if it has changes; None of an installed harness
     code_sha256: str  # SHA-256 of the plugin's source
     sources: dict[str, Any]  # plugin -> fingerprint of its source, of every plugin the run really used

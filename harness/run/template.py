@@ -15,6 +15,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -30,7 +31,8 @@ from harness.files import user_cache, writable_folder
 from harness.run.descendants import at_parents_end, living_itself
 
 _KEPT = 2  # of different environments
-_ANSWER_SECONDS = 60.0
+_ANSWER_SECONDS = 300.0  # the first answer comes when all is imported, and once compiled
+_POLL_SECONDS = 0.2
 _ROUND_SECONDS = 0.002
 _MESSAGE_BYTES = 1 << 20
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS")
@@ -99,18 +101,21 @@ class Template:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._lock = threading.Lock()
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(_ANSWER_SECONDS)
         with theirs:
             self.process = subprocess.Popen(
                 command("harness.run.template", theirs), pass_fds=(theirs.fileno(),), env=environment,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
 
-    def ask(self, request: dict[str, Any], descriptors: Sequence[int] = ()) -> Any:
-        """Return the answer to a request; OSError if there is none, and then never again."""
+    def ask(self, request: dict[str, Any], descriptors: Sequence[int] = (), stop: threading.Event | None = None) -> Any:
+        """Return the answer to a request; OSError if there is none or ``stop`` is set first, and then never again."""
+        until = monotonic() + _ANSWER_SECONDS
         with self._lock:
             try:
                 socket.send_fds(self.socket, [json.dumps(request).encode()], descriptors)
+                while not select.select([self.socket], [], [], _POLL_SECONDS)[0]:
+                    if monotonic() > until or (stop is not None and stop.is_set()):
+                        raise TimeoutError
                 answer = self.socket.recv(_MESSAGE_BYTES)
             except OSError:
                 self.close()
@@ -119,10 +124,17 @@ class Template:
             raise ConnectionError("the template ended")
         return json.loads(answer)
 
-    def fork(self, module: str, control: socket.socket, errors: IO[bytes], environment: Mapping[str, str]) -> Forked:
+    def fork(
+        self,
+        module: str,
+        control: socket.socket,
+        errors: IO[bytes],
+        environment: Mapping[str, str],
+        stop: threading.Event,
+    ) -> Forked:
         """Fork a process that serves ``control`` and writes to ``errors``; OSError if that cannot be."""
         place = {"cwd": str(Path.cwd()), "cores": sorted(os.sched_getaffinity(0)), "environment": dict(environment)}
-        return Forked(self, self.ask({"module": module, **place}, [control.fileno(), errors.fileno()]))
+        return Forked(self, self.ask({"module": module, **place}, [control.fileno(), errors.fileno()], stop))
 
     def close(self) -> None:
         """End it; what was forked from it goes on."""
@@ -165,6 +177,7 @@ def _end() -> None:
 
 def _prepare() -> None:
     """Import what worker and certifier need, and have the machine code at hand that states nearly every problem."""
+    gc.disable()
     for name in ("harness.run.worker", "harness.run.certifier", "scipy.sparse", "threadpoolctl", "pydantic.fields"):
         importlib.import_module(name)
     import numpy as np
@@ -199,6 +212,7 @@ def _forked(request: Mapping[str, Any], descriptors: Sequence[int], control: soc
         os.environ.clear()
         os.environ.update(request["environment"])
         os.sched_setaffinity(0, request["cores"])
+        gc.enable()
         importlib.invalidate_caches()  # files may be newer than the template
         sys.argv = [request["module"], str(served)]
         importlib.import_module(request["module"]).main()

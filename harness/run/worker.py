@@ -1,8 +1,9 @@
 """The warm worker: one process for each solver, which forks one child a run.
 
-It imports the plugins and numba once, loads the data, and before the second run of a configuration that went well compiles
-in itself what the first one's warm-up compiled (from the disk cache), so that its children start warm.
-Started as ``python -m harness.run.descendants harness.run.worker FD``; FD is its end of the driver's socket pair.
+It imports the plugins and numba once, loads the data, and loads in itself, from numba's cache, what the warm-up of a
+configuration compiled whose run went well, now or in an earlier comparison of the same code: its children start warm.
+Forked from the template, or started as ``python -m harness.run.descendants harness.run.worker FD``; FD is its end of the
+driver's socket pair.
 """
 
 from __future__ import annotations

@@ -36,9 +36,14 @@ def _note(sentence: str) -> None:
 
 @click.group(cls=CommandGroup, short_help="The history of every solver, as a web site.")
 def dashboard() -> None:
-    """Watch every solver over the commits of a repository, or show a result store as a web page.
+    """Show a result store as a web page, or watch every solver over the commits of a repository.
 
-    The numbers are kept by asv (airspeed velocity): pip install 'svm-harness[asv]'.
+    \b
+      harness dashboard export --single-file page.html
+      harness dashboard run HEAD~5..HEAD
+
+    The single file needs nothing else. The history is kept by asv (airspeed velocity): pip
+    install 'svm-harness[asv]'.
     """
 
 
@@ -49,6 +54,9 @@ def dashboard() -> None:
 @CONFIG
 def run(commits: str, again: bool, machine: str | None, config: str | None) -> None:
     """Measure the newest commit, or those of RANGE (HEAD~5..HEAD, or one revision), on the pinned grid.
+
+    \b
+      harness dashboard run HEAD~5..HEAD
 
     Each commit is installed beside the libraries of this Python, fits every cell of benchmarks/grid.json, and is saved
     when it is finished. Commits that were measured on this machine are skipped. A solver that fails is no fault of the
@@ -77,6 +85,9 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
 def build(config: str | None) -> None:
     """Make the web site: asv's history of every number, and a page that compares the solvers.
 
+    \b
+      harness dashboard build
+
     It loads nothing over the network, so any web server can show it.
     """
     from harness_dashboard.measuring import publish
@@ -99,6 +110,9 @@ def build(config: str | None) -> None:
 )  # fmt: skip
 def export(config: str | None, stores: Sequence[str], commit: str | None, single_file: str | None) -> None:
     """Write what `harness compare` has stored as results of the dashboard, each run at the commit it was measured at.
+
+    \b
+      harness dashboard export --single-file page.html
 
     Whatever was exported before stays; the same run twice counts once, as it was measured last. Then make the site:
     harness dashboard build.
@@ -152,6 +166,9 @@ def export(config: str | None, stores: Sequence[str], commit: str | None, single
 @click.pass_context
 def check(ctx: click.Context, /, base: str, head: str, **given: Any) -> None:
     """Measure the commits BASE and HEAD in turns and print what is worse as a Markdown table.
+
+    \b
+      harness dashboard check HEAD~1 HEAD
 
     Kernel evaluations, core sets, support vectors, test errors and gaps are counts: the same in every run, so any change
     beyond the threshold is real. What looks slower is measured again, and reported if it is slower again. A solver that

@@ -1,7 +1,7 @@
 """One HTML file with the pages, their scripts and their data inside: it opens from a disk or a mail, without asv.
 
 It is the front page of a site, the single file of a store, and the report format ``html``. Texts of a store are data: in the
-blocks of data what could end them is escaped, in what stands on top of the page all markup is, and the page's policy names
+blocks of data what could end them is escaped, in what is said of a comparison all markup is, and the page's policy names
 its own scripts by their hashes, so that no other would be carried out.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PAGES = Path(__file__).parent / "pages"
 D3 = Path(__file__).parent / "vendor" / "d3" / "d3.min.js"
 WIDTH = 140
-"""Columns of the table on top of a comparison."""
+"""Columns of the terminal's table in the page of a comparison."""
 
 Block = tuple[str, Any]
 """The name of a block of data, and its content."""
@@ -44,12 +44,12 @@ _BRACED = re.compile(r"(\w+) as (\w+)")
 
 
 def page(
-    files: Iterable[RecordFile], *, project: str, beside: bool = False, on_top: Mapping[str, str] | None = None
+    files: Iterable[RecordFile], *, project: str, beside: bool = False, comparison: Mapping[str, str] | None = None
 ) -> str:
     """Return the pages of these runs as one HTML file.
 
     beside : asv's pages stand beside it; ours lead there if any place has two commits: one point is no curve
-    on_top : of a single comparison ``title``, ``table``, ``command``, ``machine`` and ``versions``
+    comparison : of a single comparison ``title``, ``table``, ``command``, ``machine`` and ``versions``
     """
     style = (PAGES / "style.css").read_text(encoding="utf-8")
     scripts = [D3.read_text(encoding="utf-8"), joined(PAGES, "main.js")]
@@ -59,12 +59,12 @@ def page(
     )
     data = "".join(
         f'<script type="application/json" data-name="{name}">{_embedded(content)}</script>\n'
-        for name, content in blocks(files, project=project, beside=beside, on_top=on_top)
+        for name, content in blocks(files, project=project, beside=beside, comparison=comparison)
     )
     parts = {
         "policy": policy,
         "style": style,
-        "top": _top(on_top) if on_top else "",
+        "comparison": _told(comparison) if comparison else "",
         "data": data,
         "scripts": "".join(f"<script>{script}</script>\n" for script in scripts),
     }
@@ -87,12 +87,12 @@ def _hashes(texts: Iterable[str]) -> str:
     return " ".join(f"'sha256-{digest}'" for digest in digests)
 
 
-def _top(on_top: Mapping[str, str]) -> str:
-    """Return what is said of a comparison, on top of the page."""
-    shown = {name: html.escape(text) for name, text in on_top.items()}
+def _told(comparison: Mapping[str, str]) -> str:
+    """Return what is said of a comparison, below the pages and folded."""
+    shown = {name: html.escape(text) for name, text in comparison.items()}
     command = f'<pre tabindex="0" aria-label="Command">{shown["command"]}</pre>' if shown["command"] else ""
     return (
-        f'<details id="on-top" open><summary>{shown["title"]}</summary>{command}\n'
+        f'<details id="comparison"><summary>The table of the terminal: {shown["title"]}</summary>{command}\n'
         f'<pre tabindex="0" aria-label="Table">{shown["table"]}</pre>\n'
         f"<p>{shown['machine']}<br>{shown['versions']}</p></details>"
     )
@@ -146,7 +146,7 @@ def _constant(wanted: re.Match[str]) -> str:
 
 
 def blocks(
-    files: Iterable[RecordFile], *, project: str, beside: bool = False, on_top: Mapping[str, str] | None = None
+    files: Iterable[RecordFile], *, project: str, beside: bool = False, comparison: Mapping[str, str] | None = None
 ) -> Iterator[Block]:
     """Yield the name and the content of each block of data, ``index`` the last."""
     places: dict[tuple[str, str], list[RecordFile]] = {}
@@ -166,7 +166,7 @@ def blocks(
             "figures": FIGURES,
             "history": beside and curves,
             "places": entries,
-            "on_top": bool(on_top),
+            "comparison": bool(comparison),
         },
     )
 
@@ -218,7 +218,7 @@ def of_stores(stores: Sequence[Path]) -> tuple[str, export.Summary]:
 
 
 def of_records(records: Sequence[Mapping[str, Any]], *, command: str = "") -> str:
-    """Return the page of one comparison, its table on top: the report format ``html``.
+    """Return the page of one comparison, the terminal's table folded below it: the report format ``html``.
 
     Parameters
     ----------
@@ -235,14 +235,14 @@ def of_records(records: Sequence[Mapping[str, Any]], *, command: str = "") -> st
             collection.add(Record(record), Commit(first, int(1000 * newest.timestamp())))
     collection.settle()
     files = [export.record_file(place, found, summary) for place, found in collection.places.items()]
-    on_top = {
+    comparison = {
         "title": f"{summary.what() if summary.runs else f'runs: {len(own)}'}, {newest:%Y-%m-%d}",
         "command": command,
         "table": report_table(own, width=WIDTH),
         "machine": "; ".join(dict.fromkeys(_machine(record.get("machine") or {}) for record in own)),
         "versions": "; ".join(dict.fromkeys(_versions(record.get("versions") or {}) for record in own)),
     }
-    return page(files, project="svm-harness", on_top=on_top)
+    return page(files, project="svm-harness", comparison=comparison)
 
 
 def _machine(machine: Mapping[str, Any]) -> str:

@@ -254,11 +254,11 @@ class CandidateSet:
         x.stacks["zero"][: len(zeros)] = zeros
         log = x.log[: now["clock"]]
         log[log >= 0] = place[log[log >= 0]]
-        free = n_rows - count
-        x.stacks["free_row"][:free] = np.arange(n_rows - 1, count - 1, -1)
+        free = n_rows - 1 - count
+        x.stacks["free_row"][:free] = np.arange(n_rows - 1, count, -1)
         now["top"], now["holes"], now["zeros"] = size, 0, len(zeros)
         now["width"], now["rows"], now["free_rows"] = width, n_rows, free
-        now["spare"] = rows.take_row(x)
+        now["spare"] = count
         scan(x)
         self._pointed = -1
 
@@ -317,14 +317,16 @@ class CandidateSet:
         row = int(x.slots["row"][slot])
         values = self.kernel.block(x.slots["member"][slot : slot + 1], x.slots["member"][missing])
         x.pool[row * int(self.now["width"]) + missing] = values[0]
-        rows.own_row(x, row, slot)
+        self.now["tick"] += 1
+        x.rows[row] = slot, self.now["clock"], self.now["tick"]
 
     def _compute_rows(self, slot: int, together: int) -> None:
         x, now = self.members, self.now
         width = int(now["width"])
         # rows are read by others, so that none may lack a member; pointing costs about as much as a row
         stale = self._pointed < 0 or 4 * (now["clock"] - self._pointed) > now["top"]
-        if stale or rows.is_young(x, slot, self._columns.index):
+        known = self._columns.index
+        if stale or slot >= len(known) or known[slot] != x.slots["member"][slot]:
             self._point()
         taken = np.empty((2, max(1, min(together, int(now["rows"]) // 8))), dtype=np.int64)
         slots, places = taken[:, : rows.take_rows(x, slot, self._columns.index, *taken)]

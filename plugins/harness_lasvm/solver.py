@@ -44,7 +44,7 @@ import numpy as np
 from harness import CSVC, Iterate, Learner, Problem, Solver, UsageError
 from harness.oracle import is_observable
 from harness.problems import PoolSVC
-from harness_lasvm.finishing import finish, hand_over, named, refusal, takes_long
+from harness_lasvm.finishing import finish, hand_over, named, refusal, takes_long, warm_ups
 from harness_lasvm.options import LASVMOptions
 
 
@@ -71,10 +71,10 @@ class LASVM(LASVMOptions):
         return None if self.finisher is None or not self.finishing else refusal(self.name, self.finisher)
 
     def warm_ups(self) -> tuple[Solver, ...]:
-        """Return this solver, and the finisher's: few points never take that long."""
+        """Return this solver, and what loads the finisher: few points never take that long."""
         if self.finisher is None or not self.finishing:
             return (self,)
-        return (self, *named(self.finisher, self.tau).warm_ups())
+        return (self, *warm_ups(self.finisher))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         from harness_lasvm.candidate_set import CandidateSet

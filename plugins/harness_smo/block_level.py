@@ -275,7 +275,8 @@ class WholeLevel(Level):
 
     def round(self, tau: float) -> int:
         """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""
-        from harness_smo import whole_loops
+        # a round that has nothing to do loads what others need: face is used where steps do not pay
+        from harness_smo import face, whole_loops  # noqa: F401
 
         self.directions()
         if self.violation <= tau:
@@ -286,7 +287,7 @@ class WholeLevel(Level):
             self.matrix, self.diagonal, self.a, self.scores, self.lower, self.upper, self.linear, self.group
         )
         limit = max(100, _PAUSE // len(self.a))
-        goal = self.groups, tau, self.settings.patience, limit
+        goal = self.groups or None, tau, self.settings.patience, limit
         outcome, steps, rounds = whole_loops.descend_whole(whole, self.turn, *goal)
         self.steps += steps
         self.rounds += rounds

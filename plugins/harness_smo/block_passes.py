@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.arrays import Block, Index, Vector
-from harness.jit import compiled, fast, inlined, larger, smaller
+from harness.jit import compiled, copied, fast, inlined, larger, smaller
 
 _TILE = 16  # rows and columns of a block that are mirrored at a time
 _BINS = 1024  # of the histogram that finds the largest values
@@ -228,12 +228,12 @@ def choose(
     for v in stay:
         rise[v], fall[v] = -np.inf, np.inf
     chosen, found = np.empty(size + 2 * groups, np.intp), len(stay)
-    chosen[:found] = stay
+    copied(stay, 0, chosen, 0, found)
     if groups == 0:
         for v in range(len(rise)):
             rise[v] = larger(rise[v], -fall[v])
         top = largest(rise, 1.0, group, 0, 0.0, size - found)
-        chosen[found : found + len(top)] = top
+        copied(top, 0, chosen, found, len(top))
         found += len(top)
     share = max(1, (size - len(stay)) // (2 * groups)) if groups else 0
     for k in range(groups):
@@ -241,9 +241,9 @@ def choose(
         for v in top:
             fall[v] = np.inf
         bottom = largest(fall, -1.0, group, k, -ends[k, 0], share)
-        chosen[found : found + len(top)] = top
+        copied(top, 0, chosen, found, len(top))
         found += len(top)
-        chosen[found : found + len(bottom)] = bottom
+        copied(bottom, 0, chosen, found, len(bottom))
         found += len(bottom)
     ordered: tuple[Index, int] = grouped(chosen[:found], group, groups)
     return ordered

@@ -20,9 +20,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from harness.arrays import Block, Index, Matrix, Vector
-from harness.jit import compiled, inlined
+from harness.jit import compiled, copied, inlined
 
 # of the largest K_ii, by bytes of a value: the least that has a factor in spite of rounding
 _RIDGE = {4: 3e-6, 8: 1e-11}
@@ -148,8 +149,6 @@ def _uneven(face: Face, inside: Index) -> float:
 
 def _newton(face: Face, inside: Index) -> bool:
     """Take the step to the optimum over ``inside``, as far as the bounds allow; False if the way ended before it."""
-    from scipy.linalg.lapack import dpotrs
-
     factor = _factor(face, inside)
     if factor is None:
         return True
@@ -178,8 +177,6 @@ def _walk(
     factor: Matrix, across: Matrix, shares: Matrix, step: Vector, a: Vector, lower: Vector, upper: Vector
 ) -> bool:
     """Compute the columns of the inverse that the way may need, and walk it; ``a`` and ``step`` change. See :func:`walk`."""
-    from scipy.linalg.lapack import dpotri, dpotrs
-
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(step > 0.0, (upper - a) / step, np.where(step < 0.0, (lower - a) / step, np.inf))
     if len(a) <= _INVERTED:
@@ -221,8 +218,6 @@ def _mend(a: Vector, before: Vector, lower: Vector, upper: Vector, sums: Matrix)
 
 def _factor(face: Face, inside: Index) -> Any:
     """Return the Cholesky factor of the block of ``inside``, lower, in Fortran's order; None if rounding leaves none."""
-    from scipy.linalg.lapack import dpotrf
-
     block = _block(face, inside)
     ridge = _RIDGE[face.kernel.itemsize] * float(block.diagonal().max())
     for _ in range(3):
@@ -271,7 +266,7 @@ def walk(
         share, root = (1.0 - length) * step[first] / pivot, 1.0 / np.sqrt(pivot)
         if met == len(held):
             grown = np.empty((2 * met, f))
-            grown[:met] = held
+            copied(held.reshape(held.size), 0, grown.reshape(grown.size), 0, held.size)
             held = grown
         for i in range(f):
             step[i] = 0.0 if out[i] else (1.0 - length) * step[i] - share * column[i]

@@ -96,7 +96,7 @@ def _survey(x: Whole, gradient: Vector, ends: Vector, middle: Vector, groups: in
 @inlined
 def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector) -> Index:
     """Return the variables that are free, violate, or come nearest to that; all where that is most of them."""
-    count, furthest, near = 0, 0.0, np.zeros(len(x.a), np.int8)
+    count, furthest, near = 0, 0.0, np.empty(len(x.a), np.int8)
     for v in range(len(x.a)):
         off = gradient[v] - middle[x.group[v]]
         far = -np.inf
@@ -135,11 +135,14 @@ def picked(matrix: Block, points: Index) -> Block:
 
 
 @compiled
-def descend_whole(x: Whole, turn: Turn, groups: int, tau: float, patience: float, limit: int) -> tuple[int, int, int]:
+def descend_whole(
+    x: Whole, turn: Turn, sums: int | None, tau: float, patience: float, limit: int
+) -> tuple[int, int, int]:
     """Rounds of SMO, each over the variables that matter now, until no pair violates by tau.
 
     Parameters
     ----------
+    sums : how many are fixed; None, not 0, for none: only one of the two descents is compiled then
     patience : come back when the steps since the last face have cost this many times as much as another one
     limit : steps at most
 
@@ -147,7 +150,7 @@ def descend_whole(x: Whole, turn: Turn, groups: int, tau: float, patience: float
     -------
     (why it came back, steps, rounds).
     """
-    variables, m = len(x.a), len(x.scores)
+    variables, m, groups = len(x.a), len(x.scores), 0 if sums is None else sums
     gradient, beyond = np.empty(variables), np.empty(variables)
     ends, middle = np.empty((2, 2)), np.empty(2)
     rounding = np.spacing(np.ones(1, x.matrix.dtype)).astype(np.float64)
@@ -174,7 +177,10 @@ def descend_whole(x: Whole, turn: Turn, groups: int, tau: float, patience: float
             most = int(min(float(_LONG * w), max(float(w // 2), (dear - turn.spent[0]) / w + 1.0)))
         most = min(most, limit - steps)
         inner = max(0.5 * tau, noise, 0.0 if w == variables else _SHARE * violation)
-        taken = pair_descent(work, cut, inner, most) if groups else joint_descent(work, inner, most)
+        if sums is None:  # noqa: SIM108 -- numba compiles one side of a branch on None, and both of an expression
+            taken = joint_descent(work, inner, most)
+        else:
+            taken = pair_descent(work, cut, inner, most)
         turn.begun[0] = True
         turn.spent[0] += float(taken) * w
         steps += taken

@@ -218,6 +218,19 @@ def overlapping(browser: Browser, selector: str = "#figure text.label") -> list[
     return list(browser.ask(_OVERLAPS, selector))
 
 
+def struck(browser: Browser) -> list[str]:
+    """Return the labels through which the line of a bar goes."""
+    return list(browser.ask(_STRUCK))
+
+
+_STRUCK = """
+const boxes = (selector) => [...document.querySelectorAll(selector)].map(each => [each.textContent, each.getBoundingClientRect()]);
+const lines = boxes('#figure .bar').map(([, { left, right, top, bottom }]) => right - left > bottom - top
+  ? [left, right, (top + bottom) / 2, (top + bottom) / 2] : [(left + right) / 2, (left + right) / 2, top, bottom]);
+return boxes('#figure text.label').filter(([, box]) => lines.some(([left, right, top, bottom]) =>
+  left < box.right - 1 && right > box.left + 1 && top < box.bottom - 2 && bottom > box.top + 2)).map(([name]) => name);
+"""
+
 _OVERLAPS = """
 const boxes = [...document.querySelectorAll(arguments[0])].map(each => [each.textContent, each.getBoundingClientRect()]);
 const found = [];

@@ -13,7 +13,7 @@ from harness_dashboard.tables import TARGETS
 from benchmarks.browser import Browser
 from harness.report.noise import ONE_RUN, apart, interval
 from tests.browser import made as plan
-from tests.browser.made import drawn, overlapping, problem, redrawn, too_wide
+from tests.browser.made import drawn, overlapping, problem, redrawn, struck, too_wide
 from tests.dashboard.stored import PATH, failed, record
 
 pytestmark = pytest.mark.slow
@@ -95,6 +95,7 @@ def test_a_page_fits_its_screen_can_be_read_and_asks_nobody(
     browser.ask("document.querySelectorAll('details').forEach(each => each.open = true)")
     assert too_wide(browser) == 0
     assert overlapping(browser, "#figure text.label, #figure text.name") == []
+    assert struck(browser) == []
     assert browser.ask(FAINT) == []
     assert browser.ask("return [...document.querySelectorAll('main .point')].every(each => each.ariaLabel)")
     assert browser.complaints() == []
@@ -428,17 +429,39 @@ def test_the_page_of_a_comparison_carries_out_nothing_of_its_texts(browser: Brow
     for page in PAGES:
         drawn(browser, file.as_uri(), page)
     assert browser.ask("return [window.x ?? null, document.querySelectorAll('img, svg[onload]').length]") == [None, 0]
-    assert attacks[1] in words(browser, "#on-top pre") or not browser.ask(
-        "return document.querySelector('#on-top').open"
-    )
+    assert attacks[1] in browser.ask("return document.querySelector('#comparison pre').textContent")
     browser.ask("document.body.insertAdjacentHTML('beforeend', '<img src=y onerror=window.x=4>')")
     browser.wait("return [...document.images].every(each => each.complete)")
     assert browser.ask("return window.x ?? null") is None, "the policy stops what came in by another road"
+
+
+def test_the_page_of_a_comparison_begins_with_the_answer_and_tells_each_reason_once(
+    browser: Browser, tmp_path: Path
+) -> None:
+    trace = [{"seconds": 0.1, "kernel_evaluations": 9, "relative_gap": 1e-4, "reason": "end"}]
+    runs = [record("smo", dataset=f"d{i}", trace=trace) for i in range(9)]
+    for i in range(9):
+        missed = {"status": "missed", "reason": f"the gap is 0.0{i + 1}, above 0.001"}
+        runs.append(record("lasvm", dataset=f"d{i}", trace=trace, **missed))
+    runs.append(failed("qp", dataset="d3", status="crashed", reason="signal 11"))
+    file = tmp_path / "page.html"
+    file.write_text(pages.of_records(runs), encoding="utf-8")
+    drawn(browser, file.as_uri())
+    order = "return ['.answer', '#controls', '#comparison'].map(each => document.querySelector(each).getBoundingClientRect().top)"
+    assert sorted(found := browser.ask(order)) == found
+    assert found[0] < 200
+    assert browser.ask("return document.querySelector('#comparison').open") is False
+    drawn(browser, file.as_uri(), "table")
+    told = "return [...document.querySelectorAll('.failures tbody tr')].map(row => [...row.cells].map(cell => cell.innerText))"
+    assert browser.ask(told) == [
+        ["qp", "crashed", "1 cell", "signal 11"],
+        ["lasvm", "missed", "9 cells", "the gap is 0.01 to 0.09, above 0.001"],
+    ]
 
 
 def test_a_comparison_of_paths_alone_is_its_table(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(pages.of_records([record("smo", path=PATH)]), encoding="utf-8")
     assert drawn(browser, file.as_uri()) == 0
-    assert "path of 2 C" in words(browser, "#on-top")
-    assert "a line of the table above" in words(browser, "#figure")
+    assert "path of 2 C" in words(browser, "#comparison")
+    assert "a line of the table below" in words(browser, "#figure")

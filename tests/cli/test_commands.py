@@ -44,7 +44,8 @@ def run(*arguments, cache, **environment):
     """Run the command in a process of its own; return exit code, output, errors and the plugins that were imported."""
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *arguments],
-        capture_output=True, text=True, check=False, cwd=cache, env={**os.environ, "HARNESS_CACHE": str(cache), **environment},
+        capture_output=True, text=True, check=False, cwd=cache,
+        env={**os.environ, "COLUMNS": "1000", "HARNESS_CACHE": str(cache), **environment},
     )  # fmt: skip
     said, _, loaded = done.stderr.rpartition("LOADED ")
     return done.returncode, done.stdout, said, loaded.split()

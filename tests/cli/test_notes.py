@@ -78,8 +78,8 @@ def test_settings_without_effect():
 @pytest.mark.parametrize(
     ("threads", "jobs", "runs", "said"),
     [
-        (99, 1, 5, "1 run at a time of 99 threads each on 2 cores"),
-        (1, 4, 5, "4 runs at a time of 1 thread each on 2 cores"),
+        (99, 1, 5, "--threads 99 needs 99 cores, and there are 2"),
+        (1, 4, 5, "--jobs 4 needs 4 cores, and there are 2"),
         (1, 4, 2, ""),
         (2, 1, 5, ""),
     ],

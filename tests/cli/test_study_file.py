@@ -45,13 +45,15 @@ def registry():
 
 def meant(path, registry):
     """The study that a file means."""
-    return request.study_of(study_file.read(study_file.parsed(path), registry), registry)
+    return request.study_of([study_file.parsed(path)], registry)
 
 
 def asked(registry, *arguments):
     """The study that a command line means."""
     given = compare.command.make_context("compare", list(arguments)).params
-    return request.study_of({name: given[name] for name in SETTINGS if given[name] not in (None, (), False)}, registry)
+    words = {name: given[name] for name in SETTINGS if given[name] not in (None, (), False)}
+    words |= {name: list(value) for name, value in words.items() if isinstance(value, tuple)}
+    return request.study_of([study_file.StudyFile("", None, words)], registry)
 
 
 def test_a_file_means_what_the_options_mean(tmp_path, registry):
@@ -126,12 +128,12 @@ def test_the_studies_of_the_repository_are_taken(registry):
     [
         ("dataset = 'digits'", ": dataset: there is no such option (did you mean 'datasets'?)"),
         ("outliers = 1", ": outliers: there is no such option; write --formulation 'outlier-margin[outliers=...]'"),
-        ("C = [1, 2, 'x']", ": C: '1,2,x' is not a list of numbers > 0"),
+        ("C = [1, 2, 'x']", ": C: must be a positive number, not 'x' in '1,2,x'"),
         ("C = 2020-01-01", ": C: 2020-01-01 is not a text, a number or a list of these"),
         ("repeat = 3\nrepeat = 4", "cannot be read: Cannot overwrite a value"),
-        ("cold = 1", ": cold: '1' is not true or false"),
-        ("output = 'x.csv'", ": output: it cannot stand in a study; give --output with the command"),
-        ("[path]\nC = 'x'", ": path: 'C=[x]' is not a list of parameters with numbers"),
+        ("cold = 1", ": cold: must be true or false, not '1'"),
+        ("output = 'x.csv'", ": output: it is no part of a study; give --output with the command"),
+        ("[path]\nC = 'x'", ": path: must be parameters with numbers, not 'C=[x]'"),
         ("C = [1", "cannot be read: Unclosed array"),
         (b"C = '\xff'", "cannot be read: 'utf-8' codec"),
         ("C = " + "[" * 5000, "cannot be read"),

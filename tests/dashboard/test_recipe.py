@@ -16,7 +16,9 @@ PAGE = Path(__file__).resolve().parents[2] / "benchmarks/README.md"
 
 def called() -> list[str]:
     """Every `harness dashboard` command line of the page, without the folder of the environment."""
-    lines = [line.strip() for language in ("sh", "yaml") for block in blocks(PAGE, language) for line in block.splitlines()]
+    lines = [
+        line.strip() for language in ("sh", "yaml") for block in blocks(PAGE, language) for line in block.splitlines()
+    ]
     found = [re.sub(r"^- run: ", "", line).removeprefix(".venv/bin/") for line in lines]
     return [line for line in found if line.startswith("harness dashboard ")]
 

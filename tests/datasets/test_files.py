@@ -219,7 +219,7 @@ def test_a_quarter_is_held_out_class_by_class(table, monkeypatch):
     monkeypatch.setenv("HOME", os.path.dirname(path))  # noqa: PTH120
     assert FileSource(path="~/heart.csv").load().sha256 == data.sha256
     regression = FileSource(path=path, label_column="x0", positive=None, task="regression")
-    with pytest.raises(DataError, match="'label' is not numeric"):
+    with pytest.raises(DataError, match="text in 'label'"):
         regression.load()
 
 

@@ -62,7 +62,11 @@ def test_no_block_is_passed_over(page: str) -> None:
 def passed_over(page: Path) -> list[str]:
     """Return the blocks of no use: of other languages without a file, and reasons not to run that say nothing."""
     known = ("python", "sh", "text")
-    odd = [each for each in blocks.examples(page) if each.region.lexemes["arguments"] not in known and not blocks.file_of(each)]
+    odd = [
+        each
+        for each in blocks.examples(page)
+        if each.region.lexemes["arguments"] not in known and not blocks.file_of(each)
+    ]
     silent = re.findall(r"skip: *\w+ *(?![^\n]{10})[^\n]*", page.read_text())
     return [f"line {each.line}: name its file, or call it text" for each in odd] + silent
 

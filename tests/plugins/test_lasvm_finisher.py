@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from harness_lasvm import LASVM, finishing, solver
 
-from harness import RBF
+from harness import RBF, get_solver
 from tests.plugins.lasvm_problems import assert_feasible, iterates, noisy, precomputed, stated
 
 
@@ -102,8 +102,11 @@ def test_who_cannot_finish_is_refused_with_a_sentence(hard, name, sentence):
 
 
 def test_it_is_warm_when_the_clock_starts():
-    block = finishing.named("smo-block", 1e-3)
-    assert LASVM().warm_ups() == (LASVM(), *block.warm_ups())
+    itself, block = LASVM().warm_ups()
+    assert itself == LASVM()
+    [found] = block.iterates(stated(*noisy(40)), None)  # done at once, at no kernel value
+    assert found.done
+    assert LASVM(finisher="qp").warm_ups() == (LASVM(finisher="qp"), *get_solver("qp").warm_ups())
     for alone in (LASVM(finisher=None), LASVM(finishing=False)):
         assert alone.warm_ups() == (alone,)
     assert LASVM().observable

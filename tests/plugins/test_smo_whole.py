@@ -50,7 +50,7 @@ def violation(x, groups):
 def descended(x, groups, tau):
     """Descend to the end, and check what must hold of any descent."""
     before, own = x.a.copy(), x.group[None] == np.arange(groups)[:, None]
-    outcome, steps, rounds = whole_loops.descend_whole(x, turn(x), groups, tau, np.inf, 100_000)
+    outcome, steps, rounds = whole_loops.descend_whole(x, turn(x), groups or None, tau, np.inf, 100_000)
     assert ((x.a >= x.lower) & (x.a <= x.upper)).all()
     assert own @ x.a == pytest.approx(own @ before, abs=1e-12 * len(x.a) * np.abs(x.a).max())
     scores = (x.linear - gradient_of(x))[: len(x.scores)]

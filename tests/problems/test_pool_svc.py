@@ -69,9 +69,7 @@ def test_the_ledger_is_what_a_list_would_keep(asked, budget):
 @pytest.mark.parametrize("index", [-1, N])
 def test_a_point_that_is_none_cannot_be_bought(index):
     problem = pool()
-    with pytest.raises(
-        UsageError, match=f"the label of point {index} was asked for; the points run from 0 to {N - 1}"
-    ):
+    with pytest.raises(UsageError, match=f"the label of point {index} was asked for; the points run from 0 to {N - 1}"):
         problem.buy([0, index])
     assert problem.labels_used == 0
 

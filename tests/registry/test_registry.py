@@ -182,7 +182,7 @@ BROKEN = {
     "no-version": ("requires_harness = 0.2\n", "its requires_harness is 0.2; it must be a version specifier"),
     "default-range": (
         GOOD.replace("parameter(1, ", "parameter(0, "),
-        "the defaults of solver class First: parameter epochs=0 is not valid (Input should be greater than or equal to 1);",
+        "the defaults of solver class First: parameter epochs=0 is not valid; expected int in [1, inf).",
     ),
     "default-type": (GOOD.replace("ter(1, ", "ter('many', "), "solver class First: parameter epochs='many' is not"),
     "default-infinite": (GOOD.replace("1e-3", "float('inf')"), "solver class First: parameter tau=inf is not"),

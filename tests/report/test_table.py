@@ -185,6 +185,25 @@ def test_kernels_and_data_sets_are_groups():
     assert "gamma=0.2" in headings[1]
 
 
+@pytest.mark.parametrize("path", [None, {"costs": {"C": [1.0]}}])
+def test_the_head_says_the_label_the_positive_class_and_first_of_all_that_nothing_is_scaled(path):
+    line = "--datasets './churn.csv[missing=mean,scale=standard]'"
+    apart = {"widest": ["income", 585296.19], "narrowest": ["score", 0.9978], "write": line}
+    notes = {"label_column": "churned", "positive": "yes", "unscaled": apart}
+    text = table.render([record(data_notes=notes, path=path)], width=80)
+    assert max(map(len, text.splitlines())) <= 80
+    found = " ".join(text.split())
+    assert "label column 'churned' (+1 = yes), rbf" in found
+    assert (
+        f"not scaled: 'income' ranges over 585k, 'score' over 0.998, so the wide columns outweigh the others. Write {line} "
+        in found
+    )
+    assert text.index(line) < text.index("status")
+    plain = table.render([record(data_notes={"label_column": "y"}), record(kernel="precomputed", data_notes=notes)])
+    assert "label column 'y', rbf" in plain
+    assert "not scaled" not in plain
+
+
 def test_formulations_footnote_and_mapping():
     assert "c-svc (smo), l2-svc with chi = C (fw)." in table.render([record("smo"), hull("fw")])
     stands_in = hull("fw", problem_parameters={"C": 10.0, "chi": None})

@@ -70,8 +70,9 @@ export class Chart {
       .style("stroke", look.colour(solver)).attr("stroke-dasharray", look.dash(solver));
   }
 
-  /* From one end of an interval to the other, both in pixels: an error bar with its two caps. */
+  /* From one end of an interval to the other, both in pixels: an error bar with its two caps; no label may lie on it. */
   bar([ax, ay], [bx, by], look, solver) {
+    this.keepClear([[ax, ay], [bx, by]]);
     const [dx, dy] = ay === by ? [0, 3] : [3, 0];
     this.svg.append("path").attr("class", "bar").attr("data-solver", solver).style("stroke", look.colour(solver))
       .attr("d", `M${ax},${ay}L${bx},${by}M${ax - dx},${ay - dy}L${ax + dx},${ay + dy}M${bx - dx},${by - dy}L${bx + dx},${by + dy}`);

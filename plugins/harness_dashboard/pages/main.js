@@ -13,14 +13,13 @@ import * as which from "./which.js";
 /* The pages by their names in the address. */
 const PAGES = { which, table: overview, pareto, two, profiles: profile, scaling, anytime };
 const FIRST = "which";
-const PARTS = ["controls", "note", "legend", "figure", "below"];
+const PARTS = ["answer", "controls", "note", "legend", "figure", "below"];
 
 /* What a test, or a reader's own script, may ask: the page that is drawn, how many marks it has, what went wrong. */
 window.harnessDashboard = { page: null, drawn: 0, errors: [] };
 window.addEventListener("error", (event) => window.harnessDashboard.errors.push(String(event.message)));
 
 const part = (id) => document.getElementById(id);
-let last = null; // the page that was drawn
 
 function theme() {
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -67,13 +66,12 @@ function draw() {
   hideTip();
   document.title = `${PAGES[page].title}: solvers side by side`;
   navigation(page, values, index);
-  if (last !== null && last !== page) part("on-top")?.removeAttribute("open"); // who goes on to another page wants to see it
-  last = page;
   part("project").textContent = index.project;
   for (const id of PARTS) part(id).replaceChildren();
   let drawn = 0;
   if (!index.places.length) {
-    places.empty(index.on_top ? "A path is a line of the table above; the pages show runs of one problem each." : "There are no results yet: harness compare makes some, then harness dashboard export and harness dashboard build.");
+    part("comparison")?.setAttribute("open", ""); // there is nothing else
+    places.empty(index.comparison ? "A path is a line of the table below; the pages show runs of one problem each." : "There are no results yet: harness compare makes some, then harness dashboard export and harness dashboard build.");
   } else {
     const wanted = Number(values.get("place") ?? 0);
     const number = Object.hasOwn(index.places, wanted) ? wanted : 0;

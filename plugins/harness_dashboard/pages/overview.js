@@ -106,7 +106,21 @@ function figuresOf(chosen, { shown, figures, targets, names, of }) {
   ];
 }
 
-/* What was run and did not do what was asked, of the cells that are shown. */
+const NUMBER = /\d+(?:\.\d+)?(?:e[-+]?\d+)?/g;
+
+/* One reason for several that differ in their numbers alone: each from the least to the greatest. */
+export function together(reasons) {
+  const numbers = reasons.map((reason) => reason.match(NUMBER) ?? []);
+  let i = -1;
+  return reasons[0].replace(NUMBER, () => {
+    i += 1;
+    const [low, high] = [d3.least, d3.greatest].map((end) => end(numbers, (own) => Number(own[i]))[i]);
+    return Number(low) === Number(high) ? low : `${low} to ${high}`;
+  });
+}
+
+/* What was run and did not do what was asked, of the cells that are shown: a line for each solver and reason; those that have
+   a model, which is not good enough, come last. */
 function failures(target, shown) {
   const ran = shown.filter((row) => row.ran);
   const failed = ran.filter((row) => !row.complete);
@@ -115,11 +129,13 @@ function failures(target, shown) {
     target.replaceChildren(make("p", {}, `${ran.length === 1 ? "The 1 cell that was run" : `All ${cells(ran.length)} that were run`} did what was asked.`));
     return;
   }
+  const groups = d3.groups(failed, (row) => [row.solver, row.status, (row.reason ?? "").replace(NUMBER, "#")].join("\n")).map(([, own]) => own);
+  groups.sort((a, b) => a[0].measured - b[0].measured || b.length - a.length);
   const columns = [
-    { title: "Solver", value: (row) => row.solver },
-    { title: "Data set", value: (row) => row.dataset },
-    { title: "Status", value: (row) => row.status, cell: stated },
-    { title: "Reason", value: (row) => row.reason || "", cell: (row) => row.reason || "no reason is known" },
+    { title: "Solver", value: ([row]) => row.solver, cell: ([row]) => breakable(plain(row.solver)) },
+    { title: "Status", value: ([row]) => row.status, cell: ([row]) => stated(row) },
+    { title: "Where", value: (own) => own.length, cell: (own) => make("details", {}, make("summary", {}, cells(own.length)), ...own.map((row) => make("div", {}, row.dataset))) },
+    { title: "Reason", value: ([row]) => row.reason || "", cell: (own) => (own[0].reason ? together(own.map((row) => row.reason)) : "no reason is known") },
   ];
-  target.replaceChildren(make("h2", {}, `${failed.length} of ${cells(ran.length)} did not do what was asked`), table(columns, failed, { label: "Failures and their reasons", name: "failures", class: "failures" }));
+  target.replaceChildren(make("h2", {}, `${failed.length} of ${cells(ran.length)} did not do what was asked`), table(columns, groups, { label: "Failures and their reasons", name: "failures", class: "failures" }));
 }

@@ -320,14 +320,14 @@ export function draw(page) {
   const kind = ranking.kinds[kindOf(ask)];
   const of = kind === undefined ? null : ranking.ranked[kind][ask.cost][ask.gap];
   if (!of) {
-    places.figure.append(none(ask, ranking, kind === undefined ? 0 : ranking.problems[kind].length));
+    places.answer.append(none(ask, ranking, kind === undefined ? 0 : ranking.problems[kind].length));
     return 1;
   }
   of.level = ranking.level;
   const kept = new Set(ranking.problems[kind].map((i) => datasets[i]));
   const here = rows.filter((row) => kept.has(row.dataset) && (!ask.formulation || row.formulation === ask.formulation));
   if (ask.cost === "seconds") places.note.append(clockNote(here, "trace_clock"));
-  places.figure.append(answer(of, solvers, ask, ranking));
+  places.answer.append(answer(of, solvers, ask, ranking));
   places.figure.append(make("h2", {}, "The ranking"), ranked(of, solvers, ask.cost, values, here));
   if (of.few) places.figure.append(make("p", { class: "soft" }, `${of.few} solver${of.few === 1 ? "" : "s"} that ran on less than half of these data sets ${of.few === 1 ? "is" : "are"} left out.`));
   const joined = of.groups?.length ? " A line at the right joins solvers of which no two are told apart."

@@ -17,7 +17,7 @@ from harness_lasvm.compiled.state import Members, borrowed
 SIDE = 8  # values of a square's side: one AVX2 register of float32
 
 
-@compiled
+@inner
 def take_row(x: Members) -> int:
     """Return a row of the pool to write into: a free one, or the one not used for longest."""
     now = x.now[0]
@@ -41,7 +41,7 @@ def use_row(x: Members, row: int) -> None:
     x.rows[row].used = x.now[0].tick
 
 
-@compiled
+@inner
 def own_row(x: Members, row: int, slot: int) -> None:
     """Note that ``row`` holds the values of ``slot`` against all members of now."""
     x.slots[slot].row = row
@@ -163,7 +163,7 @@ def move_rows(pool: Any, rows: Any, columns: Any, old_width: int, width: int) ->
 # -- rows that are computed anew ---------------------------------------------------------------------------------------
 
 
-@compiled
+@inner
 def is_young(x: Members, s: int, known: Any) -> bool:
     """Return whether the member in slot s is not the point ``known`` for it."""
     return bool(s >= known.size or known[s] != x.slots[s].member)

@@ -114,7 +114,7 @@ def gain(grad: float, shut: Any, diagonal: float, value: Any, end: float, sign: 
     return apart * apart / larger(bend, _FLAT)
 
 
-@compiled
+@inner
 def partner(x: Members, base: int, end: float, own: float, rising: bool) -> int:
     """Return the slot with which an example, whose alpha rises or falls, gains most (to second order).
 

@@ -27,7 +27,7 @@ NEARLY = 0.3  # of the greatest violation is enough for a pair at hand
 # -- which pair --------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@inner
 def held_extremes(x: Members) -> tuple[int, int]:
     """Return the slots of the greatest g over alpha < B and of the least over alpha > A among those with a row; or -1."""
     high, low, i, j = -np.inf, np.inf, -1, -1
@@ -42,7 +42,7 @@ def held_extremes(x: Members) -> tuple[int, int]:
     return i, j
 
 
-@compiled
+@inner
 def pair_at_hand(x: Members, i: int, j: int, tau: float) -> tuple[int, int]:
     """Return (i, j), the extremes of S, or a pair with both its rows that violates nearly as much."""
     if x.slots[i].row >= 0 and x.slots[j].row >= 0:
@@ -55,7 +55,7 @@ def pair_at_hand(x: Members, i: int, j: int, tau: float) -> tuple[int, int]:
     return i, j
 
 
-@compiled
+@inner
 def other_at_hand(x: Members, other: int, grad: float, tau: float) -> int:
     """Return ``other``, the extreme that a new member of gradient ``grad`` is paired with, or nearly so good a one with a row."""
     if x.slots[other].row >= 0:
@@ -71,7 +71,7 @@ def other_at_hand(x: Members, other: int, grad: float, tau: float) -> int:
     return near if violation > max(tau, NEARLY * greatest) else other
 
 
-@compiled
+@inner
 def held_partner(x: Members, base: int, end: float, own: float, rising: bool) -> int:
     """Return, of the slots with a row, the one with which an example gains most; see :func:`scans.partner`."""
     sign = 1.0 if rising else -1.0
@@ -86,7 +86,7 @@ def held_partner(x: Members, base: int, end: float, own: float, rising: bool) ->
     return chosen
 
 
-@compiled
+@inner
 def best_partner(x: Members, base: int, end: float, own: float, rising: bool, at_hand: bool) -> int:
     """Return the slot with which an example gains most; see :func:`scans.partner`.
 

@@ -1,0 +1,172 @@
+"""Columns of text, empty cells and decimal commas: what a first try is told, and that only the training part is looked at."""
+
+from __future__ import annotations
+
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.preprocessing import StandardScaler
+
+import harness
+from harness import DataError
+from harness.datasets import FileSource, validate
+from harness.registry import load_registry
+from tests.datasets.test_files import dense
+
+N = 60
+
+
+def churn(n=N):
+    """Return a frame as users have it: scales apart, two columns of text, empty cells, a label in words."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "age": rng.integers(18, 80, n).astype(float), "income": rng.lognormal(10.5, 0.6, n).round(2),
+        "country": rng.choice(["Spain", "France", "Italy"], n), "plan": rng.choice(["basic", "plus"], n),
+        "churned": np.where(np.arange(n) % 3, "no", "yes"),
+    })  # fmt: skip
+    frame.loc[frame.index.isin([3, 8, 20, 30]), "age"] = np.nan
+    frame.loc[[8], "plan"] = None
+    return frame
+
+
+def refusal(source):
+    with pytest.raises(DataError) as caught:
+        source.load()
+    return str(caught.value)
+
+
+def test_all_faults_are_named_at_once_and_what_is_to_be_typed_is_taken(tmp_path):
+    path = tmp_path / "my churn.csv"
+    path.write_text("\n\n" + churn().to_csv(index=False).replace("Spain", '"Sp\nain"'))
+    source = FileSource(path=str(path), split_seed=3, noise=0.1)
+    message = refusal(source)
+    lines = ["", *path.read_text().split("\n")]  # from 1, as an editor counts
+    empty = [number for number, line in enumerate(lines) if line.startswith(",")]
+    for said in (
+        "text in 'country' (3 values, 'France' ...), 'plan' (2 values, 'basic' ...)",
+        f"empty cells in 'age' (4: lines {', '.join(map(str, empty[:3]))}, ...), 'plan' (1: line {empty[1]}).",
+    ):
+        assert said in message
+    typed = shlex.split(message.partition("--datasets ")[2].partition(" (")[0])
+    (again,) = load_registry().select_datasets(typed)
+    assert again == FileSource(
+        path=str(path), split_seed=3, noise=0.1, categories="one-hot", missing="mean"
+    )  # and nothing else
+    data = again.load()
+    validate(data)
+    assert (data.x_train.shape, data.x_test.shape) == ((45, 7), (15, 7))
+    assert (data.notes["label_column"], data.notes["positive"]) == ("churned", "yes")
+    assert [data.notes["unscaled"][which][0] for which in ("widest", "narrowest")] == ["income", "country"]
+    (scaled,) = load_registry().select_datasets(shlex.split(data.notes["unscaled"]["write"])[1:])
+    assert (scaled.scale, scaled.missing, "unscaled" in scaled.load().notes) == ("standard", "mean", False)
+
+
+def test_what_no_parameter_mends_is_said_beside_what_one_does(tmp_path):
+    frame = churn().assign(id=[f"C{i}" for i in range(N)], note=None).astype({"age": object})
+    frame.loc[5, "age"] = "7O"
+    frame.loc[[1, 2], "churned"] = None
+    frame = frame[["id", "note", "age", "income", "country", "plan", "churned"]]
+    (tmp_path / "a.csv").write_text(frame.to_csv(index=False))
+    message = refusal(FileSource(path=str(tmp_path / "a.csv"), positive="ja"))
+    for said in (
+        "not a finite number in 'age' (1: '7O' in line 7)",
+        "too many texts for categories in 'id' (60 values",
+        "not one value in 'note'",
+        "empty cells in the label 'churned' (2: lines 3, 4)",
+        "no row has the label 'ja'",
+        "[positive=ja,drop=(id,note),categories=one-hot,missing=drop-rows]'",
+    ):
+        assert said in message
+    frame.loc[5, "age"] = "70"
+    (tmp_path / "a.csv").write_text(frame.to_csv(index=False))
+    kept = FileSource(path=str(tmp_path / "a.csv"), drop=("id", 1), categories="one-hot", missing="drop-rows").load()
+    assert len(kept.y_train) + len(kept.y_test) == len(frame.drop(columns=["id", "note"]).dropna())
+
+
+@pytest.mark.parametrize("missing", ["mean", "median"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame", "pair"])
+def test_rows_are_those_of_pandas_and_the_test_part_has_no_say(tmp_path, missing, kind):
+    train, test = churn(), churn()[:9].assign(country="Malta", age=[np.nan, *[1e6] * 8])
+    settings = {"categories": "one-hot", "missing": missing, "scale": "standard"}
+    if kind == "frame":
+        source = harness.data(train, X_test=test, **settings)
+    elif kind == "pair":
+        parts = [(each.drop(columns="churned"), each["churned"]) for each in (train, test)]
+        assert "Write harness.data(X, y, categories='one-hot', missing='mean') " in refusal(harness.data(*parts[0]))
+        source = harness.data(*parts[0], X_test=parts[1][0], y_test=parts[1][1], **settings)
+    else:
+        paths = [tmp_path / f"{name}.{kind}" for name in ("train", "test")]
+        for frame, path in zip((train, test), paths, strict=True):
+            frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+        source = FileSource(path=paths[0], test=paths[1], **settings)
+    data = source.load()
+    validate(data)
+    fill = getattr(train["age"], missing)()
+    numbers = train[["age", "income"]].fillna({"age": fill})
+    scaler = StandardScaler().fit(numbers.to_numpy())
+    words = pd.get_dummies(train[["country", "plan"]]).to_numpy(float)
+    np.testing.assert_allclose(dense(data.x_train), np.column_stack([scaler.transform(numbers.to_numpy()), words]))
+    np.testing.assert_array_equal(dense(data.x_test)[:, 2:5], 0.0)  # Malta is none of the training part's
+    unknown = scaler.transform(test[["age", "income"]].fillna({"age": fill}).to_numpy())
+    np.testing.assert_allclose(dense(data.x_test)[:, :2], unknown)
+
+
+def test_a_category_that_only_the_test_part_has_is_no_column(tmp_path):
+    frame = churn().dropna()
+    frame.loc[0, "plan"] = "rare"
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    widths = set()
+    for seed in range(8):
+        data = FileSource(path=tmp_path / "a.csv", categories="one-hot", split_seed=seed).load()
+        plans = dense(data.x_test)[:, 5:]
+        widths.add(data.x_train.shape[1])
+        assert (plans.sum(axis=1) == 0).sum() == (data.x_train.shape[1] == 7)
+        assert (dense(data.x_train)[:, 2:].sum(axis=1) == 2).all()
+    assert widths == {7, 8}
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(order=st.permutations(range(12)))
+def test_permuted_rows_of_a_file_are_permuted_points(tmp_path, order):
+    frame = churn(12).assign(age=lambda each: each["age"].fillna(0), plan=[*"abcabcabcab", "z"])
+    found = []
+    for name, rows in (("a", frame), ("b", frame.iloc[list(order)])):
+        rows.to_csv(tmp_path / f"{name}.csv", index=False)
+        found.append(FileSource(path=tmp_path / f"{name}.csv", categories="one-hot", test_fraction=0).load())
+    np.testing.assert_array_equal(dense(found[0].x_train)[list(order)], dense(found[1].x_train))
+    np.testing.assert_array_equal(found[0].y_train[list(order)], found[1].y_train)
+
+
+def test_many_categories_are_sparse_points(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(300.0), "b": [f"t{i % 90}" for i in range(300)], "y": np.arange(300) % 2})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    data = FileSource(path=tmp_path / "a.csv", categories="one-hot", test_fraction=0, scale="minmax").load()
+    validate(data)
+    assert isinstance(data.x_train, scipy.sparse.csr_array)
+    np.testing.assert_allclose(dense(data.x_train)[:, 0], frame["a"] / 299)
+    np.testing.assert_array_equal(data.x_train[:, 1:].sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "positive"),
+    [(("no", "yes"), "yes"), (("Yes", "no"), "Yes"), (("true", "false"), "true"), (("+", "-"), "+"), ((-1, 1), "1"), ((1, 2), "2")],
+)  # fmt: skip
+def test_the_class_that_people_expect_is_positive_and_the_head_says_so(tmp_path, words, positive):
+    (tmp_path / "a.csv").write_text("x,label\n" + "".join(f"{i},{words[i % 2]}\n" for i in range(10)))
+    data = FileSource(path=tmp_path / "a.csv", test_fraction=0).load()
+    assert data.notes == {"label_column": "label", "positive": positive}
+    assert (data.y_train[data.x_train[:, 0] % 2 == 0] > 0).all() == (str(words[0]) == positive)
+    assert FileSource(path=tmp_path / "a.csv", positive=positive.upper(), test_fraction=0).load().sha256 == data.sha256
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_files_of_office_programs(tmp_path, encoding):
+    text = "größe;flag;y\r\n1,5;a;0\r\n-2,25;b;1\r\n;a;1\r\n"
+    (tmp_path / "a.csv").write_bytes(text.encode(encoding))
+    source = FileSource(path=tmp_path / "a.csv", decimal="comma", categories="one-hot", missing="mean", test_fraction=0)
+    np.testing.assert_array_equal(source.load().x_train, [[1.5, 1, 0], [-2.25, 0, 1], [-0.375, 1, 0]])

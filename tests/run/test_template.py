@@ -1,0 +1,80 @@
+"""The process that worker and certifier are forked from: what it has imported, how its children end, what comes in its place."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from harness.run import template as templates
+from harness.run.pool import Process
+
+WHAT_IS_THERE = """
+import json, os, sys
+def main():
+    plugins = [name for name in sys.modules if name.startswith("harness_")]
+    told = [plugins, "numba" in sys.modules, os.getcwd(), os.environ["HARNESS_TOLD"], os.getsid(0) == os.getpid()]
+    os.write(int(sys.argv[1]), json.dumps(told).encode())
+    os._exit(7)
+"""
+
+
+@pytest.fixture
+def environment(tmp_path, monkeypatch):
+    """That of a process which finds the module ``told``, written only when the template may be there already."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    found = templates.variables(1, templates.numba_cache_folder(), sys.path)
+    yield found
+    templates.template(found).close()
+
+
+def forked(environment, module):
+    ours, theirs = socket.socketpair()
+    with theirs, tempfile.TemporaryFile() as errors:
+        process = templates.template(environment).fork(module, theirs, errors, environment, threading.Event())
+    with ours:
+        said = ours.recv(1 << 16)
+        return process, said
+
+
+def test_what_is_forked_has_the_host_and_no_plugin_and_tells_how_it_ended(environment, tmp_path):
+    first = templates.template(environment)
+    (tmp_path / "told.py").write_text(WHAT_IS_THERE)
+    for told in ("one", "two"):  # a variable of the harness's own is no reason for another template
+        process, said = forked({**environment, "HARNESS_TOLD": told}, "told")
+        assert said.decode() == f'[[], true, "{Path.cwd()}", "{told}", true]'
+        assert (process.wait(10.0), process.poll()) == (7, 7)
+    assert templates.template(environment) is first
+    assert templates.template({**environment, "OMP_NUM_THREADS": "2"}) is not first
+
+
+def test_a_template_that_was_killed_is_replaced_and_what_it_forked_goes_on(environment):
+    stop = threading.Event()
+    certifier = Process("harness.run.certifier", 1, None, templates.numba_cache_folder(), stop)
+    assert isinstance(certifier.process, templates.Forked)
+    before = certifier.process.template
+    os.kill(before.process.pid, signal.SIGKILL)
+    before.process.wait()
+    assert certifier.process.poll() is None
+    another = Process("harness.run.certifier", 1, None, templates.numba_cache_folder(), stop)
+    assert another.process.template is not before
+    for process in (certifier, another):
+        process.close()
+        assert process.process.poll() is not None
+
+
+def test_where_nothing_can_be_forked_a_process_is_started_by_itself(environment, monkeypatch):
+    def refused(*_arguments, **_values):
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(templates.Template, "fork", refused)
+    process = Process("harness.run.certifier", 1, None, templates.numba_cache_folder(), threading.Event())
+    assert isinstance(process.process, subprocess.Popen)
+    process.close()
+    assert process.process.returncode == 0
