@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.admission import plugin_file
@@ -76,9 +77,11 @@ def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks
         return [_of_solver(registry.solver(target))]
     found = [suite for plugin in registry.plugins for suite in _suites(registry, plugin) if suite.label() == target]
     if not found:
+        project = Path(target, "pyproject.toml").is_file()
+        hint = f" The folder '{target}' is a project that is not installed: pip install -e ./{target}" if project else ""
         raise UsageError(
             f"nothing is called '{target}'; name a plugin ({', '.join(registry.plugins)}), a file such as ./my_solver.py, "
-            "or a thing that `harness list` shows."
+            f"or a thing that `harness list` shows.{hint}"
         )
     return found
 

@@ -73,11 +73,14 @@ def test_a_fault_is_told_in_words_with_its_place_and_its_smallest_problem(check,
     [
         ([], "nothing to check is named"),
         (["no-such-thing"], "nothing is called 'no-such-thing'"),
+        (["own"], "The folder 'own' is a project that is not installed: pip install -e ./own"),
         (["./no_such_file.py"], "no_such_file.py does not exist"),
         (["smo", "--only", "no-such-check"], "none has a name like that"),
     ],
 )
-def test_what_cannot_be_checked_is_a_sentence(check, asked, told):
+def test_what_cannot_be_checked_is_a_sentence(check, tmp_path, asked, told):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/pyproject.toml").touch()
     done = check(*asked)
     assert done.exit_code in (1, 2)
     assert told in done.stderr
