@@ -145,7 +145,10 @@ class Group:
     @property
     def swept(self) -> bool:
         """Whether a formulation has several problems, ``C=[1, 10]``: what they cost says nothing of solvers."""
-        formulations = {row.problem: row.formulation for row in self.rows if row.problem}
+        begun = [
+            row for row in self.rows if row.first.get("kernel")
+        ]  # a row that was not has no parameters of a problem
+        formulations = {row.problem: row.formulation for row in begun if row.problem}
         return len(formulations) > len(set(formulations.values()))
 
     @property

@@ -74,13 +74,14 @@ def _winner(units: Sequence[Group], command: str) -> tuple[str, bool]:
         within = f"({_ratio_text(min(low for low, _ in of))} to {_ratio_text(max(high for _, high in of))})"
         ratio = _ratio_text(middle[behind[0]] / middle[first])
         slower = f"{ratio} times {within} as fast as {_names(behind[:1], every)}"
+    single = bool(command) and not split and all(len(row.records) == 1 for row in rows)
     if not level:
-        return f"Take {_names([first], every)}: {slower} {after}.", False
+        surer = " More runs make this surer:" if single else ""
+        return f"Take {_names([first], every)}: {slower} {after}.{surer}", single
     why = "which of them is faster depends on the data set" if split else "their times are not told apart"
     told = f"Take {_names([first, *level], every)}: {why} {after}."
     told += f" {_names([first], every)} is {slower}." if behind else ""
-    surer = bool(command) and not split and all(len(row.records) == 1 for row in rows)
-    return f"{told} More runs may tell them apart:" if surer else told, surer
+    return f"{told} More runs may tell them apart:" if single else told, single
 
 
 def _who(row: Row) -> Who:

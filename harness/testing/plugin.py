@@ -78,7 +78,9 @@ def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks
     found = [suite for plugin in registry.plugins for suite in _suites(registry, plugin) if suite.label() == target]
     if not found:
         project = Path(target, "pyproject.toml").is_file()
-        hint = f" The folder '{target}' is a project that is not installed: pip install -e ./{target}" if project else ""
+        hint = (
+            f" The folder '{target}' is a project that is not installed: pip install -e ./{target}" if project else ""
+        )
         raise UsageError(
             f"nothing is called '{target}'; name a plugin ({', '.join(registry.plugins)}), a file such as ./my_solver.py, "
             f"or a thing that `harness list` shows.{hint}"

@@ -43,6 +43,7 @@ from harness_smo.smo import GAP, TAU, Goal, why_stopped
 
 _WIDE = 500  # points up to which a second precision would cost more than it saves
 _HULLS = 2500  # the same for hulls, whose violation is small beside their scores, and along a path
+_FEW = 16  # variables of a working set, in a warm-up
 _WHOLE_OF_PATH = 5000  # points up to which the kernel matrix is computed whole along a path, where it serves every C
 _NEWTON = {"auto": 1.0, "always": 0.0, "never": np.inf}  # times what a Newton step costs
 _FACES = 4  # at loose bounds, that float32 rows are tried for
@@ -80,9 +81,12 @@ class SMOBlock(Solver):
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
 
     def warm_ups(self) -> tuple[SMOBlock, ...]:
-        """Return what most problems take: whole matrices, in float32. The rest is compiled where it is needed, off the clock."""
-        narrow = self.replaced(dtype="float32") if self.dtype == "auto" else self
-        return (narrow if self.working_set else narrow.replaced(newton="always"),)
+        """Return both precisions, over whole matrices and in working sets: few points take one road only."""
+        both = (self, self.replaced(dtype="float32")) if self.dtype == "auto" else (self,)
+        if self.working_set:
+            return both
+        in_parts = [each.replaced(working_set=_FEW) for each in both]
+        return (*(each.replaced(newton="always") for each in both), *in_parts)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Start from the form's own feasible point."""

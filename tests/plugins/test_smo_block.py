@@ -235,7 +235,8 @@ def test_memory_is_that_of_the_cache_and_some_vectors():
     assert peak <= 2 * 32e6 + 2**20 + 10 * 256**2 * 8 + 100 * n * 8
 
 
-def test_what_most_problems_take_is_warmed_up():
-    assert SMOBlock().warm_ups() == (SMOBlock(dtype="float32", newton="always"),)
+def test_both_precisions_are_warmed_up_in_working_sets_and_over_whole_matrices():
+    ways = {(solver.dtype, solver.working_set is None, solver.newton) for solver in SMOBlock().warm_ups()}
+    assert ways == {(dtype, whole, "always" if whole else "auto") for dtype in ("auto", "float32") for whole in (0, 1)}
     given = SMOBlock(working_set=64, dtype="float64")
     assert given.warm_ups() == (given,)

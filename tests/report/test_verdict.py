@@ -83,3 +83,16 @@ def test_a_listing_names_nobody():
 
 def test_who_failed_everywhere_is_not_compared():
     assert said(*runs("a", 1.0), failed("b", "crashed", "signal 11"))[0].startswith("Take a: it alone ")
+
+
+def test_who_was_not_begun_takes_no_data_set_from_the_others():
+    none = {"kernel": None, "kernel_parameters": None, "problem_parameters": {}, "target_gap": 1e-3}
+    told, _ = said(*runs("a", 1.0), *[failed("b", "skipped", "b solves c-svc", repetition=i, **none) for i in range(3)])
+    assert told == "Take a: it alone reached a certified gap of 1e-3 on digits, 3 runs each."
+
+
+def test_a_ratio_of_single_runs_asks_for_more():
+    one = [record("a", fit_seconds=1.0, target_gap=1e-3), record("b", fit_seconds=9.0, target_gap=1e-3)]
+    told, shown = said(*one, command="harness compare")
+    assert told.endswith("1 run each. More runs make this surer:")
+    assert shown
