@@ -96,6 +96,10 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     if given["plot"]:
         if form != "table":
             raise UsageError(f"--plot draws below a table, not in {form}; leave --plot or the other format out.")
+        if study.path:
+            raise UsageError(
+                "--plot draws no paths; leave it out, or give one --C and one --gamma in the place of --path."
+            )
         curves.check("plotext")
     if given["dry_run"]:
         output.deliver(dry_run.shown(study, registry), target, quiet=quiet)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -146,7 +147,8 @@ def figure(records: Sequence[Record]) -> Figure:
         for name, curve in panel.curves.items():
             at, gaps = zip(*curve, strict=True)
             (handles[name],) = own.plot(at, gaps, color=colours[name], linewidth=1.3, marker="o", markevery=[-1])
-        own.set(title=panel.title, xscale="log", yscale="log")
+        own.set_title(textwrap.fill(panel.title, 42), fontsize=9)
+        own.set(xscale="log", yscale="log")
         own.set(xlabel=f"{'CPU' if panel.clock == 'cpu' else 'wall'} seconds in the solver", ylabel="relative gap")
         own.grid(alpha=0.25)
     pictures.legend(pictures.plain(drawn), handles)

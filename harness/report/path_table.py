@@ -42,8 +42,28 @@ def sheet(records: Sequence[Record]) -> Sheet | None:
         Section(heading, [[Cell(row[i]) for i in shown] for row in rows], remark) for heading, rows, remark in sections
     ]
     told = [*reasons.notes(), *of_reuse([record for members in groups.values() for record in members])]
+    told += [note for members in groups.values() for note in _advice(members)]
     finished = any(is_path(record) and record["path"].get("finished") for record in records)
     return Sheet([_COLUMNS[i] for i in shown], cells, told, [_NOTE] if finished else [])
+
+
+def _advice(members: Sequence[Record]) -> Iterable[str]:
+    """Yield where a chosen cell is at an edge of the grid, and how solvers are compared at the first chosen cell."""
+    edges: dict[str, list[str]] = {}
+    chosen = [record for record in members if record["path"].get("best")]
+    for record in chosen:
+        axes = {**record["path"].get("costs", {}), **record["path"].get("widths", {})}
+        ends = {name: (min(values), max(values)) for name, values in axes.items() if len(values) > 1}
+        for name, value in record["path"]["best"].items():
+            if value in ends.get(name, ()):
+                which = "least" if value == ends[name][0] else "largest"
+                edges.setdefault(f"{name}={value:.3g} is the {which}", []).append(record["label"])
+    if edges:
+        found = ", ".join(f"{edge} ({', '.join(dict.fromkeys(solvers))})" for edge, solvers in edges.items())
+        yield f"At the edge of the grid: {found}. A wider grid may do better."
+    if chosen:
+        best = " ".join(f"--{name} {value:.6g}" for name, value in chosen[0]["path"]["best"].items())
+        yield f"To rank solvers at a chosen cell, replace --path and --folds by: {best} --target-gap 1e-3"
 
 
 def _heading(record: Record) -> str:

@@ -209,7 +209,7 @@ class Pool:
             certifier = [threads.submit(self._prepared, _CERTIFIER, spec) for spec in quick[:1]]
             while wait([*asked, *certifier], _TELL_SECONDS).not_done:
                 if not self._processes and monotonic() - began > _STARTING_SECONDS:
-                    tell(f"compiling what all solvers share, {monotonic() - began:.0f} s")
+                    tell(f"compiling what all solvers share (once on this machine), {monotonic() - began:.0f} s")
                 compiling = {name for name, each in dict(self._processes).items() if each.compiling}
                 if names := [spec.solver for name, spec in first.items() if name in compiling]:
                     ready = f"{sum(each.done() for each in asked)} of {len(asked)} solvers ready"

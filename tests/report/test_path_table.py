@@ -74,3 +74,10 @@ def test_the_folds_of_a_cell_are_runs_of_one_row_and_paths_no_run_s():
     names = [line[: line.index("  ")] for line in shown if line.startswith("smo")]
     assert names == ["smo (path)", "smo (cold path)", "smo (refit of path)", "smo"]
     assert "0.0200 ±50%" in next(line for line in shown if line.startswith("smo (path)"))
+
+
+def test_a_chosen_cell_at_the_edge_is_told_and_how_to_go_on():
+    text = " ".join("\n".join(lines(path(), path("lasvm", path={"best": {"C": 8.0, "gamma": 2.0}}))).split())
+    assert "At the edge of the grid: C=8 is the largest (smo, lasvm), gamma=0.5 is the least (smo)." in text
+    assert "replace --path and --folds by: --C 8 --gamma 0.5 --target-gap 1e-3" in text
+    assert "edge" not in "\n".join(lines(path(path={"costs": {"C": [8.0]}, "best": {"C": 8.0, "gamma": 2.0}})))
