@@ -94,13 +94,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     study = request.asked(sources, registry, mistakes=mistakes, fresh=given["fresh"], many=given["yes"], store=store)
     assert form is not None, "else it was refused"
     if given["plot"]:
-        if form != "table":
-            raise UsageError(f"--plot draws below a table, not in {form}; leave --plot or the other format out.")
-        if study.path:
-            raise UsageError(
-                "--plot draws no paths; leave it out, or give one --C and one --gamma in the place of --path."
-            )
-        curves.check("plotext")
+        _check_plot(form, paths=bool(study.path))
     if given["dry_run"]:
         output.deliver(dry_run.shown(study, registry), target, quiet=quiet)
         ctx.exit(0)
@@ -132,6 +126,17 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         raise
     deliver(records)
     ctx.exit(request.exit_code(records))
+
+
+def _check_plot(form: str, *, paths: bool) -> None:
+    """Refuse to draw where nothing can be drawn, before anything is measured."""
+    from harness.report import curves
+
+    if form != "table":
+        raise UsageError(f"--plot draws below a table, not in {form}; leave --plot or the other format out.")
+    if paths:
+        raise UsageError("--plot draws no paths; leave it out, or give one --C and one --gamma in the place of --path.")
+    curves.check("plotext")
 
 
 def _ranking(typed: str, said: Container[str]) -> str:

@@ -86,6 +86,7 @@ def test_the_table_ends_with_the_command_that_ranks_and_the_picture_stands_below
         table.split()
     )
     assert "o quick   x quick[shift=0.5]" in picture
+    assert "--plot draws no paths" in invoke(*given, "--plot", "--path", "C=[1,2]").stderr
     assert invoke(*given, "--plot", "--format", "json").stderr.startswith(
         "harness: --plot draws below a table, not in json"
     )
