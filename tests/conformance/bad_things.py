@@ -190,8 +190,8 @@ def beyond(targets: Any, scores: Any) -> float:
 
 
 def undefined(targets: Any, scores: Any) -> float:
-    """Is NaN where all scores are equal."""
-    return float(np.corrcoef(targets, scores)[0, 1]) if np.ptp(scores) else float("nan")
+    """Is infinite where all scores are equal."""
+    return float(np.corrcoef(targets, scores)[0, 1]) if np.ptp(scores) else float("inf")
 
 
 def scribbles(targets: Any, scores: Any) -> float:
@@ -212,7 +212,7 @@ def without_a_word(targets: Any, scores: Any) -> float:
 METRICS = {
     "reversed": Metric(reversed_errors, better="high", low=0.0, high=1.0),
     "beyond": Metric(beyond, better="high", low=-1.0, high=1.0),
-    "undefined": Metric(undefined, better="high", low=-1.0, high=1.0),
+    "undefined": Metric(undefined, better="high"),
     "scribbles": Metric(scribbles),
     "of-the-first": Metric(of_the_first),
     "without-a-word": Metric(without_a_word, better="low", low=0.0),

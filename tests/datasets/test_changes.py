@@ -206,5 +206,5 @@ def test_a_user_names_them_beside_any_set_within_their_range():
     assert source == Digits(imbalance=10.0, imbalance_seed=1)
     assert load_registry().select_datasets("digits[imbalance=none]") == [Digits()]
     for wrong in ({"imbalance": 0}, {"imbalance": float("inf")}, {"noise": 0.5}, {"noise": -0.1}):
-        with pytest.raises(UsageError, match=r"data set 'line': parameter .* expected float"):
+        with pytest.raises(UsageError, match=r"data set 'line': parameter .* expected (finite )?float"):
             Line(**wrong)

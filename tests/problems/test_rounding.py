@@ -60,7 +60,7 @@ def test_objectives_without_bounds_have_a_gap_and_no_rounding():
     assert (found.gap, found.relative_gap, found.gap_rounding) == (2.0, pytest.approx(2.0 / 3.0), None)
     lost = Certificate.of_objectives(np.inf, 1.0, kkt_violation=0.5, feasibility_violation=0.0)
     assert lost.relative_gap is None
-    assert "not a number in float64" in lost.undecidable
+    assert "not a number" in lost.undecidable
     wide = Bounded(np.float64(1.0), np.float64(0.7))
     lost = Certificate.of_objectives(wide, Bounded.exact(0.0), kkt_violation=0.5, feasibility_violation=0.0)
     assert (lost.primal, lost.gap, lost.relative_gap, lost.gap_rounding) == (None, None, None, None)
@@ -104,7 +104,7 @@ def test_what_lies_beyond_float64_is_said_and_is_no_number():
     figures = {name: value for name, value in found.as_dict().items() if name != "undecidable"}
     assert all(value is None or np.isfinite(value) for value in figures.values())
     assert found.relative_gap is None
-    assert "too large" in found.undecidable
+    assert "overflows" in found.undecidable
 
 
 def test_the_ramp_s_gap_has_a_bound_and_its_objective_the_exact_value():
