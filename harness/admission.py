@@ -9,6 +9,7 @@ import linecache
 import re
 import sys
 import traceback
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -196,6 +197,14 @@ def plugin_file(given: str | Path) -> Path:
     raise UsageError(f"plugin path {name} {what}; --plugin-path takes a .py file or a package folder.")
 
 
+class _FromSource(SourceFileLoader):
+    """Runs the source as it is now: of two states of one size, written within a second, a .pyc may be the other one's."""
+
+    def path_stats(self, path: Any) -> Any:
+        """Refuse to say how old the source is, without which no .pyc is read or written."""
+        raise OSError(f"{path} is read anew")
+
+
 def module_from(path: Path) -> ModuleType:
     """Import a plugin from a file, or from a package's ``__init__.py``, under its own name."""
     package = path.name == "__init__.py"
@@ -206,6 +215,8 @@ def module_from(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=folders)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python file")
+    if isinstance(spec.loader, SourceFileLoader):
+        spec.loader = _FromSource(name, str(path))
     for stale in [known for known in sys.modules if known == name or known.startswith(f"{name}.")]:
         del sys.modules[stale]
     module = importlib.util.module_from_spec(spec)

@@ -30,7 +30,7 @@ from typing import IO, Any
 from harness.files import user_cache, writable_folder
 from harness.run.descendants import at_parents_end, living_itself
 
-_KEPT = 2  # of different environments
+_KEPT = 2  # of different environments, beside those whose processes live
 _ANSWER_SECONDS = 300.0  # the first answer comes when all is imported, and once compiled
 _POLL_SECONDS = 0.2
 _ROUND_SECONDS = 0.002
@@ -100,6 +100,7 @@ class Template:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._lock = threading.Lock()
+        self._forked: list[Forked] = []
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
@@ -134,7 +135,13 @@ class Template:
     ) -> Forked:
         """Fork a process that serves ``control`` and writes to ``errors``; OSError if that cannot be."""
         place = {"cwd": str(Path.cwd()), "cores": sorted(os.sched_getaffinity(0)), "environment": dict(environment)}
-        return Forked(self, self.ask({"module": module, **place}, [control.fileno(), errors.fileno()], stop))
+        forked = Forked(self, self.ask({"module": module, **place}, [control.fileno(), errors.fileno()], stop))
+        self._forked = [*(each for each in self._forked if each.returncode is None), forked]
+        return forked
+
+    def is_needed(self) -> bool:
+        """Return whether a process that was forked from it lives: nobody else can say how that ends."""
+        return any(each.poll() is None for each in self._forked)
 
     def close(self) -> None:
         """End it; what was forked from it goes on."""
@@ -155,7 +162,8 @@ def template(environment: Mapping[str, str]) -> Template:
         found = Template(environment)
     _TEMPLATES[key] = found
     for old in list(_TEMPLATES)[:-_KEPT]:
-        _TEMPLATES.pop(old).close()
+        if not _TEMPLATES[old].is_needed():
+            _TEMPLATES.pop(old).close()
     return found
 
 

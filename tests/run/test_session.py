@@ -1,5 +1,6 @@
 """Carrying out a study: records, budgets, targets; which rows of the store stand for a run, and which are measured again."""
 
+import os
 import re
 import shutil
 import sqlite3
@@ -136,9 +137,10 @@ def test_configurations_of_a_solver_share_a_warm_process_and_each_run_has_its_ow
 
 
 def changed(path, before, after):
-    text = path.read_text()
+    text, written = path.read_text(), path.stat()
     assert before in text
     path.write_text(text.replace(before, after))
+    os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))  # as within one second: Python sees no change
 
 
 @pytest.fixture
