@@ -89,12 +89,7 @@ def single(text: str) -> tuple[str, dict[str, str]]:
 def split(text: str, separator: str = ",") -> list[str]:
     """Split at separators outside brackets and quotes."""
     masked, kept = _masked(text)
-
-    def original(mark: re.Match[str]) -> str:
-        found = kept[int(mark[1])]
-        return found if _TUPLE.fullmatch(found) else f'"{found}"'
-
-    return [_MARK.sub(original, part) for part in _parts(masked, text, separator)]
+    return [_MARK.sub(lambda mark: kept[int(mark[1])], part) for part in _parts(masked, text, separator)]
 
 
 def _parts(masked: str, text: str, separator: str = ",") -> list[str]:
@@ -113,12 +108,13 @@ def _parts(masked: str, text: str, separator: str = ",") -> list[str]:
 
 
 def _masked(text: str) -> tuple[str, list[str]]:
-    """Return the text with a mark for each of its quotes, and what stands between these."""
+    """Return the text with a mark for each of its quotes and tuples, and these as they stand."""
     kept: list[str] = []
 
     def mark(found: re.Match[str]) -> str:
-        kept.append(found[4] or found[2])
-        return f"{found[3] or found[1]}\0{len(kept) - 1}\0"
+        before = found[1] or found[3] or ""
+        kept.append(found[0].removeprefix(before))
+        return f"{before}\0{len(kept) - 1}\0"
 
     masked = _QUOTED.sub(mark, text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
     if re.search(r'(?:^|[\[,=])\s*"', masked):
@@ -137,6 +133,10 @@ def quoted(text: str) -> str:
     """Return a name or a value as a selection string has it: in double quotes if it would not be taken as it is."""
     plain = not any(character in '[],"(' for character in text) and text == text.strip()
     return text if plain else '"' + text.replace('"', '""') + '"'
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1].replace('""', '"') if text.startswith('"') else text
 
 
 def text_of(item: Item) -> str:
@@ -171,7 +171,7 @@ def _item(text: str) -> Item:
     masked, kept = _masked(text)
 
     def plain(part: str) -> str:
-        return _MARK.sub(lambda mark: kept[int(mark[1])].replace('""', '"'), part.strip())
+        return _MARK.sub(lambda mark: _unquoted(kept[int(mark[1])]), part.strip())
 
     name, bracket, inside = masked.partition("[")
     if (bracket and inside[-1:] != "]") or "]" in name:

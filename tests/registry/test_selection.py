@@ -1,7 +1,7 @@
 """The grammar of selection strings."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness import UsageError
@@ -31,6 +31,7 @@ def test_what_is_written_is_read_back(items: list[Item], gap: str, listed: bool)
 
 
 @given(st.builds(Item, quoted_value, st.dictionaries(word, st.lists(quoted_value, min_size=1, max_size=3), max_size=3)))
+@example(Item("()"))
 def test_what_has_brackets_commas_or_quotes_is_quoted_and_read_back(chosen: Item) -> None:
     assert parse(text_of(chosen)) == [chosen]
     assert split(f"{text_of(chosen)},x") == [text_of(chosen), "x"]
