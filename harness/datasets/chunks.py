@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.datasets.compression import existing_file, in_a_sentence, streamed
-from harness.datasets.labels import learn_classes, refuse_missing
+from harness.datasets.labels import Fault, learn_classes, refuse_missing
 from harness.datasets.readers import array_of, base_of, based, format_of, index_range, read_libsvm, refuse_too_wide
 from harness.datasets.tables import DENSE_FROM, refuse_non_finite
 from harness.errors import DataError, UsageError
@@ -68,7 +68,11 @@ class ChunkedFile:
             labels = self._learn()
             if self.n == 0 or self.d <= 0:
                 raise DataError(f"'{path}' has {self.n} rows of {self.d} features; expected points. Write it again.")
-            self.classes = learn_classes(labels, positive, self.path)
+            found = learn_classes(labels, positive)
+            if isinstance(found, Fault):
+                told = "".join(f" [{name}={value}]" for name, value in found.needs.items())
+                raise DataError(f"{self.path}: {found.text}{told and f': give the parameter{told}'}.")
+            self.classes = found
 
     def __len__(self) -> int:
         """Return the number of chunks."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from harness.datasets.dataset import is_csr
-from harness.datasets.labels import MISSING, Fault, class_fault, class_name
+from harness.datasets.labels import MISSING, Fault, class_name, learn_classes
 from harness.datasets.splitting import rescaled
 from harness.datasets.tables import DENSE_FROM, Table, checked
 from harness.errors import DataError
@@ -261,9 +261,9 @@ class _Report:
             yield Fault(f"{told}; a class called none, NA or nan needs another name", {"missing": "drop-rows"})
         labels = _labels(label, source.task)[~label.missing]
         if not self.is_test and source.task == "classification" and len(labels):
-            fault = class_fault(labels, source.positive)
-            if fault is not None:
-                yield Fault(f"label column {label.shown}: {fault.text}", fault.needs)
+            found = learn_classes(labels, source.positive)
+            if isinstance(found, Fault):
+                yield Fault(f"label column {label.shown}: {found.text}", found.needs)
 
     def listed(self, what: str, columns: Sequence[_Cells], told: Callable[[_Cells], str] | None = None) -> str:
         shown = [each.shown + (f" ({told(each)})" if told else "") for each in columns[:_LISTED]]

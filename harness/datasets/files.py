@@ -140,15 +140,14 @@ class FileSource(DataSource):
 
     def _parse(self) -> Dataset:
         from harness.datasets.columns import filled, refused, unscaled
-        from harness.datasets.labels import class_fault, class_name, learn_classes
+        from harness.datasets.labels import Fault, class_name, learn_classes
         from harness.datasets.readers import read_table
 
         table = read_table(self)
         x, labels, test = table.x, table.labels, table.test
-        is_classes = self.task == "classification"
-        if is_classes and (fault := class_fault(labels, self.positive)):
-            raise refused(self, self.path, [fault])
-        classes = learn_classes(labels, self.positive, self.path) if is_classes else None
+        classes = learn_classes(labels, self.positive) if self.task == "classification" else None
+        if isinstance(classes, Fault):
+            raise refused(self, self.path, [classes])
         to_targets = classes.signs if classes else _numbers
         y = to_targets(labels, self.path)
         if test is not None:

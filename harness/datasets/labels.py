@@ -99,44 +99,29 @@ class Classes:
         return np.where(labels == self.positive, 1.0, -1.0)
 
 
-def learn_classes(labels: Array, positive: str | None, where: str) -> Classes:
-    """Decide which class is +1.
+def learn_classes(labels: Array, positive: str | None) -> Classes | Fault:
+    """Decide which class is +1, or return why the labels are no two classes.
 
     Two distinct values: yes, true or + is +1, else the greater one in sorted order (hence -1 < +1, 0 < 1, 1 < 2, 'ham' <
-    'spam'). With ``positive``: that class is +1 and all the others -1, however many there are.
+    'spam'). With ``positive``: that class is +1 and all the others -1, however many there are. At fault are one class only;
+    more than two and no ``positive``; a ``positive`` that does not occur.
 
     Parameters
     ----------
-    labels : (n,) float64 or text
+    labels : (n,) float64 or text, n > 0
     positive : a class as text; '2' names the numeric label 2.0
-    where : the file, for the message
-
-    Raises
-    ------
-    DataError : one class only; more than two and no ``positive``; a ``positive`` that does not occur.
     """
-    fault = class_fault(labels, positive)
-    if fault is not None:
-        told = "".join(f" [{name}={value}]" for name, value in fault.needs.items())
-        raise DataError(f"{where}: {fault.text}{told and f': give the parameter{told}'}.")
-    values = tuple(np.unique(labels).tolist())
-    usual = next((value for value in values if str(value).casefold() in _YES), values[1])
-    return Classes(values, usual if positive is None else _matches(values, positive)[0])
-
-
-def class_fault(labels: Array, positive: str | None) -> Fault | None:
-    """Return what is wrong with (n,) labels of two classes; None if nothing is."""
     values = tuple(np.unique(labels).tolist())
     if len(values) == 1:
         alike = f"each of the {len(labels)} labels is '{class_name(values[0])}'; expected two classes"
         return Fault(f"{alike}. If another column is the label, name it with label_column")
     if positive is not None:
-        if _matches(values, positive):
-            return None
+        if matches := _matches(values, positive):
+            return Classes(values, matches[0])
         near = did_you_mean(positive, [class_name(value) for value in values])
         return Fault(f"no row has the label '{positive}'{near}; the classes are {_listing(values)}")
-    if len(values) <= 2:
-        return None
+    if len(values) == 2:
+        return Classes(values, next((value for value in values if str(value).casefold() in _YES), values[1]))
     if len(values) <= _MOST:
         told = f"{len(values)} classes ({_listing(values)}); expected two. Say which one is +1, all others being -1"
         return Fault(told, {"positive": class_name(values[0])})
