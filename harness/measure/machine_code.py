@@ -71,9 +71,13 @@ def warmed_up(file: Path, kind: str) -> Path | None:
     file : of the package, or the plugin's one file
     """
     package = package_of(file)
-    if not any(word in each.read_bytes() for each in _sources(package) for word in (b"numba", b"harness.jit")):
-        return None
-    return _folder(package) / f"{hashlib.sha256(f'{numba.__version__} {kind}'.encode()).hexdigest()[:16]}.warm"
+    name = hashlib.sha256(f"{numba.__version__} {kind}".encode()).hexdigest()[:16]
+    return _folder(package) / f"{name}.warm" if _compiles(package) else None
+
+
+@functools.cache
+def _compiles(package: Path) -> bool:
+    return any(word in each.read_bytes() for each in _sources(package) for word in (b"numba", b"harness.jit"))
 
 
 @functools.cache

@@ -52,8 +52,7 @@ def _advice(members: Sequence[Record]) -> Iterable[str]:
     edges: dict[str, list[str]] = {}
     chosen = [record for record in members if record["path"].get("best")]
     for record in chosen:
-        axes = {**record["path"].get("costs", {}), **record["path"].get("widths", {})}
-        ends = {name: (min(values), max(values)) for name, values in axes.items() if len(values) > 1}
+        ends = {name: (min(values), max(values)) for name, values in _axes(record).items() if len(values) > 1}
         for name, value in record["path"]["best"].items():
             if value in ends.get(name, ()):
                 which = "least" if value == ends[name][0] else "largest"
@@ -66,11 +65,14 @@ def _advice(members: Sequence[Record]) -> Iterable[str]:
         yield f"To rank solvers at a chosen cell, replace --path and --folds by: {best} --target-gap 1e-3"
 
 
+def _axes(record: Record) -> dict[str, list[float]]:
+    return {**record["path"].get("costs", {}), **record["path"].get("widths", {})}
+
+
 def _heading(record: Record) -> str:
     path = record["path"]
-    axes = {**path.get("costs", {}), **path.get("widths", {})}
     n, d, n_test = (record.get(name) for name in ("n_train", "n_features", "n_test"))
-    grid = " x ".join(f"{len(values)} {name}" for name, values in axes.items())
+    grid = " x ".join(f"{len(values)} {name}" for name, values in _axes(record).items())
     parts = [
         f"{n} x {d}" if n is not None and d is not None else "",
         label_text(record.get("data_notes")),

@@ -317,7 +317,7 @@ class CandidateSet:
         row = int(x.slots["row"][slot])
         values = self.kernel.block(x.slots["member"][slot : slot + 1], x.slots["member"][missing])
         x.pool[row * int(self.now["width"]) + missing] = values[0]
-        self.now["tick"] += 1
+        self.now["tick"] += 1  # as rows.own_row does, which has no wrapper to be called from here
         x.rows[row] = slot, self.now["clock"], self.now["tick"]
 
     def _compute_rows(self, slot: int, together: int) -> None:
@@ -325,7 +325,7 @@ class CandidateSet:
         width = int(now["width"])
         # rows are read by others, so that none may lack a member; pointing costs about as much as a row
         stale = self._pointed < 0 or 4 * (now["clock"] - self._pointed) > now["top"]
-        known = self._columns.index
+        known = self._columns.index  # as rows.is_young asks of it, which has none either
         if stale or slot >= len(known) or known[slot] != x.slots["member"][slot]:
             self._point()
         taken = np.empty((2, max(1, min(together, int(now["rows"]) // 8))), dtype=np.int64)
