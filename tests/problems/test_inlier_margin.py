@@ -70,6 +70,7 @@ def test_the_command_shows_it_beside_the_margin(tmp_path, capsys):
     given = [
         "--plugins", "outlier-exact", "--datasets", "gaussian-outliers[least=8,most=12,d=2]", "--core-set-oracle", "nearest-point",
         "--formulation", "outlier-margin[outliers=0.1,delta=0]", "--store", str(tmp_path / "runs.db"), "--format", "markdown",
+        "--explain",
     ]  # fmt: skip
     with pytest.raises(SystemExit) as ended:
         main(["compare", *given])
