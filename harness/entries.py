@@ -144,37 +144,37 @@ def digest(root: Path, files: Iterable[Path]) -> str:
     return found.hexdigest()
 
 
-def closure(files: Iterable[Path], located: Callable[[Path, str], Iterable[Path]], *, later: bool = True) -> set[Path]:
-    """Return files and all that they import as far as ``located(file, module)`` knows where it is.
-
-    later : count what is imported inside of functions too
-    """
-    found: set[Path] = set()
-    todo = list(files)
-    while todo:
-        file = todo.pop()
-        if file not in found:
-            found.add(file)
-            todo += [each for module in imported(file, later=later) for each in located(file, module)]
-    return found
-
-
-def imported(file: Path, *, later: bool = True) -> set[str]:
-    """Return the modules that a file imports by name, at its top or (``later``) anywhere; none if it is no Python."""
+def imported(file: Path) -> set[str]:
+    """Return the modules that a file imports by name, at its top or later; none if it is no Python."""
     if file.suffix != ".py":
         return set()
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError, OSError):
         return set()
-    nodes: Iterable[ast.AST] = ast.walk(tree) if later else tree.body
     names: set[str] = set()
-    for node in nodes:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
     return names
+
+
+def closure(
+    files: Iterable[Path],
+    located: Callable[[Path, str], Iterable[Path]],
+    imports: Callable[[Path], Iterable[str]] = imported,
+) -> set[Path]:
+    """Return files and all that they import (``imports(file)``) as far as ``located(file, module)`` knows where it is."""
+    found: set[Path] = set()
+    todo = list(files)
+    while todo:
+        file = todo.pop()
+        if file not in found:
+            found.add(file)
+            todo += [each for module in imports(file) for each in located(file, module)]
+    return found
 
 
 def beside(file: Path, module: str) -> list[Path]:

@@ -123,24 +123,21 @@ def _annotation(cls: type, field: dataclasses.Field[Any]) -> Any:
 
 
 @functools.cache
-def _adapters(cls: Any) -> dict[str, Any]:
+def _adapter(cls: Any, name: str) -> Any:
     from pydantic import ConfigDict, Field, TypeAdapter
 
-    config = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)
-    adapters = {}
-    for parameter_ in parameters_of(cls):
-        annotation: Any = parameter_.type
-        if parameter_.bounds:
-            bounds: dict[str, Any] = dict(parameter_.bounds)
-            each, *more = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else (annotation,)
-            annotation = typing.Annotated[each, Field(**bounds)]  # the range of a tuple is that of each in it
-            annotation = tuple.__class_getitem__((annotation, ...)) if more else annotation
-        adapters[parameter_.name] = TypeAdapter(annotation, config=config)
-    return adapters
+    known = next(each for each in parameters_of(cls) if each.name == name)
+    annotation: Any = known.type
+    if known.bounds:
+        bounds: dict[str, Any] = dict(known.bounds)
+        each, *more = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else (annotation,)
+        annotation = typing.Annotated[each, Field(**bounds)]  # the range of a tuple is that of each in it
+        annotation = tuple.__class_getitem__((annotation, ...)) if more else annotation
+    return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False))
 
 
 def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, Any]:
-    """Return ``values`` converted to the types of ``cls``'s fields.
+    """Return ``values`` converted to the types of ``cls``'s fields. Pydantic, which is slow, sees only the doubtful ones.
 
     Parameters
     ----------
@@ -151,10 +148,7 @@ def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, 
     ------
     UsageError : an unknown name (with the nearest known ones) or a value of the wrong type or range.
     """
-    from pydantic import ValidationError
-
     known = {parameter_.name: parameter_ for parameter_ in parameters_of(cls)}
-    adapters = _adapters(cls)
     result = {}
     for name, value in values.items():
         if name not in known:
@@ -162,8 +156,13 @@ def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, 
             raise UsageError(
                 f"{owner} has no parameter '{name}'{did_you_mean(name, known)}; its parameters are: {listing}."
             )
+        result[name] = _read(value, known[name].type)
+        if _fits(known[name], result[name]):
+            continue
+        from pydantic import ValidationError
+
         try:
-            result[name] = adapters[name].validate_python(_read(value, known[name].type))
+            result[name] = _adapter(cls, name).validate_python(result[name])
         except ValidationError as error:
             expected = (
                 "finite " * (error.errors()[0]["type"] == "finite_number")
@@ -196,23 +195,23 @@ def _kinds(annotation: Any) -> list[Any]:
     return [kind for each in typing.get_args(annotation) for kind in _kinds(each)]
 
 
-def _fits(known: Parameter) -> bool:
-    """Return whether a default is plainly of its parameter's type and range; False: pydantic has to decide."""
-    value, kinds = known.default, _kinds(known.type)
+def _fits(known: Parameter, value: Any) -> bool:
+    """Return whether a value is plainly of a parameter's type and range; False: pydantic has to decide."""
+    kinds = _kinds(known.type)
     bounds = [("gt", -math.inf), ("lt", math.inf), *known.bounds.items()] if type(value) in (int, float) else []
     fits = type(value) in (bool, int, float, str, type(None)) and (type(value) in kinds or value in kinds)
     return fits and all(getattr(operator, name)(value, bound) for name, bound in bounds)
 
 
 def check_defaults(cls: type, *, owner: str) -> None:
-    """Refuse a class with a default that its own field does not accept. Pydantic, which is slow, sees only the doubtful ones.
+    """Refuse a class with a default that its own field does not accept.
 
     Raises
     ------
     UsageError : with the parameter, its default and what was expected.
     """
     for known in parameters_of(cls):
-        if known.default is not dataclasses.MISSING and not _fits(known):
+        if known.default is not dataclasses.MISSING:
             validated(cls, {known.name: known.default}, owner=f"the defaults of {owner}")
 
 

@@ -56,7 +56,8 @@ class Registry:
         self.metrics: dict[str, Metric] = {}
         self.report_formats: dict[str, Callable[..., str]] = {}
         self._owner = {("report format", name): "harness" for name in hookspecs.FORMATS}  # (kind, name) -> plugin
-        self._files: set[Path] = set()  # that plugins were loaded from
+        self._entries: set[EntryPoint] = set()  # that plugins were loaded from, and files
+        self._files: set[Path] = set()
         self.used: set[str] = set()  # plugins whose classes and functions were asked for
 
     # -- loading -------------------------------------------------------------------------------------
@@ -88,7 +89,8 @@ class Registry:
         """Load installed plugins, then those of files, each once; ``only`` those of these names, None: all."""
         given = {admission.plugin_file(path): path for path in paths}  # before code runs that may go elsewhere
         for entry in entries:
-            if only is None or entry.name in only:
+            if entry not in self._entries and (only is None or entry.name in only):
+                self._entries.add(entry)
                 distribution = entry.dist
                 name, version = (distribution.name, distribution.version) if distribution is not None else ("", "")
                 self.load(entry.name, entry.load, name, version)

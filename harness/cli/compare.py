@@ -69,10 +69,6 @@ measured could not be kept in the store: it is in the output alone.
 
 def compare(ctx: click.Context, /, **given: Any) -> None:
     """Carry out a comparison, show its table, and exit with 1 if a run failed or did not do what was asked."""
-    from harness.run import template
-
-    if not given["dry_run"] and not given["study"]:  # which may say of how many threads
-        template.begin(given["threads"] or SETTINGS["threads"].usual)
     from harness.call import request, study_file
     from harness.cli import dry_run
     from harness.report import curves, formats, output

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -19,6 +20,7 @@ from harness.cli.commands import PROGRAM, LazyGroup
 from harness.errors import HarnessError, NotKept, PluginError
 from harness.plain import plain_line
 from harness.report.output import say
+from harness.run import template
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,9 +148,17 @@ def cli(ctx: click.Context, /, **_given: Any) -> None:
         ctx.exit(EXIT_USAGE)
 
 
+def _begin(words: str) -> None:
+    """Start the processes of a comparison while its options are read, which takes as long as their imports."""
+    if words.startswith("compare ") and not re.search(r"--(help|dry-run|study)\b|(^| )-h\b", words):  # a study has threads
+        threads = re.search(r"--threads[ =](\d+)", words)
+        template.begin(int(threads[1]) if threads else 1)
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the command."""
     warnings.formatwarning = lambda message, *_args, **_keywords: f"{PROGRAM}: warning: {plain_line(str(message))}\n"
+    _begin(" ".join(sys.argv[1:] if arguments is None else arguments))
     cli.main(args=arguments)
     raise AssertionError("unreachable: main exits")
 

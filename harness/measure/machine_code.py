@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,9 +22,10 @@ from numba import config
 from numba.core.caching import UserProvidedCacheLocator
 
 import harness
-from harness.entries import beside, closure, digest, imported
+from harness.entries import beside, closure, digest
 
 _KEPT = 8  # states of one package; the longest unused go first
+_AT_TOP = re.compile(r"^(?:from ([\w.]+) )?import (\([^)]*\)|.*)", re.M)
 _HOST = Path(harness.__file__).resolve().parent
 
 
@@ -105,9 +107,19 @@ def _last_used(folder: Path) -> float:
 def compiled_of_host() -> set[Path]:
     """Return the files of the host that machine code is made of: those that use numba, and what they import."""
     others = (file for file in _HOST.rglob("*.py") if file != Path(__file__).resolve())
-    named = (file for file in others if any(word in file.read_bytes() for word in (b"numba", b"jit")))  # few to parse
-    compiled = [file for file in named if not {"numba", "harness.jit"}.isdisjoint(imported(file, later=False))]
-    return closure(compiled, _in_host, later=False)
+    named = (file for file in others if any(word in file.read_bytes() for word in (b"numba", b"jit")))
+    compiled = [file for file in named if not {"numba", "harness.jit"}.isdisjoint(_imported_at_top(file))]
+    return closure(compiled, _in_host, _imported_at_top)
+
+
+@functools.cache
+def _imported_at_top(file: Path) -> set[str]:
+    """Return the modules that a file of the host imports as it is imported itself; parsed it would take a second."""
+    names: set[str] = set()
+    for module, found in _AT_TOP.findall(file.read_text()):
+        each = re.findall(r"[\w.]+", found)
+        names |= {module, *(f"{module}.{name}" for name in each)} if module else set(each)
+    return names
 
 
 def _in_host(_: Path, module: str) -> list[Path]:

@@ -186,7 +186,7 @@ def _end() -> None:
 def _prepare() -> None:
     """Import what worker and certifier need, and have the machine code at hand that states nearly every problem."""
     gc.disable()
-    for name in ("harness.run.worker", "harness.run.certifier", "scipy.sparse", "threadpoolctl", "pydantic.fields"):
+    for name in ("harness.run.worker", "harness.run.certifier", "scipy.sparse", "threadpoolctl"):
         importlib.import_module(name)
     import numpy as np
 
@@ -197,7 +197,6 @@ def _prepare() -> None:
     rbf: Any = load_registry(only=()).kernel_class("rbf")
     for features in (8, 64):  # of few and of many the values are computed in two ways
         check_finite(KernelOracle(rbf(gamma=1.0), np.random.default_rng(0).random((64, features))))
-    gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, its pages in what is forked
 
 

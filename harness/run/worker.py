@@ -228,11 +228,13 @@ class Worker:
             send(self.control, Busy(min(self._until - monotonic(), 1e9), not self._rehearsing, self._rehearsing))
 
     def _prepare(self, spec: RunSpec) -> None:
-        """Load the plugins that the run needs: a file that it does not need cannot disturb it."""
-        from harness.registry import load_registry, share_registry
+        """Load the plugins that the run needs: another one costs it no time, and cannot disturb it."""
+        from harness.registry import installed, load_registry, share_registry
 
-        registry = load_registry() if self.bench is None else self.bench.registry
-        registry.load_all((), spec.plugin_paths, {spec.plugin, *spec.trusted})
+        needed = {spec.plugin, *spec.trusted}
+        registry = load_registry(spec.plugin_paths, needed) if self.bench is None else self.bench.registry
+        if not needed <= registry.plugins.keys() | registry.broken.keys():
+            registry.load_all(installed(), spec.plugin_paths, needed)
         if self.bench is None:
             from threadpoolctl import threadpool_limits
 
@@ -300,8 +302,10 @@ class Worker:
 
 
 def _everything(registry: Registry, plugin_paths: Sequence[str]) -> Registry:
-    """Load the files that were not needed yet, for a solver that asks for what may be in them."""
-    registry.load_all((), plugin_paths)
+    """Load the plugins that were not needed yet, for a solver that asks for what may be in them."""
+    from harness.registry import installed
+
+    registry.load_all(installed(), plugin_paths)
     return registry
 
 
