@@ -14,7 +14,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.extending import intrinsic
 
-_njit: Any = partial(njit, cache=True, nogil=True, error_model="numpy")
+_njit: Any = partial(njit, cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 _STRIP = 8192  # of sums: they stay in the core's caches while all rows pass, in pieces long enough to be foreseen
 _SUMS = {"nsz", "reassoc", "contract"}
 
@@ -29,12 +29,12 @@ def inner(function: Callable[..., Any]) -> Any:
 
     Half of the compile time of one that takes many arrays is their unpacking, for callers from Python.
     """
-    return _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    return _njit(no_cpython_wrapper=True)(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile a short function into those that call it: a state of a dozen arrays is a hundred arguments to a call."""
-    return _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)(function)
+    return _njit(no_cpython_wrapper=True, forceinline=True)(function)
 
 
 def summing(function: Callable[..., Any]) -> Any:
