@@ -150,7 +150,9 @@ def cli(ctx: click.Context, /, **_given: Any) -> None:
 
 def _begin(words: str) -> None:
     """Start the processes of a comparison while its options are read, which takes as long as their imports."""
-    if words.startswith("compare ") and not re.search(r"--(help|dry-run|study)\b|(^| )-h\b", words):  # a study has threads
+    if words.startswith("compare ") and not re.search(
+        r"--(help|dry-run|study)\b|(^| )-h\b", words
+    ):  # a study has threads
         threads = re.search(r"--threads[ =](\d+)", words)
         template.begin(int(threads[1]) if threads else 1)
 

@@ -5,7 +5,9 @@ What it says are claims; the worker looks at them (watch.py), and the certifier 
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import re
 import resource
 import traceback
@@ -190,18 +192,21 @@ def warm_up(
     limit: float | None = None,
     clock: Clock = perf_counter,
     path: SolutionPath | None = None,
+    part: slice = slice(None),
 ) -> float:
     """Run the solver on a few points of the same kind, so that compilation is off the clock; return the seconds.
 
     Along a path it goes through a few cells over a few points. A fault of the solver shows in the measured run, not here.
     No warm-up is begun, and none that yields goes on, when ``limit`` seconds are over by the ``clock``.
+
+    part : which of its warm-ups
     """
     began, clock_began = perf_counter(), clock()
     most = min(_WARM_UP_SECONDS, limit or _WARM_UP_SECONDS)
     try:
         with uncounted(problem.kernel):
             small: Any = _few_points(problem if path is None else path, problem.n)
-            for each in solver.warm_ups():
+            for each in solver.warm_ups()[part]:
                 left = most - (clock() - clock_began)
                 if left <= 0.0:
                     break
@@ -213,6 +218,34 @@ def warm_up(
                     drive(each, small, np.random.default_rng(0), limits, clock=clock)
     except BaseException:  # whatever it is, sys.exit() included, it is reported where it is measured
         return perf_counter() - began
+    return perf_counter() - began
+
+
+def warm_up_in_parts(
+    solver: Solver,
+    problem: Problem,
+    limit: float | None,
+    compilation: CompilationWatch,
+    path: SolutionPath | None,
+) -> float:
+    """Warm up in as many processes as there are cores, for the machine code that each leaves on the disk; see :func:`warm_up`."""
+    began, others = perf_counter(), []
+
+    def share(k: int) -> None:
+        warm_up(solver, problem, limit, compilation.clock, path, slice(k, None, count))
+
+    with contextlib.suppress(Exception):  # it shows in the measured run
+        count = min(len(os.sched_getaffinity(0)), len(solver.warm_ups()))
+        for k in range(1, count):
+            if pid := os.fork():
+                others.append(pid)
+                continue
+            compilation.on_change = lambda _: None  # one process tells of itself
+            share(k)
+            os._exit(0)
+        share(0)
+    for pid in others:
+        os.waitpid(pid, 0)
     return perf_counter() - began
 
 

@@ -253,7 +253,7 @@ class Worker:
 
     def _body(self, run: _Stated) -> Callable[[Callable[[Message], None], Callable[[], Message]], None]:
         """Return what a child does to carry the run out."""
-        from harness.run.child import measure, warm_up
+        from harness.run.child import measure, warm_up, warm_up_in_parts
 
         spec, solver, problem, seller, kind = run[:5]
         compilation, limits, cold = self.compilation, spec.limits, kind in self.cold
@@ -268,7 +268,10 @@ class Worker:
             # a time limit counts no compilation
             compilation.on_change = lambda on: emit(Compiling(on))
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
-            warmed = 0.0 if cold else warm_up(solver, problem, limits.seconds, compilation.clock, path)
+            if run.rehearsal:
+                warmed = warm_up_in_parts(solver, problem, limits.seconds, compilation, path)
+            else:
+                warmed = 0.0 if cold else warm_up(solver, problem, limits.seconds, compilation.clock, path)
             emit(Warm(warmed, self.bench.registry.sources()))
             if run.rehearsal:
                 emit(Fitted({}))
