@@ -11,7 +11,7 @@ from harness.errors import UsageError
 from harness.parameters import did_you_mean
 from harness.report import measures, path_table
 from harness.report.measures import Measure
-from harness.report.rows import Group, Row, grouped
+from harness.report.rows import Group, Row, grouped, short_name
 from harness.report.timing import clocks, differing, reached, spent
 from harness.report.verdict import parts
 
@@ -50,7 +50,9 @@ def best_of(records: Sequence[Record], by: str, target: float | None) -> pd.Data
         )
     lines = [_best(group, known[by], by, target) for group in groups]
     kernels = Counter(group.dataset for group in groups)
+    distinct = len(kernels) == len({short_name(name) for name in kernels})
     for line, group in zip(lines, groups, strict=True):
+        line["dataset"] = short_name(group.dataset) if distinct else group.dataset
         line["dataset"] += f" {group.kernel}" if kernels[group.dataset] > 1 else ""
     return pd.DataFrame(lines)
 

@@ -89,11 +89,17 @@ def _made(suite: type[Checks], target: str, only: str, failures: Path, *, shown:
     names = [name for name in suite.checks() if only.removeprefix("test_") in name]
     if shown and names:
         output.show(f"{layout.bold(f'{suite.kind} {suite.label()}', styled=output.styled())}\n")
-    entries = []
+    entries: list[dict[str, Any]] = []
     for name, found in made_apart(suite, names, target, failures):
-        entries.append(_entry(suite, name, found))
+        entry = _entry(suite, name, found)
+        same = [
+            each["check"]
+            for each in entries
+            if each["message"] == entry["message"] != "" and each["status"] == "failed"
+        ]
+        entries.append(entry)
         if shown:
-            output.show(_line(entries[-1]))
+            output.show(_line({**entry, "message": f"as {same[0]}", "where": "", "file": ""} if same else entry))
     return entries
 
 

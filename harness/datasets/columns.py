@@ -144,7 +144,9 @@ def from_frame(
     if len(frame) and columns:  # else `checked` says so
         report = _Report(path, source, columns, texts, label, lines, is_test=like is not None)
         if faults := list(report.faults(may_be_names=not named and source.header == "auto")):
-            raise refused(source, path, faults)
+            usual = named and source.label_column is None and label.name.lower() not in LABEL_NAMES
+            told = f" The label is the last column, {label.shown}; label_column= names another." if usual else ""
+            raise refused(source, path, faults, told)
     rows = np.ones(len(frame), dtype=bool)
     if source.missing == "drop-rows":
         rows = ~np.any([each.missing for each in (*columns, label)], axis=0)
@@ -200,14 +202,14 @@ def _label_position(names: Sequence[str], kept: Sequence[int], width: int, path:
 # -- what is wrong -----------------------------------------------------------------------------------------
 
 
-def refused(source: Any, path: Path | str, faults: Iterable[Fault]) -> DataError:
+def refused(source: Any, path: Path | str, faults: Iterable[Fault], further: str = "") -> DataError:
     """Return the error that names all faults of a file, and what to write where parameters mend them."""
     told = {fault.text: fault.needs for fault in faults}
     needs = {name: value for each in told.values() for name, value in each.items()}
     meant = "; ".join(_MEANS[name] for name in needs if name in _MEANS)
     verb = "Write" if all(told.values()) else "With that done, write"
     line = f" {verb} {source.typed(**needs)}{f' ({meant})' if meant else ''}" if needs else ""
-    return DataError(f"'{source.kept_name or path}': {'; '.join(told)}.{line}{line and '.'}")
+    return DataError(f"'{source.kept_name or path}': {'; '.join(told)}.{line}{line and '.'}{further}")
 
 
 @dataclass(frozen=True)

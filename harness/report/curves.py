@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.errors import UsageError
 from harness.report import figures, layout, path_table, pictures, timing
-from harness.report.rows import Row, grouped
+from harness.report.rows import Row, grouped, short_name
 from harness.report.verdict import parts
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ def panels(records: Sequence[Record]) -> list[Panel]:
         several = len(unit.problems) > 1
         curves = {f"{row.name} {row.formulation}" if several else row.name: _curve(row, clock) for row in unit.rows}
         if shown := {name: curve for name, curve in curves.items() if curve}:
-            found.append(Panel(", ".join(part for part in (unit.dataset, unit.kernel) if part), clock, shown))
+            found.append(
+                Panel(", ".join(part for part in (short_name(unit.dataset), unit.kernel) if part), clock, shown)
+            )
     return found
 
 

@@ -167,5 +167,5 @@ def _run(label: str, run: Mapping[str, Any]) -> str:
     problem = rows.problem_text(run.get("formulation"), run.get("problem_parameters"))
     kernel = rows.kernel_text(run.get("kernel"), run.get("kernel_parameters"))
     which = [f"seed {run.get('seed')}", f"rep {run.get('repetition')}"]
-    named = [label, rows.place_text(run), problem, kernel, run.get("dataset"), *which]
+    named = [label, rows.place_text(run), problem, kernel, rows.short_name(str(run.get("dataset") or "")), *which]
     return plain_line(" ".join(str(part) for part in named if part))

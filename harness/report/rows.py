@@ -11,9 +11,11 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from harness import selection
 from harness.report import figures
 from harness.run.record import MEASURED, Record, Status
 
@@ -99,6 +101,12 @@ class Row:
         if len(counts) == 1:
             return next(iter(counts))
         return f"{others[0] if len(others) == 1 else 'not ok'} {len(self.astray)}/{len(self.records)}"
+
+
+def short_name(dataset: str) -> str:
+    """Return a data set's name as a line of text has room for it: of a file without its folder and its brackets."""
+    path, _, options = dataset.partition("[")
+    return Path(path).name + options.rpartition("]")[2] if selection.is_path(path) else dataset
 
 
 @dataclass

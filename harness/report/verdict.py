@@ -8,7 +8,7 @@ from statistics import geometric_mean, median
 from harness.report import figures
 from harness.report.measures import FIT, GAP
 from harness.report.noise import Interval
-from harness.report.rows import Group, Row, is_cell
+from harness.report.rows import Group, Row, is_cell, short_name
 
 Who = tuple[str, str]
 """A solver's name, and the formulation that it solved."""
@@ -58,7 +58,7 @@ def _winner(units: Sequence[Group], command: str) -> tuple[str, bool]:
     gap, where = _gap(rows), _where(units, rows)
     asked = f"reached a certified gap of {gap}" if gap else "did what was asked"
     if len(able) < 2:
-        everywhere = f"on {units[0].dataset}" if len(units) == 1 else "on every data set"
+        everywhere = f"on {short_name(units[0].dataset)}" if len(units) == 1 else "on every data set"
         none = f"No winner: no solver {asked} {everywhere}."
         return f"Take {_names(able, every)}: it alone {asked} {where}." if able else none, False
     middle = {who: geometric_mean([median(found[who]) for found in times]) for who in able}
@@ -123,7 +123,9 @@ def _where(units: Sequence[Group], rows: Sequence[Row]) -> str:
     sets, counts = {row.first.get("dataset") for row in rows}, sorted({len(row.records) for row in rows})
     on = f"{len(units)} problems" if len(units) > len(sets) else f"{len(sets)} data sets"
     runs = figures.span(str(counts[0]), str(counts[-1]))
-    return f"on {units[0].dataset if len(units) == 1 else on}, {runs} run{'' if counts[-1] == 1 else 's'} each"
+    return (
+        f"on {short_name(units[0].dataset) if len(units) == 1 else on}, {runs} run{'' if counts[-1] == 1 else 's'} each"
+    )
 
 
 def _ratio_text(ratio: float) -> str:

@@ -44,9 +44,7 @@ def made_apart(
             try:
                 if not receiver.poll(limit):
                     process.kill()
-                    reason = (
-                        f"did not end within {limit:g} s, in code that does not come back to Python; it was killed."
-                    )
+                    reason = f"did not end within {limit:g} s: a loop that neither yields nor ends; it was killed."
                     break
                 said = receiver.recv()
             except EOFError:
