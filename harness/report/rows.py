@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from harness.report.layout import Cell, Column
     from harness.run.store import Row as StoreRow
 
+_NAME = 32  # characters of a data set's name that a line of text has room for
+
 
 @dataclass(frozen=True)
 class Row:
@@ -104,9 +106,9 @@ class Row:
 
 
 def short_name(dataset: str) -> str:
-    """Return a data set's name as a line of text has room for it: of a file without its folder and its brackets."""
+    """Return a data set's name as a line has room for it: of a file without its folder and brackets, no long brackets."""
     path, _, options = dataset.partition("[")
-    return Path(path).name + options.rpartition("]")[2] if selection.is_path(path) else dataset
+    return Path(path).name + options.rpartition("]")[2] if selection.is_path(path) or len(dataset) > _NAME else dataset
 
 
 @dataclass
