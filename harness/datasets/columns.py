@@ -145,8 +145,8 @@ def from_frame(
         report = _Report(path, source, columns, texts, label, lines, is_test=like is not None)
         if faults := list(report.faults(may_be_names=not named and source.header == "auto")):
             usual = named and source.label_column is None and label.name.lower() not in LABEL_NAMES
-            told = f" The label is the last column, {label.shown}; label_column= names another." if usual else ""
-            raise refused(source, path, faults, told)
+            whose = f" The label is the last column, {label.shown}; label_column= names another." if usual else ""
+            raise refused(source, path, faults, whose)
     rows = np.ones(len(frame), dtype=bool)
     if source.missing == "drop-rows":
         rows = ~np.any([each.missing for each in (*columns, label)], axis=0)
