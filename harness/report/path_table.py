@@ -33,18 +33,22 @@ def sheet(records: Sequence[Record]) -> Sheet | None:
     if not groups:
         return None
     reasons, sections = Reasons(), []
+    metrics = list(
+        dict.fromkeys(name for of in groups.values() for record in of for name in record.get("metrics") or ())
+    )
+    columns = [*_COLUMNS[:-1], *(Column(name, right=True) for name in metrics), _COLUMNS[-1]]
     for heading, members in groups.items():
         remark = scale_text(members[0].get("data_notes"), str(members[0].get("kernel")))
         several = len({(record.get("seed"), record.get("repetition")) for record in members}) > 1
-        sections.append((heading, [_texts(record, reasons, several=several) for record in members], remark))
-    shown = [i for i in range(len(_COLUMNS)) if any(row[i] for _, rows, _ in sections for row in rows)]
+        sections.append((heading, [_texts(record, reasons, metrics, several=several) for record in members], remark))
+    shown = [i for i in range(len(columns)) if any(row[i] for _, rows, _ in sections for row in rows)]
     cells = [
         Section(heading, [[Cell(row[i]) for i in shown] for row in rows], remark) for heading, rows, remark in sections
     ]
     told = [*reasons.notes(), *of_reuse([record for members in groups.values() for record in members])]
     told += [note for members in groups.values() for note in _advice(members)]
     finished = any(is_path(record) and record["path"].get("finished") for record in records)
-    return Sheet([_COLUMNS[i] for i in shown], cells, told, [_NOTE] if finished else [])
+    return Sheet([columns[i] for i in shown], cells, told, [_NOTE] if finished else [])
 
 
 def _advice(members: Sequence[Record]) -> Iterable[str]:
@@ -93,7 +97,7 @@ _COLUMNS = [
 ]
 
 
-def _texts(record: Record, reasons: Reasons, *, several: bool) -> list[str]:
+def _texts(record: Record, reasons: Reasons, metrics: Sequence[str], *, several: bool) -> list[str]:
     path: dict[str, Any] = record["path"]
     told = ["cold"] if path.get("start") == "cold" else []
     told += [f"seed {record.get('seed')}"] if several else []
@@ -111,6 +115,7 @@ def _texts(record: Record, reasons: Reasons, *, several: bool) -> list[str]:
         " ".join(f"{axis}={value:.3g}" for axis, value in (path.get("best") or {}).items()),
         "" if error is None else _error(error, path.get("cv_standard_error") or 0.0, regression=regression),
         _known(record.get("test_accuracy"), figures.percent),
+        *(_known((record.get("metrics") or {}).get(name), figures.significant) for name in metrics),
         f"{row.status}{'†' if record.get('reused') else ''} {reasons.number(row)}".rstrip(),
     ]
 
