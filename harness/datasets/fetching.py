@@ -14,6 +14,7 @@ import re
 import shutil
 import socket
 import tarfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -165,7 +166,7 @@ def _brought(
             except _NotThere as error:
                 missing[address] = str(error)
             except Exception as error:
-                faults[address] = plain_line(str(error), 300) or type(error).__name__
+                faults[address] = plain_line(str(error).rstrip("."), 300) or type(error).__name__
                 if one:
                     break
             finally:
@@ -188,7 +189,7 @@ def _made(address: str, target: Path, scratch: Path, wait: float, progress: Any)
     if len(came) > 1:
         folder = re.split(r"\W", target.name)[0]
         with tarfile.open(
-            made, "w", format=tarfile.GNU_FORMAT
+            made, "w", format=tarfile.USTAR_FORMAT
         ) as tar:  # of fixed owner, mode and time, as its SHA-256 is
             for path in came:
                 member = tarfile.TarInfo(f"{folder}/{path.name}")
@@ -278,7 +279,11 @@ def _openml(number: str, scratch: Path, wait: float) -> Path:
     usual = socket.getdefaulttimeout()
     socket.setdefaulttimeout(wait)
     try:
-        found = fetch_openml(data_id=int(number), as_frame=True, cache=False, parser="auto", n_retries=_RETRIES)
+        with warnings.catch_warnings():
+            warnings.filterwarnings(
+                "ignore", "A network error|.*redownloading"
+            )  # it tries again; the last fault is told
+            found = fetch_openml(data_id=int(number), as_frame=True, cache=False, parser="auto", n_retries=_RETRIES)
     finally:
         socket.setdefaulttimeout(usual)
     frame = found.frame

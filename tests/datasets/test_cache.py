@@ -12,7 +12,8 @@ import scipy.sparse
 
 from harness import DataError, content_sha256
 from harness.datasets import cache
-from harness.datasets.catalogue import Banana, raw_root
+from harness.datasets.catalogue import Banana
+from harness.datasets.raw_files import fetched_root, roots
 
 
 @pytest.fixture
@@ -131,7 +132,7 @@ def test_a_raw_file_that_is_missing_or_another_is_refused_cached_or_not(tmp_path
     Banana().load()
     content[5000] ^= 1
     copy.write_bytes(content)
-    with pytest.raises(DataError, match=r"has SHA-256 .*, expected 05c98ccd67268c59.* replace it by the original"):
+    with pytest.raises(DataError, match=r"holds SHA-256 .*, expected 05c98ccd67268c59.* replace it by the original"):
         Banana().load()
 
 
@@ -140,4 +141,5 @@ def test_without_a_setting_both_folders_are_in_the_users_cache(monkeypatch):
 
     for variable in ("HARNESS_DATA", "HARNESS_CACHE"):
         monkeypatch.delenv(variable, raising=False)
-    assert cache.cache_root() == platformdirs.user_cache_path("svm-harness") == raw_root().parent
+    assert cache.cache_root() == platformdirs.user_cache_path("svm-harness") == fetched_root().parent
+    assert roots() == [fetched_root()]
