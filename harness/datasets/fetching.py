@@ -108,7 +108,7 @@ def local(
         return target
 
     if there() is None:
-        _brought(target, [plain], there, keep, "check the address and the pin", wait, progress)
+        _brought(target, [plain], there, keep, "check the address" + (" and the pin" if pin else ""), wait, progress)
         if tell is not None:
             tell(f"{plain} holds SHA-256 {note.read_text()}; {plain}{_PIN}{note.read_text()} accepts nothing else.")
     if not target.is_file() or (found := cache.file_sha256(target)) != note.read_text():
