@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import types
 
 import pytest
 
@@ -66,7 +67,8 @@ def test_a_comparison_without_the_files_says_the_command_and_fetches_nothing(inv
     assert not (tmp_path / "cache" / "raw").exists()
 
 
-def test_a_study_may_name_an_address(mirror, tmp_path, invoke):
+def test_a_study_may_name_an_address(mirror, tmp_path, invoke, monkeypatch):
+    monkeypatch.setattr("pooch.core.time", types.SimpleNamespace(sleep=lambda seconds: None))
     (tmp_path / "study.toml").write_text(
         'plugins = "smo-block"\ndatasets = "http://127.0.0.1:9/a.csv[scale=standard],openml:x"\n'
     )

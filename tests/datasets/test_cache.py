@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import os
 import subprocess
 import sys
@@ -118,6 +120,16 @@ def test_remains_of_a_killed_process_go_after_a_day(fresh, arrays):
     os.utime(fresh / ".building-old", (1, 1))
     cache.fetch("thing", {}, Builder(arrays))
     assert sorted(path.name for path in fresh.iterdir() if path.name.startswith(".")) == [".building-new"]
+
+
+def test_the_content_of_a_compressed_file_is_known_by_its_bytes_not_its_name(tmp_path, fresh):
+    path = tmp_path / "x.gz"
+    for content in (b"one", b"two"):
+        for level in (0, 9):
+            path.write_bytes(gzip.compress(content, level, mtime=0))
+            os.utime(path, (1, 1))
+            assert [cache.unpacked_sha256(path) for _ in range(2)] == [hashlib.sha256(content).hexdigest()] * 2
+    assert len(list((fresh.parent / "unpacked").iterdir())) == 4
 
 
 def test_a_raw_file_that_is_missing_or_another_is_refused_cached_or_not(tmp_path, fresh, raw_data, monkeypatch):
