@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 def command() -> None:
     """Fetch the raw files of the papers' data sets, and check those that are there.
 
+    \b
+      harness data fetch adult mnist
+      harness data verify
+
     A file is looked for in the folder HARNESS_DATA, then among the fetched ones in the cache folder (HARNESS_CACHE), plain
     or compressed. It is right if its content has the SHA-256 of the registry. Nothing else fetches these files.
     """
@@ -121,7 +125,7 @@ def path() -> None:
     """Print the folder that fetched files go to; where files are looked for is said beside it.
 
     \b
-      ls "$(harness data path)"
+      harness data path
     """
     from harness.datasets.raw_files import fetched_root, roots
 

@@ -92,9 +92,7 @@ def local(
     """
     plain, _, pin = address.partition(_PIN)
     folder = cache.cache_root() / "fetched" / hashlib.sha256(plain.encode()).hexdigest()[:16]
-    name = (
-        f"{plain.replace(':', '-')}.parquet" if plain.startswith(OPENML) else Path(urlsplit(plain).path).name or "data"
-    )
+    name = f"{plain.replace(':', '-')}.parquet" if plain.startswith(OPENML) else _name(plain)
     target, note = folder / name, folder / f"{name}.sha256"
 
     def there() -> Path | None:
@@ -122,6 +120,11 @@ def local(
             f"content now, delete the folder {folder} to fetch it again."
         )
     return target
+
+
+def _name(url: str) -> str:
+    name = Path(urlsplit(url).path).name
+    return name if name.strip(".") else "data"  # of a URL that ends with / or ..
 
 
 def _expect(sha256: str, found: str) -> None:
@@ -184,7 +187,7 @@ def _made(address: str, target: Path, scratch: Path, wait: float, progress: Any)
     if address.startswith(OPENML):
         return _openml(address.removeprefix(OPENML), scratch, wait)
     plain, _, form = address.partition("#")
-    came = [_single(each, scratch / Path(urlsplit(each).path).name, wait, progress) for each in _expanded(plain)]
+    came = [_single(each, scratch / _name(each), wait, progress) for each in _expanded(plain)]
     made = scratch / "made"
     if len(came) > 1:
         folder = re.split(r"\W", target.name)[0]

@@ -22,8 +22,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from harness import DataError, UsageError
+from harness.cli.main import cli
 from harness.datasets import FileSource, raw_files
 from harness.datasets.catalogue import REAL
 from harness.datasets.compression import streamed
@@ -293,8 +295,24 @@ def test_a_file_of_an_address_is_fetched_once_and_known_by_its_content(server, f
     server.pages["/x.parquet?v=2"] = b"1 1:2\n"
     with pytest.raises(DataError, match=f"it holds SHA-256 .*, expected {sha256}. .* check the address and the pin"):
         local(f"{other}#sha256={sha256}")
+    server.pages["/"] = b"1 1:2\n"
+    assert [local(f"{server.url}{path}").name for path in ("/", "/a/..")] == ["data", "data"]
     local(other, tell=told.append)
     assert f"{other}#sha256={hashlib.sha256(b'1 1:2' + bytes([10])).hexdigest()} accepts nothing else" in told[0]
+
+
+def test_the_commands_say_what_they_fetched(server):
+    server.pages |= {"/a.csv": b"1,2,0\n3,4,1\n" * 20, "/b.csv": b"1,2,0\n3,5,1\n" * 20}
+    for name, words in {
+        "a": ["data", "fetch"],
+        "b": ["compare", "--plugins", "smo-block", "--dry-run", "--datasets"],
+    }.items():
+        url = f"{server.url}/{name}.csv"
+        told = f"{url}#sha256={hashlib.sha256(server.pages[f'/{name}.csv']).hexdigest()} accepts nothing else"
+        for times in (1, 0):
+            done = CliRunner().invoke(cli, [*words, url])
+            assert done.exit_code == 0, done.stderr
+            assert " ".join(done.stderr.split()).count(told) == times
 
 
 @pytest.fixture
