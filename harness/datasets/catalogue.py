@@ -267,12 +267,14 @@ class Mnist(RawSource):
         return parts(x, signs(digits, self.digit), whole["x_test"], signs(digits_test, self.digit))
 
 
+def _bytes(path: Path, offset: int) -> Any:
+    with opened(path) as file:
+        return np.frombuffer(file.read(), np.uint8, offset=offset)
+
+
 def _all_digits(paths: tuple[Path, ...], dtype: str) -> cache.Entry:
     # An IDX file of bytes: a header of 16 bytes for images, of 8 for labels, then the values.
-    images, labels, test_images, test_labels = (
-        np.frombuffer(opened(path).read(), np.uint8, offset=offset)
-        for path, offset in zip(paths, (16, 8, 16, 8), strict=True)
-    )
+    images, labels, test_images, test_labels = map(_bytes, paths, (16, 8, 16, 8))
     # One division by 255 in the target precision, as everybody does it: pixel 255 is exactly 1.
     scale = np.dtype(dtype).type(255)
     x, x_test = (pixels.reshape(-1, 784) / scale for pixels in (images, test_images))
