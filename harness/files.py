@@ -42,14 +42,14 @@ def _fill(file: IO[bytes], content: bytes | Callable[[IO[bytes]], object]) -> No
         content(file)
 
 
-def user_cache(variable: str, below: str = "") -> Path:
-    """Return the folder that an environment variable names, else the user's cache folder of ``svm-harness``, or one in it."""
+def user_cache(variable: str) -> Path:
+    """Return the folder that an environment variable names, else the user's cache folder of ``svm-harness``."""
     configured = os.environ.get(variable)
     if configured:
         return Path(configured).expanduser()
     import platformdirs
 
-    return platformdirs.user_cache_path("svm-harness") / below
+    return platformdirs.user_cache_path("svm-harness")
 
 
 def writable_folder(folder: Path) -> Path:

@@ -150,13 +150,13 @@ def text_of(item: Item) -> str:
 
 
 def is_path(text: str, folder: Path | None = None) -> bool:
-    """Return whether a name that nothing registered has is the path of a file: by its look, or because it is there."""
+    """Return whether a name that nothing registered has is the path or address of a file: by its look, or because it is there."""
     found = (folder or Path()) / text
     try:
         there = found.exists()
     except (OSError, ValueError):  # too long for a name, a null byte
         there = False
-    return os.sep in text or there or found.suffix.lower() in _SUFFIXES
+    return os.sep in text or text.startswith("openml:") or there or found.suffix.lower() in _SUFFIXES
 
 
 def is_file(path: str | Path) -> bool:

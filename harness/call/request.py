@@ -12,6 +12,7 @@ from harness.call import study_file
 from harness.call.settings import SETTINGS
 from harness.call.study_file import Mistakes
 from harness.datasets.compression import existing_file
+from harness.datasets.fetching import is_address, local
 from harness.datasets.files import FileSource
 from harness.entries import Broken
 from harness.errors import UsageError
@@ -102,7 +103,7 @@ def study_of(
     formulations = chosen.get("formulation")
     datasets = [_meant(each, formulations, registry) for each in chosen["datasets"] or []]
     for each in datasets if wrong.found else ():  # else it is told of where it is read
-        if isinstance(each, FileSource):
+        if isinstance(each, FileSource) and not is_address(each.path):
             wrong.taken("datasets", existing_file, each.path)
     study = Study(
         solvers=chosen.get("plugins") or [],
@@ -129,6 +130,9 @@ def study_of(
     if "path" in given or "path" not in wrong.where:
         wrong.taken("", check_path, study, registry)
     wrong.refuse()
+    for each in datasets:
+        for address in filter(is_address, (each.path, each.test or "") if isinstance(each, FileSource) else ()):
+            local(address, tell=lambda told: say(f"note: {told}"))
     check_size(factors(study, registry), many=study.many)
     return study
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness import parameters, selection
 from harness.call.settings import SETTINGS, Setting
+from harness.datasets.fetching import is_address
 from harness.errors import UsageError
 from harness.parameters import did_you_mean
 from harness.plain import plain_line
@@ -215,4 +216,4 @@ def _from(folder: Path, text: str, registry: Registry) -> str:
 
 
 def _absolute(folder: Path, path: str) -> str:
-    return str((folder / Path(path).expanduser()).resolve())
+    return path if is_address(path) else str((folder / Path(path).expanduser()).resolve())

@@ -29,6 +29,7 @@ COMMANDS = {
     "compare": ("harness.cli.compare", "Run solvers on data sets and show what it cost."),
     "list": ("harness.cli.describe", "List solvers, plugins, data sets, kernels ..."),
     "describe": ("harness.cli.describe", "Describe one of them, with its parameters."),
+    "data": ("harness.cli.data", "Fetch and check the files of the papers' data sets."),
     "check": ("harness.cli.check", "Check a plugin: is what it returns right, counted, repeatable?"),
     "results": ("harness.cli.results", "Show, export, merge or delete earlier results."),
     "peers": ("harness.cli.peers", "Install, list and remove the libraries that solvers require."),

@@ -188,16 +188,18 @@ def _plugin(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
 
 def _dataset(entry: Entry, _registry: Registry) -> list[tuple[str, str]]:
     """Return what is said of a data set; size and defaults are known once the data are read."""
-    from harness.datasets.catalogue import raw_root
+    from harness.datasets import raw_files
     from harness.errors import DataError
     from harness.report import figures
 
-    files, root = _files(entry.subject), raw_root()
-    there = [root / name for name in files if (root / name).is_file()]
-    where = f"all there, under {root}" if files else "none needed"
+    files = _files(entry.subject)
+    there = [copies[0] for name in files if (copies := raw_files.copies(name))]
+    where = f"all there, under {' and '.join(map(str, raw_files.roots()))}" if files else "none needed"
     if len(there) < len(files):
-        missing = len(files) - len(there)
-        where = f"{missing} of {len(files)} missing under {root}; set HARNESS_DATA to the folder that holds them"
+        where = (
+            f"{len(files) - len(there)} of {len(files)} missing; fetch with `harness data fetch {entry.name}`, or set HARNESS_DATA "
+            "to the folder that holds them"
+        )
     facts = [("description", entry.summary), ("raw files", where)]
     if sum(path.stat().st_size for path in there) > _READABLE_BYTES:
         return [*facts, ("size and defaults", "not read for a description, the files are large")]
@@ -218,17 +220,11 @@ def _files(cls: Any) -> Mapping[str, str]:
 
 
 def _raw_file(name: str, sha256: str) -> str:
-    """Return a raw file's lines: its path under the raw folder and its state, its checksum."""
-    from harness.datasets import catalogue
-    from harness.errors import DataError
+    """Return a raw file's lines: its name and state, its checksum."""
+    from harness.datasets import raw_files
 
-    state = "missing"
-    if (catalogue.raw_root() / name).is_file():
-        try:
-            catalogue.verified(name, sha256, wanted_by=name)
-            state = "ok"
-        except (OSError, DataError):
-            state = "wrong checksum, or it cannot be read"
+    found, wrong = raw_files.look(name, sha256)
+    state = "ok" if found else "wrong checksum, or it cannot be read" if wrong else "missing"
     return f"{_INDENT * 2}{name}: {state}\n{_INDENT * 3}SHA-256 {sha256}"
 
 

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.datasets.compression import compression_of, streamed
 from harness.datasets.dataset import Dataset, content_sha256, is_csr, pieces
 from harness.errors import DataError
-from harness.files import user_cache
+from harness.files import user_cache, write_whole
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Points
@@ -81,7 +82,7 @@ def fetch(
     name : prefix of the folder's name, for the reader of a listing
     key : JSON-able; everything the content depends on
     build : called at most once; what it raises is passed on
-    sources : the files that ``build`` reads, with the SHA-256 that ``key`` has of them
+    sources : the files that ``build`` reads, with the SHA-256 that ``key`` has of them or of what they unpack to
 
     Raises
     ------
@@ -111,9 +112,30 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def unpacked_sha256(path: Path) -> str:
+    """Return the SHA-256 of what a file holds, unpacked where it is compressed: the same whatever wraps it.
+
+    What a file unpacks to is noted under its own SHA-256, which is computed each time, so that it is unpacked once.
+    """
+    packed = file_sha256(path)
+    if compression_of(path) is None:
+        return packed
+    note = cache_root() / "unpacked" / packed
+    with suppress(OSError):
+        return note.read_text()
+    found = hashlib.sha256()
+    with streamed(path) as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    if file_sha256(path) == packed:  # nobody wrote it meanwhile
+        with suppress(OSError):
+            write_whole(note, found.hexdigest().encode())
+    return found.hexdigest()
+
+
 def _refuse_changed(sources: Mapping[Path, str]) -> None:
     for path, sha256 in sources.items():
-        if not path.is_file() or file_sha256(path) != sha256:
+        if not path.is_file() or (file_sha256(path) != sha256 and unpacked_sha256(path) != sha256):
             raise DataError(f"'{path}' has changed while it was read. Let whatever writes it finish, then start again.")
 
 

@@ -1,14 +1,13 @@
-"""Every set whose raw files lie under ``HARNESS_DATA``: how they are checked, parsed and divided.
+"""Every set of raw files: how they are parsed and divided.
 
-A set's description, its files with their checksums, and its C and gamma stand in ``catalogue.toml``. A file that hashes to
-something else than what its parser was tested against may parse, but to other points; so it is refused instead. The parsed
-data are cached.
+A set's description, the names of its files, and its C and gamma stand in ``catalogue.toml``, the files' checksums in
+``registry.txt``. A file with other content than what its parser was tested against may parse, but to other points; so it is
+refused instead. The parsed data are cached.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import html
 import re
 import tarfile
@@ -17,15 +16,16 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
 from harness.datasets import cache
+from harness.datasets.compression import opened
 from harness.datasets.dataset import Dataset, DataSource, Task
+from harness.datasets.raw_files import registry, verified
 from harness.datasets.splitting import Scale, divided, parts, random_split, rbf, rescaled, stratified_split
-from harness.errors import DataError, FilesMissing
-from harness.files import user_cache
+from harness.errors import DataError
 from harness.parameters import did_you_mean, parameter
 
 if TYPE_CHECKING:
@@ -36,50 +36,19 @@ if TYPE_CHECKING:
 _TABLE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-def raw_root() -> Path:
-    """Return the folder of the raw files: ``HARNESS_DATA``, else ``raw`` in the user's cache of ``svm-harness``."""
-    return user_cache("HARNESS_DATA", "raw")
-
-
-def verified(name: str, sha256: str, *, wanted_by: str) -> Path:
-    """Return the path of a raw file after comparing its SHA-256 with the expected one.
-
-    Parameters
-    ----------
-    name : relative to :func:`raw_root`, e.g. ``adult/a9a.gz``
-    wanted_by : the data set, for the message
-
-    Raises
-    ------
-    DataError : the file is missing, cannot be read, or has another checksum.
-    """
-    path = raw_root() / name
-    if not path.is_file():
-        raise FilesMissing(
-            f"data set '{wanted_by}' needs the raw file '{name}', which is not under {raw_root()}. "
-            f"Set HARNESS_DATA to the folder that holds it, or copy it to {path}."
-        )
-    found = cache.file_sha256(path)
-    if found != sha256:
-        raise DataError(
-            f"data set '{wanted_by}': the raw file {path} has SHA-256 {found}, expected {sha256}. "
-            "It is damaged or another version; replace it by the original."
-        )
-    return path
-
-
 @dataclass(frozen=True)
 class RawSource(DataSource):
-    """A set whose raw files lie under ``HARNESS_DATA``: a subclass has its name and parses them, the rest is here."""
+    """A set of raw files: a subclass has its name and parses them, the rest is here."""
 
     facts: ClassVar[Mapping[str, Any]]  # what the table says of the set
-    files: ClassVar[Mapping[str, str]]  # path relative to the raw folder -> SHA-256
+    files: ClassVar[Mapping[str, str]]  # name in the registry -> SHA-256 of the content
     defaults: ClassVar[Mapping[str, Any]]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if (facts := _TABLE.get(vars(cls).get("name", ""))) is not None:
-            cls.facts, cls.description, cls.files = facts, facts["description"], facts["files"]
+            cls.facts, cls.description = facts, facts["description"]
+            cls.files = {name: registry()[name].sha256 for name in facts["files"]}
             cls.defaults = rbf(gamma=facts["gamma"], c=facts["C"])
 
     def for_task(self, task: Task) -> Self:
@@ -148,7 +117,6 @@ class Divided(Published):
 
 def libsvm_text(path: Path, d: int) -> tuple[Any, Vector]:
     """Return the (n, d) points, CSR, and the labels of LIBSVM text with indices from 1."""
-    from harness.datasets.compression import opened
     from harness.datasets.readers import based, read_libsvm
 
     with opened(path) as file:
@@ -160,8 +128,15 @@ def matlab(path: Path, points: str = "data", labels: str = "target") -> tuple[An
     """Return the points and labels of a .mat file as float64."""
     import scipy.io
 
-    content = scipy.io.loadmat(path)
+    with opened(path) as file:
+        content = scipy.io.loadmat(cast("Any", file))
     return np.ascontiguousarray(content[points], np.float64), content[labels].ravel().astype(np.float64)
+
+
+def text_table(path: Path, **how: Any) -> Any:
+    """Return a table of text, compressed or not, as ``numpy.loadtxt`` reads it."""
+    with opened(path) as file:
+        return np.loadtxt(file, **how)
 
 
 def signs(labels: Any, positive: Any) -> Vector:
@@ -292,12 +267,14 @@ class Mnist(RawSource):
         return parts(x, signs(digits, self.digit), whole["x_test"], signs(digits_test, self.digit))
 
 
+def _bytes(path: Path, offset: int) -> Any:
+    with opened(path) as file:
+        return np.frombuffer(file.read(), np.uint8, offset=offset)
+
+
 def _all_digits(paths: tuple[Path, ...], dtype: str) -> cache.Entry:
     # An IDX file of bytes: a header of 16 bytes for images, of 8 for labels, then the values.
-    images, labels, test_images, test_labels = (
-        np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=offset)
-        for path, offset in zip(paths, (16, 8, 16, 8), strict=True)
-    )
+    images, labels, test_images, test_labels = map(_bytes, paths, (16, 8, 16, 8))
     # One division by 255 in the target precision, as everybody does it: pixel 255 is exactly 1.
     scale = np.dtype(dtype).type(255)
     x, x_test = (pixels.reshape(-1, 784) / scale for pixels in (images, test_images))
@@ -335,7 +312,7 @@ class Usps(Published):
         return drawn if self.smooth else dataclasses.replace(drawn, defaults=rbf(gamma=2 / 1024, c=1000.0))
 
     def read(self, path: Path) -> tuple[Points, Vector]:
-        table = np.loadtxt(path)
+        table = text_table(path)
         x = np.ascontiguousarray(table[:, 1:])
         return smoothed(x, self.smooth) if self.smooth else x, signs(table[:, 0], self.digit)
 
@@ -360,7 +337,7 @@ class _LasvmSplit(RawSource):
 
     def raw_files(self) -> Mapping[str, str]:
         """Return the whole set or the archive of splits."""
-        suffix = ".mat" if self.realisation is None else ".asc.tar.xz"
+        suffix = ".mat" if self.realisation is None else ".asc.tar"
         return {name: sha256 for name, sha256 in self.files.items() if name.endswith(suffix)}
 
     def parse(self, *paths: Path) -> Dataset:
@@ -424,7 +401,7 @@ class Letter(RawSource):
 
     def parse(self, *paths: Path) -> Dataset:
         """Return (16000, 16) and (4000, 16), or (n, 16) and (20000 - n, 16)."""
-        table = np.loadtxt(paths[0], dtype=str, delimiter=",", skiprows=1)  # a header that is not UCI's
+        table = text_table(paths[0], dtype=str, delimiter=",", skiprows=1)  # a header that is not UCI's
         x, y = table[:, 1:].astype(np.float64) / 15.0, signs(table[:, 0], self.letter)
         if self.n is not None:
             return divided(x, y, random_split(len(y), self.n, self.split_seed))
@@ -443,7 +420,7 @@ class Satimage(Published):
     positive: int = parameter(4, "the class that is +1: 1, 2, 3, 4, 5 or 7", ge=1, le=7)
 
     def read(self, path: Path) -> tuple[Points, Vector]:
-        table = np.loadtxt(path, delimiter="\t", skiprows=1)
+        table = text_table(path, delimiter="\t", skiprows=1)
         return table[:, :36] / 255.0, signs(table[:, 36], self.positive)
 
 
@@ -462,7 +439,7 @@ class Abalone(RawSource):
 
     def parse(self, *paths: Path) -> Dataset:
         """Return (n, 10) and (4177 - n, 10); columns M, F, I, then UCI's order."""
-        table = np.loadtxt(paths[0], dtype=str, delimiter=",")
+        table = text_table(paths[0], dtype=str, delimiter=",")
         sex, numbers = table[:, :1] == list("MFI"), table[:, 1:].astype(np.float64)
         x, rings = np.hstack([sex, numbers[:, :7]]), numbers[:, 7]
         y = rings if self.regression else signs(rings, self.rings)
@@ -478,7 +455,7 @@ class Spambase(RawSource):
 
     def parse(self, *paths: Path) -> Dataset:
         """Return (3065, 57) and (1536, 57)."""
-        table, for_test = map(np.loadtxt, paths)
+        table, for_test = map(text_table, paths)
         rows = np.flatnonzero(for_test != 1), np.flatnonzero(for_test == 1)
         return divided(table[:, :57], signs(table[:, 57], 1), rows, "standard")
 
@@ -494,7 +471,7 @@ class Wdbc(Divided):
     scale = "standard"
 
     def read(self, path: Path) -> tuple[Points, Vector]:
-        table = np.loadtxt(path)
+        table = text_table(path)
         return table[:, 2:], table[:, 1]
 
 
@@ -611,4 +588,4 @@ def _topics(archive: Path) -> cache.Entry:
 _PAPERS = (Adult, Mnist, Banana, Waveform, Usps, Reuters, ReutersCategory, Covtype, Letter, Satimage, Abalone)
 _OTHERS = (Spambase, Wdbc, Australian, GermanNumer, Svmguide1, Musk2, TwonormRaetsch)
 REAL: tuple[type[RawSource], ...] = (*_PAPERS, *_OTHERS)
-"""Every set whose raw files lie under ``HARNESS_DATA``, the papers' own first."""
+"""Every set of raw files, the papers' own first."""

@@ -18,20 +18,30 @@ from harness.plain import plain_line
 from harness.selection import quoted
 
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}
+SUFFIXES = tuple(_MAGIC)
+"""Of compressed files."""
 _STREAM: Mapping[str, Callable[[], Any]] = {".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}
 _BLOCK = 1 << 20  # bytes unpacked at a time
 _LONGEST = 2000  # characters of a message
 
 
+def _path(name: str) -> Path:
+    from harness.datasets import fetching
+
+    return fetching.local(name) if fetching.is_address(name) else Path(name).expanduser()
+
+
 def existing_file(path: str) -> Path:
     """Return the path of a regular file that is not empty; a pipe or a device, which may never end, is not opened.
+
+    What an address of the network has is fetched once.
 
     Raises
     ------
     DataError : it is missing (near names in the folder are listed), no regular file, empty, or not readable.
     """
     try:
-        found = Path(path).expanduser()
+        found = _path(path)
         size = found.stat().st_size
         if found.is_file() and size:
             found.open("rb").close()

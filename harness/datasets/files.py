@@ -39,7 +39,7 @@ class FileSource(DataSource):
 
     name = "file"
     description = "Your file: LIBSVM text, CSV, NPZ, NPY, Parquet or ARFF; of two classes the greater label is +1."
-    path: str = parameter(MISSING, "the file; .gz, .bz2 and .xz are unpacked")
+    path: str = parameter(MISSING, "the file, its URL, or openml:ID; .gz, .bz2 and .xz are unpacked")
     positive: str | None = parameter(None, "the class that is +1, all others being -1; of more than two one is needed")
     label_column: str | None = parameter(None, "tables: the label's column, by name or position (0 first, -1 last)")
     header: Literal["auto", "yes", "no"] = parameter(
@@ -179,7 +179,9 @@ class FileSource(DataSource):
 
 
 def _shown(text: str, is_path: bool = True) -> str:
-    return Path(text).name if is_path and len(text) > _SHORT else text
+    if not is_path or len(text) <= _SHORT:
+        return text
+    return Path(text.partition("#")[0] if "://" in text else text).name  # of an address without its pin
 
 
 def _numbers(labels: Vector, path: str) -> Vector:

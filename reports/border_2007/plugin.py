@@ -64,7 +64,7 @@ class AnchorDraw(DataSource):
         else:
             source, read = _READ[self.of]
             name, sha256 = next(iter(source.files.items()))
-            x, y = read(verified(name, sha256, wanted_by=self.name))
+            x, y = read(verified(name, sha256, wanted_by=source.name))
             x = x.toarray() if scipy.sparse.issparse(x) else x
         order = np.arange(len(y))
         np.random.default_rng(self.seed).shuffle(order)

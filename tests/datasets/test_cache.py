@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import os
 import subprocess
 import sys
@@ -12,7 +14,8 @@ import scipy.sparse
 
 from harness import DataError, content_sha256
 from harness.datasets import cache
-from harness.datasets.catalogue import Banana, raw_root
+from harness.datasets.catalogue import Banana
+from harness.datasets.raw_files import fetched_root, roots
 
 
 @pytest.fixture
@@ -119,6 +122,16 @@ def test_remains_of_a_killed_process_go_after_a_day(fresh, arrays):
     assert sorted(path.name for path in fresh.iterdir() if path.name.startswith(".")) == [".building-new"]
 
 
+def test_the_content_of_a_compressed_file_is_known_by_its_bytes_not_its_name(tmp_path, fresh):
+    path = tmp_path / "x.gz"
+    for content in (b"one", b"two"):
+        for level in (0, 9):
+            path.write_bytes(gzip.compress(content, level, mtime=0))
+            os.utime(path, (1, 1))
+            assert [cache.unpacked_sha256(path) for _ in range(2)] == [hashlib.sha256(content).hexdigest()] * 2
+    assert len(list((fresh.parent / "unpacked").iterdir())) == 4
+
+
 def test_a_raw_file_that_is_missing_or_another_is_refused_cached_or_not(tmp_path, fresh, raw_data, monkeypatch):
     Banana().load()
     monkeypatch.setenv("HARNESS_DATA", str(tmp_path / "raw"))
@@ -131,7 +144,7 @@ def test_a_raw_file_that_is_missing_or_another_is_refused_cached_or_not(tmp_path
     Banana().load()
     content[5000] ^= 1
     copy.write_bytes(content)
-    with pytest.raises(DataError, match=r"has SHA-256 .*, expected 05c98ccd67268c59.* replace it by the original"):
+    with pytest.raises(DataError, match=r"holds SHA-256 .*, expected 05c98ccd67268c59.* replace it by the original"):
         Banana().load()
 
 
@@ -140,4 +153,5 @@ def test_without_a_setting_both_folders_are_in_the_users_cache(monkeypatch):
 
     for variable in ("HARNESS_DATA", "HARNESS_CACHE"):
         monkeypatch.delenv(variable, raising=False)
-    assert cache.cache_root() == platformdirs.user_cache_path("svm-harness") == raw_root().parent
+    assert cache.cache_root() == platformdirs.user_cache_path("svm-harness") == fetched_root().parent
+    assert roots() == [fetched_root()]

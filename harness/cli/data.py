@@ -1,0 +1,196 @@
+"""``harness data``: the raw files of the papers' data sets, fetched from their public sources and checked."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.call import values
+from harness.cli.commands import CommandGroup
+from harness.cli.options import Converted
+from harness.errors import DataError, UsageError
+from harness.report.output import say, show
+
+if TYPE_CHECKING:
+    from harness.datasets.raw_files import RawFile
+
+
+@click.group(
+    "data", cls=CommandGroup, no_args_is_help=False, short_help="Fetch and check the files of the papers' data sets."
+)
+def command() -> None:
+    """Fetch the raw files of the papers' data sets, and check those that are there.
+
+    \b
+      harness data fetch adult mnist
+      harness data verify
+
+    A file is looked for in the folder HARNESS_DATA, then among the fetched ones in the cache folder (HARNESS_CACHE), plain
+    or compressed. It is right if its content has the SHA-256 of the registry. Nothing else fetches these files.
+    """
+
+
+@command.command("list", short_help="List the sets, their files and licences.")
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to show it.")
+def listing(format_: str) -> None:
+    """List the sets that have raw files, how many of them are there, and under which licence; no content is checked.
+
+    \b
+      harness data list
+    """
+    from harness.cli.catalogue import Entry
+    from harness.cli.describe import show_listing
+    from harness.datasets import raw_files
+
+    found = []
+    for name, files in _sets().items():
+        there = sum(bool(raw_files.copies(each.name)) for each in files)
+        licences = ", ".join(dict.fromkeys(each.licence for each in files))
+        found.append(
+            Entry("data set", name, "", "", None, {"files there": f"{there} of {len(files)}", "licence": licences})
+        )
+    show_listing(found, format_)
+
+
+@command.command("fetch", short_help="Fetch the files of sets.")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--from", "base", metavar="URL_OR_FOLDER", default="",
+              help="A mirror that has the files under their names, compressed or not; else their public sources.")  # fmt: skip
+@click.option(
+    "--timeout",
+    type=Converted(values.DURATION),
+    help="Give an address up after so long without a byte.  [default: 30s]",
+)
+@click.pass_context
+def fetch(ctx: click.Context, names: Sequence[str], base: str, timeout: float | None) -> None:
+    """Fetch the files of the data sets NAME that are not there; * and ? stand for any letters.
+
+    \b
+      harness data fetch adult
+      harness data fetch '*' --from /mnt/institute/svm-data
+
+    NAME may be the URL of a data file, or openml:ID, too. Exit codes: 0 all are there, 1 one could not be fetched, 2 bad
+    usage.
+    """
+    from harness.datasets import fetching
+
+    addresses = [name for name in names if fetching.is_address(name)]
+    wanted: dict[str, Callable[..., Path]] = {each: partial(fetching.local, each, tell=say) for each in addresses}
+    for file in _meant([name for name in names if name not in addresses]):
+        wanted[file.name] = partial(fetching.fetch, file, base)
+    failed = False
+    with _bars() as bar:
+        for name, get in wanted.items():
+            try:
+                show(f"{name}: {get(wait=timeout or fetching.WAIT, progress=bar(name))}\n")
+            except DataError as error:
+                failed = True
+                say(f"harness: {error}")
+    ctx.exit(int(failed))
+
+
+@command.command("verify", short_help="Check the content of the files.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.pass_context
+def verify(ctx: click.Context, names: Sequence[str]) -> None:
+    """Say of each file of the data sets NAME, else of all, whether it is right, wrong or missing.
+
+    \b
+      harness data verify adult mnist
+
+    Exit codes: 0 all are right, 1 one is wrong or missing, 2 bad usage.
+    """
+    from harness.datasets.raw_files import look
+
+    failed = False
+    for each in _meant(names or ["*"]):
+        right, wrong = look(each.name, each.sha256)
+        failed |= right is None
+        for path, why in wrong.items():
+            show(f"{each.name}: wrong, {path} {why}, expected {each.sha256}\n")
+        if right or not wrong:
+            show(f"{each.name}: {f'right, {right}' if right else 'missing'}\n")
+    ctx.exit(int(failed))
+
+
+@command.command("path", short_help="Say where the files lie.")
+def path() -> None:
+    """Print the folder that fetched files go to; where files are looked for is said beside it.
+
+    \b
+      harness data path
+    """
+    from harness.datasets.raw_files import fetched_root, roots
+
+    show(f"{fetched_root()}\n")
+    say(f"files are looked for in {', then in '.join(map(str, roots()))}.")
+
+
+def _sets() -> dict[str, list[RawFile]]:
+    """Return the files of each set of the catalogue."""
+    from harness.datasets.catalogue import REAL
+    from harness.datasets.raw_files import registry
+
+    return {cls.name: [registry()[name] for name in cls.files] for cls in REAL}
+
+
+def _meant(names: Sequence[str]) -> list[RawFile]:
+    """Return the files of the sets that names or patterns mean, each once.
+
+    Raises
+    ------
+    UsageError : a name that no set has.
+    """
+    from harness.parameters import did_you_mean
+
+    sets = _sets()
+    found: dict[str, RawFile] = {}
+    for name in names:
+        meant = fnmatch.filter(sets, name)
+        if not meant:
+            raise UsageError(
+                f"no data set with raw files is called '{name}'{did_you_mean(name, sets)}; `harness data list` shows them."
+            )
+        found |= {each.name: each for one in meant for each in sets[one]}
+    return list(found.values())
+
+
+@contextlib.contextmanager
+def _bars() -> Iterator[Any]:
+    """Yield what makes a bar for a file, as pooch takes one; none where nobody looks on."""
+    if not sys.stderr.isatty():
+        yield lambda _name: None
+        return
+    from rich.console import Console
+    from rich.progress import DownloadColumn, Progress
+
+    with Progress(
+        *Progress.get_default_columns(), DownloadColumn(), console=Console(stderr=True), transient=True
+    ) as display:
+
+        class Bar:
+            def __init__(self, name: str) -> None:
+                self._task = display.add_task(name, total=None, visible=False)
+
+            def __setattr__(self, name: str, value: Any) -> None:
+                object.__setattr__(self, name, value)
+                if name == "total":
+                    display.update(self._task, total=value or None, visible=True)
+
+            def update(self, size: int) -> None:
+                display.advance(self._task, size)
+
+            def reset(self) -> None:
+                display.reset(self._task)
+
+            def close(self) -> None:
+                display.update(self._task, visible=False)
+
+        yield Bar
