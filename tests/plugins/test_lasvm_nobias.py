@@ -68,11 +68,11 @@ def test_edges(cls, name):
 # -- the paper's steps -------------------------------------------------------------------------------------------------
 
 CASES = {
-    "noisy": (noisy, {"C": 1.0}, RBF(gamma=0.3)),
-    "large-C": (lambda: noisy(120, seed=3), {"C": 100.0}, RBF(gamma=1.0)),
-    "small-C": (lambda: noisy(100, seed=4), {"C": 0.02}, RBF(gamma=0.3)),
-    "linear": (lambda: noisy(100, noise=0.1, seed=5), {"C": 2.0}, Linear()),
-    "weighted": (lambda: noisy(100, seed=6, noise=1.0), {"C": 3.0, "class_weight": "balanced"}, RBF(gamma=0.5)),
+    "noisy": (lambda: noisy(90), {"C": 1.0}, RBF(gamma=0.3)),
+    "large-C": (lambda: noisy(80, seed=3), {"C": 100.0}, RBF(gamma=1.0)),
+    "small-C": (lambda: noisy(70, seed=4), {"C": 0.02}, RBF(gamma=0.3)),
+    "linear": (lambda: noisy(70, noise=0.1, seed=5), {"C": 2.0}, Linear()),
+    "weighted": (lambda: noisy(70, seed=6, noise=1.0), {"C": 3.0, "class_weight": "balanced"}, RBF(gamma=0.5)),
 }
 
 
@@ -166,7 +166,7 @@ def test_finishing_ends_where_the_twin_ends(cls, dtype):
 @pytest.mark.parametrize("cls", ALL)
 def test_block_and_memory_change_the_cost_only(cls, parameters):
     plain = cls(epochs=2, block=1, group=2)  # the rows of twice a group must fit into memory
-    problem, _ = precomputed(stated(plain, *noisy(400), C=5.0))
+    problem, _ = precomputed(stated(plain, *noisy(200), C=5.0))
     expected = iterates(plain, problem)[-1]
     found = iterates(plain.replaced(**parameters), problem)[-1]
     assert expected.info["rows_recomputed"] == 0
