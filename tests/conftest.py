@@ -25,7 +25,9 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 # modules are kept compiled, as Python does by itself: each comparison would take 0.3 s more, each collection 4 s
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-os.environ.pop("COLUMNS", None)  # pytest-xdist gives its workers the width of its terminal; tables heed it
+# pytest-xdist gives its workers the width of its terminal, and CI asks for colours; what tests read heeds both
+for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "PY_COLORS"):
+    os.environ.pop(name, None)
 _SESSION = tempfile.TemporaryDirectory(prefix="harness-tests-")
 os.environ["HARNESS_CACHE"] = _SESSION.name
 if "HARNESS_DATA" not in os.environ and (ROOT / "../shared/data/raw").is_dir():

@@ -97,18 +97,8 @@ def test_a_file_that_is_no_problem_is_refused(check, tmp_path):
 def test_a_line_makes_every_check_a_test_of_pytest(tmp_path):
     (tmp_path / "wrong.py").write_text(WRONG)
     (tmp_path / "test_wrong.py").write_text("from harness.testing import checks_of\nchecks = checks_of('./wrong.py')\n")
-    asked = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-k",
-        "claimed_gap or says_what",
-        "-rA",
-        ".",
-    ]
+    quietly = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA"]
+    asked = [*quietly, "-k", "claimed_gap or says_what", "."]
     done = subprocess.run(
         asked, cwd=tmp_path, env={**_surroundings(), "COLUMNS": "200"}, capture_output=True, text=True, check=False
     )

@@ -13,7 +13,7 @@ CHECK = "test_rests_on_bought_labels_alone"
 
 
 class TestBuysAtRandom(SolverConformance):
-    solver = BuysAtRandom()
+    solver = BuysAtRandom(batch=4)
     gap = 1e-5
 
 
@@ -61,7 +61,7 @@ class Peeks(BuysAtRandom):
 
 
 def failures(solver: type[Solver], only: str = CHECK) -> list[Result]:
-    suite = type("Suite", (SolverConformance,), {"solver": solver(), "gap": None})
+    suite = type("Suite", (SolverConformance,), {"solver": solver(batch=4), "gap": None})
     return [result for result in run_checks(suite, only) if result.status == "failed"]
 
 

@@ -22,19 +22,8 @@ def build(target: Path, *options: str, code: Path = ROOT) -> subprocess.Complete
     """Build the site of a copy of the code and its pages, warnings as errors."""
     paths = [str(code), str(ROOT / "plugins"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-N",
-        "-q",
-        "-W",
-        *options,
-        "-d",
-        f"{target}.doctrees",
-        "docs",
-        str(target),
-    ]
+    places = ["-d", f"{target}.doctrees", "docs", str(target)]
+    command = [sys.executable, "-m", "sphinx", "-N", "-q", "-W", *options, *places]
     return subprocess.run(command, cwd=code, env=environment, capture_output=True, text=True, check=False)
 
 

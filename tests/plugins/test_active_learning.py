@@ -54,7 +54,7 @@ def bought(solver, x, y, seed=1, **stated):
 
 def distances(K, coef, intercept):
     """|f| of every point, one at a time."""
-    return np.array([abs(sum(coef[j] * K[i, j] for j in np.flatnonzero(coef)) + intercept) for i in range(len(K))])
+    return np.array([abs(row @ coef + intercept) for row in K])
 
 
 def nearest(K, coef, intercept, candidates, count):

@@ -26,7 +26,7 @@ def follow(case, epochs=1, tau=1e-3, many=None, **parameters):
     twin = NaiveLASVM(values, problem.targets, problem.upper, tau, many)
     rng = np.random.default_rng(1)
     options = {"epochs": epochs, "tau": tau, "second_order_from": many, **parameters}
-    steps = LASVM(block=1, dtype="float64", **options).iterates(problem, np.random.default_rng(1))
+    steps = LASVM(block=1, **options).iterates(problem, np.random.default_rng(1))
     for epoch in range(epochs):
         order = [int(k) for k in rng.permutation(problem.n)]
         if epoch == 0:
@@ -53,9 +53,12 @@ def test_every_online_step_is_one_the_paper_allows(case, many):
 
 
 @pytest.mark.parametrize("case", ["noisy", "large-C", "poly"])
-@pytest.mark.parametrize("shrinking", [False, True])
-def test_finishing_ends_where_the_twin_ends(case, shrinking):
-    problem, twin, steps = follow(case, epochs=2, tau=1e-8, shrinking=shrinking)
+@pytest.mark.parametrize(
+    ("shrinking", "dtype"),
+    [(False, "float32"), (True, "float32"), pytest.param(True, "float64", marks=pytest.mark.slow)],
+)
+def test_finishing_ends_where_the_twin_ends(case, shrinking, dtype):
+    problem, twin, steps = follow(case, epochs=2, tau=1e-8, shrinking=shrinking, dtype=dtype)
     *_, last = steps
     expected = twin.finished()
     assert last.done
@@ -72,7 +75,7 @@ def test_finishing_ends_where_the_twin_ends(case, shrinking):
 def test_the_block_changes_the_cost_only(monkeypatch):
     monkeypatch.setattr(candidate_set, "_HOLES", 10**6)  # packing changes the order of sums, and that decides ties
     problem, _ = precomputed(stated(*noisy(400), C=5.0))
-    common = {"dtype": "float64", "epochs": 2, "shrinking": False}
+    common = {"epochs": 2, "shrinking": False}
     plain = iterates(problem, block=1, **common)[-1]
     other = iterates(problem, block=256, **common)[-1]
     assert plain.info["rows_recomputed"] == other.info["rows_recomputed"] == 0
@@ -106,8 +109,8 @@ def test_shrinking_to_and_fro(monkeypatch, cache_mb):
     calls = []
     unshrink = candidate_set.CandidateSet.unshrink
     monkeypatch.setattr(candidate_set.CandidateSet, "unshrink", lambda *given: (calls.append(1), unshrink(*given)))
-    problem = stated(*noisy(600, noise=1.5), C=50.0)
-    last = iterates(problem, epochs=4, tau=1e-4, dtype="float64", cache_mb=cache_mb, finisher=None)[-1]
+    problem, _ = precomputed(stated(*noisy(600, noise=1.5), C=50.0))
+    last = iterates(problem, epochs=4, tau=1e-4, cache_mb=cache_mb, finisher=None)[-1]
     assert len(calls) > 1
     members = np.flatnonzero(last.dual_coef)
     over_members = problem.restrict(members).certify(last.dual_coef[members], last.intercept)

@@ -78,7 +78,7 @@ def test_who_is_near_is_foreseen_and_the_others_follow_when_they_enter(seed, blo
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_little_memory_ends_at_tau_and_about_as_good(parameters, epochs):
     problem, K = precomputed(stated(*noisy(400), C=5.0))
-    common = {"dtype": "float64", "epochs": epochs, "tau": 1e-4}
+    common = {"epochs": epochs, "tau": 1e-4}
     plain, tightly = (iterates(problem, **common, **changed)[-1] for changed in ({}, parameters))
     assert plain.info["rows_recomputed"] == 0
     # pairs whose rows are held come first, and missing rows are computed together: else a step takes one row or more

@@ -15,7 +15,7 @@ from tests.plugins.lasvm_problems import assert_feasible, iterates, noisy, preco
 @pytest.fixture
 def hard():
     """A problem whose finishing step takes some tens of REPROCESS a member."""
-    return stated(*noisy(400, d=2, noise=0.5), C=300.0, kernel=RBF(gamma=1.0))
+    return precomputed(stated(*noisy(400, d=2, noise=0.5), C=300.0, kernel=RBF(gamma=1.0)))[0]
 
 
 @pytest.fixture(autouse=True)

@@ -72,7 +72,7 @@ def test_learning_what_was_scored_takes_steps_that_the_paper_allows(batch):
     pool = PoolSVC.build(KernelOracle(Precomputed(), values), problem.targets, {"C": 5.0})
     order = [int(k) for k in np.random.default_rng(1).permutation(problem.n)]
     twin = NaiveLASVM(values, problem.targets, problem.upper)
-    learner = LASVM(dtype="float64").learner(pool, np.random.default_rng(0))
+    learner = LASVM().learner(pool, np.random.default_rng(0))
     pool.buy(order[:20])
     learner.learn(order[:20])
     twin.seed(order[:20])

@@ -51,7 +51,7 @@ def test_the_iterates_say_what_they_are(cls):
 @pytest.mark.parametrize("name", awkward())
 @pytest.mark.parametrize("cls", ALL)
 def test_edges(cls, name):
-    tight = {"dtype": "float64", "cache_mb": 0.0001, "block": 3, "finishing": True}
+    tight = {"cache_mb": 0.0001, "block": 3, "finishing": True}
     if cls is not FullSVM:
         tight |= {"clean_every": 1, "max_inactive": 0}  # every member with alpha = 0 goes at once
     for parameters in ({}, tight):
@@ -68,18 +68,18 @@ def test_edges(cls, name):
 # -- the paper's steps -------------------------------------------------------------------------------------------------
 
 CASES = {
-    "noisy": (noisy, {"C": 1.0}, RBF(gamma=0.3)),
-    "large-C": (lambda: noisy(120, seed=3), {"C": 100.0}, RBF(gamma=1.0)),
-    "small-C": (lambda: noisy(100, seed=4), {"C": 0.02}, RBF(gamma=0.3)),
-    "linear": (lambda: noisy(100, noise=0.1, seed=5), {"C": 2.0}, Linear()),
-    "weighted": (lambda: noisy(100, seed=6, noise=1.0), {"C": 3.0, "class_weight": "balanced"}, RBF(gamma=0.5)),
+    "noisy": (lambda: noisy(90), {"C": 1.0}, RBF(gamma=0.3)),
+    "large-C": (lambda: noisy(80, seed=3), {"C": 100.0}, RBF(gamma=1.0)),
+    "small-C": (lambda: noisy(70, seed=4), {"C": 0.02}, RBF(gamma=0.3)),
+    "linear": (lambda: noisy(70, noise=0.1, seed=5), {"C": 2.0}, Linear()),
+    "weighted": (lambda: noisy(70, seed=6, noise=1.0), {"C": 3.0, "class_weight": "balanced"}, RBF(gamma=0.5)),
 }
 
 
 def follow(cls, case, epochs=2, s=-1.0, **parameters):
     """Run the solver one example at a time beside the twin; return both after the last online iteration."""
     data, values, kernel = CASES[case]
-    solver = cls(block=1, epochs=epochs, dtype="float64", **parameters)
+    solver = cls(block=1, epochs=epochs, **parameters)
     problem, matrix = precomputed(stated(solver, *data(), kernel=kernel, s=s, **values))
     clean_every, max_inactive = solver.cleaning
     upper = problem.upper
@@ -139,9 +139,12 @@ def test_every_step_is_the_twins_whatever_s(cls, s):
     assert (twin.reversed if cls is LASVMNC else twin.skipped) > 0
 
 
-@pytest.mark.parametrize("cls", [LASVMG, FullSVM])
-def test_finishing_ends_where_the_twin_ends(cls):
-    problem, twin, steps, _ = follow(cls, "large-C", tau=1e-6, finishing=True)
+@pytest.mark.parametrize(
+    ("cls", "dtype"),
+    [(LASVMG, "float32"), (FullSVM, "float32"), pytest.param(LASVMG, "float64", marks=pytest.mark.slow)],
+)
+def test_finishing_ends_where_the_twin_ends(cls, dtype):
+    problem, twin, steps, _ = follow(cls, "large-C", tau=1e-6, finishing=True, dtype=dtype)
     *_, last = steps
     twin.finished()
     twin.clean(0 if cls is LASVMG else problem.n)
@@ -162,8 +165,8 @@ def test_finishing_ends_where_the_twin_ends(cls):
 )
 @pytest.mark.parametrize("cls", ALL)
 def test_block_and_memory_change_the_cost_only(cls, parameters):
-    plain = cls(dtype="float64", epochs=2, block=1, group=2)  # the rows of twice a group must fit into memory
-    problem, _ = precomputed(stated(plain, *noisy(400), C=5.0))
+    plain = cls(epochs=2, block=1, group=2)  # the rows of twice a group must fit into memory
+    problem, _ = precomputed(stated(plain, *noisy(200), C=5.0))
     expected = iterates(plain, problem)[-1]
     found = iterates(plain.replaced(**parameters), problem)[-1]
     assert expected.info["rows_recomputed"] == 0

@@ -26,9 +26,9 @@ def test_every_choice_is_the_best_of_its_sample_and_every_step_one_the_paper_all
     y = problem.targets
     size = candidates or online_.CANDIDATES[criterion]
     monkeypatch.setitem(online_.CANDIDATES, criterion, size)
-    options = LASVM(selection=criterion, dtype="float64")
+    options = LASVM(selection=criterion)
     rng = np.random.default_rng(3)
-    expansion = CandidateSet(problem, cache_mb=10.0, block=256, dtype="float64")
+    expansion = CandidateSet(problem, cache_mb=10.0, block=256, dtype="float32")
     online = Online(expansion, options, rng)
     twin, order = NaiveLASVM(K, y, problem.upper), rng.permutation(problem.n)
     online.seed(order)
@@ -72,7 +72,7 @@ def test_every_choice_is_the_best_of_its_sample_and_every_step_one_the_paper_all
 @pytest.mark.parametrize("parameters", [{}, {"block": 11}, {"delta_max": 0.4}])
 def test_max_support_stops_at_the_first_example_that_reaches_it(parameters, limit):
     problem, _ = precomputed(stated(*noisy(400, noise=1.0), C=2.0))
-    common = {"dtype": "float64", "finishing": False, **parameters}
+    common = {"finishing": False, **parameters}
     single = iterates(problem, **{**common, "block": 1})
     place, first = next(
         (place, iterate) for place, iterate in enumerate(single, 1) if np.count_nonzero(iterate.dual_coef) >= limit

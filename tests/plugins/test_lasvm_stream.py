@@ -24,6 +24,12 @@ class InOrder:
         return np.arange(n)
 
 
+def exact(n, noise):
+    """Points whose linear kernel float32 keeps without rounding."""
+    x, y = noisy(n, noise=noise)
+    return np.round(x * 64) / 64, y
+
+
 def batch(x, y, C=5.0, kernel=KERNEL, **options):
     """Return the batch solver's last iterate over the examples in their order."""
     problem = CSVC.build(KernelOracle(kernel, x), y, {"C": C})
@@ -69,9 +75,9 @@ def certified(x, y, C, model, kernel=KERNEL):
 
 
 def test_every_step_of_small_chunks_is_one_the_paper_allows():
-    x, y = noisy(200, noise=1.0)
-    twin = NaiveLASVM(KERNEL.block(x, x), y, np.full(200, 5.0))
-    stream = LASVMStream(KERNEL, 5.0, options=LASVM(dtype="float64"))
+    x, y = exact(200, 1.0)
+    twin = NaiveLASVM(x @ x.T, y, np.full(200, 5.0))
+    stream = LASVMStream(Linear(), 5.0)
     place = {point.tobytes(): k for k, point in enumerate(x)}
     for k in range(200):
         stream.feed(x[k : k + 1], y[k : k + 1])
@@ -107,12 +113,11 @@ def assert_gradients(stream):
 def test_chunks_after_finishing_go_on(monkeypatch, shrinking):
     monkeypatch.setattr(finishing, "_PAUSE", 20)
     monkeypatch.setattr(finishing, "_WORTHWHILE", 0.001)
-    x, y = noisy(1200, noise=1.5)
-    options = LASVM(dtype="float64", tau=1e-5, shrinking=shrinking)
-    stream = LASVMStream(KERNEL, 20.0, options=options)
+    x, y = exact(600, 1.5)
+    stream = LASVMStream(Linear(), 0.2, options=LASVM(tau=1e-5, shrinking=shrinking))
     set_aside = 0
-    for first in range(0, 1200, 200):
-        stream.feed(x[first : first + 200], y[first : first + 200])
+    for first in range(0, 600, 100):
+        stream.feed(x[first : first + 100], y[first : first + 100])
         assert_gradients(stream)
         assert stream._expansion().now["sweep"] == 1  # non support vectors leave, as before the finishing step
         stream.finish()
@@ -121,20 +126,20 @@ def test_chunks_after_finishing_go_on(monkeypatch, shrinking):
         assert stream.members == stream._expansion().size + aside >= stream.support
         set_aside += aside
     assert (set_aside > 0) == shrinking
-    found = certified(x, y, 20.0, stream.model())
+    found = certified(x, y, 0.2, stream.model(), Linear())
     assert found.feasibility_violation <= 1e-12
     # what a finished model has no use for is dropped, and not seen again
-    assert found.dual >= 0.85 * certified(x, y, 20.0, streamed(x, y, [1200], C=20.0).model()).dual
+    assert found.dual >= 0.85 * certified(x, y, 0.2, streamed(x, y, [600], 0.2, Linear()).model(), Linear()).dual
 
 
 def test_sparse_chunks_are_dense_ones():
     kernel = KERNEL
     x, y = noisy(400, d=6)
     x[np.abs(x) < 0.5] = 0.0
-    dense = streamed(x, y, [100] * 4, kernel=kernel, dtype="float64").model()
-    sparse = streamed(scipy.sparse.csr_array(x), y, [100] * 4, kernel=kernel, dtype="float64").model()
+    dense = streamed(x, y, [100] * 4, kernel=kernel).model()
+    sparse = streamed(scipy.sparse.csr_array(x), y, [100] * 4, kernel=kernel).model()
     assert isinstance(sparse.support_vectors, scipy.sparse.csr_array)
-    mixed = LASVMStream(kernel, 5.0, options=LASVM(dtype="float64"))
+    mixed = LASVMStream(kernel, 5.0)
     mixed.feed(scipy.sparse.coo_array(x[:200]), y[:200])
     mixed.feed(x[200:], y[200:].astype(int))
     mixed.finish()

@@ -165,7 +165,7 @@ def test_what_sklearnex_hands_back_is_no_result_of_its(peer, monkeypatch):
 @pytest.mark.parametrize("data", [cancer, digits])
 @pytest.mark.parametrize("cap", [None, 0.05, "least"])
 def test_the_nu_svm_is_the_reduced_hull_problem(peer, data, cap, kernel):
-    x, y = data()
+    x, y = data(250)
     least = 1.0 / min((y > 0).sum(), (y < 0).sum())
     problem = build(ReducedHull, x, y, kernel, D=least if cap == "least" else cap)
     solution = peer(tol=1e-7).solve(problem)

@@ -73,7 +73,7 @@ def assert_follows_its_twin(solver, K, y, seed=0):
     return found
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "solver",
     [KernelPerceptron(block=7), AveragedPerceptron(), BudgetPerceptron(N=5, block=7), BudgetPerceptron(N=12, beta=3.0)],

@@ -80,7 +80,7 @@ def law(exponents, r):
 @pytest.mark.parametrize(("exponents", "r"), [((0, 1, 3, 0), 3), ((2, 0, 0, 2, 1), 2), ((1, 1, 0), 4), ((0,) * 6, 5)])
 def test_the_draws_follow_the_law_of_all_sets_of_copies(exponents, r, machine, monkeypatch):
     monkeypatch.setattr(multiset, "_MACHINE", machine)
-    weights, rng, draws = raised(exponents), np.random.default_rng(7), 6000
+    weights, rng, draws = raised(exponents), np.random.default_rng(7), 2000
     expected = law(exponents, r)
     seen = Counter(tuple(weights.draw(r, rng).tolist()) for _ in range(draws))
     assert set(seen) <= set(expected)

@@ -74,7 +74,7 @@ def primal(problem, weights, intercept):
 @pytest.mark.parametrize("storage", ["dense", "csr", "single"])
 @pytest.mark.parametrize("cost", [0.1, 10.0])
 def test_the_gap_is_small_at_the_optimum_and_the_point_is_feasible(formulation, storage, cost):
-    problem = stated(formulation, 7, 300, 5, storage, C=cost)
+    problem = stated(formulation, 7, 120, 5, storage, C=cost)
     weights, intercept, best = optimal(problem)
     found = problem.certify_weights(weights, intercept)
     assert found.relative_gap <= max(2e-5, 10.0 * best.relative_gap)

@@ -95,7 +95,7 @@ def exported(path, suffix):
     st.lists(PATHS, max_size=2),
     st.sampled_from([".sqlite", ".parquet", ".json"]),
 )
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_a_merge_is_the_union_run_by_run(first, second, shared, suffix):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

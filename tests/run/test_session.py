@@ -238,7 +238,8 @@ def test_cost_is_what_a_run_started_took_too_and_waiting_is_seen(tmp_path, deed,
     (record,) = measured(tmp_path / "s", tmp_path / "elsewhere.py", solvers="elsewhere")
     assert record["status"] == "ok", record["reason"]
     assert record["cpu_seconds"] >= cpu
-    assert waited - 0.02 <= record["waited_seconds"] <= record["fit_seconds"] - record["cpu_seconds"] + 1e-9
+    # the clocks of the wall and of the processor tick apart
+    assert waited - 0.02 <= record["waited_seconds"] <= record["fit_seconds"] - record["cpu_seconds"] + 1e-2
     assert (record["cpu_seconds"] < 0.2) == (cpu == 0.0)
 
 
