@@ -208,13 +208,13 @@ class CandidateSet:
     def offered(self, examples: Array, places: Array, values: Array, among: Array) -> Candidates:
         """Return candidates, see :class:`Candidates`; the loops begin with the first of them."""
         self.now["at"] = self.now["stage"] = self.now["born"] = 0
-        return Candidates(examples, places, values, among)
+        return Candidates(_writable(examples), places, values, among)
 
     def admit(self, examples: Array, alphas: Array, grads: Array) -> None:
         """Let ``examples``, none of them members, into S."""
         for start in range(0, len(examples), self.block):
             part = slice(start, start + self.block)
-            entering = np.asarray(examples[part], dtype=np.int64)
+            entering = _writable(examples[part])
             self.make_room(len(entering))
             fetched = self.values(entering), self.kernel.block(entering, entering)
             work = Candidates(entering, np.arange(len(entering)), *fetched)
@@ -441,6 +441,11 @@ class CandidateSet:
         x.rows["seen"] = np.searchsorted(kept, x.rows["seen"])
         now["caught"] = np.searchsorted(kept, now["caught"])
         now["clock"] = len(kept)
+
+
+def _writable(examples: Array) -> Array:
+    """Return examples as the loops are compiled for: of what may not be written to, they would be compiled once more."""
+    return np.require(examples, dtype=np.int64, requirements="W")
 
 
 def _aligned(width: int) -> int:
