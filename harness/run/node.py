@@ -79,7 +79,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Block(msgspec.Struct, frozen=True):
-    """What became of a block: of each run its record, with the rows of its cells, and how long it all took."""
+    """What became of a block: of each run its record, with the rows of its cells, and how long the runs took."""
 
     seconds: float
     records: list[tuple[dict[str, Any], list[dict[str, Any]]]]
@@ -131,10 +131,10 @@ def carry_out(task: bytes, node: str = "") -> bytes:
 
 
 def _carried_out(block: Sequence[RunSpec], pool: _Pool) -> Block:
-    began = monotonic()
     if new := [spec for spec in block if spec.worker not in pool.prepared]:
         pool.prepare(new, {spec.data_key: _READING.get(spec.data_key, 0.0) for spec in new}, lambda _: None)
         pool.prepared.update(spec.worker for spec in new)
+    began = monotonic()
     records = [pool.run(spec, _READING.get(spec.data_key, 0.0)) for spec in block]
     return Block(monotonic() - began, [(dict(each), [dict(cell) for cell in each.cells]) for each in records])
 

@@ -34,7 +34,7 @@ _AHEAD = 2  # tasks a slot: one that is carried out and one that waits, so that 
 _ONLY_FAILED = 3  # blocks, after which a node is left out
 _REFUSALS = 20  # in a row, of an engine that cannot leave a node out
 _SHOWN_EACH, _SHOWN_NODES = 1.0, 8  # seconds
-_NEWEST = 0.3  # weight of the newest task in how long a run is expected to take
+_NEWEST = 0.5  # weight of the newest task in how long a run is expected to take
 
 
 @dataclass
@@ -151,7 +151,12 @@ class Spread:
         for index, record in of_driver.items():
             self.driver.started(index)
             yield from self.driver.kept(store, {index: self.driver.completed(index, record)})
-        waiting = deque(self._blocks([index for index in todo if index not in of_driver]))
+        blocks = self._blocks([index for index in todo if index not in of_driver])
+        # the processes of the runs keep one data set: those of one data set follow each other
+        place = {
+            key: i for i, key in enumerate(dict.fromkeys(self.driver.specs[block[0]].data_key for block in blocks))
+        }
+        waiting = deque(sorted(blocks, key=lambda block: place[self.driver.specs[block[0]].data_key]))
         ended: queue.SimpleQueue[tuple[_Sent, Future[bytes]]] = queue.SimpleQueue()
         on_their_way = 0
         while waiting or on_their_way:
