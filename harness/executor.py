@@ -20,8 +20,7 @@ class Executor:
     slots : tasks that it carries out at the same time
     """
 
-    task_seconds: ClassVar[float] = 0.5
-    """How long a task should take: the more a task costs the engine, the longer."""
+    task_seconds: ClassVar[float] = 0.5  # how long a task should take: the more it costs the engine, the longer
 
     def __init__(self, futures: futures.Executor, slots: int) -> None:
         self.futures, self._slots = futures, slots

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.errors import EngineLost, UsageError
@@ -59,12 +59,14 @@ class Spread:
     """Nodes of an executor, for one study; a context manager.
 
     preferred : index of a run -> the class of machines that has the other runs of its block
+    held : class of machines -> index -> the record that the store held before
     """
 
     driver: Driver
     nodes: dict[str, _Node] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)  # node -> why
     preferred: dict[int, str] = field(default_factory=dict)
+    held: dict[str, dict[int, Record]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         study, registry = self.driver.study, self.driver.registry
@@ -94,24 +96,32 @@ class Spread:
         self.executor.close()
 
     def _ask_all(self) -> None:
-        """Have every node that is there say what it has, before it gets a run."""
-        try:
-            answers = list(map(node.opened, self.executor.everywhere(node.carry_out, node.packed(self.task))))
-        except Exception as error:
-            raise UsageError(
-                f"{self.driver.study.executor}: a node cannot run the harness: {self.executor.told(error)}. Install what is "
-                "installed here on every node, with the same PYTHONPATH."
-            ) from error
+        """Have every node that is there say what it has, before it gets a run; wait for one, as it says what may be reused."""
+        waiting = False
+        while not (answers := self._answers()):
+            if not waiting:
+                self.driver.on_note(f"note: {self.driver.study.executor} has no node yet; waiting for one")
+            waiting = True
+            sleep(_SHOWN_EACH)
         for answer in answers:
             self._is_like(answer, self.expected)
         classes = Counter(str(each.machine["id"]) for name, each in self.nodes.items() if name not in self.left_out)
         several = (
             f" of {len(classes)} classes of machines; times are compared within a class" if len(classes) > 1 else ""
         )
-        free = min((answer.free_bytes for answer in answers), default=0)
-        least = f", at least {free / 2**30:.1f} GiB of memory free" if answers else ""
+        free = min(answer.free_bytes for answer in answers)
         count = classes.total()
-        self.driver.on_note(f"note: {count} node{'' if count == 1 else 's'}{several}{least}")
+        nodes = f"{count} node{'' if count == 1 else 's'}{several}"
+        self.driver.on_note(f"note: {nodes}, at least {free / 2**30:.1f} GiB of memory free")
+
+    def _answers(self) -> list[Answer]:
+        try:
+            return list(map(node.opened, self.executor.everywhere(node.carry_out, node.packed(self.task))))
+        except Exception as error:
+            raise UsageError(
+                f"{self.driver.study.executor}: a node cannot run the harness: {self.executor.told(error)}. Install what is "
+                "installed here on every node, with the same PYTHONPATH."
+            ) from error
 
     # -- reuse ---------------------------------------------------------------------------------------
 
@@ -128,11 +138,11 @@ class Spread:
     def reused(self, store: StoreReader) -> dict[int, Record]:
         """Return the records that the store holds, of each block those of one class of machines that the nodes are of."""
         classes = sorted({str(each.machine["id"]) for each in self.nodes.values()})
-        held = {on: self.driver.reused(store, on) for on in classes}
+        self.held |= {on: self.driver.reused(store, on) for on in classes}
         found: dict[int, Record] = {}
-        for block in self._blocks(range(len(self.driver.specs))) if classes else ():
-            on = max(classes, key=lambda each: sum(index in held[each] for index in block))
-            found |= {index: held[on][index] for index in block if index in held[on]}
+        for block in self._blocks(range(len(self.driver.specs))):
+            on = max(classes, key=lambda each: sum(index in self.held[each] for index in block))
+            found |= {index: self.held[on][index] for index in block if index in self.held[on]}
             if not found.keys().isdisjoint(block):
                 self.preferred |= dict.fromkeys(block, on)
         return found
@@ -174,8 +184,17 @@ class Spread:
             if records is None:
                 waiting.extendleft(reversed(sent.blocks))
                 continue
-            yield from self.driver.kept(store, records)
+            held = self._held(records, store)
+            yield from held.items()
+            yield from self.driver.kept(store, {i: record for i, record in records.items() if i not in held})
             self._show()
+
+    def _held(self, records: Mapping[int, Record], store: Store) -> dict[int, Record]:
+        """Return what the store has held of these runs: a node of another class, which has measured them, came late."""
+        on = str(next(iter(records.values()))["machine"]["id"])
+        if on not in self.held:
+            self.held[on] = self.driver.reused(store, on)
+        return {index: self.held[on][index] for index in records if index in self.held[on]}
 
     def _slots(self) -> int:
         slots = self.executor.slots()

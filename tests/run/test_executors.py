@@ -12,7 +12,7 @@ from harness import Executor
 from harness.errors import EngineLost, UsageError
 from harness.registry import load_registry
 from harness.report.rows import grouped
-from harness.run import driver, executors, node
+from harness.run import driver, executors, node, spread
 from harness.run.node import Surroundings
 from harness.run.plan import Study
 from harness.run.record import Limits
@@ -217,6 +217,26 @@ def test_two_classes_of_machines_never_meet_in_a_ratio(monkeypatch, registry, tm
     again, _ = on(monkeypatch, registry, executor, study(registry, tmp_path, "own://x", seeds=range(4)))
     assert sorted(record["key"] for record in again) == sorted(record["key"] for record in records)
     assert sum(not record["reused"] for record in again) == len(lost) == 8
+
+
+def test_what_nodes_that_come_late_have_measured_is_not_measured_twice(monkeypatch, registry, tmp_path):
+    class Late(Recorded):
+        def everywhere(self, on_node, task):
+            self.asked = getattr(self, "asked", 0) + 1
+            return [] if self.asked < 3 else super().everywhere(on_node, task)[:1]
+
+    monkeypatch.setattr(spread, "_SHOWN_EACH", 0.01)
+    executor = Late({"first": of_machine("aaaa1111"), "late": of_machine("bbbb2222")})
+    asked = study(registry, tmp_path, "own://x", seeds=(0, 1))
+    _, notes = on(monkeypatch, registry, executor, asked)
+    assert sum("has no node yet; waiting for one" in note for note in notes) == 1
+    assert executor.asked == 3
+    late = Late({"late": of_machine("cccc3333"), "first": of_machine("aaaa1111"), "second": of_machine("bbbb2222")})
+    again, _ = on(monkeypatch, registry, late, asked)
+    assert len(late.tasks) > 1, "nothing is known of the first one's class"
+    assert 0 < sum(bool(record["reused"]) for record in again) < len(again) == 8
+    with Store(tmp_path / "s.sqlite") as store:
+        assert set(Counter(record["key"] for record in store.records()).values()) == {1}
 
 
 def test_short_blocks_travel_together_and_few_at_a_time(monkeypatch, registry, tmp_path):
