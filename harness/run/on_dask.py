@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from time import monotonic
 from typing import Any
 
+import dask
 import distributed
 
 from harness.errors import UsageError
@@ -35,13 +36,15 @@ class OnDask(Executor):
         count = number("workers", workers) if workers else len(os.sched_getaffinity(0))
         self._cluster: Any = None
         if place == "local":
-            self._cluster = distributed.LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                host="127.0.0.1",
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-            )
+            # its workers' profiler would look at them a hundred times a second
+            with dask.config.set({"distributed.worker.profile.enabled": False}):
+                self._cluster = distributed.LocalCluster(
+                    n_workers=count,
+                    threads_per_worker=1,
+                    host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
+                )
         try:
             self._client: Any = distributed.Client(self._cluster or place, timeout=_ANSWER_SECONDS)
             self._refuse_other_versions(place)
