@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from harness.run.store import Store, StoreReader
 
 _MOST_BLOCKS = 500  # of a task
+_SLOT_SECONDS = (
+    0.01  # a task is longer for each slot: twice what an engine spends on a task, so that it serves all slots
+)
 _AHEAD = 2  # tasks a slot: one that is carried out and one that waits, so that no node does
 _ONLY_FAILED = 3  # blocks, after which a node is left out
 _REFUSALS = 20  # in a row, of an engine that cannot leave a node out
@@ -206,7 +209,8 @@ class Spread:
         """Take as many blocks as make a task: of those whose time is not known yet one, at the end few, so that all nodes work."""
         most = min(_MOST_BLOCKS, max(1, len(waiting) // (_AHEAD * max(1, slots))))
         preferred, batch, seconds = self.preferred.get(waiting[0][0]), list[list[int]](), 0.0
-        while waiting and len(batch) < most and seconds < self.executor.task_seconds:
+        long = max(self.executor.task_seconds, _SLOT_SECONDS * slots)
+        while waiting and len(batch) < most and seconds < long:
             if self.preferred.get(waiting[0][0]) != preferred:
                 break
             batch.append(waiting.popleft())
