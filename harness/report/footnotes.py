@@ -189,8 +189,9 @@ def of_machines(records: Sequence[Record]) -> list[str]:
     if len(classes) < 2:
         return []
     known = {each["id"]: each for record in records if (each := record.get("machine") or {}).get("id")}
+    found = [(on[:6], known.get(on, {})) for on in classes]
     about = ", ".join(
-        f"{on[:6]} ({known.get(on, {}).get('processor')}, {known.get(on, {}).get('cores')} cores)" for on in classes
+        f"{on} ({each.get('declared') or each.get('processor')}, {each.get('cores')} cores)" for on, each in found
     )
     return [f"{len(classes)} classes of machines: {about}. Runs are compared within one."]
 

@@ -101,7 +101,7 @@ class OnDask(Executor):
     def told(self, error: BaseException) -> str:
         if isinstance(error, distributed.KilledWorker):
             last = error.last_worker.address
-            return f"the worker that had them was lost {error.allowed_failures + 1} times, the last time {last}"
+            return f"the workers that had them were lost, {error.allowed_failures + 1} in all, the last one at {last}"
         return super().told(error)
 
     def close(self) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 
+import dask
 import msgspec
 import pytest
 
 from harness import Executor
 from harness.errors import EngineLost, UsageError
+from harness.machine import machine
 from harness.registry import load_registry
+from harness.report import formats
 from harness.report.rows import grouped
 from harness.run import driver, executors, node, spread
 from harness.run.node import Surroundings
@@ -209,6 +213,7 @@ def test_two_classes_of_machines_never_meet_in_a_ratio(monkeypatch, registry, tm
 
     result = Result(tuple(records), "", "")
     assert "2 classes of machines: " in result.table
+    assert "(2 classes of machines)" in formats.render("table", records, ranking="")
     assert len(result.best()) == 4
     # what is left of a block goes to the class that has the rest of it, and nothing twice
     with Store(tmp_path / "s.sqlite") as store:
@@ -237,6 +242,14 @@ def test_what_nodes_that_come_late_have_measured_is_not_measured_twice(monkeypat
     assert [bool(record["reused"]) for record in again].count(True) == 4 == len(again) / 2
     with Store(tmp_path / "s.sqlite") as store:
         assert set(Counter(record["key"] for record in store.records()).values()) == {1}
+
+
+def test_a_class_of_machines_can_be_declared(monkeypatch):
+    usual = machine()["id"]
+    monkeypatch.setenv("HARNESS_MACHINE", "slow")
+    assert machine.__wrapped__()["id"] != usual
+    monkeypatch.delenv("HARNESS_MACHINE")
+    assert machine.__wrapped__()["id"] == usual
 
 
 def test_short_blocks_travel_together_and_few_at_a_time(monkeypatch, registry, tmp_path):
@@ -304,3 +317,20 @@ def test_a_lost_engine_or_task_is_told(how, monkeypatch, registry, tmp_path):
     records, _ = on(monkeypatch, registry, Recorded({"one": same}), asked)
     assert {record["status"] for record in records} == {"ok"}
     assert sum(bool(record["reused"]) for record in records) == 4
+
+
+def end(task, name):
+    os._exit(9)
+
+
+@pytest.mark.slow
+def test_a_task_whose_workers_were_lost_is_told_in_a_sentence(registry):
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        executor = executors.chosen("dask://local?workers=1", registry)()
+        try:
+            error = executor.submit(end, b"").exception()
+            assert executor.told(error).startswith(
+                "the workers that had them were lost, 1 in all, the last one at tcp://127.0.0.1:"
+            )
+        finally:
+            executor.close()
