@@ -17,6 +17,7 @@ from harness.errors import InvalidModel as InvalidModel
 from harness.errors import LabelsSpent as LabelsSpent
 from harness.errors import PluginError as PluginError
 from harness.errors import UsageError as UsageError
+from harness.executor import Executor as Executor
 from harness.hookspecs import hookimpl as hookimpl
 from harness.kernels.functions import RBF as RBF
 from harness.kernels.functions import Kernel as Kernel

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from harness.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
+    from harness.executor import Executor
     from harness.kernels.functions import Kernel
     from harness.metric import Metric
     from harness.problems.problem import Problem
@@ -44,3 +45,11 @@ def harness_metrics() -> Mapping[str, Metric]:
     from harness.measure.metrics import METRICS
 
     return METRICS
+
+
+@hookimpl
+def harness_executors() -> Mapping[str, Callable[..., Executor]]:
+    """dask, hq, threads."""
+    from harness.run.executors import EXECUTORS
+
+    return EXECUTORS

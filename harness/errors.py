@@ -45,6 +45,10 @@ class NotKept(HarnessError):
         self.records = list(records)
 
 
+class EngineLost(HarnessError):
+    """The engine that carried runs to nodes is gone; what came back is in the store, and the same command goes on."""
+
+
 class PluginError(HarnessError):
     """A plugin that cannot be loaded or that breaks the protocol; the message names the plugin."""
 

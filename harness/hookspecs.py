@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import click
 
     from harness.datasets.dataset import DataSource
+    from harness.executor import Executor
     from harness.kernels.functions import Kernel
     from harness.metric import Metric
     from harness.problems.problem import Problem
@@ -85,6 +86,17 @@ def harness_commands() -> Iterable[click.Command]:
     Only plugins whose module has the name of this function in its text are imported for the help.
     """
     return ()
+
+
+@hookspec
+def harness_executors() -> Mapping[str, Callable[..., Executor]]:
+    """Return executors by the scheme of their URL: each function makes one, which is closed after the comparison.
+
+    For ``mpi://PLACE?slots=8`` the function of ``mpi`` is called with ``("PLACE", slots="8")``. An engine with the interface of
+    `concurrent.futures` is one line: ``{"mpi": lambda place, slots="1": harness.Executor(MPIPoolExecutor(), int(slots))}``. What
+    is wrong with the place is a `harness.UsageError`, an engine that is not installed an ``ImportError``.
+    """
+    return {}
 
 
 @hookspec

@@ -33,6 +33,8 @@ def machine() -> dict[str, Any]:
         "python": sys.version.split()[0],
         "blas": _blas(),
     }
+    if declared := os.environ.get("HARNESS_MACHINE"):
+        found["declared"] = declared
     identity = {name: value for name, value in found.items() if name not in ("usable_cores", "memory_bytes")}
     found["id"] = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
     return found

@@ -25,6 +25,7 @@ from harness.parameters import Parameter, did_you_mean
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
+    from harness.executor import Executor
     from harness.kernels.functions import Kernel
     from harness.metric import Metric
     from harness.problems.problem import Problem
@@ -38,7 +39,11 @@ _CLASSES = {
     "kernel": "harness_kernels",
     "formulation": "harness_formulations",
 }
-_FUNCTIONS = {"metric": "harness_metrics", "report format": "harness_report_formats"}
+_FUNCTIONS = {
+    "metric": "harness_metrics",
+    "report format": "harness_report_formats",
+    "executor": "harness_executors",
+}
 
 
 class Registry:
@@ -55,6 +60,7 @@ class Registry:
         self.formulations: dict[str, type[Problem]] = {}
         self.metrics: dict[str, Metric] = {}
         self.report_formats: dict[str, Callable[..., str]] = {}
+        self.executors: dict[str, Callable[..., Executor]] = {}
         self._owner = {("report format", name): "harness" for name in hookspecs.FORMATS}  # (kind, name) -> plugin
         self._entries: set[EntryPoint] = set()  # that plugins were loaded from, and files
         self._files: set[Path] = set()
@@ -118,6 +124,7 @@ class Registry:
         self.formulations.update(added["formulation"])
         self.metrics.update(added["metric"])
         self.report_formats.update(added["report format"])
+        self.executors.update(added["executor"])
 
     # -- asking --------------------------------------------------------------------------------------
 

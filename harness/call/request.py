@@ -18,6 +18,7 @@ from harness.entries import Broken
 from harness.errors import UsageError
 from harness.registry import load_registry, share_registry
 from harness.report.output import say
+from harness.run import executors
 from harness.run.plan import Study, check_path, check_size, factors
 from harness.run.record import Limits, Status
 from harness.run.store import default_store
@@ -125,8 +126,15 @@ def study_of(
         path=said["path"] or {},
         folds=said["folds"] or 0,
         cold=said["cold"],
+        executor=said["executor"] or "",
         **how,
     )
+    if said["executor"]:
+        wrong.taken("executor", executors.chosen, said["executor"], registry)
+        if said["jobs"] > 1:
+            wrong.add(
+                "jobs", UsageError("it says how many runs go on at once here; with an executor its nodes' slots do.")
+            )
     if "path" in given or "path" not in wrong.where:
         wrong.taken("", check_path, study, registry)
     wrong.refuse()

@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from harness.report import figures, noise, timing
-from harness.report.rows import formulation_of
+from harness.report.rows import formulation_of, machines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,7 +53,8 @@ def sentences(sheet: Sheet, mark: str, *, explain: bool = False) -> list[str]:
 def notes(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
     """Return what a reader of a table with the measured columns ``shown`` must know, the reasons of failures excepted."""
     rows = [row for group in groups for row in group.rows]
-    return [*_formulations(rows, shown), *_uncertain(rows), *of_reuse([each for row in rows for each in row.records])]
+    records = [each for row in rows for each in row.records]
+    return [*_formulations(rows, shown), *_uncertain(rows), *of_machines(records), *of_reuse(records)]
 
 
 def explained(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
@@ -180,6 +181,19 @@ def _compilation(rows: Sequence[Row]) -> list[str]:
             spent.setdefault(str(row.first.get("solver")), []).extend(values)
     told = ", ".join(f"{solver} {figures.seconds(median(values))} s" for solver, values in spent.items())
     return [f"Warm-up and compilation, not part of the seconds (median): {told}."] if told else []
+
+
+def of_machines(records: Sequence[Record]) -> list[str]:
+    """Say how many classes of machines there were, and which, if there were several."""
+    classes = machines(records)
+    if len(classes) < 2:
+        return []
+    known = {each["id"]: each for record in records if (each := record.get("machine") or {}).get("id")}
+    found = [(on[:6], known.get(on, {})) for on in classes]
+    about = ", ".join(
+        f"{on} ({each.get('declared') or each.get('processor')}, {each.get('cores')} cores)" for on, each in found
+    )
+    return [f"{len(classes)} classes of machines: {about}. Runs are compared within one."]
 
 
 def of_reuse(records: Sequence[Record]) -> list[str]:

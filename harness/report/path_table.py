@@ -8,7 +8,17 @@ from typing import Any
 from harness.report import figures
 from harness.report.footnotes import Reasons, of_reuse
 from harness.report.layout import Cell, Column
-from harness.report.rows import Row, Section, Sheet, is_path, kernel_text, label_text, problem_text, scale_text
+from harness.report.rows import (
+    Row,
+    Section,
+    Sheet,
+    is_path,
+    kernel_text,
+    label_text,
+    machines,
+    problem_text,
+    scale_text,
+)
 from harness.run.record import Record
 
 _NOTE = (
@@ -27,9 +37,11 @@ def without_paths(records: Iterable[Record]) -> list[Record]:
 def sheet(records: Sequence[Record]) -> Sheet | None:
     """Return the paths among the records, a section for each grid on a data set; None if there are none."""
     groups: dict[str, list[Record]] = {}
+    several = len(machines(records)) > 1
     for record in records:
         if is_path(record):
-            groups.setdefault(_heading(record), []).append(record)
+            on = f" on machine {record['machine']['id'][:6]}" if several and record.get("machine") else ""
+            groups.setdefault(_heading(record, on), []).append(record)
     if not groups:
         return None
     reasons, sections = Reasons(), []
@@ -73,7 +85,7 @@ def _axes(record: Record) -> dict[str, list[float]]:
     return {**record["path"].get("costs", {}), **record["path"].get("widths", {})}
 
 
-def _heading(record: Record) -> str:
+def _heading(record: Record, on: str) -> str:
     path = record["path"]
     n, d, n_test = (record.get(name) for name in ("n_train", "n_features", "n_test"))
     grid = " x ".join(f"{len(values)} {name}" for name, values in _axes(record).items())
@@ -85,7 +97,7 @@ def _heading(record: Record) -> str:
         problem_text(record.get("formulation"), record.get("problem_parameters")),
         (f"path of {grid}" if grid else "path") + (f", {path['folds']} folds" if path.get("folds") else ""),
     ]
-    return f"{record.get('dataset')}: {', '.join(part for part in parts if part)}"
+    return f"{record.get('dataset')}{on}: {', '.join(part for part in parts if part)}"
 
 
 _COLUMNS = [

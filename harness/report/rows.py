@@ -296,32 +296,57 @@ def newest(rows: Iterable[StoreRow], fits: Callable[[Record], bool], *, every: b
     return [number for _, number, _ in found], total - len(last)
 
 
-def grouped(records: Iterable[Record]) -> list[Group]:
-    """Return the groups of a report, and in each the rows, in the order of their first record."""
+def machines(records: Iterable[Record]) -> list[str]:
+    """Return the classes of machines, by ``id``, that runs were carried out on."""
+    found = (record for record in records if record.get("status") not in (Status.SKIPPED, Status.ENVIRONMENT))
+    return list(dict.fromkeys(_machine(record) for record in found))
+
+
+def _machine(record: Record) -> str:
+    return str((record.get("machine") or {}).get("id") or "")
+
+
+def grouped(records: Sequence[Record]) -> list[Group]:
+    """Return the groups of a report, and in each the rows, in the order of their first record.
+
+    A group is of one class of machines; where there are several, the data set's name says which.
+    """
     cells: dict[str, list[Record]] = {}
     for record in records:
         cells.setdefault(_row_key(record), []).append(record)
-    groups: dict[tuple[str, str], Group] = {}
-    homeless: list[Row] = []  # runs that ended before their kernel was known: broken plugins, skipped formulations
+    groups: dict[tuple[str, str, str], Group] = {}
+    homeless: list[
+        Row
+    ] = []  # runs that ended before their kernel or machine was known: broken plugins, skipped formulations
+    several = len(machines(records)) > 1
     for members in cells.values():
         row = Row(tuple(members))
-        dataset = str(row.first.get("dataset") or "?")
-        kernel = kernel_text(row.first.get("kernel"), row.first.get("kernel_parameters"))
-        if kernel:
-            groups.setdefault((dataset, kernel), Group(dataset, kernel)).rows.append(row)
+        dataset, kernel = _home(row)
+        if kernel and (on := machines(members) if several else [""]):
+            groups.setdefault((dataset, kernel, on[0]), Group(dataset, kernel)).rows.append(row)
         else:
             homeless.append(row)
     for row in homeless:
-        dataset = str(row.first.get("dataset") or "?")
-        home = next((group for group in groups.values() if group.dataset == dataset), None)
-        (home or groups.setdefault((dataset, ""), Group(dataset, ""))).rows.append(row)
+        dataset, kernel = _home(row)
+        homes = [group for group in groups.values() if group.dataset == dataset]
+        home = next((group for group in homes if group.kernel == kernel), homes[0] if homes and not kernel else None)
+        (home or groups.setdefault((dataset, kernel, ""), Group(dataset, kernel))).rows.append(row)
     for group in groups.values():
         order = {problem: place for place, problem in enumerate(dict.fromkeys(row.problem for row in group.rows))}
         group.rows.sort(key=lambda row: order[row.problem])  # rows of one problem stand together
         group.rows = _told_apart(group.rows)
     # Data sets in their first order, the kernels of one data set together.
     place = {name: i for i, name in enumerate(dict.fromkeys(group.dataset for group in groups.values()))}
-    return sorted(groups.values(), key=lambda group: place[group.dataset])
+    found = sorted(groups.items(), key=lambda item: place[item[1].dataset])
+    for (dataset, _, of), group in found:
+        group.dataset = f"{dataset} on machine {of[:6]}" if of else dataset
+    return [group for _, group in found]
+
+
+def _home(row: Row) -> tuple[str, str]:
+    """Return data set and kernel of a row."""
+    kernel = kernel_text(row.first.get("kernel"), row.first.get("kernel_parameters"))
+    return str(row.first.get("dataset") or "?"), kernel
 
 
 SETTINGS: dict[str, Callable[[float], str]] = {
@@ -362,7 +387,7 @@ def _row_key(record: Record) -> str:
         "plugin", "solver", "label", "parameters", "dataset", "formulation", "problem_parameters", "kernel",
         "kernel_parameters", "code_sha256", "versions", "data_sha256", *SETTINGS,
     )  # fmt: skip
-    machine, path = (record.get("machine") or {}).get("id"), record.get("path") or {}
+    machine, path = _machine(record), record.get("path") or {}
     of_path = [path.get(name) for name in ("costs", "widths", "folds", "start")]
     what = ["refit" if path["cell"] is None else "cell"] if "cell" in path else []  # its folds are runs of one row
     return json.dumps([machine, of_path, what, *(record.get(name) for name in names)], sort_keys=True, default=str)

@@ -8,7 +8,7 @@ from statistics import geometric_mean, median
 from harness.report import figures
 from harness.report.measures import FIT, GAP
 from harness.report.noise import Interval
-from harness.report.rows import Group, Row, is_cell, short_name
+from harness.report.rows import Group, Row, is_cell, machines, short_name
 
 Who = tuple[str, str]
 """A solver's name, and the formulation that it solved."""
@@ -122,6 +122,8 @@ def _where(units: Sequence[Group], rows: Sequence[Row]) -> str:
     """Return ``on 2 data sets, 3 runs each``."""
     sets, counts = {row.first.get("dataset") for row in rows}, sorted({len(row.records) for row in rows})
     on = f"{len(units)} problems" if len(units) > len(sets) else f"{len(sets)} data sets"
+    classes = len(machines(record for row in rows for record in row.records))
+    on += f" ({classes} classes of machines)" if classes > 1 else ""
     runs = figures.span(str(counts[0]), str(counts[-1]))
     return (
         f"on {short_name(units[0].dataset) if len(units) == 1 else on}, {runs} run{'' if counts[-1] == 1 else 's'} each"

@@ -69,11 +69,11 @@ def compare(
     NotKept : the store could not be written; the error has the records so far. The workers were ended.
     KeyboardInterrupt : passed on after the workers were ended; what was measured stays in the store.
     """
-    return _Driver(study, registry, on_planned, on_started, on_finished, on_note, on_working, pool).run()
+    return Driver(study, registry, on_planned, on_started, on_finished, on_note, on_working, pool).run()
 
 
 @dataclass
-class _Driver:
+class Driver:
     """A study under way; the fields are the arguments of :func:`compare`."""
 
     study: Study
@@ -93,11 +93,11 @@ class _Driver:
         self.own_versions: dict[tuple[str, ...], dict[str, str]] = {}  # by what is required
         for source in self.study.datasets:
             began, key = monotonic(), data_key(source.name, values_of(source))
-            self.datasets[key] = _loaded(source, self.study.limits.memory_bytes)
+            self.datasets[key] = loaded(source, self.study.limits.memory_bytes)
             self.reading_seconds[key] = monotonic() - began
         planned = plan(self.study, self.registry, self.datasets)
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
-        self.keys = [self._key(spec) for spec in self.specs]
+        self.keys = [self.key(spec) for spec in self.specs]
 
     def run(self) -> list[Record]:
         finished: dict[int, Record] = {}
@@ -115,44 +115,62 @@ class _Driver:
         return [finished[index] for index in range(len(self.specs))]
 
     def _run(self, store: Store, finished: dict[int, Record]) -> None:
-        for index in range(len(self.specs)):
-            record = self.known(store, index)
-            if record is not None:
+        finished |= self.reused(store)
+        carried_out = self._carried_out
+        with contextlib.ExitStack() as stack:
+            if self.study.executor and any(
+                self.not_run(i) is None for i in range(len(self.specs)) if i not in finished
+            ):
+                from harness.run.spread import Spread
+
+                spread = stack.enter_context(Spread(self))
+                finished.clear()
+                finished |= spread.reused(store)
+                carried_out = spread.carried_out
+            self.on_planned(self.specs, len(finished))
+            for sentence in store.damaged.values():
+                self.on_note(sentence)
+            for record in finished.values():
+                self.on_finished(record, True)
+            todo = [index for index in range(len(self.specs)) if index not in finished]
+            for index, record in carried_out(todo, store):
                 finished[index] = record
-        self.on_planned(self.specs, len(finished))
-        for sentence in store.damaged.values():
-            self.on_note(sentence)
-        for record in finished.values():
-            self.on_finished(record, True)
-        todo = [index for index in range(len(self.specs)) if index not in finished]
-        for index, record in self._carried_out(todo, store):
-            finished[index] = record
-            self.on_finished(record, False)
+                self.on_finished(record, False)
 
     # -- reuse ---------------------------------------------------------------------------------------
 
-    def _key(self, spec: RunSpec) -> str:
+    def key(self, spec: RunSpec, on: str | None = None) -> str:
+        """Return the key of a run on a class of machines, by its ``id``; None: this one's."""
         plugin = self.registry.plugins.get(spec.plugin)
         code = plugin.fingerprint + plugin.version if plugin is not None else spec.broken_reason
         # paths say where a plugin or a file lies, its content is in the fingerprints
         unlocated = {name: value for name, value in spec.source_parameters.items() if name not in ("path", "test")}
         located = replace(spec, dataset="", plugin_paths=(), source_parameters=unlocated)
-        known = {"versions": self._versions(spec), "machine": machine()["id"]}
+        known = {"versions": self.versions(spec), "machine": on or machine()["id"]}
         surroundings = {"harness": host_sha256(), "plugin": code, **known}
         return located.key(surroundings)
 
-    def _versions(self, spec: RunSpec) -> dict[str, str]:
+    def versions(self, spec: RunSpec) -> dict[str, str]:
         """Return the versions of what the run's worker has."""
-        if spec.requires not in self.own_versions:
-            self.own_versions[spec.requires] = own_versions(spec.requires)
-        return {**versions(), **self.own_versions[spec.requires]}
+        return {**versions(), **self.versions_of(spec.requires)}
 
-    def known(self, store: StoreReader, index: int) -> Record | None:
+    def versions_of(self, requires: tuple[str, ...]) -> dict[str, str]:
+        """Return the versions of an environment of a solver's own."""
+        if requires not in self.own_versions:
+            self.own_versions[requires] = own_versions(requires)
+        return self.own_versions[requires]
+
+    def reused(self, store: StoreReader, on: str | None = None) -> dict[int, Record]:
+        """Return the records that the store holds, by index, of runs on a class of machines; None: this one's."""
+        found = ((index, self.known(store, index, on)) for index in range(len(self.specs)))
+        return {index: record for index, record in found if record is not None}
+
+    def known(self, store: StoreReader, index: int, on: str | None = None) -> Record | None:
         """Return the newest record of this very run: of the same source of every plugin that it really used."""
         spec = self.specs[index]
         if self.study.fresh or spec.broken_reason or spec.skip_reason:
             return None
-        for record in store.of(self.keys[index]):
+        for record in store.of(self.keys[index] if on in (None, machine()["id"]) else self.key(spec, on)):
             if record.reusable and self._is_current(record.get("sources")):
                 return self._reused(store, index, record)
         return None
@@ -162,7 +180,7 @@ class _Driver:
         # the same content may have been measured from a file of another name, and for another study
         told = {"dataset": self.specs[index].dataset, "study": self.study.sha256, "reused": True}
         found = Record({**record, **told})
-        keys = [f"{self.keys[index]}/{number}" for number in range((record.get("path") or {}).get("rows") or 0)]
+        keys = [f"{record['key']}/{number}" for number in range((record.get("path") or {}).get("rows") or 0)]
         rows = [next(iter(store.of(key)), None) for key in keys]
         if None in rows:
             return None
@@ -205,16 +223,10 @@ class _Driver:
                     self.on_working(outcome)
                     continue
                 if outcome is None:
-                    self._tell_plugins("harness_run_started", spec=copy.deepcopy(self.specs[index].as_dict()))
-                    self.on_started(self.specs[index])
+                    self.started(index)
                     continue
                 left -= 1
-                record = self._completed(index, outcome)
-                self.unkept[index] = record
-                store.append(record)
-                del self.unkept[index]
-                self._tell_plugins("harness_run_finished", record=dict(record))
-                yield index, record
+                yield from self.kept(store, {index: self.completed(index, outcome)})
         finally:
             stop.set()
             for slot in slots:
@@ -222,7 +234,7 @@ class _Driver:
             while not said.empty():  # ended, and not yet stored
                 index, outcome = said.get()
                 if isinstance(outcome, Record):
-                    self.unkept[index] = self._completed(index, outcome)
+                    self.unkept[index] = self.completed(index, outcome)
 
     def _slot(
         self,
@@ -254,11 +266,16 @@ class _Driver:
                 pool.close()
 
     def _one(self, index: int, pool: Pool) -> Record:
+        spec = self.specs[index]
+        return self.not_run(index) or pool.run(spec, self.reading_seconds[spec.data_key])
+
+    def not_run(self, index: int) -> Record | None:
+        """Return the record of a run that is a row without being carried out; None for others."""
         if (spec := self.specs[index]).broken_reason:
             return Record(status=Status.ERROR, stopped_by=StoppedBy.FAULT, reason=spec.broken_reason, **now())
         if spec.skip_reason:
             return Record(status=Status.SKIPPED, reason=spec.skip_reason, **now())
-        return pool.run(spec, self.reading_seconds[spec.data_key])
+        return None
 
     def _cores(self, job: int, jobs: int) -> list[int] | None:
         """Return the cores a job's workers are pinned to; a single job goes where the system puts it."""
@@ -268,9 +285,27 @@ class _Driver:
         threads = self.study.threads
         return [available[(job * threads + thread) % len(available)] for thread in range(threads)]
 
-    def _completed(self, index: int, outcome: Record) -> Record:
-        """Return the full record: what was measured beside what was asked, unknown figures None."""
-        spec, key = self.specs[index], self.keys[index]
+    def started(self, index: int) -> None:
+        """Tell of a run that begins."""
+        self._tell_plugins("harness_run_started", spec=copy.deepcopy(self.specs[index].as_dict()))
+        self.on_started(self.specs[index])
+
+    def kept(self, store: Store, records: Mapping[int, Record]) -> Iterator[tuple[int, Record]]:
+        """Store records, all of them at once, and yield them by index."""
+        self.unkept |= records
+        store.append(*records.values())
+        for index, record in records.items():
+            del self.unkept[index]
+            self._tell_plugins("harness_run_finished", record=dict(record))
+            yield index, record
+
+    def completed(self, index: int, outcome: Record, on: Mapping[str, Any] | None = None) -> Record:
+        """Return the full record: what was measured beside what was asked, unknown figures None.
+
+        on : the machine; None: this one
+        """
+        spec, there = self.specs[index], machine() if on is None else on
+        key = self.keys[index] if there["id"] == machine()["id"] else self.key(spec, there["id"])
         dataset, plugin = self.datasets[spec.data_key], self.registry.plugins.get(spec.plugin)
         of_plugin = (
             {plugin.distribution or plugin.name: plugin.version} if plugin is not None and plugin.version else {}
@@ -287,8 +322,8 @@ class _Driver:
             "density": dataset.density,
             "positive_share": dataset.positive_share,
             "data_notes": dict(dataset.notes) or None,
-            "versions": {**self._versions(spec), **of_plugin},
-            "machine": machine(),
+            "versions": {**self.versions(spec), **of_plugin},
+            "machine": there,
             "git_commit": git_commit(),
             "code_sha256": plugin.fingerprint if plugin is not None else None,
             "study": self.study.sha256 or None,
@@ -314,7 +349,7 @@ class _Driver:
                     self.on_note(f"{faults.told(error, observer.plugin_name)}; no run is worse for it")
 
 
-def _loaded(source: Any, memory_limit: int | None) -> Dataset:
+def loaded(source: Any, memory_limit: int | None) -> Dataset:
     """Load and validate a data set, in so many bytes; whatever a third party's source raises becomes a sentence."""
     from harness.datasets import measured_sha256, validate
     from harness.datasets.bounds import reading_within
@@ -355,7 +390,7 @@ def still_to_do(study: Study, registry: Registry) -> tuple[list[RunSpec], list[R
     ------
     UsageError, DataError : the request or its data make no runs; the store cannot be read.
     """
-    path, driver = study.store or default_store(), _Driver(study, registry)
+    path, driver = study.store or default_store(), Driver(study, registry)
     known = [False] * len(driver.specs)
     if path.exists():
         with existing(path) as store:

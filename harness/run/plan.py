@@ -55,6 +55,7 @@ class Study:
     path : parameter -> its values: each run goes through all of them, see `harness.path`; empty: a run is one problem
     folds : of the cross-validation along a path; 0: none
     cold : beside each path a run that solves its cells one by one, each from nothing
+    executor : what carries the runs to nodes, ``SCHEME://PLACE``; empty: they are this machine's own processes
     """
 
     solvers: list[Chosen | Broken]
@@ -79,6 +80,7 @@ class Study:
     path: Mapping[str, Sequence[float]] = field(default_factory=dict)
     folds: int = 0
     cold: bool = False
+    executor: str = ""
 
     @functools.cached_property
     def sha256(self) -> str:
@@ -102,7 +104,7 @@ class Study:
         return hashlib.sha256(json.dumps(_plain(kept), sort_keys=True, default=str).encode()).hexdigest()
 
 
-_OF_NO_STUDY = ("store", "fresh", "many", "plugin_paths")
+_OF_NO_STUDY = ("store", "fresh", "many", "plugin_paths", "executor")
 
 
 def _asked_of(item: Chosen | Broken) -> list[Any]:

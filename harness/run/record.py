@@ -241,7 +241,7 @@ class Fields(TypedDict):
     # Where it comes from
     measured_at: str  # when the run ended, UTC, ISO 8601
     versions: dict[str, Any]  # the versions of the libraries, by name
-    machine: dict[str, Any]  # processor, cores, usable_cores, memory_bytes, system, python, blas, id (their hash)
+    machine: dict[str, Any]  # processor, cores, system, python, blas, declared, id (their hash); memory_bytes
     git_commit: str  # the commit of the harness's own clone, with + if it has changes; None of an installed harness
     code_sha256: str  # SHA-256 of the plugin's source
     sources: dict[str, Any]  # plugin -> fingerprint of its source, of every plugin the run really used

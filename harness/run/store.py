@@ -380,15 +380,15 @@ class Store(StoreReader):
                 return
         raise NotKept(f"the result store {self.path} was deleted, moved or replaced since it was opened")
 
-    def append(self, record: Record) -> None:
-        """Commit one record, the rows of its cells with it. It is on disk when this returns.
+    def append(self, *records: Record) -> None:
+        """Commit records, the rows of their cells with them, all or none. They are on disk when this returns.
 
         Raises
         ------
         NotKept : it could not be written.
         """
         with self._written() as connection:
-            for each in (*record.cells, record):
+            for each in (row for record in records for row in (*record.cells, record)):
                 content = written(each)
                 connection.execute(_INSERT, (*content, checksum(*content)))
 

@@ -10,6 +10,7 @@ import pytest
 
 from harness import UsageError, hookspecs
 from harness.cli.commands import of
+from harness.run.executors import chosen
 from tests.registry.good_plugin import GOOD
 
 EVERYTHING = (
@@ -59,6 +60,10 @@ EVERYTHING = (
     def harness_report_formats():
         return {"count": lambda records: str(len(records))}
 
+    @hookimpl
+    def harness_executors():
+        return {"own": lambda place: place}
+
     @click.command()
     def greet():
         "Say hello. And more."
@@ -98,6 +103,7 @@ def test_what_a_plugin_adds_by_every_hook_is_there(plugin) -> None:
         registry.formulation("mien")
     assert registry.metrics["positives"](np.array([1.0, -1.0, 1.0]), None) == 2.0
     assert registry.report_formats["count"]([{}, {}]) == "2"
+    assert chosen("own://here", registry)() == "here"
     found = of(registry)
     assert (list(found.commands), found.plugins, found.broken) == (["greet"], {"greet": "alpha"}, {})
     registry.manager.hook.harness_run_started(spec={"solver": "smo"})

@@ -1,0 +1,336 @@
+"""Runs on nodes: real Dask and HyperQueue clusters of this machine, nodes that are refused, processes that are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+
+import dask
+import msgspec
+import pytest
+
+from harness import Executor
+from harness.errors import EngineLost, UsageError
+from harness.machine import machine
+from harness.registry import load_registry
+from harness.report import formats
+from harness.report.rows import grouped
+from harness.run import driver, executors, node, spread
+from harness.run.node import Surroundings
+from harness.run.plan import Study
+from harness.run.record import Limits
+from harness.run.store import Store
+from tests.run.conftest import PLUGINS
+
+ENGINES = {"dask": "dask://local?workers=2", "hq": "hq://local?workers=2", "threads": "threads://local?workers=2"}
+SLOW = PLUGINS / "slow_steps.py"
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return load_registry([SLOW])
+
+
+def study(registry, tmp_path, executor="", seeds=(0, 1), **more):
+    chosen = registry.select_solvers("smo,fw/gilbert")
+    data = registry.select_datasets("checkerboard[n=60,n_test=10],twonorm[n=60]")
+    limits = Limits(seconds=30.0, target_gap=1e-2)
+    return Study(chosen, data, seeds=seeds, limits=limits, store=tmp_path / "s.sqlite", executor=executor, **more)
+
+
+def told(record):
+    return [record[name] for name in ("status", "key", "primal", "kernel_evaluations", "iterations", "data_sha256")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+def test_nodes_give_what_this_machine_gives(engine, registry, tmp_path):
+    notes, started = [], []
+    (tmp_path / "here").mkdir()
+    here = driver.compare(study(registry, tmp_path / "here"), registry)
+    there = driver.compare(
+        study(registry, tmp_path, ENGINES[engine]), registry, on_note=notes.append, on_started=started.append
+    )
+    assert list(map(told, there)) == list(map(told, here))
+    assert {record["status"] for record in here} == {"ok"}
+    assert len(started) == len(here) == 8
+    assert any("node" in note for note in notes)
+    with Store(tmp_path / "s.sqlite") as store:
+        assert Counter(record["key"] for record in store.records()) == dict.fromkeys([each["key"] for each in here], 1)
+    # one seed more: what is known is not measured again
+    again = driver.compare(study(registry, tmp_path, ENGINES[engine], seeds=(0, 1, 2)), registry)
+    assert [record["reused"] for record in again] == [True] * 8 + [False] * 4
+
+
+# -- without an engine ---------------------------------------------------------------------------------------
+
+
+class Recorded(Executor):
+    """Nodes that this process makes up: each task is carried out here, by the node whose turn it is, with what is planted in it."""
+
+    def __init__(self, nodes, able=True):
+        self.nodes, self.able, self.tasks, self.left = dict(nodes), able, [], []
+
+    def submit(self, on_node, task, nodes=()):
+        from concurrent.futures import Future
+
+        future = Future()
+        names = [name for name in self.nodes if name not in self.left]
+        name = next((each for each in nodes if each in names), names[len(self.tasks) % len(names)])
+        self.tasks.append((name, sum(map(len, node._RUNS.decode(msgspec.msgpack.decode(task, type=node.Task).blocks)))))
+        future.set_result(self._answered(on_node, task, name))
+        return future
+
+    def _answered(self, on_node, task, name):
+        answer = node.opened(on_node(task, name))
+        return node.packed(self.nodes[name](answer))
+
+    def everywhere(self, on_node, task):
+        return [self._answered(on_node, task, name) for name in self.nodes if name not in self.left]
+
+    def slots(self):
+        return len(self.nodes) - len(self.left)
+
+    def leave_out(self, name):
+        self.left += [name] if self.able else []
+        return self.able
+
+    def close(self):
+        self.closed = True
+
+
+def same(answer):
+    return answer
+
+
+def of_machine(identity):
+    return lambda answer: msgspec.structs.replace(
+        answer, machine={**answer.machine, "id": identity, "processor": identity}
+    )
+
+
+def having(**other):
+    def planted(answer):
+        return msgspec.structs.replace(answer, has=msgspec.structs.replace(answer.has, **other), blocks=[])
+
+    return planted
+
+
+def failing(answer):
+    bad = [
+        node.Block(
+            block.seconds,
+            [({**record, "status": "crashed", "reason": "no memory bank"}, []) for record, _ in block.records],
+        )
+        for block in answer.blocks
+    ]
+    return msgspec.structs.replace(answer, blocks=bad)
+
+
+def on(monkeypatch, registry, executor, asked, **told):
+    monkeypatch.setitem(registry.executors, "own", lambda place: executor)
+    notes = []
+    return driver.compare(asked, registry, on_note=notes.append, **told), notes
+
+
+@pytest.mark.parametrize(
+    ("planted", "sentence"),
+    [
+        ({"harness": "0" * 64}, "other code of the harness"),
+        ({"plugins": {}}, "cannot load plugin 'fw'"),
+        ({"plugins": {"fw": "x", "smo": "x", "harness": "x"}}, "other code of plugin 'fw'"),
+        ({"versions": {}}, r"python \(none\)"),
+    ],
+)
+def test_a_node_that_has_something_else_runs_nothing(planted, sentence, monkeypatch, registry, tmp_path):
+    executor = Recorded({"good": same, "other": having(**planted)})
+    records, notes = on(monkeypatch, registry, executor, study(registry, tmp_path, "own://x", seeds=(0,)))
+    assert {record["status"] for record in records} == {"ok"}
+    assert {name for name, _ in executor.tasks} == {"good"}
+    assert sum(sentence.replace("\\", "") in note and "node other is left out" in note for note in notes) == 1
+    executor = Recorded({"other": having(**planted)})
+    with pytest.raises(UsageError, match=f"no node is left: other: it .*{sentence}"):
+        on(monkeypatch, registry, executor, study(registry, tmp_path, "own://x", seeds=(5,)))
+    assert executor.closed
+
+
+def test_the_node_itself_compares_before_it_runs():
+    here = Surroundings(node.host(), {}, {"python": "0.1"}, {})
+    answer = node.opened(node.carry_out(node.packed(node.Task(here, blocks=b"not even opened"))))
+    assert answer.blocks == []
+    assert "it has python" in here.unlike(answer.has)
+
+
+def test_other_data_are_refused_by_their_checksum(registry):
+    source = registry.select_datasets("twonorm[n=60]")[0]
+    key = json.dumps([source.name, {"n": 60, "n_test": source.n_test, "seed": source.seed}])
+    plugins = {"harness": registry.plugins["harness"].fingerprint + registry.plugins["harness"].version}
+    own = Surroundings(node.host(), plugins, {}, {key: "0" * 64, '["file", {"path": "/not/there.csv"}]': "1" * 64})
+    answer = node.opened(node.carry_out(node.packed(node.Task(own, blocks=node.packed([])))))
+    assert "its data of 'twonorm' have SHA-256" in own.unlike(answer.has)
+    assert "/not/there.csv" in answer.has.data['["file", {"path": "/not/there.csv"}]']
+
+
+def test_an_engine_that_cannot_leave_a_node_out_says_so_and_goes_on(monkeypatch, registry, tmp_path):
+    executor = Recorded({"good": same, "other": having(harness="0")}, able=False)
+    records, notes = on(monkeypatch, registry, executor, study(registry, tmp_path, "own://x"))
+    assert {record["status"] for record in records} == {"ok"}
+    assert any("end its worker" in note for note in notes)
+    alone = Recorded({"other": having(harness="0")}, able=False)
+    with pytest.raises(UsageError, match="no node is left"):
+        on(monkeypatch, registry, alone, study(registry, tmp_path, "own://x", seeds=(7,)))
+
+
+def test_a_node_whose_blocks_only_fail_is_left_out_after_three(monkeypatch, registry, tmp_path):
+    executor = Recorded({"good": same, "bad": failing})
+    records, notes = on(monkeypatch, registry, executor, study(registry, tmp_path, "own://x", seeds=range(8)))
+    of = Counter(record["status"] for record in records)
+    assert executor.left == ["bad"]
+    assert of["ok"] > of["crashed"] >= 6
+    assert [note for note in notes if "each run of its" in note and "no memory bank" in note]
+    executor = Recorded({"bad": failing, "worse": failing})  # it is the solvers' fault where all fail
+    on(monkeypatch, registry, executor, study(registry, tmp_path, "own://x", seeds=range(8), fresh=True))
+    assert executor.left == []
+
+
+def test_two_classes_of_machines_never_meet_in_a_ratio(monkeypatch, registry, tmp_path):
+    executor = Recorded(
+        {"fast": of_machine("aaaa1111"), "slow": of_machine("bbbb2222"), "slower": of_machine("bbbb2222")}
+    )
+    records, notes = on(monkeypatch, registry, executor, study(registry, tmp_path, "own://x", seeds=range(4)))
+    assert any("3 nodes of 2 classes of machines" in note for note in notes)
+    blocks: dict[object, set[str]] = {}
+    for record in records:
+        blocks.setdefault((record["dataset"], record["seed"]), set()).add(record["machine"]["id"])
+    assert all(len(of) == 1 for of in blocks.values())
+    assert len(set.union(*blocks.values())) == 2
+    groups = grouped(records)
+    assert [len({record["machine"]["id"] for row in group.rows for record in row.records}) for group in groups] == [
+        1
+    ] * 4
+    from harness.call.result import Result
+
+    result = Result(tuple(records), "", "")
+    assert "2 classes of machines: " in result.table
+    assert "(2 classes of machines)" in formats.render("table", records, ranking="")
+    assert len(result.best()) == 4
+    # what is left of a block goes to the class that has the rest of it, and nothing twice
+    with Store(tmp_path / "s.sqlite") as store:
+        lost = [row for row in store.rows() if row.record["solver"] == "smo"]
+        store.delete((row.number, row.content[0], row.content[2]) for row in lost)
+    again, _ = on(monkeypatch, registry, executor, study(registry, tmp_path, "own://x", seeds=range(4)))
+    assert sorted(record["key"] for record in again) == sorted(record["key"] for record in records)
+    assert sum(not record["reused"] for record in again) == len(lost) == 8
+
+
+def test_what_nodes_that_come_late_have_measured_is_not_measured_twice(monkeypatch, registry, tmp_path):
+    class Late(Recorded):
+        def everywhere(self, on_node, task):
+            self.asked = getattr(self, "asked", 0) + 1
+            return [] if self.asked < 3 else super().everywhere(on_node, task)[:1]
+
+    monkeypatch.setattr(spread, "_SHOWN_EACH", 0.01)
+    executor = Late({"first": of_machine("aaaa1111"), "late": of_machine("bbbb2222")})
+    asked = study(registry, tmp_path, "own://x", seeds=(0, 1))
+    _, notes = on(monkeypatch, registry, executor, asked)
+    assert sum("has no node yet; waiting for one" in note for note in notes) == 1
+    assert executor.asked == 3
+    late = Late({"third": of_machine("cccc3333"), "late": of_machine("bbbb2222"), "first": of_machine("aaaa1111")})
+    again, _ = on(monkeypatch, registry, late, asked)
+    assert len(late.tasks) == 4, "of the class of the one that is there nothing is known"
+    assert [bool(record["reused"]) for record in again].count(True) == 4 == len(again) / 2
+    with Store(tmp_path / "s.sqlite") as store:
+        assert set(Counter(record["key"] for record in store.records()).values()) == {1}
+
+
+def test_a_class_of_machines_can_be_declared(monkeypatch):
+    usual = machine()["id"]
+    monkeypatch.setenv("HARNESS_MACHINE", "slow")
+    assert machine.__wrapped__()["id"] != usual
+    monkeypatch.delenv("HARNESS_MACHINE")
+    assert machine.__wrapped__()["id"] == usual
+
+
+def test_short_blocks_travel_together_and_few_at_a_time(monkeypatch, registry, tmp_path):
+    executor = Recorded({"one": same})
+    monkeypatch.setattr(Recorded, "task_seconds", 5.0)
+    records, _ = on(monkeypatch, registry, executor, study(registry, tmp_path, "own://x", seeds=range(15)))
+    sizes = [size for _, size in executor.tasks]
+    assert sum(sizes) == len(records) == 60
+    assert sizes[0] == 2, "nothing is known of how long a block takes"
+    assert max(sizes) > 8
+    assert sizes[-1] <= 4, "at the end every node has something"
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("dusk://local", "'dusk://local' is no executor .did you mean 'dask'"),
+        ("local", "known: "),
+        ("dask://local?worker=2", "unexpected keyword argument 'worker'"),
+        ("dask://local?workers=no", "workers='no' in the executor's URL must be a whole number"),
+        ("dask://127.0.0.1:1?workers=2", "leave workers= out"),
+        ("hq:///nowhere/at/all", "hq:///nowhere/at/all cannot be used"),
+        ("threads://else", "threads are of this machine"),
+        ("gone://x", r"needs what is not installed \(dusk\): pip install 'svm-harness\[gone\]'"),
+    ],
+)
+def test_a_wrong_executor_gets_a_sentence(url, sentence, monkeypatch, registry):
+    def gone(place):
+        raise ModuleNotFoundError("no dusk", name="dusk")
+
+    monkeypatch.setitem(registry.executors, "gone", gone)
+    with pytest.raises(UsageError, match=sentence):
+        executors.chosen(url, registry)()
+
+
+def test_no_scheduler_there_is_a_sentence(registry):
+    with pytest.raises(UsageError, match=r"no Dask scheduler answers at 127\.0\.0\.1:9"):
+        executors.chosen("dask://127.0.0.1:9", registry)()
+
+
+@pytest.mark.parametrize("how", ["cancelled", "error"])
+def test_a_lost_engine_or_task_is_told(how, monkeypatch, registry, tmp_path):
+    class Lost(Recorded):
+        def submit(self, on_node, task, nodes=()):
+            future = super().submit(on_node, task, nodes)
+            if len(self.tasks) < 3:
+                return future
+            future = type(future)()
+            if how == "cancelled":
+                future.cancel()
+            else:
+                future.set_exception(RuntimeError("the worker was lost"))
+            return future
+
+    asked = study(registry, tmp_path, "own://x", seeds=range(3))
+    if how == "cancelled":
+        with pytest.raises(EngineLost, match=r"own://x is gone\. What came back is kept"):
+            on(monkeypatch, registry, Lost({"one": same}), asked)
+        with Store(tmp_path / "s.sqlite") as store:
+            assert store.count() == 4
+    else:
+        records, _ = on(monkeypatch, registry, Lost({"one": same}), asked)
+        assert Counter(record["status"] for record in records) == {"ok": 4, "environment": 8}
+        assert "the worker was lost" in records[-1]["reason"]
+    records, _ = on(monkeypatch, registry, Recorded({"one": same}), asked)
+    assert {record["status"] for record in records} == {"ok"}
+    assert sum(bool(record["reused"]) for record in records) == 4
+
+
+def end(task, name):
+    os._exit(9)
+
+
+@pytest.mark.slow
+def test_a_task_whose_workers_were_lost_is_told_in_a_sentence(registry):
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        executor = executors.chosen("dask://local?workers=1", registry)()
+        try:
+            error = executor.submit(end, b"").exception()
+            assert executor.told(error).startswith(
+                "the workers that had them were lost, 1 in all, the last one at tcp://127.0.0.1:"
+            )
+        finally:
+            executor.close()

@@ -1,0 +1,113 @@
+"""kill -9 of workers, nannies, the scheduler and the driver: no row is lost or doubled, and the same command goes on.
+
+``KILLS=2000,50 pytest -m slow -n 0 tests/run/test_killed_nodes.py`` does 2,000 runs and 50 kills.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.run.conftest import ALONE, HARNESS, PLUGINS
+from tests.run.test_interruption import stored
+
+RUNS, KILLS = map(int, os.environ.get("KILLS", "60,4").split(","))
+DASK = str(Path(sys.executable).parent / "dask")
+
+
+class Cluster:
+    """A scheduler, two workers with their nannies, and the command; whatever ends is started again."""
+
+    def __init__(self, folder, seeds):
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            self.place = f"127.0.0.1:{found.getsockname()[1]}"
+        self.folder, self.store, self.processes, self.ends = folder, folder / "s.sqlite", {}, Counter()
+        worker = [DASK, "worker", self.place, "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"]
+        self.commands = {
+            "scheduler": [DASK, "scheduler", "--host", "127.0.0.1", "--port", self.place[10:], "--no-dashboard"]
+        }
+        self.commands |= {
+            f"worker {n}": [*worker, "--local-directory", str(folder), "--name", str(n)] for n in range(2)
+        }
+        self.commands["driver"] = [
+            *HARNESS, "compare", "--plugin-path", str(PLUGINS / "slow_steps.py"),
+            "--plugins", "slow-steps[seconds=0.02,number=[0,1]]",
+            "--datasets", "checkerboard[n=60,n_test=10]", "--seeds", f"0-{seeds - 1}", "--store", str(self.store),
+            "--executor", f"dask://{self.place}",
+        ]  # fmt: skip
+
+    def tend(self):
+        """Start what is not there; return whether the command is done."""
+        for name, command in self.commands.items():
+            known = self.processes.get(name)
+            if known is not None and (code := known.poll()) is None:
+                continue
+            if known is not None:
+                self.ends[name, code] += 1
+                if name == "driver" and code == 0:
+                    return True
+            with (self.folder / f"{name}.log").open("ab") as log:
+                self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        return False
+
+    def kill(self, what):
+        pid = self.processes[what if what in self.processes else random.choice(["worker 0", "worker 1"])].pid
+        if what == "worker":
+            pid = next(
+                (child.pid for child in psutil.Process(pid).children() if "spawn_main" in " ".join(child.cmdline())),
+                pid,
+            )
+        os.kill(pid, signal.SIGKILL)
+
+    def close(self):
+        for process in self.processes.values():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                for each in [*psutil.Process(process.pid).children(recursive=True), process]:
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        each.kill()
+            process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_killed_at_any_moment_nothing_is_lost_or_doubled(tmp_path, monkeypatch):
+    for name, value in {**ALONE, "SLOW_STEPS_LOG": str(tmp_path / "log")}.items():
+        monkeypatch.setenv(name, value)
+    cluster, kills, seen, last = Cluster(tmp_path, RUNS // 2), Counter(), set(), time.monotonic()
+    every = ["driver", "worker", "scheduler", "nanny", "worker"]
+    try:
+        while not cluster.tend():
+            time.sleep(random.uniform(0.1, 1.0))
+            rows = stored(cluster.store) if cluster.store.exists() else []
+            keys = {row["key"] for row in rows}
+            assert seen <= keys, "a row that had come back is gone"
+            # in mid-work: since the last kill something came back, or nothing does
+            if kills.total() < KILLS and (len(keys) > len(seen) or time.monotonic() - last > 30.0):
+                with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+                    victim = every[kills.total() % len(every)]
+                    cluster.kill(victim)
+                    kills[victim] += 1
+                last = time.monotonic()
+                seen = keys
+            assert time.monotonic() - last < 300.0, (tmp_path / "driver.log").read_text()[-3000:]
+    finally:
+        cluster.close()
+    rows = stored(cluster.store)
+    good = Counter(row["key"] for row in rows if row.reusable)
+    print(f"{len(rows)} rows of {len(good)} runs; kills {dict(kills)}; ends {dict(cluster.ends)}")
+    assert len(good) == RUNS
+    assert set(good.values()) == {1}
+    assert {row["status"] for row in rows} <= {"ok", "environment"}
+    assert sum(kills.values()) == min(KILLS, kills.total()) > 0
