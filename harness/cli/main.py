@@ -27,14 +27,9 @@ if TYPE_CHECKING:
 
 VARIABLES = {
     "HARNESS_STORE": "the result store that is meant where --store names none; `harness results --path` says which it is",
-<<<<<<< HEAD
     "HARNESS_DATA": "a folder of raw files of the papers' data sets, looked into before that of `harness data fetch`",
     "HARNESS_CACHE": "the folder of what can be made again: fetched files, parsed data, points given in memory",
-=======
-    "HARNESS_DATA": "the folder of the raw files of the papers' data sets; `harness describe adult` says what belongs there",
-    "HARNESS_CACHE": "the folder of what can be made again: parsed data, points given in memory",
     "HARNESS_MACHINE": "a name of this machine's class, where machines with the same processor are not as fast as each other",
->>>>>>> nodes
     "NUMBA_CACHE_DIR": "the folder of compiled code",
     "HARNESS_DISABLE_PLUGINS": "plugins that are not loaded, a list of names",
     "HARNESS_DEBUG": "1: the traceback of an error",
