@@ -16,9 +16,9 @@ import platformdirs
 ROOT = Path(__file__).resolve().parents[1]
 
 
-# machine code is kept by the source it depends on, which says nothing of NUMBA_BOUNDSCHECK
+# the command's own machine code: it is kept by the source it depends on, which says nothing of NUMBA_BOUNDSCHECK
 _CHECKED = "-boundscheck" if os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0") else ""
-os.environ["NUMBA_CACHE_DIR"] = str(Path(platformdirs.user_cache_dir("svm-harness-tests")) / f"numba{_CHECKED}")
+os.environ["NUMBA_CACHE_DIR"] = str(Path(platformdirs.user_cache_dir("svm-harness")) / f"numba{_CHECKED}")
 os.environ["NUMBA_CACHE_LOCATOR_CLASSES"] = "harness.measure.machine_code.SourceKeyedLocator"
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"

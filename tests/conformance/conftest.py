@@ -1,4 +1,4 @@
-"""The quick tests check one configuration of each solver that is ours; its variants and the peers are checked with the slow ones."""
+"""The quick tests check one configuration of each solver that is ours; variants, peers and the slowest with the slow ones."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from harness.registry import load_registry
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what is neither."""
-    others = set(load_registry().solvers["peers"])
+    """Mark the others."""
+    others = {*load_registry().solvers["peers"], "filtered", "optmargin", "optsoftmargin", "rgd-boosted"}
     quick: dict[str, str] = {}
     for item in items:
         suite = item.nodeid.split("::")[1]

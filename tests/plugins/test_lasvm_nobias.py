@@ -14,6 +14,7 @@ from tests.plugins.nobias_problems import ALL, assert_feasible, awkward, iterate
 # -- where they end ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_ramp_far_to_the_left_is_the_hinge():
     plain = stated(LASVMG, *noisy(400), C=10.0)
     bent = stated(LASVMNC, *noisy(400), C=10.0, s=-1e9)

@@ -126,7 +126,11 @@ def test_a_share_of_nothing_is_gilberts_algorithm():
 
 @pytest.mark.parametrize("kernel", [Linear(), RBF(gamma=0.3)], ids=["w", "kernel values"])
 @pytest.mark.parametrize("solver", [RGDTree(), RGDBoosted()], ids=["tree", "boosted"])
-@pytest.mark.parametrize("values", [CASES["two shares"], CASES["one share"]], ids=["two shares", "one share"])
+@pytest.mark.parametrize(
+    "values",
+    [pytest.param(CASES["two shares"], marks=pytest.mark.slow), CASES["one share"]],
+    ids=["two shares", "one share"],
+)
 def test_the_width_it_says_is_the_certificates(solver, values, kernel):
     x, y, _ = clouds(60, outliers=0.1, apart=6.0)
     problem = outlier_margin(x, y, kernel, **values)

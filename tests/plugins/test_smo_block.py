@@ -166,6 +166,7 @@ def test_on_the_way_to_a_large_cost_every_widening_keeps_the_sums_and_gains(monk
 # -- precision, warm starts, storage, memory -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_answer_is_within_tau_where_float32_is_not():
     x, y = overlapping(5, 600)
     x += 10.0  # far from the origin: the products of the features cancel

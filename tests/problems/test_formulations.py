@@ -317,7 +317,9 @@ SOLVERS = [name for solvers in load_registry().solvers.values() for name, each i
            if ReducedHull.name in {formulation.name for formulation in each.solves}]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "optsoftmargin")) for name in SOLVERS]
+)
 def test_every_solver_keeps_to_the_cap_of_each_class_or_says_why_not(name):
     gap = 2e-2 if name == "gilbert" else 1e-5
     solver = get_solver(name).with_target_gap(gap)

@@ -172,6 +172,7 @@ def test_other_data_are_refused_by_their_checksum(registry):
     assert "/not/there.csv" in answer.has.data['["file", {"path": "/not/there.csv"}]']
 
 
+@pytest.mark.slow
 def test_an_engine_that_cannot_leave_a_node_out_says_so_and_goes_on(monkeypatch, registry, tmp_path):
     executor = Recorded({"good": same, "other": having(harness="0")}, able=False)
     records, notes = on(monkeypatch, registry, executor, study(registry, tmp_path, "own://x"))
@@ -182,6 +183,7 @@ def test_an_engine_that_cannot_leave_a_node_out_says_so_and_goes_on(monkeypatch,
         on(monkeypatch, registry, alone, study(registry, tmp_path, "own://x", seeds=(7,)))
 
 
+@pytest.mark.slow
 def test_a_node_whose_blocks_only_fail_is_left_out_after_three(monkeypatch, registry, tmp_path):
     executor = Recorded({"good": same, "bad": failing})
     records, notes = on(monkeypatch, registry, executor, study(registry, tmp_path, "own://x", seeds=range(8)))
@@ -285,6 +287,7 @@ def test_a_wrong_executor_gets_a_sentence(url, sentence, monkeypatch, registry):
         executors.chosen(url, registry)()
 
 
+@pytest.mark.slow
 def test_no_scheduler_there_is_a_sentence(registry):
     with pytest.raises(UsageError, match=r"no Dask scheduler answers at 127\.0\.0\.1:9"):
         executors.chosen("dask://127.0.0.1:9", registry)()

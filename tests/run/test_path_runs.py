@@ -110,6 +110,7 @@ def test_without_folds_nothing_is_chosen_and_each_cell_is_tested(study):
         assert cell["kernel_evaluations"] is None  # not observable
 
 
+@pytest.mark.slow
 def test_a_path_that_is_killed_keeps_the_cells_it_finished(study):
     (record,) = compare(*study("sleepy", limits=Limits(seconds=1.0)))
     assert record.status is Status.TIMEOUT
