@@ -84,7 +84,7 @@ def contents_of(path: str, rows: int) -> Contents:
         ends = [each for each in ranges if each is not None]
         span = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
         names = tuple(_columns(file)[0]) if kind == "parquet" else ()
-        return Contents(path, kind, n, d, span, values, names, dict(found))
+        return Contents(path, kind, n, d or len(names), span, values, names, dict(found))
 
 
 def layout_of(found: Sequence[Contents], where: str, positive: str | None, index_base: str) -> Layout:
@@ -188,6 +188,8 @@ class ChunkedFile:
                 first, width = first + len(labels), x.shape[1]
                 if first > self.n or width != self.d:
                     break
+                if not len(labels):
+                    continue
                 yield x, self.classes.signs(labels, self.path)
             if first != self.n or width != self.d:
                 raise DataError(
@@ -201,7 +203,7 @@ def _chunks(file: Path, kind: str, rows: int) -> Iterator[tuple[Any, Array]]:
     if kind == "npy":
         array = array_of(file)
         kept = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
-        for start in range(0, len(array), rows):
+        for start in range(0, max(1, len(array)), rows):  # an empty one has its columns
             piece = array[start : start + rows]
             yield np.ascontiguousarray(piece[:, :-1], dtype=kept), piece[:, -1].astype(np.float64)
         return
