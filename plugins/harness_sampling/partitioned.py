@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import CSVC, Certificate, Kernel, KernelOracle, Precomputed, UsageError
+from harness import CSVC, Certificate, DataError, Kernel, KernelOracle, Precomputed, UsageError, as_points
 from harness.arrays import Index, Vector
 from harness.oracle import Answer, CertifiedOracle
 from harness_sampling.oracle import answers, refusal
@@ -46,7 +46,13 @@ class PartitionedModel:
     intercept: float
 
     def decision_function(self, x: Any) -> Vector:
-        """Return f of points x, (m, d), as (m,) float64."""
+        """Return f of points x, (m, d), as (m,) float64; DataError if they are no such numbers."""
+        x = as_points(x, "the points")
+        if x.shape[1] != self.support_vectors.shape[1]:
+            raise DataError(
+                f"the points have {x.shape[1]} features each; expected {self.support_vectors.shape[1]}, as those of training: "
+                "give the same columns."
+            )
         return KernelOracle(self.kernel, self.support_vectors).expand_new(self.coef, x) + self.intercept
 
 

@@ -213,7 +213,9 @@ def test_keys_are_fair_and_no_two_alike():
         assert abs(np.corrcoef(keys.astype(float), other.astype(float))[0, 1]) < 0.01
 
 
-def test_what_cannot_be_solved_is_refused_in_a_sentence(tmp_path, board):
+def test_what_cannot_be_solved_is_refused_in_a_sentence(tmp_path, board, alone):
+    with pytest.raises(DataError, match="the points have 3 features each; expected 2"):
+        alone.model.decision_function([[1.0, 2.0, 3.0]])
     with pytest.raises(UsageError, match="the kernel of parts is"):
         PartitionedRandSVM(Precomputed())
     with pytest.raises(UsageError, match="C="):
