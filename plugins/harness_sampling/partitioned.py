@@ -226,7 +226,8 @@ class PartitionedRandSVM:
     options : parameters of the solver ``randsvm-1``; None: those of RandSVM1, with the oracle smo-block
     seed : of the samples
 
-    The model depends on the data, these, and where the parts end as far as rounding goes; not on workers or who ends first.
+    The model depends on the data and these alone, but for the rounding of scores, which may differ where parts and chunks end
+    elsewhere; not on the workers, nor on who ends first.
 
     Raises
     ------
@@ -247,7 +248,8 @@ class PartitionedRandSVM:
         Parameters
         ----------
         data : the parts, or their folder
-        executor : makes the passes, one task a part: a process pool, ``client.get_executor()`` of Dask; None: this process
+        executor : makes the passes, one task a part: a process pool, Dask's ``client.get_executor(pure=False)`` (pure: it may
+            hand out what it found before a file was mended); None: this process
 
         Memory here: a sample of c k points and the oracle's cache; of a worker: a chunk and the support vectors.
 
@@ -341,13 +343,13 @@ class _Run:
         draw, each = arguments[-1], dict.fromkeys(range(len(self.data)), arguments)
         if sample is not None:
             each = {part: (*arguments[:-1], own, draw) for part, own in self._by_part(sample).items()}
-        losses, found, violators = {}, _smallest([], 0), 0
-        for part, record in self.data.passes(function, each, self.executor):
-            losses[part] = record.loss
+        losses, found, violators = [], _smallest([], 0), 0
+        for _, record in self.data.passes(function, each, self.executor):
+            losses.append(record.loss)  # whose exact sum knows no order
             violators += record.violators
             self.evaluations += record.evaluations
             found = _smallest([found, (record.keys, record.rows)], draw[2])
-        return PassRecord(violators, math.fsum(losses[part] for part in sorted(losses)), 0, *found)
+        return PassRecord(violators, math.fsum(losses), 0, *found)
 
     def _scored(self, answer: Answer) -> tuple[PassRecord, Certificate]:
         """Return what a pass finds, and the certificate over all points, as far as the pass is exact."""

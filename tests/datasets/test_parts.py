@@ -36,7 +36,7 @@ def in_parts(folder, x, labels, suffix=".npy", sizes=SIZES):
     folder.mkdir(exist_ok=True)
     ends = np.cumsum([0, *sizes])
     for number, (first, last) in enumerate(itertools.pairwise(ends)):
-        write(folder / f"part-{number}{suffix}", x[first:last], labels[first:last])
+        write(folder / f"part-{number:02d}{suffix}", x[first:last], labels[first:last])
     return str(folder)
 
 
@@ -84,37 +84,37 @@ def test_what_makes_no_data_set_is_refused_in_a_sentence(tmp_path):
     in_parts(tmp_path / "one", x, np.ones(57))
     assert "one: each of the 57 labels is '1'; expected two classes" in refusal("one")
     in_parts(tmp_path / "wide", x, labels)
-    write(tmp_path / "wide/part-9.npy", x[:, 1:], labels)
-    assert "part-9.npy' is npy with 4 features; expected parts of one format and one width" in refusal("wide")
+    write(tmp_path / "wide/part-09.npy", x[:, 1:], labels)
+    assert "part-09.npy' is npy with 4 features; expected parts of one format and one width" in refusal("wide")
     in_parts(tmp_path / "names", x, labels, ".parquet")
-    frame = pd.read_parquet(tmp_path / "names/part-0.parquet")
-    frame.rename(columns={"f1": "g"}).to_parquet(tmp_path / "names/part-0.parquet")
+    frame = pd.read_parquet(tmp_path / "names/part-00.parquet")
+    frame.rename(columns={"f1": "g"}).to_parquet(tmp_path / "names/part-00.parquet")
     assert "the names of their columns differ" in refusal("names")
-    frame.assign(f1="text").to_parquet(tmp_path / "names/part-0.parquet")
-    assert "part-0.parquet' has the column 'f1' of another type; expected columns of numbers" in refusal("names")
+    frame.assign(f1="text").to_parquet(tmp_path / "names/part-00.parquet")
+    assert "part-00.parquet' has the column 'f1' of another type; expected columns of numbers" in refusal("names")
     in_parts(tmp_path / "mixed", x, labels)
     in_parts(tmp_path / "mixed", x, labels, ".libsvm")
-    assert "part-0.npy' is npy with 5 features" in refusal("mixed")
+    assert "part-00.npy' is npy with 5 features" in refusal("mixed")
     x[33, 2] = np.inf
     for suffix in (".npy", ".libsvm", ".parquet"):
         in_parts(tmp_path / suffix, x, labels, suffix)
-        assert f"part-3{suffix}': row 7, column 3 holds inf" in refusal(suffix)
+        assert f"part-03{suffix}': row 7, column 3 holds inf" in refusal(suffix)
     labels[33] = np.nan
     in_parts(tmp_path / ".npy", x, labels)
-    assert "part-3.npy', after row 6, '': the label of row 1 is nan" in refusal(".npy", rows=6)
+    assert "part-03.npy', after row 6, '': the label of row 1 is nan" in refusal(".npy", rows=6)
 
 
 def test_a_part_that_vanishes_or_changes_and_a_pool_that_breaks_are_sentences(tmp_path):
     x, labels = drawn()
     data = PartitionedData(in_parts(tmp_path / "parts", x, labels))
     for rows in (slice(0, 6), slice(0, 9)):
-        write(tmp_path / "parts/part-2.npy", x[rows], labels[rows])
+        write(tmp_path / "parts/part-02.npy", x[rows], labels[rows])
         with pytest.raises(
-            DataError, match=r"part-2.npy' has changed since it was first read, when it had 7 rows of 5"
+            DataError, match=r"part-02.npy' has changed since it was first read, when it had 7 rows of 5"
         ):
             list(data)
-    (tmp_path / "parts/part-2.npy").unlink()
-    with pytest.raises(DataError, match=r"there is no file '.*part-2.npy'"):
+    (tmp_path / "parts/part-02.npy").unlink()
+    with pytest.raises(DataError, match=r"there is no file '.*part-02.npy'"):
         list(data)
     with (
         ProcessPoolExecutor(1, mp_context=get_context("forkserver")) as pool,
