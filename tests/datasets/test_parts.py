@@ -69,6 +69,12 @@ def test_the_parts_are_the_file_whatever_their_sizes_and_whoever_reads_them(tmp_
         assert data.sha256 == hashlib.sha256(b"".join(digests)).hexdigest()
 
 
+def test_the_index_base_is_that_of_all_parts(tmp_path):
+    for number, text in enumerate(("1 1:5 2:6\n", "-1 0:7\n1 1:8\n")):
+        (tmp_path / f"part-{number}.svm").write_text(text)
+    np.testing.assert_array_equal(together(PartitionedData(str(tmp_path)))[0], [[0, 5, 6], [7, 0, 0], [0, 8, 0]])
+
+
 def test_what_makes_no_data_set_is_refused_in_a_sentence(tmp_path):
     x, labels = drawn()
 
