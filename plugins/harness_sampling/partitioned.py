@@ -22,7 +22,7 @@ from harness.oracle import Answer, CertifiedOracle
 from harness_sampling.oracle import answers, refusal
 from harness_sampling.rounds import COARSE, EXACTEST, IDLE
 from harness_sampling.scoring import TRIED
-from harness_sampling.solvers import RandSVM1, support_bound
+from harness_sampling.solvers import DELTA, RandSVM1, support_bound
 
 if TYPE_CHECKING:
     from harness import ChunkedFile, PartitionedData  # which load what reads files
@@ -271,7 +271,7 @@ class _Run:
     def __init__(self, owner: PartitionedRandSVM, data: PartitionedData, executor: Executor | None) -> None:
         self.owner, self.data, self.executor, self.options = owner, data, executor, owner.options
         options, self.price = owner.options, float(owner.settings.C)
-        self.k = options.k or support_bound(data.n, options.eps, options.delta or 0.9, separable=options.separable)
+        self.k = options.k or support_bound(data.n, options.eps, options.delta or DELTA, separable=options.separable)
         self.r = min(data.n, max(2, math.ceil(options.c * self.k)))
         self.oracle, self.oracle_gap = CertifiedOracle(options.oracle), 0.5 * options.gap
         self.tau = options.tau if options.tau is not None else options.gap
