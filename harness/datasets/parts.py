@@ -138,8 +138,8 @@ def _as_they_end(
         raise
     except Exception as error:  # whatever an engine raises: a worker that died, a lost connection
         raise HarnessError(
-            f"the executor failed at the part '{names[number]}': {text(error).rstrip('.')}. Look at its workers (memory, versions), and "
-            "begin again; an engine such as Dask replaces a worker that died."
+            f"the executor failed at the part '{names[number]}': {text(error).rstrip('.')}. Look at its workers (memory, "
+            "versions), and begin again; an engine such as Dask replaces a worker that died."
         ) from error
     finally:
         for future in waiting:
