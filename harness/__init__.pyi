@@ -9,6 +9,7 @@ from harness.datasets.chunks import ChunkedFile as ChunkedFile
 from harness.datasets.dataset import Dataset as Dataset
 from harness.datasets.dataset import DataSource as DataSource
 from harness.datasets.dataset import content_sha256 as content_sha256
+from harness.datasets.parts import PartitionedData as PartitionedData
 from harness.datasets.splitting import rescaled as rescaled
 from harness.datasets.splitting import stratified_split as stratified_split
 from harness.errors import DataError as DataError

@@ -1,4 +1,4 @@
-"""Files larger than memory, a chunk at a time: LIBSVM text, plain or compressed, and NumPy's .npy, which is mapped.
+"""Files larger than memory, a chunk at a time: LIBSVM text, plain or compressed, Parquet, and NumPy's .npy, which is mapped.
 
 A first pass over the file learns the number of examples and features, the classes, and whether indices start at 0 or
 1, so that every chunk is read alike and as :func:`harness.datasets.readers.read_table` would read the whole.
@@ -9,13 +9,17 @@ from __future__ import annotations
 import io
 import itertools
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from harness.datasets.columns import LABEL_NAMES
 from harness.datasets.compression import existing_file, in_a_sentence, streamed
-from harness.datasets.labels import Fault, learn_classes, refuse_missing
+from harness.datasets.labels import Classes, Fault, learn_classes, refuse_missing
 from harness.datasets.readers import array_of, base_of, based, format_of, index_range, read_libsvm, refuse_too_wide
 from harness.datasets.tables import DENSE_FROM, refuse_non_finite
 from harness.errors import DataError, UsageError
@@ -26,12 +30,108 @@ if TYPE_CHECKING:
     from harness.datasets.tables import IndexBase
 
 
+@dataclass(frozen=True)
+class Contents:
+    """What the first pass over a file found.
+
+    d : features; 0 for LIBSVM text, whose ``indices`` are the least and the greatest one, and ``values`` how many there are
+    names : of the columns of Parquet, without the label
+    labels : how often each label occurs
+    """
+
+    path: str
+    kind: str
+    n: int
+    d: int
+    indices: tuple[int, int] | None
+    values: int
+    names: tuple[str, ...]
+    labels: dict[float, int]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a file is read, or all parts of a data set alike: features, first index, whether dense, the classes."""
+
+    d: int
+    base: int
+    dense: bool
+    classes: Classes
+
+
+def contents_of(path: str, rows: int) -> Contents:
+    """Read a file once, ``rows`` examples at a time; DataError as :class:`ChunkedFile` raises it."""
+    with in_a_sentence(path):
+        file = existing_file(path)
+        kind = format_of(file)
+        if kind not in ("libsvm", "npy", "parquet"):
+            raise DataError(
+                f"'{path}' is {kind}; chunks are read from LIBSVM text, Parquet and .npy (label in the last column). "
+                "Convert it, or read it whole."
+            )
+        n, d, values, ranges = 0, 0, 0, []
+        found: Counter[float] = Counter()
+        for x, labels in _chunks(file, kind, rows):
+            refuse_missing(~np.isfinite(labels), labels, f"{path}', after row {n}, '")
+            n += len(labels)
+            distinct, counts = np.unique(labels, return_counts=True)
+            found.update(dict(zip(distinct.tolist(), counts.tolist(), strict=True)))
+            if kind != "libsvm":
+                d = x.shape[1]
+            elif x.nnz:
+                ranges.append(index_range(x))
+                values += x.nnz
+        ends = [each for each in ranges if each is not None]
+        span = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
+        names = tuple(_columns(file)[0]) if kind == "parquet" else ()
+        return Contents(path, kind, n, d or len(names), span, values, names, dict(found))
+
+
+def layout_of(found: Sequence[Contents], where: str, positive: str | None, index_base: str) -> Layout:
+    """Return how files with these contents are read alike.
+
+    where : the file, or the folder of the parts, for messages
+
+    Raises
+    ------
+    DataError : no points, no two classes, too many columns; of parts also more than one format or number of features.
+    """
+    first, n = found[0], sum(each.n for each in found)
+    for other in found:
+        if (other.kind, other.d, other.names) != (first.kind, first.d, first.names):
+            told = [f"'{each.path}' is {each.kind} with {each.d} features" for each in (first, other)]
+            differ = "; the names of their columns differ" if first.d == other.d and first.kind == other.kind else ""
+            raise DataError(
+                f"{' and '.join(told)}{differ}; expected parts of one format and one width. Write the one or the other again, "
+                "or leave it out of the folder."
+            )
+    base, d, dense, values = 0, first.d, True, sum(each.values for each in found)
+    if first.kind == "libsvm":
+        base = base_of([each.indices for each in found], index_base, [each.path for each in found])
+        d = max((each.indices[1] + 1 - base for each in found if each.indices), default=0)
+        refuse_too_wide(n, d, values, where)
+        dense = values >= DENSE_FROM * n * d
+    if n == 0 or d <= 0:
+        raise DataError(f"'{where}' has {n} rows of {d} features; expected points. Write it again.")
+    labels: Counter[float] = Counter()
+    for each in found:
+        labels.update(each.labels)
+    classes = learn_classes(np.array(sorted(labels)), positive)
+    if isinstance(classes, Fault):
+        if len(labels) == 1:
+            raise DataError(f"{where}: each of the {n:,} labels is '{next(iter(labels)):g}'; expected two classes.")
+        needs = "".join(f" [{name}={value}]" for name, value in classes.needs.items())
+        raise DataError(f"{where}: {classes.text}{needs and f': give the parameter{needs}'}.")
+    return Layout(d, base, dense, classes)
+
+
 class ChunkedFile:
     """The examples of a file as chunks (x, y); each iteration starts at the beginning.
 
     Parameters
     ----------
-    path : LIBSVM text, or an array (n, d + 1) saved by numpy.save with the label in the last column
+    path : LIBSVM text; an array (n, d + 1) saved by numpy.save with the label in the last column; or Parquet, columns of
+        numbers, the label being the one called label, target, class or y, else the last
     rows : examples of a chunk, at least 1; the last one may be shorter
     positive : the class that is +1, all others being -1; None: of two classes the greater one
     index_base : LIBSVM text: the index of the first feature; ``auto``: 0 if it occurs in this file, else 1. Say it where
@@ -53,26 +153,24 @@ class ChunkedFile:
     def __init__(
         self, path: str, rows: int = 10_000, *, positive: str | None = None, index_base: IndexBase | int = "auto"
     ) -> None:
-        self.path, self.rows, self._chosen = str(path), rows, str(index_base)
-        if rows < 1 or self._chosen not in ("auto", "0", "1"):
+        self.path, self.rows = str(path), rows
+        if rows < 1 or str(index_base) not in ("auto", "0", "1"):
             raise UsageError(f"rows={rows}, index_base={index_base!r}; expected 1 or more, and 'auto', 0 or 1.")
-        self._file = existing_file(self.path)
+        found = contents_of(self.path, rows)
         with in_a_sentence(self.path):
-            self.kind = format_of(self._file)
-            if self.kind not in ("libsvm", "npy"):
-                raise DataError(
-                    f"'{path}' is {self.kind}; chunks are read from LIBSVM text and .npy (label in the last column). "
-                    "Convert it, or read it whole."
-                )
-            self.n, self.d, self._base, self._dense = 0, 0, 0, True
-            labels = self._learn()
-            if self.n == 0 or self.d <= 0:
-                raise DataError(f"'{path}' has {self.n} rows of {self.d} features; expected points. Write it again.")
-            found = learn_classes(labels, positive)
-            if isinstance(found, Fault):
-                told = "".join(f" [{name}={value}]" for name, value in found.needs.items())
-                raise DataError(f"{self.path}: {found.text}{told and f': give the parameter{told}'}.")
-            self.classes = found
+            self._read_as(found, layout_of([found], self.path, positive, str(index_base)))
+
+    @classmethod
+    def part(cls, found: Contents, layout: Layout, rows: int) -> Self:
+        """Return a file that was read before, laid out as the other parts of its data set are."""
+        part = cls.__new__(cls)
+        part.path, part.rows = found.path, rows
+        part._read_as(found, layout)  # noqa: SLF001 - one of its own kind
+        return part
+
+    def _read_as(self, found: Contents, layout: Layout) -> None:
+        self.kind, self.n = found.kind, found.n
+        self.d, self._base, self._dense, self.classes = layout.d, layout.base, layout.dense, layout.classes
 
     def __len__(self) -> int:
         """Return the number of chunks."""
@@ -80,46 +178,63 @@ class ChunkedFile:
 
     def __iter__(self) -> Iterator[tuple[Points, Vector]]:
         """Yield (m, d) points, CSR for sparse LIBSVM text and else dense, and (m,) labels -1 / +1."""
-        first = 0
+        first, width = 0, self.d
         with in_a_sentence(self.path):
-            for x, labels in self._chunks():
+            for x, labels in _chunks(existing_file(self.path), self.kind, self.rows):
                 if self.kind == "libsvm":
                     x = based(x, self._base, self.d, self.path)
                     x = x.toarray() if self._dense else x
                 refuse_non_finite(x, self.path, first)
-                first += len(labels)
+                first, width = first + len(labels), x.shape[1]
+                if first > self.n or width != self.d:
+                    break
+                if not len(labels):
+                    continue
                 yield x, self.classes.signs(labels, self.path)
+            if first != self.n or width != self.d:
+                raise DataError(
+                    f"'{self.path}' has changed since it was first read, when it had {self.n:,} rows of {self.d} features. "
+                    "Let whatever writes it finish, and begin again."
+                )
 
-    def _learn(self) -> Array:
-        """Note n, d and how to read; return the distinct labels."""
-        distinct: set[float] = set()
-        ranges, values = [], 0
-        for x, labels in self._chunks():
-            refuse_missing(~np.isfinite(labels), labels, f"{self.path}', after row {self.n}, '")
-            self.n += len(labels)
-            self.d = x.shape[1]
-            distinct.update(np.unique(labels).tolist())
-            if self.kind == "libsvm" and x.nnz:
-                ranges.append(index_range(x))
-                values += x.nnz
-        if self.kind == "libsvm":
-            self._base = base_of(ranges, self._chosen, [self.path] * len(ranges))
-            self.d = max((most + 1 - self._base for _, most in filter(None, ranges)), default=0)
-            refuse_too_wide(self.n, self.d, values, self.path)
-            self._dense = values >= DENSE_FROM * self.n * self.d
-        return np.array(sorted(distinct))
 
-    def _chunks(self) -> Iterator[tuple[Any, Array]]:
-        """Yield points and labels as they stand in the file; of LIBSVM text, column j holds index j."""
-        if self.kind == "npy":
-            array = array_of(self._file)
-            kept = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
-            for start in range(0, len(array), self.rows):
-                rows = array[start : start + self.rows]
-                yield np.ascontiguousarray(rows[:, :-1], dtype=kept), rows[:, -1].astype(np.float64)
-            return
-        with streamed(self._file) as file:
-            while lines := list(itertools.islice(file, self.rows)):
-                x, labels = read_libsvm(io.BytesIO(b"".join(lines)))
-                if len(labels):  # lines may be blank or comments
-                    yield x, labels
+def _chunks(file: Path, kind: str, rows: int) -> Iterator[tuple[Any, Array]]:
+    """Yield points and labels as they stand in the file; of LIBSVM text, column j holds index j."""
+    if kind == "npy":
+        array = array_of(file)
+        kept = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
+        for start in range(0, max(1, len(array)), rows):  # an empty one has its columns
+            piece = array[start : start + rows]
+            yield np.ascontiguousarray(piece[:, :-1], dtype=kept), piece[:, -1].astype(np.float64)
+        return
+    if kind == "parquet":
+        import pyarrow.parquet
+
+        features, label = _columns(file)
+        for batch in pyarrow.parquet.ParquetFile(file).iter_batches(rows):
+            columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in (*features, label)]
+            numbers = [column.astype(np.result_type(column.dtype, np.float32)) for column in columns]
+            yield np.column_stack(numbers[:-1]), numbers[-1].astype(np.float64)
+        return
+    with streamed(file) as text:
+        while lines := list(itertools.islice(text, rows)):
+            x, labels = read_libsvm(io.BytesIO(b"".join(lines)))
+            if len(labels):  # lines may be blank or comments
+                yield x, labels
+
+
+def _columns(file: Path) -> tuple[list[str], str]:
+    """Return the names of the features of a Parquet file, and the label's."""
+    import pyarrow.parquet
+    import pyarrow.types as kinds
+
+    schema = pyarrow.parquet.read_schema(file)
+    other = [each.name for each in schema if not (kinds.is_integer(each.type) or kinds.is_floating(each.type))]
+    labels = [name for name in schema.names if name.lower() in LABEL_NAMES] or schema.names[-1:]
+    if other or len(labels) != 1 or len(set(schema.names)) < max(2, len(schema.names)):
+        told = f"the column '{other[0]}' of another type" if other else f"the columns {', '.join(schema.names[:20])}"
+        raise DataError(
+            f"'{file}' has {told}; expected columns of numbers with names of their own, two or more, one of them the label: called "
+            "label, target, class or y, else the last. Convert it, or read it whole."
+        )
+    return [name for name in schema.names if name != labels[0]], labels[0]

@@ -1,16 +1,25 @@
 """Plugin `sampling`: an exact solver on random samples, again and again, until no example outside violates.
 
 ``optmargin``, ``optsoftmargin`` and ``randsvm`` double the weights of violators; ``randsvm-1`` keeps the support
-vectors and adds violators (rounds.py). :func:`smallest_separating_k` chooses the k of a reduced hull.
+vectors and adds violators (rounds.py), which :class:`PartitionedRandSVM` does over parts that no machine holds.
+:func:`smallest_separating_k` chooses the k of a reduced hull.
 """
 
 from __future__ import annotations
 
 from harness import Solver, hookimpl
 from harness_sampling.hulls import smallest_separating_k
+from harness_sampling.partitioned import PartitionedFit, PartitionedModel, PartitionedRandSVM, Round
 from harness_sampling.solvers import OptMargin, OptSoftMargin, RandSVM, RandSVM1, support_bound
 
-__all__ = ["smallest_separating_k", "support_bound"]
+__all__ = [
+    "PartitionedFit",
+    "PartitionedModel",
+    "PartitionedRandSVM",
+    "Round",
+    "smallest_separating_k",
+    "support_bound",
+]
 
 
 @hookimpl

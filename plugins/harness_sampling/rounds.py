@@ -41,9 +41,9 @@ _LOGGED = 2000  # rounds whose figures the last iterate's info lists
 _FIRST_DELTA = 4  # of the adaptive scheme
 _REFUTED = 8  # unsuccessful rounds in a row: of probability 1/256 if delta held
 _GIVES_UP = 10  # times the expected number of rounds, where delta stays
-_IDLE = 3  # rounds that do not better the objective: the oracle is not exact enough to see the violators
-_COARSE = 1e-4  # accuracy from which on float32 may do for the scores
-_EXACTEST = 1e-12  # relative gap at which it gives up on that
+IDLE = 3  # rounds that do not better the objective: the oracle is not exact enough to see the violators
+COARSE = 1e-4  # accuracy from which on float32 may do for the scores
+EXACTEST = 1e-12  # relative gap at which it gives up on that
 
 
 class Rounds(ABC):
@@ -344,7 +344,7 @@ class SupportRounds(Rounds):
         self.r = min(self.n, math.ceil(solver.c * self.k))
         # up to half of what is asked for may be rounding: who violates is then told for between half and one and a half tau
         asked = min(solver.gap, solver.tau or solver.gap)
-        self.scores = RunningScores(problem.kernel, 0.5 * asked if asked >= _COARSE else None)
+        self.scores = RunningScores(problem.kernel, 0.5 * asked if asked >= COARSE else None)
         self.idle, self.best, self.loss = 0, -np.inf, 0.0
         self.sample: Index | None = None  # of the next round
 
@@ -393,11 +393,11 @@ class SupportRounds(Rounds):
         self.last["gap"] = (primal - dual) / max(1.0, abs(primal))
         if self.last["gap"] <= self.solver.gap:
             return "gap"
-        self.idle = 0 if dual > self.best + _EXACTEST * abs(dual) else self.idle + 1
+        self.idle = 0 if dual > self.best + EXACTEST * abs(dual) else self.idle + 1
         self.best = max(self.best, dual)
-        if self.idle >= _IDLE:
+        if self.idle >= IDLE:
             # a violator that the oracle puts back at zero is seen anew each round, until it is solved more exactly
-            if self.oracle_gap <= _EXACTEST:
+            if self.oracle_gap <= EXACTEST:
                 return "stalled"
             self.idle, self.oracle_gap = 0, 0.1 * self.oracle_gap
         return "next"

@@ -11,7 +11,7 @@ from harness.arrays import Vector
 
 _VALUES = 1 << 26  # kernel values of a piece: a fraction of a second
 _FEWEST, _MOST = 1 << 14, 1 << 18  # points of a piece
-_TRIED = 256  # points on which float32 is tried
+TRIED = 256  # points on which float32 is tried
 _BYTES = 32 << 20  # of points of a piece that are mapped from a file
 
 
@@ -81,7 +81,7 @@ class RunningScores:
     def _kernel(self, coef: Vector) -> KernelOracle:
         """Return the kernel in float32 if that is enough for these coefficients, else in float64."""
         if self.single is not None and self.error is not None:
-            tried = np.unique(np.linspace(0, self.kernel.n - 1, _TRIED).astype(np.intp))
+            tried = np.unique(np.linspace(0, self.kernel.n - 1, TRIED).astype(np.intp))
             off = np.abs(self.single.expand(coef, tried) - self.kernel.expand(coef, tried)).max()
             if off > self.error:
                 self.single = None
