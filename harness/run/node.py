@@ -180,13 +180,12 @@ def host() -> str:
 
 def _registry(asked: Task) -> Any:
     """Return the plugins that are needed; those of files are read anew where other code of them is expected."""
-    from harness.registry import load_registry, share_registry
+    from harness.registry import load_registry
 
     global _plugins
     key = packed([asked.plugin_paths, asked.expected.plugins])
     if _plugins[0] != key:
         _plugins = key, load_registry(asked.plugin_paths, only=set(asked.expected.plugins))
-        share_registry(_plugins[1])
     return _plugins[1]
 
 
