@@ -41,6 +41,7 @@ def words(page: Path) -> set[str]:
     return set(re.findall(r"[\w.-]+", html.unescape(re.sub(r"<[^>]+>", " ", page.read_text()))))
 
 
+@pytest.mark.slow
 def test_every_name_is_in_the_site(site: Path) -> None:
     shown = {
         name: words(site / f"reference/{name}.html")
@@ -56,6 +57,7 @@ def test_every_name_is_in_the_site(site: Path) -> None:
     assert {"--plugins", "--target-gap", "--delete", "merge", "install"} <= shown["command"]
 
 
+@pytest.mark.slow
 def test_the_site_asks_for_nothing_from_the_net(site: Path) -> None:
     asked = r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"(?:https?:)?//[^\"]+"
     assert [found for page in site.rglob("*.html") for found in re.findall(asked, page.read_text())] == []

@@ -196,7 +196,7 @@ def test_the_number_of_support_vectors_is_stable_when_the_twin_says_so(steps, wi
     assert rules.support_at == held_first(history, window, tolerance)
 
 
-@pytest.mark.parametrize("rule", ["margin", "support"])
+@pytest.mark.parametrize("rule", ["margin", pytest.param("support", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("solver", SEARCHING, ids=named)
 def test_a_rule_ends_the_run_where_a_run_without_it_notes_that_it_held(solver, rule):
     x, y = imbalanced(800, noise=0.0)

@@ -108,7 +108,8 @@ def fits(state, truth, dtype):
     where = state.level.where
     assert isinstance(state.level, WholeLevel)
     assert state.level.matrix.dtype == dtype
-    assert state.level.matrix == pytest.approx(truth[np.ix_(where, where)], abs=1e-5 if dtype is np.float32 else 1e-12)
+    tolerance = 1e-5 if dtype is np.float32 else 1e-12
+    np.testing.assert_allclose(state.level.matrix, truth[np.ix_(where, where)], rtol=0, atol=tolerance)
 
 
 def test_the_matrix_goes_along_when_points_leave_and_come():
