@@ -64,7 +64,9 @@ def compare(
     for name in options:
         if name in _INSTEAD:
             raise UsageError(f"harness.compare: {name} is an option of the command alone; {_INSTEAD[name]}.")
-    if study is None:  # which may say of how many threads
+    if study is None and not options.get(
+        "executor"
+    ):  # a study says of how many threads, an executor starts them elsewhere
         template.begin(options.get("threads", 1))
     paths = [str(path) for path in ([plugin_path] if isinstance(plugin_path, str | Path) else plugin_path)]
     studies = [study_file.parsed(study)] if study is not None else []

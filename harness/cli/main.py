@@ -150,10 +150,11 @@ def cli(ctx: click.Context, /, **_given: Any) -> None:
 
 
 def _begin(words: str) -> None:
-    """Start the processes of a comparison while its options are read, which takes as long as their imports."""
-    if words.startswith("compare ") and not re.search(
-        r"--(help|dry-run|study)\b|(^| )-h\b", words
-    ):  # a study has threads
+    """Start the processes of a comparison while its options are read, which takes as long as their imports.
+
+    A study says of how many threads they are; an executor starts them elsewhere.
+    """
+    if words.startswith("compare ") and not re.search(r"--(help|dry-run|study|executor)\b|(^| )-h\b", words):
         threads = re.search(r"--threads[ =](\d+)", words)
         template.begin(int(threads[1]) if threads else 1)
 

@@ -37,10 +37,10 @@ def without_paths(records: Iterable[Record]) -> list[Record]:
 def sheet(records: Sequence[Record]) -> Sheet | None:
     """Return the paths among the records, a section for each grid on a data set; None if there are none."""
     groups: dict[str, list[Record]] = {}
-    several = len(machines(records)) > 1
+    classes = len(machines(records))
     for record in records:
         if is_path(record):
-            on = f" on machine {record['machine']['id'][:6]}" if several and record.get("machine") else ""
+            on = f" on machine {record['machine']['id'][:6]}" if classes > 1 and record.get("machine") else ""
             groups.setdefault(_heading(record, on), []).append(record)
     if not groups:
         return None
