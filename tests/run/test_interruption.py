@@ -1,5 +1,6 @@
 """kill -9 of worker and driver: nothing finished is lost or run twice."""
 
+import contextlib
 import json
 import os
 import signal
@@ -36,6 +37,16 @@ def wait_for(condition, seconds=60.0, between=0.02):
     raise AssertionError("what the test waits for did not happen")
 
 
+@contextlib.contextmanager
+def running(given):
+    """The command, killed where the test ends before it does."""
+    with subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as driver:
+        try:
+            yield driver
+        finally:
+            driver.kill()  # what it leaves would trouble the test that looks for what others left
+
+
 def workers_of(command):
     """The warm processes of a command."""
     return [each for template in psutil.Process(command.pid).children() for each in template.children()]
@@ -48,13 +59,13 @@ def stored(store):
 
 def test_killed_driver_resumes_where_it_stopped(tmp_path, log):
     store = tmp_path / "store.sqlite"
-    driver = subprocess.Popen(command(store), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for(lambda: len(lines(log)) >= 3)
-    workers = psutil.Process(driver.pid).children(recursive=True)
-    for process in workers_of(driver):
-        process.suspend()  # a worker that is stopped meanwhile ends as the others do
-    os.kill(driver.pid, signal.SIGKILL)
-    driver.wait()
+    with running(command(store)) as driver:
+        wait_for(lambda: len(lines(log)) >= 3)
+        workers = psutil.Process(driver.pid).children(recursive=True)
+        for process in workers_of(driver):
+            process.suspend()  # a worker that is stopped meanwhile ends as the others do
+        os.kill(driver.pid, signal.SIGKILL)
+        driver.wait()
     wait_for(lambda: not any(process.is_running() and process.status() != "zombie" for process in workers), 10.0)
     kept = {record["parameters"]["number"] for record in stored(store)}
     assert kept, "nothing was stored before the kill"
@@ -71,16 +82,14 @@ def test_killed_driver_resumes_where_it_stopped(tmp_path, log):
 
 def test_killed_worker_costs_no_row(tmp_path, log):
     store = tmp_path / "store.sqlite"
-    driver = subprocess.Popen(
-        command(store, numbers="0,1,2"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    wait_for(lambda: len(lines(log)) >= 1)
-    parent = int(lines(log)[0].split()[1])
-    wait_for(lambda: len(workers_of(driver)) >= 2 or len(lines(log)) >= 3)
-    victims = [process for process in workers_of(driver) if process.pid != parent]
-    for process in victims:
-        process.kill()
-    output, _ = driver.communicate(timeout=120)
+    with running(command(store, numbers="0,1,2")) as driver:
+        wait_for(lambda: len(lines(log)) >= 1)
+        parent = int(lines(log)[0].split()[1])
+        wait_for(lambda: len(workers_of(driver)) >= 2 or len(lines(log)) >= 3)
+        victims = [process for process in workers_of(driver) if process.pid != parent]
+        for process in victims:
+            process.kill()
+        output, _ = driver.communicate(timeout=120)
     records = json.loads(output)
     assert [record["status"] for record in records] == ["ok", "ok", "ok"]
     assert len(stored(store)) == 3
@@ -88,17 +97,16 @@ def test_killed_worker_costs_no_row(tmp_path, log):
 
 def test_a_run_killed_from_outside_is_measured_again(tmp_path, log):
     store = tmp_path / "store.sqlite"
-    driver = subprocess.Popen(
-        command(store, numbers="5", seconds="30"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
+    with running(command(store, numbers="5", seconds="30")) as driver:
 
-    def fork():
-        return [process for worker in workers_of(driver) for process in worker.children()]
+        def measured():
+            """The forks that live on: a warm-up is over in no time, and may be gone at a second look."""
+            forks = [process for worker in workers_of(driver) for process in worker.children()]
+            return [process for process in forks if time.time() - process.create_time() > 1.0]
 
-    # the warm-up is over in no time; the fork that lives on is the measured run
-    wait_for(lambda: fork() and time.time() - fork()[0].create_time() > 1.0)
-    fork()[0].kill()
-    output, _ = driver.communicate(timeout=60)
+        wait_for(measured)
+        measured()[0].kill()
+        output, _ = driver.communicate(timeout=60)
     (record,) = json.loads(output)
     assert (record["status"], driver.returncode) == ("crashed", 1)
     assert "SIGKILL" in record["reason"]
@@ -114,24 +122,18 @@ def test_a_run_killed_from_outside_is_measured_again(tmp_path, log):
 
 @pytest.mark.usefixtures("heeds_interrupts")
 def test_interrupt_ends_what_a_solver_started(tmp_path):
-    driver = subprocess.Popen(
-        [
-            *HARNESS, "compare", "--plugin-path", str(PLUGINS / "faulty.py"), "--plugins", "faulty[fault=spawns-and-waits]",
-            "--datasets", "checkerboard[n=200,n_test=10]", "--store", str(tmp_path / "store.sqlite"),
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    given = [
+        *HARNESS, "compare", "--plugin-path", str(PLUGINS / "faulty.py"), "--plugins", "faulty[fault=spawns-and-waits]",
+        "--datasets", "checkerboard[n=200,n_test=10]", "--store", str(tmp_path / "store.sqlite"),
+    ]  # fmt: skip
 
     def sleepers():
         found = psutil.process_iter(["cmdline", "create_time"])
         return [process for process in found if process.info["cmdline"] == ["sleep", "4242"]]
 
-    try:
+    with running(given) as driver:
         wait_for(sleepers, between=0.3)  # a look at every process of the machine: not so often that it is the load
         driver.send_signal(signal.SIGINT)
-        driver.wait(30)
-    finally:
-        driver.kill()  # what it leaves would trouble the test that looks for what others left
+        driver.communicate(timeout=30)
     assert driver.returncode == 130
     wait_for(lambda: not sleepers(), 5.0, between=0.1)
