@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from harness import ChunkedFile, PartitionedData  # which load what reads files
 
 _PIECE = 1 << 14  # points scored at a time
+_NOBODY: tuple[Any, Index] = np.empty(0, np.uint64), np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,26 +144,26 @@ def score_part(
     draw : seed, step and how many
     """
     oracle = KernelOracle(model.kernel, model.support_vectors)
-    losses, found, violators = [], _smallest([], 0), 0
+    losses, found, violators = [], _NOBODY, 0
     for x, y in part:
-        off = 1.0 - y * (_scores(oracle, model.coef, x, error) + model.intercept)
+        off = 1.0 - y * (scores_of(oracle, model.coef, x, error) + model.intercept)
         rows = np.arange(start, start + len(y), dtype=np.int64)
         start += len(y)
         off[np.isin(rows, inside, assume_unique=True)] = 0.0
         losses.append(float(np.maximum(0.0, off).sum()))
         rows = rows[off > tau]
         violators += len(rows)
-        found = _smallest([found, (keys_of(draw[0], draw[1], rows), rows)], draw[2])
+        found = smallest([found, (keys_of(draw[0], draw[1], rows), rows)], draw[2])
     return PassRecord(violators, math.fsum(losses), oracle.counter.evaluations, *found)
 
 
 def draw_part(part: ChunkedFile, start: int, sign: float, draw: tuple[int, int, int]) -> PassRecord:
     """Return a record in which all points are violators, or those with the label ``sign`` if it is not 0."""
-    found, count = _smallest([], 0), 0
+    found, count = _NOBODY, 0
     for _, y in part:
         rows = start + np.flatnonzero((y == sign) | (sign == 0.0)).astype(np.int64)
         start, count = start + len(y), count + len(rows)
-        found = _smallest([found, (keys_of(draw[0], draw[1], rows), rows)], draw[2])
+        found = smallest([found, (keys_of(draw[0], draw[1], rows), rows)], draw[2])
     return PassRecord(count, 0.0, 0, *found)
 
 
@@ -178,7 +179,7 @@ def fetch_part(part: ChunkedFile, start: int, rows: Index) -> tuple[Any, Vector]
     return _stacked(points), np.concatenate(labels)
 
 
-def _scores(oracle: KernelOracle, coef: Vector, x: Any, error: float | None) -> Vector:
+def scores_of(oracle: KernelOracle, coef: Vector, x: Any, error: float | None) -> Vector:
     """Return sum_j coef_j k(s_j, x), (m,)."""
     if oracle.is_linear:
         return oracle.expand_new(coef, x)
@@ -200,11 +201,11 @@ def _scores(oracle: KernelOracle, coef: Vector, x: Any, error: float | None) -> 
         return np.concatenate([scored(piece) for piece in pieces])
 
 
-def _smallest(found: list[tuple[Any, Index]], count: int) -> tuple[Any, Index]:
-    """Return the ``count`` smallest keys of all, ascending, and their rows."""
-    keys = np.concatenate([np.empty(0, np.uint64), *(keys for keys, _ in found)])
-    rows = np.concatenate([np.empty(0, np.int64), *(rows for _, rows in found)])
-    order = np.argsort(keys)[:count]
+def smallest(found: list[tuple[Any, Index]], count: int) -> tuple[Any, Index]:
+    """Return the ``count`` smallest keys of all, ascending, and their rows; of equal keys those of the first rows."""
+    keys = np.concatenate([keys for keys, _ in found])
+    rows = np.concatenate([rows for _, rows in found])
+    order = np.lexsort((rows, keys))[:count]
     return keys[order], rows[order]
 
 
@@ -265,51 +266,24 @@ class PartitionedRandSVM:
         return _Run(self, data, executor).fit()
 
 
-class _Run:
-    """One fit: the sample, its solution, the passes made so far."""
+class Sample:
+    """The points of a sample, ascending in their numbers, and the coefficients of its model.
 
-    def __init__(self, owner: PartitionedRandSVM, data: PartitionedData, executor: Executor | None) -> None:
-        self.owner, self.data, self.executor, self.options = owner, data, executor, owner.options
-        options, self.price = owner.options, float(owner.settings.C)
-        self.k = options.k or support_bound(data.n, options.eps, options.delta or DELTA, separable=options.separable)
-        self.r = min(data.n, max(2, math.ceil(options.c * self.k)))
-        self.oracle, self.oracle_gap = CertifiedOracle(options.oracle), 0.5 * options.gap
-        self.tau = options.tau if options.tau is not None else options.gap
-        self.exact = min(options.gap, self.tau) < COARSE
-        self.rounds: list[Round] = []
-        self.rows: Index = np.empty(0, dtype=np.int64)  # of the sample, ascending
+    rows : (r,) their numbers; points : (r, d); labels, coef : (r,)
+    """
+
+    def __init__(self, data: PartitionedData, executor: Executor | None) -> None:
+        self.data, self.executor = data, executor
+        self.rows: Index = np.empty(0, dtype=np.int64)
         self.points: Any = None
         self.labels: Vector = np.empty(0)
         self.coef: Vector = np.empty(0)
-        self.steps = self.evaluations = self.idle = 0
-        self.best = -np.inf
+        self.evaluations = 0
 
-    def fit(self) -> PartitionedFit:
-        began = time.perf_counter()
-        self._take(self._first_sample(), np.empty(0, dtype=np.intp))
-        while True:
-            answer = self._solved()
-            status, record, certificate = self._judged(answer)
-            if status:
-                break
-            self._take(record.rows, np.flatnonzero(self.coef))
-        seconds = time.perf_counter() - began
-        return PartitionedFit(self._model(answer), certificate, status, tuple(self.rounds), self.evaluations, seconds)
-
-    # -- the sample ----------------------------------------------------------------------------------
-
-    def _first_sample(self) -> Index:
-        """Return r random points, with one of each class in place of the last if they lack one."""
-        sample = self._pass(draw_part, 0.0, self._draw(self.r)).rows
-        _, labels = self._fetched(np.sort(sample))
-        for sign in {-1.0, 1.0} - set(labels.tolist()):
-            sample[-1:] = self._pass(draw_part, sign, self._draw(1)).rows
-        return sample
-
-    def _take(self, fresh: Index, kept: Index) -> None:
+    def take(self, fresh: Index, kept: Index) -> None:
         """Make the points numbered ``fresh`` and those at the places ``kept`` of the sample the next sample."""
         fresh = np.sort(fresh)
-        points, labels = self._fetched(fresh)
+        points, labels = self.fetched(fresh)
         coef = np.zeros(len(fresh))
         if len(kept):
             fresh = np.concatenate([self.rows[kept], fresh])
@@ -318,18 +292,77 @@ class _Run:
         order = np.argsort(fresh)
         self.rows, self.points, self.labels, self.coef = fresh[order], points[order], labels[order], coef[order]
 
-    def _fetched(self, rows: Index) -> tuple[Any, Vector]:
+    def fetched(self, rows: Index) -> tuple[Any, Vector]:
         if not len(rows):
             return self.points[:0], self.labels[:0]
-        inside = {part: (own,) for part, own in self._by_part(rows).items() if len(own)}
+        inside = {part: (own,) for part, own in self.by_part(rows).items() if len(own)}
         found = dict(self.data.passes(fetch_part, inside, self.executor))
         points, labels = zip(*(found[part] for part in inside), strict=True)
         return _stacked(list(points)), np.concatenate(labels)
 
-    def _by_part(self, rows: Index) -> dict[int, Index]:
+    def by_part(self, rows: Index) -> dict[int, Index]:
         """Return the numbers, ascending, that each part has of ``rows``."""
         ends = np.searchsorted(rows, self.data.starts)
         return dict(enumerate(np.split(rows, ends[1:])))
+
+    def all_parts(self, function: Any, arguments: Any) -> list[Any]:
+        """Return what ``function`` finds in each part, in the order of the parts.
+
+        arguments : of every part, or by part
+        """
+        each = arguments if isinstance(arguments, dict) else dict.fromkeys(range(len(self.data)), arguments)
+        return [found for _, found in sorted(self.data.passes(function, each, self.executor), key=lambda pair: pair[0])]
+
+    def model(self, kernel: Kernel, intercept: float) -> PartitionedModel:
+        """Return the model of the coefficients."""
+        support = np.flatnonzero(self.coef)
+        return PartitionedModel(kernel, self.points[support], self.rows[support], self.coef[support], intercept)
+
+
+class _Run(Sample):
+    """One fit: the sample, its solution, the passes made so far."""
+
+    def __init__(self, owner: PartitionedRandSVM, data: PartitionedData, executor: Executor | None) -> None:
+        super().__init__(data, executor)
+        self.owner, self.options = owner, owner.options
+        options, self.price = owner.options, float(owner.settings.C)
+        self.k = options.k or support_bound(data.n, options.eps, options.delta or DELTA, separable=options.separable)
+        self.r = min(data.n, max(2, math.ceil(options.c * self.k)))
+        self.oracle, self.oracle_gap = CertifiedOracle(options.oracle), 0.5 * options.gap
+        self.tau = options.tau if options.tau is not None else options.gap
+        self.exact = min(options.gap, self.tau) < COARSE
+        self.rounds: list[Round] = []
+        self.steps = self.idle = 0
+        self.best = -np.inf
+
+    def fit(self) -> PartitionedFit:
+        began = time.perf_counter()
+        self.take(self._first_sample(), np.empty(0, dtype=np.intp))
+        while True:
+            answer = self._solved()
+            status, record, certificate = self._judged(answer)
+            if status:
+                break
+            self.take(record.rows, np.flatnonzero(self.coef))
+        seconds = time.perf_counter() - began
+        return PartitionedFit(
+            self.model(self.owner.kernel, answer.intercept),
+            certificate,
+            status,
+            tuple(self.rounds),
+            self.evaluations,
+            seconds,
+        )
+
+    # -- the sample ----------------------------------------------------------------------------------
+
+    def _first_sample(self) -> Index:
+        """Return r random points, with one of each class in place of the last if they lack one."""
+        sample = self._pass(draw_part, 0.0, self._draw(self.r)).rows
+        _, labels = self.fetched(np.sort(sample))
+        for sign in {-1.0, 1.0} - set(labels.tolist()):
+            sample[-1:] = self._pass(draw_part, sign, self._draw(1)).rows
+        return sample
 
     # -- passes --------------------------------------------------------------------------------------
 
@@ -342,20 +375,22 @@ class _Run:
         """Return the record of all parts: the same in whatever order they end."""
         draw, each = arguments[-1], dict.fromkeys(range(len(self.data)), arguments)
         if sample is not None:
-            each = {part: (*arguments[:-1], own, draw) for part, own in self._by_part(sample).items()}
-        losses, found, violators = [], _smallest([], 0), 0
+            each = {part: (*arguments[:-1], own, draw) for part, own in self.by_part(sample).items()}
+        losses, found, violators = [], _NOBODY, 0
         for _, record in self.data.passes(function, each, self.executor):
             losses.append(record.loss)  # whose exact sum knows no order
             violators += record.violators
             self.evaluations += record.evaluations
-            found = _smallest([found, (record.keys, record.rows)], draw[2])
+            found = smallest([found, (record.keys, record.rows)], draw[2])
         return PassRecord(violators, math.fsum(losses), 0, *found)
 
     def _scored(self, answer: Answer) -> tuple[PassRecord, Certificate]:
         """Return what a pass finds, and the certificate over all points, as far as the pass is exact."""
         error = None if self.exact else 0.5 * min(self.options.gap, self.tau)
         draw = self._draw(max(1, self.r - int(np.count_nonzero(self.coef))))
-        record = self._pass(score_part, self._model(answer), self.tau, error, draw, sample=self.rows)
+        record = self._pass(
+            score_part, self.model(self.owner.kernel, answer.intercept), self.tau, error, draw, sample=self.rows
+        )
         found = answer.certificate
         return record, Certificate.of_objectives((found.primal or 0.0) + self.price * record.loss, found.dual or 0.0)
 
@@ -412,8 +447,3 @@ class _Run:
                 return "stalled", record, found
             self.idle, self.oracle_gap = 0, 0.1 * self.oracle_gap
         return "", record, found
-
-    def _model(self, answer: Answer) -> PartitionedModel:
-        support = np.flatnonzero(answer.coef)
-        found = self.points[support], self.rows[support], answer.coef[support]
-        return PartitionedModel(self.owner.kernel, *found, answer.intercept)
