@@ -107,7 +107,9 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
             styled=styled,
             command=ctx.meta[_TYPED],
             explain=given["explain"],
-            ranking=_ranking(ctx.meta[_TYPED], {name.replace("-", "_") for each in sources for name in each.values}),
+            ranking=_ranking(
+                ctx.meta[_TYPED], {name.replace("-", "_") for each in sources for name in each.values}, records
+            ),
         )
         if given["plot"]:
             content = f"{content!s}{curves.text(records, width=output.width(), styled=styled)}"
@@ -135,8 +137,13 @@ def _check_plot(form: str, *, paths: bool) -> None:
     curves.check("plotext")
 
 
-def _ranking(typed: str, said: Container[str]) -> str:
-    """Return the command that ranks costs, or ranks them surer: what was typed with what it lacks; empty if it lacks nothing."""
+def _ranking(typed: str, said: Container[str], records: Sequence[Record]) -> str:
+    """Return the command that ranks costs, or ranks them surer: what was typed with what it lacks; empty if it lacks nothing.
+
+    Empty too where the data are to be scaled first, as the table says with a command of its own.
+    """
+    if any((record.get("data_notes") or {}).get("unscaled") for record in records):
+        return ""
     lacking = [f"--{name.replace('_', '-')} {value}" for name, value in _RANKING.items() if name not in said]
     return " ".join([typed, *lacking]) if lacking else ""
 

@@ -41,6 +41,13 @@ def _plain(sentence: object) -> str:
     return " ".join(str(sentence).split())
 
 
+def not_shown(columns: Sequence[str], width: int | None) -> list[str]:
+    """Say which columns a table of ``width`` has no room for."""
+    return (
+        [f"Not shown at {width} columns: {', '.join(columns)}. --format markdown or csv shows all."] if columns else []
+    )
+
+
 BEST = "{} best of its data set, or not told apart from the best."
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from harness.report import figures
-from harness.report.footnotes import Reasons, of_reuse
+from harness.report import figures, layout
+from harness.report.footnotes import Reasons, not_shown, of_reuse
 from harness.report.layout import Cell, Column
 from harness.report.rows import (
     Row,
@@ -34,8 +34,11 @@ def without_paths(records: Iterable[Record]) -> list[Record]:
     return [record for record in records if not is_path(record)]
 
 
-def sheet(records: Sequence[Record]) -> Sheet | None:
-    """Return the paths among the records, a section for each grid on a data set; None if there are none."""
+def sheet(records: Sequence[Record], width: int | None = None) -> Sheet | None:
+    """Return the paths among the records, a section for each grid on a data set; None if there are none.
+
+    width : of the table, at most; None: every column is shown
+    """
     groups: dict[str, list[Record]] = {}
     classes = len(machines(records))
     for record in records:
@@ -53,11 +56,23 @@ def sheet(records: Sequence[Record]) -> Sheet | None:
         remark = scale_text(members[0].get("data_notes"), str(members[0].get("kernel")))
         several = len({(record.get("seed"), record.get("repetition")) for record in members}) > 1
         sections.append((heading, [_texts(record, reasons, metrics, several=several) for record in members], remark))
-    shown = [i for i in range(len(columns)) if any(row[i] for _, rows, _ in sections for row in rows)]
+    every = [[Cell(text) for text in row] for _, rows, _ in sections for row in rows]
+    shown = [i for i in range(len(columns)) if any(row[i].text for row in every)]
+    hidden = list[str]()
+    for i in (*_EXPENDABLE, *range(len(columns) - 2, len(_COLUMNS) - 2, -1)):
+        own, texts = [columns[k] for k in shown], [[row[k] for k in shown] for row in every]
+        if width is None or layout.total_width(own, layout.natural_widths(own, texts)) <= width:
+            break
+        hidden += [columns[k].title.replace("\n", " ") for k in shown if k == i]
+        shown = [k for k in shown if k != i]
     cells = [
         Section(heading, [[Cell(row[i]) for i in shown] for row in rows], remark) for heading, rows, remark in sections
     ]
-    told = [*reasons.notes(), *of_reuse([record for members in groups.values() for record in members])]
+    told = [
+        *reasons.notes(),
+        *not_shown(hidden, width),
+        *of_reuse([record for members in groups.values() for record in members]),
+    ]
     told += [note for members in groups.values() for note in _advice(members)]
     finished = any(is_path(record) and record["path"].get("finished") for record in records)
     return Sheet([columns[i] for i in shown], cells, told, [_NOTE] if finished else [])
@@ -91,7 +106,7 @@ def _heading(record: Record, on: str) -> str:
     grid = " x ".join(f"{len(values)} {name}" for name, values in _axes(record).items())
     parts = [
         f"{n} x {d}" if n is not None and d is not None else "",
-        label_text(record.get("data_notes")),
+        label_text(record.get("data_notes"), record.get("positive_share")),
         kernel_text(record.get("kernel"), record.get("kernel_parameters")),
         f"{n_test} test points" if n_test else "",
         problem_text(record.get("formulation"), record.get("problem_parameters")),
@@ -107,6 +122,7 @@ _COLUMNS = [
     *[Column(title, right=True) for title in ("CV error", "test\n%")],
     Column("status"),
 ]
+_EXPENDABLE = (2, 3, 5)  # of these, what a narrow terminal loses first; then metrics, the last one first
 
 
 def _texts(record: Record, reasons: Reasons, metrics: Sequence[str], *, several: bool) -> list[str]:

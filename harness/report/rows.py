@@ -132,7 +132,7 @@ class Group:
         problem = self.problems[0] if len(self.problems) == 1 else ""
         parts = [
             size,
-            label_text(self.known("data_notes")),
+            label_text(self.known("data_notes"), self.known("positive_share")),
             self.kernel,
             f"{int(n_test)} test points" if n_test else "",
             problem,
@@ -230,10 +230,14 @@ def kernel_text(kernel: str | None, values: Mapping[str, Any] | None) -> str:
     return f"{kernel} {figures.assignments(values or {})}".strip() if kernel else ""
 
 
-def label_text(notes: Mapping[str, Any] | None) -> str:
-    """Return ``label column 'churned' (+1 = yes)``, as far as the notes on the data say so; of a class 1 they need not."""
+def label_text(notes: Mapping[str, Any] | None, share: float | None) -> str:
+    """Return ``label column 'churned' (+1 = yes: 20 %)``, as far as the notes on the data say so; of a class 1 they need not.
+
+    share : of the training points that are +1
+    """
     column, positive = ((notes or {}).get(name) for name in ("label_column", "positive"))
     told = f"+1 = {positive}" if positive else ""
+    told += f": {100.0 * share:.0f} %" if told and share is not None else ""
     if column:
         return f"label column '{column}'{f' ({told})' if told else ''}"
     return told if positive != "1" else ""

@@ -41,7 +41,7 @@ def render(
     if not records:
         return "no records.\n"
     result: list[str] = []
-    for sheet_ in sheets(records, lambda own: fitted(own, width, dated=dated)):
+    for sheet_ in sheets(records, lambda own: fitted(own, width, dated=dated), width):
         widths = layout.fitted_widths(sheet_.columns, sheet_.rows, width)
         for section in sheet_.sections:
             result += [layout.bold(line, styled=styled) for line in layout.paragraph(section.heading, width)]
@@ -63,16 +63,18 @@ def _set(notes: Sequence[str], hint: str, width: int) -> list[str]:
     """Return the lines of the notes, a hint behind the first one that has room for it; none is in a failure's reason."""
     paragraphs = [layout.paragraph(note, width) for note in notes]
     for note, lines in zip(notes, paragraphs, strict=True):
-        if hint and note[:1] != "[" and layout.text_width(lines[-1]) + len(hint) < width:
+        if hint and note[:1] != "[" and note[-1:] == "." and layout.text_width(lines[-1]) + len(hint) < width:
             lines[-1] += f" {hint}"
             hint = ""
     return [line for lines in [*paragraphs, *([[hint]] if hint else [])] for line in lines]
 
 
-def sheets(records: Sequence[Record], of_problems: Callable[[Sequence[Record]], Sheet]) -> list[Sheet]:
-    """Return the sheet of the paths and that of all other records, as far as there are any."""
+def sheets(
+    records: Sequence[Record], of_problems: Callable[[Sequence[Record]], Sheet], width: int | None = None
+) -> list[Sheet]:
+    """Return the sheet of the paths, at most ``width`` columns wide, and that of all other records, as far as there are any."""
     others = path_table.without_paths(records)
-    found = [path_table.sheet(records), of_problems(others) if others else None]
+    found = [path_table.sheet(records, width), of_problems(others) if others else None]
     return [each for each in found if each is not None]
 
 
@@ -93,7 +95,7 @@ def fitted(records: Sequence[Record], width: int, *, dated: bool = False) -> She
     """Return the sheet with as many columns as ``width`` has room for.
 
     Names come before figures: an optional column is there if no usual name wraps for it, always in the same order; a
-    column of the core goes before names are squeezed, and the more it says the later.
+    column of the core goes before names are squeezed, and the more it says the later. Metrics, which were asked for, go last.
     """
     groups = grouped(records)
     rows = [row for group in groups for row in group.rows]
@@ -101,17 +103,13 @@ def fitted(records: Sequence[Record], width: int, *, dated: bool = False) -> She
     def fits(shown: Sequence[Measure], rooms: dict[str, int]) -> bool:
         return _least_width(groups, shown, rooms, dated=dated) <= width
 
-    base, hidden = measures.core(rows), list[Measure]()
+    base, chosen, hidden = measures.core(rows), measures.metrics(rows), list[Measure]()
     for figure, rooms in zip(measures.EXPENDABLE, (_TIGHT, _TIGHT, _TIGHTER, _NARROW, _NARROW), strict=True):
-        if not fits(base, rooms):
+        if not fits([*base, *chosen], rooms):
             hidden += [measure for measure in base if measure.figure == figure]
             base = [measure for measure in base if measure.figure != figure]
-    asked, chosen = measures.metrics(rows), list[Measure]()
-    for measure in asked:
-        if not hidden and fits([*base, *chosen, measure], _TIGHT):
-            chosen.append(measure)
-        else:
-            hidden.append(measure)
+    while chosen and not fits([*base, *chosen], _NARROW):
+        hidden.append(chosen.pop())
     for further in known(measures.WIDER, rows):
         if hidden or not fits([*base, *chosen, *further], _ROOMY):
             break
@@ -121,8 +119,7 @@ def fitted(records: Sequence[Record], width: int, *, dated: bool = False) -> She
         dated = False
         names.append("measured")
     final = sheet(groups, [*base, *chosen], dated=dated)
-    if names:
-        final.notes.append(f"Not shown at {width} columns: {', '.join(names)}. --format markdown or csv shows all.")
+    final.notes.extend(footnotes.not_shown(names, width))
     return final
 
 

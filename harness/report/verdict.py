@@ -68,17 +68,21 @@ def _winner(units: Sequence[Group], command: str) -> tuple[str, bool]:
     behind = [who for who in others if who not in split and any(low > 1.0 for low, _ in ratios[who])]
     level = [who for who in others if who not in behind]
     after = f"at a certified gap of {gap} {where}" if gap else where
-    slower = ""
+    slower, time = "", _time(units)
     if behind:
         of = ratios[behind[0]]
-        within = f"({_ratio_text(min(low for low, _ in of))} to {_ratio_text(max(high for _, high in of))})"
+        ahead, least, most = sum(low > 1.0 for low, _ in of), min(low for low, _ in of), max(high for _, high in of)
+        within = f"{_ratio_text(least)} to {_ratio_text(most)}"
+        within += f", faster on {ahead} of {len(of)} and not told apart on the others" if ahead < len(of) else ""
         ratio = _ratio_text(middle[behind[0]] / middle[first])
-        slower = f"{ratio} times {within} as fast as {_names(behind[:1], every)}"
+        slower = (
+            f"{ratio} times ({within}) as fast as {_names(behind[:1], every)}{f' in {time}' if time != 'time' else ''}"
+        )
     single = bool(command) and not split and all(len(row.records) == 1 for row in rows)
     if not level:
         surer = " More runs make this surer:" if single else ""
         return f"Take {_names([first], every)}: {slower} {after}.{surer}", single
-    why = "which of them is faster depends on the data set" if split else "their times are not told apart"
+    why = "which of them is faster depends on the data set" if split else f"their {time}s are not told apart"
     told = f"Take {_names([first, *level], every)}: {why} {after}."
     told += f" {_names([first], every)} is {slower}." if behind else ""
     return f"{told} More runs may tell them apart:" if single else told, single
@@ -92,6 +96,11 @@ def _times(unit: Group) -> dict[Who, list[float]]:
     """Return the seconds of the rows whose every run did what was asked, by the clock by which their group is ranked."""
     clock = FIT.honest(unit)
     return {_who(row): found for row in unit.rows if row.complete and (found := clock.ranked(row)) and min(found) > 0.0}
+
+
+def _time(units: Sequence[Group]) -> str:
+    """Return by which time the solvers are ranked, where the table shows another one."""
+    return "CPU time" if all(FIT.honest(unit).figure != FIT.figure for unit in units) else "time"
 
 
 def _ratio(slower: Sequence[float], faster: Sequence[float]) -> Interval:

@@ -38,6 +38,16 @@ def test_a_path_is_one_line():
     assert shown.startswith(GOLDEN)
 
 
+def test_a_narrow_table_of_paths_loses_counts_before_names_and_metrics():
+    wide = path("smo-block", metrics={"f1": 0.71, "roc-auc": 0.86})
+    shown = lines(wide, width=80)
+    assert max(map(len, shown)) <= 80
+    assert any(line.startswith("smo-block ") for line in shown)
+    assert "roc-auc" in " ".join(shown[1:3])
+    assert "Not shown at 80 columns: kernel evals, cells, worst gap." in " ".join(" ".join(shown).split())
+    assert not any("Not shown" in line for line in lines(wide, width=120))
+
+
 def test_what_is_not_known_is_not_shown():
     bare = path(path={"best": {}, "cv_error": None, "cv_standard_error": None, "finished": 3, "certified": 2})
     failed = Record(

@@ -190,10 +190,10 @@ def test_the_head_says_the_label_the_positive_class_and_first_of_all_that_nothin
     line = "--datasets './churn.csv[missing=mean,scale=standard]'"
     apart = {"widest": ["income", 585296.19], "narrowest": ["score", 0.9978], "write": line}
     notes = {"label_column": "churned", "positive": "yes", "unscaled": apart}
-    text = table.render([record(data_notes=notes, path=path)], width=80)
+    text = table.render([record(data_notes=notes, path=path, positive_share=0.2)], width=80)
     assert max(map(len, text.splitlines())) <= 80
     found = " ".join(text.split())
-    assert "label column 'churned' (+1 = yes), rbf" in found
+    assert "label column 'churned' (+1 = yes: 20 %), rbf" in found
     assert (
         f"not scaled: 'income' ranges over 585k, 'score' over 0.998, so the wide columns outweigh the others. Write {line} "
         in found
@@ -254,3 +254,21 @@ def test_usual_names_do_not_wrap_at_a_hundred_columns(dated):
     assert any(line.startswith("lasvm[epochs=2] ") and "c-svc C=10" in line for line in lines)
     assert any("l2-svc chi=10" in line for line in lines)
     assert "gap" in " ".join(lines[1:3])
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_metrics_are_asked_for_and_the_last_to_go(width):
+    metrics = {"balanced-accuracy": 0.7, "roc-auc": 0.8}
+    text = table.render([record("smo-block", metrics=metrics), record("libsvm", metrics=metrics)], width=width)
+    first, *rest = text.splitlines()[1:]
+    assert "roc-auc" in " ".join([first, *rest[:2]])
+    assert any(line.startswith("smo-block ") for line in rest)
+    assert ("KKT" in " ".join(rest[:1])) == (width == 100)
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_a_hint_stands_behind_no_command():
+    rows = [hull("fw", faults=["To go on: --target-gap 1e-3"], target_gap=1e-2)]
+    found = table.render(rows).splitlines()
+    assert "To go on: --target-gap 1e-3" in found
+    assert any("--explain says more." in line for line in found)

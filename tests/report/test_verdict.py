@@ -27,17 +27,20 @@ AT = "at a certified gap of 1e-3 on 2 data sets, 3 runs each."
     ("records", "sentence"),
     [
         # geometric mean of 2 and 4.5; one run of three is known to a factor of 1.26
-        ([*runs("a", 1.0, 1.0), *runs("b", 2.0, 4.5), *runs("c", 9.0, 9.0)], f"Take a: 3.0 times (1.3 to 7.2) as fast as b {AT}"),
-        ([*runs("a", 1.0, 1.0), *runs("b", 1.1, 4.5)], f"Take a: 2.2 times (0.69 to 7.2) as fast as b {AT}"),
+        ([*runs("a", 1.0, 1.0), *runs("b", 2.0, 4.5), *runs("c", 9.0, 9.0)],
+         f"Take a: 3.0 times (1.3 to 7.2) as fast as b in CPU time {AT}"),
+        ([*runs("a", 1.0, 1.0), *runs("b", 1.1, 4.5)],
+         f"Take a: 2.2 times (0.69 to 7.2, faster on 1 of 2 and not told apart on the others) as fast as b in CPU time {AT}"),
+        ([*runs("a", 1.0, 1.0, threads=2), *runs("b", 2.0, 4.5)], f"Take a: 3.0 times (1.3 to 7.2) as fast as b {AT}"),
         ([*runs("a", 1.0, 1.0), *runs("b", 1.1, 1.2), *runs("c", 9.0, 9.0)],
-         f"Take a or b: their times are not told apart {AT} a is 9.0 times (5.6 to 14) as fast as c."),
+         f"Take a or b: their CPU times are not told apart {AT} a is 9.0 times (5.6 to 14) as fast as c in CPU time."),
         ([*runs("a", 1.0, 9.0), *runs("b", 9.0, 1.1)], f"Take a or b: which of them is faster depends on the data set {AT}"),
         ([*runs("a", 1.0, 1.0), *runs("b", 0.1, 0.1, status="missed")],
          "Take a: it alone reached a certified gap of 1e-3 on 2 data sets, 3 runs each."),
         ([*runs("a", 1.0), *runs("b", 1.0, 1.0, status="missed")],
          "No winner: no solver reached a certified gap of 1e-3 on every data set."),
         ([*runs("a", 1.0), *runs("b", 9.0, make=hull)],
-         "Take a (c-svc): 9.0 times (5.6 to 14) as fast as b (l2-svc) at a certified gap of 1e-3 on digits, 3 runs each."),
+         f"Take a (c-svc): 9.0 times (5.6 to 14) as fast as b (l2-svc) in CPU time {AT.replace('2 data sets', 'digits')}"),
         (runs("a", 1.0, 1.0), ""),
     ],
 )  # fmt: skip
@@ -49,7 +52,7 @@ def test_problems_of_a_sweep_count_each():
     swept = [each for C in (1.0, 100.0) for name, seconds in (("a", C), ("b", 9.0 * C))
              for each in runs(name, seconds, problem_parameters={"C": C})]  # fmt: skip
     assert said(*swept)[0].startswith(
-        "Take a: 9.0 times (5.6 to 14) as fast as b at a certified gap of 1e-3 on 2 problems,"
+        "Take a: 9.0 times (5.6 to 14) as fast as b in CPU time at a certified gap of 1e-3 on 2 problems,"
     )
 
 
