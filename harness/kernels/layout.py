@@ -211,16 +211,17 @@ def split_dense(
     -------
     (row_ptr, row_feature, row_value) : the rare features of each point.
     """
-    import scipy.sparse
-
     dense, rare = np.flatnonzero(is_dense), np.flatnonzero(~is_dense)
     middle = np.zeros(x.shape[1]) if centre is None else centre
-    parts = [scipy.sparse.csr_array((0, len(rare)), dtype=dtype)]
+    counts, features, values = np.zeros(len(x) + 1, np.int64), [np.empty(0, np.int32)], [np.empty(0, dtype)]
     for start in range(0, len(x), piece):
         rows = np.ascontiguousarray(x[start : start + piece])
         if rows.dtype not in (np.float32, np.float64):
             rows = rows.astype(np.float64)
         fill_panels(rows, middle, dense, start, panels)
-        parts.append(scipy.sparse.csr_array(rows[:, rare], dtype=dtype))
-    joined: Any = scipy.sparse.vstack(parts, format="csr")
-    return joined.indptr.astype(np.int64), joined.indices.astype(np.int32), joined.data
+        if len(rare):
+            points, found = np.nonzero(rows[:, rare])
+            counts[start + 1 : start + len(rows) + 1] = np.bincount(points, minlength=len(rows))
+            features.append(found.astype(np.int32))
+            values.append(rows[points, rare[found]].astype(dtype))
+    return np.cumsum(counts), np.concatenate(features), np.concatenate(values)
