@@ -10,18 +10,21 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.datasets.cache import cache_root
+from harness.datasets.columns import check_choices
 from harness.datasets.dataset import Dataset, content_sha256, is_csr
-from harness.datasets.files import KEPT, FileSource
+from harness.datasets.files import KEPT, TABLE_OPTIONS, FileSource
 from harness.errors import DataError
 from harness.files import write_whole
 from harness.kernels.points import as_points
 from harness.parameters import validated
+from harness.plain import plain_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +66,7 @@ def data(
         settings = {**({} if X.task == "classification" else {"task": X.task}), **alone, **settings}
         parts = {"x_train": X.x_train, "y_train": X.y_train, "x_test": X.x_test, "y_test": X.y_test}
         return _kept_arrays(parts, name or _named(X.name), settings, X.defaults)
+    label = settings.pop("label_column", label)
     if _is_frame(X) and y is None and y_test is None:
         return _kept_frame(X, X_test, name, {"label_column": label, **settings})
     if (X_test is None) is not (y_test is None):
@@ -70,7 +74,8 @@ def data(
     if label is not None or y is None:
         what = "label names a column of a frame that is given without y" if label is not None else "y is missing"
         raise DataError(f"{what}; give points and labels, data(X, y), or one frame, data(frame, label='kind').")
-    if _is_frame(X) and _has_gaps_or_text(X) and (X_test is None or _is_frame(X_test)):
+    given = [X] if X_test is None else [X, X_test]
+    if all(map(_is_frame, given)) and (settings.keys() & TABLE_OPTIONS or any(map(_has_gaps_or_text, given))):
         tested = None if X_test is None else _joined(X_test, y_test, "X_test", "y_test")
         return _kept_frame(_joined(X, y, "X", "y"), tested, name, {"label_column": "-1", **settings})
     parts = {"x_train": _points(X, "X"), "y_train": _labels(y, "y")}
@@ -78,7 +83,14 @@ def data(
     if X_test is not None:
         parts |= {"x_test": _points(X_test, "X_test"), "y_test": _labels(y_test, "y_test")}
         _check_lengths(parts["x_test"], parts["y_test"], "X_test", "y_test")
-    return _kept_arrays(parts, name, settings)
+    if _is_frame(X):
+        parts["x_train.names"] = np.array([plain_line(str(column).strip(), _LONGEST) for column in X.columns])
+    source = _kept_arrays(parts, name, settings)
+    if source.positive is not None:
+        import pandas as pd
+
+        check_choices(pd.DataFrame({"y": parts["y_train"]}), source.kept_name, source)
+    return source
 
 
 def _is_frame(x: Any) -> bool:
@@ -99,7 +111,15 @@ def _joined(frame: pd.DataFrame, y: Any, points: str, labels: str) -> pd.DataFra
 
 
 def _points(x: Any, what: str) -> Any:
-    return as_points(x.to_numpy() if _is_frame(x) else x, what)
+    if _is_frame(x):
+        if texts := [str(column) for column, kind in zip(x.columns, x.dtypes, strict=True) if kind.kind not in "fiub"]:
+            listed = plain_line(", ".join(map(repr, texts)), 200)
+            raise DataError(
+                f"{what} has columns of text, dates or categories, {listed}; give X and X_test as frames, or encode these."
+            )
+        # else truth values and nullable numbers would make it an array of objects
+        x = x.to_numpy(np.float32 if (x.dtypes == np.float32).all() else np.float64, na_value=np.nan)
+    return as_points(x, what)
 
 
 def _labels(y: Any, what: str) -> np.ndarray[Any, Any]:
@@ -172,7 +192,17 @@ def _kept_frame(frame: pd.DataFrame, test: Any, name: str, settings: dict[str, A
         sha256 = hashlib.sha256(content).hexdigest()
         file = f"{_checked_name(name, sha256)}{part}.parquet"
         paths.append(_kept(file, sha256, content))
-    return _source(paths[0], {**settings, **({"test": str(paths[1])} if len(paths) > 1 else {})})
+    source = _source(paths[0], {**settings, **({"test": str(paths[1])} if len(paths) > 1 else {})})
+    check_choices(frame, source.kept_name, source)
+    return source
+
+
+def renamed(source: FileSource, name: str) -> FileSource:
+    """Return the data set of the same content under another name; of what :func:`data` returned."""
+    path = Path(source.path)
+    file = _checked_name(name, path.parent.name) + path.suffix
+    kept = _kept(file, path.parent.name, lambda target: target.write(path.read_bytes()))
+    return replace(source, path=str(kept))
 
 
 def _kept(name: str, sha256: str, content: bytes | Callable[[IO[bytes]], object]) -> Path:

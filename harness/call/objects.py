@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import parameters
-from harness.call.data import data
+from harness.call.data import data, renamed
 from harness.call.own_source import plugin_of
 from harness.datasets.dataset import Dataset, DataSource
 from harness.datasets.files import FileSource
@@ -97,9 +97,9 @@ class Objects:
         return path.parent.name if path.name == "__init__.py" else path.stem
 
     def datasets(self, value: Any, name: str = "") -> Iterable[str]:
-        """Yield the selections that mean data sets: names, sources, arrays with labels, frames, or a dict of these by name.
+        """Yield the selections that mean data sets: names, sources, arrays with labels, frames, or a dict of what is in memory.
 
-        name : of arrays and frames; a name, a path and a source have their own
+        name : of what is in memory; a name, a path and any other source have their own
         """
         if isinstance(value, str) and not name:
             yield value
@@ -107,6 +107,8 @@ class Objects:
             yield text_of(Item(str(value)))
         elif isinstance(value, DataSource) and not name:
             yield self._source(value)
+        elif isinstance(value, FileSource) and value.kept_name:
+            yield self._source(renamed(value, name))
         elif isinstance(value, Dataset) or hasattr(value, "columns"):
             yield self._source(data(value, name=name))
         elif isinstance(value, tuple) and len(value) in (2, 4) and not isinstance(value[0], _NO_POINTS):
@@ -119,9 +121,10 @@ class Objects:
             for each in value:
                 yield from self.datasets(each)
         else:
+            what, also = (f"{name!r}: ", "") if name else ("", "a name, a path, a dict of what is in memory, ")
             raise UsageError(
-                f"datasets: {f'{name!r}: ' if name else ''}a {type(value).__name__} is no data set; give a name, a path, (X, y), "
-                "(X, y, X_test, y_test), a frame, what harness.data(...) returns, or a dict of arrays and frames by name."
+                f"datasets: {what}a {type(value).__name__} is no data set; give {also}(X, y), (X, y, X_test, y_test), a frame, a "
+                "Dataset or what harness.data(...) returns."
             )
 
     def _source(self, source: DataSource) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from harness.call.best import best_of
 from harness.call.settings import SETTINGS
 from harness.call.study_file import text_of
+from harness.datasets.cache import cache_root
+from harness.datasets.files import KEPT
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -97,8 +100,8 @@ class Result:
 
         return curves.figure(self.records)
 
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Return this comparison as one page that needs nothing else; written to ``path`` if that is given.
+    def to_html(self, path: str | Path | None = None) -> str | None:
+        """Return this comparison as one page that needs nothing else; with a ``path`` it is written there, and None returned.
 
         Raises
         ------
@@ -111,10 +114,13 @@ class Result:
         if "html" not in added:
             raise UsageError("no installed plugin makes pages; harness_dashboard, which comes with the harness, does.")
         target = None if path is None else output.checked_output(str(path))
-        text = str(formats.render("html", with_cells(self.records), added=added, command=self.command))
-        if target is not None:
-            output.deliver(text, target, quiet=True)
-        return text
+        folder = re.escape(str(cache_root().resolve() / KEPT))  # of what was in memory, which no reader of the page has
+        command = re.sub(rf"{folder}/\w+/", "", self.command)
+        text = str(formats.render("html", with_cells(self.records), added=added, command=command))
+        if target is None:
+            return text
+        output.deliver(text, target, quiet=True)
+        return None
 
     def __str__(self) -> str:
         return self.table

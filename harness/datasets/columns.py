@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 LABEL_NAMES = ("label", "target", "class", "y")
 _NAME = 100  # characters of a column's name
 _LISTED = 5  # columns that a message names of one kind
+_DATE = r"\d{4}-\d\d-\d\d([T ].*)?"
 _CODES = 20  # values, text and numbers, that are still categories
 _CATEGORIES = 1000  # of one column
 _APART = 100.0  # times the narrowest range of a column, from which the widest one outweighs it
 _MEANS = {
     "categories": "one-hot makes a column of 0 and 1 of each category",
     "missing": "mean fills an empty cell with its column's mean; or missing=median, or drop-rows",
+    "dates": "days counts the days since 1970-01-01",
     "drop": "drop leaves columns out",
 }
 
@@ -67,8 +69,8 @@ class _Cells:
         return np.unique(np.asarray(self.words[~self.missing], dtype=np.str_))
 
     @cached_property
-    def kind(self) -> Literal["blank", "number", "comma", "text", "names"]:
-        """What most cells are: names are texts that hardly occur twice, as of customers, or days."""
+    def kind(self) -> Literal["blank", "number", "comma", "text", "dates", "names"]:
+        """What most cells are: names are texts that hardly occur twice, as of customers."""
         present = int((~self.missing).sum())
         text = self.words[self.odd[np.isnan(self.numbers[self.odd])]]
         if not present or not len(text):
@@ -78,7 +80,9 @@ class _Cells:
         found = len(self.distinct)
         if 2 * len(text) <= present and found > min(_CODES, present // 2):
             return "number"
-        return "names" if found > _CATEGORIES or (found > _CODES and 2 * found > present) else "text"
+        if found <= _CATEGORIES and (found <= _CODES or 2 * found <= present):
+            return "text"
+        return "dates" if all(re.fullmatch(_DATE, cell) for cell in self.distinct.tolist()) else "names"
 
     @property
     def shown(self) -> str:
@@ -91,16 +95,19 @@ class _Cells:
         return self.name if re.fullmatch(r'[^\W\d][^()\[\]",=]*', self.name) else str(self.index)
 
 
-def _cells(index: int, name: str, column: pd.Series[Any], decimal: str) -> _Cells:
+def _cells(index: int, name: str, column: pd.Series[Any], source: Any) -> _Cells:
     import pandas as pd
 
     if column.dtype.kind in "fiub":
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return _Cells(index, name, column, values, np.isnan(values))
-    words = column.astype(str).str.strip()
+    words: Any = column.astype(str).str.strip()
     missing = (column.isna() | words.str.lower().isin(MISSING)).to_numpy()
     # as text: a time would pass as its nanoseconds, and no cell of a strange kind is a number
-    words = words.str.replace(",", ".", regex=False) if decimal == "comma" else words
+    words = words.str.replace(",", ".", regex=False) if source.decimal == "comma" else words
+    if source.dates == "days" and words[~missing].str.fullmatch(_DATE).all():
+        words = pd.to_datetime(words, errors="coerce", utc=True, format="ISO8601") - pd.Timestamp(0, unit="s", tz="UTC")
+        words /= pd.Timedelta(days=1)
     values = pd.to_numeric(words, errors="coerce").to_numpy(dtype=np.float64)
     return _Cells(index, name, column, np.where(missing, np.nan, values), missing)
 
@@ -133,19 +140,17 @@ def from_frame(
     names = [plain_line(str(name).strip(), _NAME) for name in frame.columns]
     if not names:
         raise DataError(f"'{path}' has 0 rows of data; expected points of both classes. Fetch or write it again.")
-    known = names if named else []
-    dropped = {index for each in source.drop for index in _found(each, known, len(names), path)}
-    kept = [index for index in range(len(names)) if index not in dropped]
-    position = _label_position(known, kept, len(names), path, source)
+    kept, position = _kept(names if named else [], len(names), path, source)
     shown = names if named else [f"#{index + 1}" for index in range(len(names))]
-    cells = {index: _cells(index, shown[index], frame.iloc[:, index], source.decimal) for index in kept}
+    cells = {index: _cells(index, shown[index], frame.iloc[:, index], source) for index in kept}
     label, columns = cells.pop(position), list(cells.values())
     texts = [i for i, each in enumerate(columns) if each.kind == "text"] if like is None else list(like.categories)
     if len(frame) and columns:  # else `checked` says so
         report = _Report(path, source, columns, texts, label, lines, is_test=like is not None)
         if faults := list(report.faults(may_be_names=not named and source.header == "auto")):
             usual = named and source.label_column is None and label.name.lower() not in LABEL_NAMES
-            whose = f" The label is the last column, {label.shown}; label_column= names another." if usual else ""
+            which = "label" if source.kept_name else "label_column"
+            whose = f" The label is the last column, {label.shown}; {which}= names another." if usual else ""
             raise refused(source, path, faults, whose)
     rows = np.ones(len(frame), dtype=bool)
     if source.missing == "drop-rows":
@@ -159,6 +164,22 @@ def from_frame(
     return checked(table, path, gaps=True)
 
 
+def check_choices(frame: pd.DataFrame, name: str, source: Any) -> None:
+    """Refuse names of columns and of a class that a frame in memory lacks, before a run reads it.
+
+    Raises
+    ------
+    DataError : there is no such column, or no row of such a label.
+    """
+    names = [str(each).strip() for each in frame.columns]
+    _, position = _kept(names, len(names), name, source)
+    if source.positive is not None and len(frame):
+        label = _cells(position, names[position], frame.iloc[:, position], source)
+        found = learn_classes(_labels(label, source.task)[~label.missing], source.positive)
+        if isinstance(found, Fault):
+            raise refused(source, name, [Fault(f"label column {label.shown}: {found.text}", found.needs)])
+
+
 def _codes(cells: _Cells, categories: Array) -> Array:
     """Return the place of each cell's text among the categories, (n,), -1 where it is empty or none of them."""
     import pandas as pd
@@ -167,12 +188,19 @@ def _codes(cells: _Cells, categories: Array) -> Array:
 
 
 def _labels(cells: _Cells, task: str) -> Array:
-    is_text = cells.kind in ("text", "names", "comma") or len(cells.odd)
+    is_text = cells.kind in ("text", "names", "dates", "comma") or len(cells.odd)
     is_text = is_text or (cells.column.dtype.kind == "b" and task == "classification")  # true and false, not 1 and 0
     return np.where(cells.missing, "", cells.words).astype(np.str_) if is_text else cells.numbers
 
 
-def _found(wanted: str, names: Sequence[str], width: int, path: Path) -> list[int]:
+def _kept(names: Sequence[str], width: int, path: Path | str, source: Any) -> tuple[list[int], int]:
+    """Return the columns that are not left out, and which of them is the label."""
+    dropped = {index for each in source.drop for index in _found(each, names, width, path)}
+    kept = [index for index in range(width) if index not in dropped]
+    return kept, _label_position(names, kept, width, path, source)
+
+
+def _found(wanted: str, names: Sequence[str], width: int, path: Path | str) -> list[int]:
     """Return the columns of a name, or the one at a position."""
     if found := [index for index, name in enumerate(names) if name == wanted]:
         return found
@@ -185,7 +213,7 @@ def _found(wanted: str, names: Sequence[str], width: int, path: Path) -> list[in
     )
 
 
-def _label_position(names: Sequence[str], kept: Sequence[int], width: int, path: Path, source: Any) -> int:
+def _label_position(names: Sequence[str], kept: Sequence[int], width: int, path: Path | str, source: Any) -> int:
     if source.label_column is not None:
         found = _found(source.label_column, names, width, path)
     else:
@@ -209,7 +237,7 @@ def refused(source: Any, path: Path | str, faults: Iterable[Fault], further: str
     meant = "; ".join(_MEANS[name] for name in needs if name in _MEANS)
     verb = "Write" if all(told.values()) else "With that done, write"
     line = f" {verb} {source.typed(**needs)}{f' ({meant})' if meant else ''}" if needs else ""
-    return DataError(f"'{source.kept_name or path}': {'; '.join(told)}.{line}{line and '.'}{further}")
+    return DataError(f"'{path}': {'; '.join(told)}.{line}{line and '.'}{further}")
 
 
 @dataclass(frozen=True)
@@ -229,7 +257,8 @@ class _Report:
         odd = [each for i, each in enumerate(columns) if i not in self.texts and len(each.odd)]
         commas = [each for each in odd if each.kind == "comma"]
         names = [each for each in odd if each.kind == "names" and not self.is_test]
-        odd = [each for each in odd if each not in commas and each not in names]
+        dates = [each for each in odd if each.kind == "dates" and not self.is_test]
+        odd = [each for each in odd if each not in (*commas, *names, *dates)]
         if odd and may_be_names and all(each.odd.tolist() == [0] for each in odd):
             told = f"{self.place(odd[0].odd)} holds {odd[0].words[0]!r} above numbers: correct it, or say that these are names"
             yield Fault(told, {"header": "yes"})
@@ -242,6 +271,8 @@ class _Report:
                 yield Fault(f"{told}: write 1,000 as 1000, or say decimal=comma if it is 1.000")
             else:
                 yield Fault(told, {"decimal": "comma"})
+        if dates:
+            yield Fault(self.listed("dates in", dates, self.values), {"dates": "days"})
         blank = [each for each in columns if each.kind == "blank" and not self.is_test]
         drop = {"drop": (*source.drop, *(each.reference for each in (*names, *blank)))}
         if names:

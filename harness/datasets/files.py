@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 KEPT = "arrays"
 """The folder of the cache with what was given in memory, see `harness.call.data`: such a file is called by its name alone."""
 
+TABLE_OPTIONS = ("label_column", "categories", "missing", "drop", "decimal", "dates")
+"""Parameters of a file whose columns may have names, text and empty cells."""
+
 _SHORT = 40  # characters of a path that a heading has room for
 
 
@@ -53,6 +56,7 @@ class FileSource(DataSource):
     )
     drop: tuple[str, ...] = parameter((), "tables: columns that are left out, by name or position")
     decimal: Literal["point", "comma"] = parameter("point", "tables: comma reads 1,5 as 1.5")
+    dates: Literal["none", "days"] = parameter("none", "tables: days reads 2024-05-01 as days since 1970-01-01")
     index_base: Literal["auto", "0", "1"] = parameter(
         "auto", "LIBSVM text: the first index; auto: 0 if it occurs, else 1"
     )
@@ -106,9 +110,7 @@ class FileSource(DataSource):
     @property
     def kept_name(self) -> str:
         """What data that were given in memory are called; empty of a file of a user's."""
-        path = Path(self.path)
-        is_kept = path.parent.parent.name == KEPT and path.parents[2] == cache.cache_root().resolve()
-        return path.stem if is_kept else ""
+        return "" if (name := called(self.path)) == self.path else name
 
     def load(self) -> Dataset:
         """Return the file's points; parsed and split once, then mapped from the cache until the file changes.
@@ -120,11 +122,11 @@ class FileSource(DataSource):
         from harness.datasets.bounds import refuse_beyond
         from harness.datasets.compression import existing_file, in_a_sentence
 
-        with in_a_sentence(self.path):
+        with in_a_sentence(called(self.path)):
             paths = [existing_file(path) for path in (self.path, self.test) if path]
             for path in paths:
                 if path.suffix != ".npy":  # which is mapped
-                    refuse_beyond(path.stat().st_size, path, "its content", "or convert it to .npy")
+                    refuse_beyond(path.stat().st_size, called(path), "its content", "or convert it to .npy")
             content = {path: cache.file_sha256(path) for path in paths}
             parameters = {
                 name: value for name, value in self.clean_parameters().items() if name not in ("path", "test")
@@ -143,15 +145,15 @@ class FileSource(DataSource):
         from harness.datasets.labels import Fault, class_name, learn_classes
         from harness.datasets.readers import read_table
 
-        table = read_table(self)
+        table, shown = read_table(self), called(self.path)
         x, labels, test = table.x, table.labels, table.test
         classes = learn_classes(labels, self.positive) if self.task == "classification" else None
         if isinstance(classes, Fault):
-            raise refused(self, self.path, [classes])
+            raise refused(self, shown, [classes])
         to_targets = classes.signs if classes else _numbers
-        y = to_targets(labels, self.path)
+        y = to_targets(labels, shown)
         if test is not None:
-            data = parts(x, y, test[0], to_targets(test[1], self.test or self.path))
+            data = parts(x, y, test[0], to_targets(test[1], called(self.test or self.path)))
         elif self.test_fraction == 0:
             data = parts(x, y, x[:0], y[:0])
         elif classes:
@@ -165,7 +167,7 @@ class FileSource(DataSource):
                 gamma = _gamma_scale(x_train)
         except FloatingPointError:
             raise DataError(
-                f"'{self.path}': squares of its numbers overflow. Divide the columns with the largest ones by a constant first, or "
+                f"'{shown}': squares of its numbers overflow. Divide the columns with the largest ones by a constant first, or "
                 "give the parameter scale=minmax."
             ) from None
         defaults = {**rbf(gamma=gamma, c=1.0), **table.defaults}
@@ -176,6 +178,13 @@ class FileSource(DataSource):
         }
         told = {name: note for name, note in notes.items() if note}
         return dataclasses.replace(data, x_train=x_train, x_test=x_test, task=self.task, defaults=defaults, notes=told)
+
+
+def called(path: str | Path) -> str:
+    """Return what messages call a file: its path, and what was given in memory by its name alone."""
+    path = str(path)
+    is_kept = (file := Path(path)).parent.parent.name == KEPT and file.parents[2] == cache.cache_root().resolve()
+    return file.stem if is_kept else path
 
 
 def _shown(text: str, is_path: bool = True) -> str:

@@ -23,6 +23,7 @@ from harness.datasets.bounds import AS_TEXT, bound, given_limit, refuse_beyond, 
 from harness.datasets.columns import from_frame
 from harness.datasets.compression import compression_of, existing_file, format_suffix, in_a_sentence, opened, streamed
 from harness.datasets.dataset import is_csr
+from harness.datasets.files import TABLE_OPTIONS, called
 from harness.datasets.labels import from_text
 from harness.datasets.tables import DENSE_FROM, IndexBase, Table, checked, read_csv
 from harness.errors import DataError
@@ -48,7 +49,7 @@ FORMATS = {
     ".arff": "arff",
 }
 _OPTIONS = {
-    **dict.fromkeys(("label_column", "categories", "missing", "drop", "decimal"), ("csv", "parquet", "arff")),
+    **dict.fromkeys(TABLE_OPTIONS, ("csv", "parquet", "arff")),
     "header": ("csv",),
     "index_base": ("libsvm",),
 }
@@ -74,17 +75,19 @@ def read_table(source: Any) -> Table:
     kinds: list[str] = []
     tables: list[Table] = []
     for each in paths:
-        with in_a_sentence(each):
+        with in_a_sentence(called(each)):
             file = existing_file(each)
             kinds.append(format_of(file))
             idle = [name for name in changed(source) if kinds[-1] not in _OPTIONS.get(name, kinds)]
             if idle:
-                raise DataError(f"'{each}' is {kinds[-1]}, which has no choice of {idle[0]}; leave that parameter out.")
+                raise DataError(
+                    f"'{called(each)}' is {kinds[-1]}, which has no choice of {idle[0]}; leave that parameter out."
+                )
             tables.append(_read(file, kinds[-1], source, tables[0] if tables else None))
     if "libsvm" in kinds:
         tables = _settled(tables, kinds, paths, source.index_base)
     if source.test:
-        return replace(tables[0], test=_alike(tables[0], tables[1], source.path, source.test))
+        return replace(tables[0], test=_alike(tables[0], tables[1], *map(called, paths)))
     return tables[0]
 
 
@@ -101,6 +104,7 @@ def _read(path: Path, kind: str, source: Any, train: Table | None) -> Table:
         # A slice of a map is not contiguous; the parsed cache writes it piece by piece, whatever its size.
         return checked(Table(as_points(x), np.array(array[:, -1], dtype=np.float64)), path)
     with opened(path, AS_TEXT if kind in ("libsvm", "arff") else 1) as file:
+        path = Path(called(path))  # in messages
         if kind == "libsvm":
             return Table(*read_libsvm(file))
         if kind == "npz":
@@ -293,9 +297,10 @@ def _read_npz(file: BinaryIO, path: Path) -> Table:
         pairs = [training, ("x_test", "y_test")] if test_names else [training]
         parts = [(_points(archive, names[x], path), _label_array(archive[names[y]], y, path)) for x, y in pairs]
         defaults = dict(json.loads(str(archive["defaults"]))) if "defaults" in names else {}
+        columns = tuple(archive["x_train.names"].tolist()) if "x_train.names" in names else None  # of a frame
     # An empty test part says no more than none at all, and None lets the caller draw one.
     test = parts[1] if len(parts) > 1 and parts[1][0].shape[0] else None
-    return checked(Table(*parts[0], test=test, defaults=defaults), path)
+    return checked(Table(*parts[0], test=test, names=columns, defaults=defaults), path)
 
 
 def _points(archive: Any, key: str, path: Path) -> Any:

@@ -129,7 +129,7 @@ def test_a_study_file_and_what_is_given_beside_it(tmp_path):
         ({"plugins": "smo", "datasets": {"a/b": (X, Y)}}, "name='a/b' cannot name data"),
         ({"plugins": "smo", "datasets": {"a": (X, np.ones(80))}}, "80 labels is '1'"),
         ({"plugins": "smo", "datasets": {"a": (X * np.nan, Y)}}, "row 1, column 1 holds nan"),
-        ({"plugins": "smo", "datasets": {"a": "digits"}}, "datasets: 'a': a str is no data set"),
+        ({"plugins": "smo", "datasets": {"a": "digits"}}, "datasets: 'a': a str is no data set; give .X, y., "),
         ({"plugins": "smo", "formulation": 3}, "formulation: 3 is none"),
         ({"plugins": "smo", "formulation": "c-svc[C=1],c-svc[C=2]"}, "is named twice; write a grid"),
         ({"plugins": "smo", "formulation": {CSVC: {"C": 0}}}, "parameter C=.0. is not valid"),
@@ -253,6 +253,23 @@ def test_test_points_and_settings():
         harness.data(X, Y, sclae="standard")
     with pytest.raises(DataError, match="y is missing"):
         harness.data(X)
+
+
+def test_a_frame_of_every_kind_of_numbers_under_the_name_of_its_key(tmp_path):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(
+        rich=pd.array(X[:, 0] > 0, "boolean"), n=pd.array([1, 2] * 40, "Int64")
+    )
+    frame["n"] *= 1000
+    made = harness.compare(datasets={"mine": harness.data(frame.assign(vip=X[:, 1] > 0), Y, name="other")}, **SMALL)
+    (record,) = made.records
+    assert (record["dataset"], record["status"], record["n_features"]) == ("mine", "ok", 6)
+    assert "not scaled: 'n' ranges over 1000, " in made.table
+    assert made.to_html(tmp_path / "page.html") is None
+    page = (tmp_path / "page.html").read_text()
+    assert page == made.to_html()
+    assert " mine.npz" in page
+    assert "/arrays/" in made.command
+    assert "/arrays/" not in page
 
 
 @pytest.mark.slow

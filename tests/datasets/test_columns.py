@@ -116,6 +116,60 @@ def test_rows_are_those_of_pandas_and_the_test_part_has_no_say(tmp_path, missing
     np.testing.assert_allclose(dense(data.x_test)[:, :2], unknown)
 
 
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda frame: harness.data(frame, name="mine", drop="incom"), "'mine' has no column 'incom' (did you mean 'income'?)"),
+        (lambda frame: harness.data(frame, positive="ja", name="mine"), "'mine': label column 'churned': no row has the label 'ja'"),
+        (lambda frame: harness.data(frame[["income"]], frame["churned"], positive="ja"), "no row has the label 'ja'"),
+        (lambda frame: harness.data(frame[["income"]], frame["churned"], drop="incom"), "did you mean 'income'?"),
+        (lambda frame: harness.data(frame[["income"]], frame["churned"], label_column="income"), "label names a column of a frame"),
+        (
+            lambda frame: harness.data(frame.iloc[:, :4], frame["churned"], X_test=np.ones((2, 4)), y_test=["yes", "no"]),
+            "X has columns of text, dates or categories, 'country', 'plan'; give X and X_test as frames",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_frame_lacks_is_refused_at_once(make, said):
+    with pytest.raises(DataError) as caught:
+        make(churn())
+    assert said in str(caught.value)
+
+
+def test_a_test_frame_is_called_by_its_name():
+    message = refusal(
+        harness.data(churn().dropna()[["age", "churned"]], X_test=churn()[["age", "churned"]], name="mine")
+    )
+    assert message.startswith(
+        "'mine-test': empty cells in 'age' (4: rows 4, 9, 21, ...). Write harness.data(frame, X_test=test, "
+    )
+
+
+@pytest.mark.parametrize("kind", ["csv", "frame"])
+def test_dates_are_days_where_that_is_said(tmp_path, kind):
+    days = np.random.default_rng(0).permutation(N) + 0.25
+    frame = churn()[["income", "churned"]].assign(when=pd.Timestamp("2024-01-01") + pd.to_timedelta(days, "D"))
+    frame = frame[["income", "when", "churned"]]
+    frame.loc[4, "when"] = pd.NaT
+    frame["when"] = frame["when"].astype("datetime64[us]")
+    frame.loc[5, "when"] = pd.Timestamp("9999-12-31")  # beyond what 64 bits of nanoseconds hold
+    days[5] = 2932896 - 19723
+    frame.to_csv(tmp_path / "a.csv", index=False)
+
+    def source(**given):
+        return harness.data(frame, **given) if kind == "frame" else FileSource(path=tmp_path / "a.csv", **given)
+
+    message = refusal(source())
+    for said in (
+        "dates in 'when' (59 values, '2024-01-01",
+        "days counts the days since 1970-01-01",
+        "empty cells in 'when'",
+    ):
+        assert said in message
+    x = source(dates="days", missing="drop-rows", test_fraction=0).load().x_train
+    np.testing.assert_allclose(x[:, 1], 19723 + np.delete(days, 4))  # 2024-01-01 is the day 19723
+
+
 def test_a_category_that_only_the_test_part_has_is_no_column(tmp_path):
     frame = churn().dropna()
     frame.loc[0, "plan"] = "rare"
