@@ -76,6 +76,19 @@ def test_settings_without_effect():
     assert notes([spec({}, kernel="", formulation="")], problem_values={"nu": [1.0]}) == []
 
 
+def test_values_that_the_target_gap_replaces_are_the_same_run():
+    from harness.registry import load_registry
+    from harness.run.record import Limits
+
+    registry = load_registry(only=("fw", "perceptron"))
+    for swept, told in (("fw[epsilon=[0.1,0.01]]", True), ("fw[stride=[7,8]]", False)):
+        solvers = registry.select_solvers(f"{swept},kernel-perceptron[epochs=[1,2]]")
+        found = [*request.uncertifiable(Study(solvers, [], limits=Limits(target_gap=1e-3)), [], registry)]
+        said = "note: fw[epsilon=0.1] and fw[epsilon=0.01] are the same run: the target gap sets epsilon"
+        assert found == [said] * told
+        assert not [*request.uncertifiable(Study(solvers, []), [], registry)]
+
+
 @pytest.mark.parametrize(
     ("threads", "jobs", "runs", "said"),
     [
