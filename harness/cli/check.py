@@ -73,10 +73,11 @@ def command(
         raise UsageError(
             "nothing to check is named; name a plugin, a file or a thing, as in `harness check ./my_solver.py`."
         )
+    wanted = [text.removeprefix("test_") for texts in only for text in texts] or [""]
     began, found = monotonic(), list[dict[str, Any]]()
     for target in targets:
         for suite in suites_of(target, registry):
-            found += _made(suite, target, sum(only, []), failures, shown=format_ == "text")
+            found += _made(suite, target, wanted, failures, shown=format_ == "text")
     if format_ == "json":
         output.show(files.content("json", found).decode())
     counts = collections.Counter(each["status"] for each in found)
@@ -87,12 +88,11 @@ def command(
     ctx.exit(int(counts["failed"] > 0 or not found))
 
 
-def _made(suite: type[Checks], target: str, only: list[str], failures: Path, *, shown: bool) -> list[dict[str, Any]]:
+def _made(suite: type[Checks], target: str, wanted: list[str], failures: Path, *, shown: bool) -> list[dict[str, Any]]:
     """Make the checks of one thing, show a line each, and return one entry each."""
     from harness.report import layout, output
     from harness.testing.apart import made_apart
 
-    wanted = [text.removeprefix("test_") for text in only] or [""]
     names = [name for name in suite.checks() if any(text in name for text in wanted)]
     if shown and names:
         output.show(f"{layout.bold(f'{suite.kind} {suite.label()}', styled=output.styled())}\n")
