@@ -121,9 +121,12 @@ def test_files_of_other_suffixes(invoke, stored, tmp_path):
     import pandas as pd
 
     stored({})
-    done = invoke("results", "--output", str(tmp_path / "x.xyz"))
-    assert done.exit_code == 0
-    assert "1198 x 64" in (tmp_path / "x.xyz").read_text(), "a suffix that means no format is the table's"
+    refused = invoke("results", "--output", str(tmp_path / "x.tex"))
+    assert refused.exit_code == 2
+    assert "--output: the ending .tex means no format; known: .txt, .json, .csv, .md," in refused.stderr
+    for table in (["--output", str(tmp_path / "x")], ["--output", str(tmp_path / "x.log"), "--format", "table"]):
+        assert invoke("results", *table).exit_code == 0
+        assert "1198 x 64" in (tmp_path / table[1]).read_text(), "without a suffix it is the table's"
     assert invoke("results", "--output", str(tmp_path / "x.parquet")).exit_code == 0
     assert pd.read_parquet(tmp_path / "x.parquet")["solver"].tolist() == ["smo"]
     assert invoke("results", "--format", "parquet").exit_code == 2
