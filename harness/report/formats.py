@@ -34,8 +34,8 @@ def chosen(name: str | None, output: str | Path | None, added: Mapping[str, Rend
     """
     if name is None:
         if (found := meant_by(output, added)) is None and output is not None and (suffix := Path(output).suffix):
-            known = ", ".join([*_SUFFIXES, *(f".{each}" for each in added)])
-            raise UsageError(f"--output: the ending {suffix} means no format; known: {known}. Or say --format table.")
+            endings = ", ".join([*_SUFFIXES, *(f".{each}" for each in added)])
+            raise UsageError(f"--output: the ending {suffix} means no format; known: {endings}. Or say --format table.")
         return found or "table"
     if name == "parquet" and output is None:
         raise UsageError("--format: parquet is for files; name one with --output, for example --output runs.parquet.")
