@@ -241,6 +241,28 @@ class Solver(ABC):
         return dataclasses.replace(self, **changes)
 
 
+def untold(cls: type[Solver]) -> str:
+    """Return why a target gap does not reach solvers of a class (a sentence); empty if it does."""
+    told = "gap" in [known.name for known in parameters.parameters_of(cls)]
+    told = told or cls.with_target_gap is not Solver.with_target_gap
+    return "" if told else f"{cls.name} has no parameter gap and no with_target_gap: it is not told the target"
+
+
+def aimed(solver: Solver, gap: float | None) -> Solver:
+    """Return the solver with its own stopping parameter set for a relative gap; None: as it is configured.
+
+    Raises
+    ------
+    PluginError : its ``with_target_gap`` returned something else than a solver, as one that forgets its ``return`` does.
+    """
+    told: Any = solver if gap is None else solver.with_target_gap(gap)
+    if not isinstance(told, Solver):
+        raise PluginError(
+            f"solver '{solver.name}' returned {type(told).__name__} from with_target_gap; it must return a solver."
+        )
+    return told
+
+
 class Subsolver:
     """A solver at work for another one, and what it cost.
 
@@ -272,7 +294,7 @@ class Subsolver:
         """
         import numpy as np
 
-        solver = self.solver if gap is None else self.solver.with_target_gap(gap)
+        solver = aimed(self.solver, gap)
         rng, counter = np.random.default_rng(0) if rng is None else rng, problem.kernel.counter
         warm: Any = getattr(solver, "iterates_from", None)
         iterates = iter(solver.iterates(problem, rng) if start is None or warm is None else warm(problem, rng, start))

@@ -14,7 +14,7 @@ from harness.call.study_file import Mistakes
 from harness.datasets.compression import existing_file
 from harness.datasets.fetching import is_address, local
 from harness.datasets.files import FileSource
-from harness.entries import Broken
+from harness.entries import Broken, Chosen
 from harness.errors import UsageError
 from harness.registry import load_registry, share_registry
 from harness.report.output import say
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from harness.report.progress import Reporter
     from harness.run.plan import RunSpec
     from harness.run.record import Record
+    from harness.solver import Solver
 
 _KERNEL_VALUES, _PROBLEM_VALUES = ("gamma",), ("C", "epsilon", "nu")
 
@@ -259,6 +260,22 @@ def _unused(study: Study, formulated: Sequence[RunSpec], registry: Registry) -> 
         yield "core-set-oracle", f"{solved} has no core set; hull formulations such as l2-svc have one"
 
 
+def _same_at_the_target(study: Study) -> Iterable[str]:
+    """Yield a note on the solvers that differ only in parameters which the target gap sets: their rows are the same run."""
+    from harness.solver import aimed
+
+    told: dict[tuple[Any, ...], list[Solver]] = {}
+    for item in (each for each in study.solvers if isinstance(each, Chosen)):
+        with contextlib.suppress(Exception):  # a plugin's code: its runs say what is wrong
+            run = item.plugin, aimed(item.solver, study.limits.target_gap), repr(item.problem_values)
+            told.setdefault(run, []).append(item.solver)
+    for same in told.values():
+        values = [parameters.values_of(each) for each in same]
+        if swept := [name for name in values[0] if any(each[name] != values[0][name] for each in values)]:
+            labels = " and ".join(each.label for each in same)
+            yield f"note: {labels} are the same run: the target gap sets {' and '.join(swept)}"
+
+
 def uncertifiable(study: Study, specs: Iterable[RunSpec], registry: Registry) -> Iterable[str]:
     """Yield, where a gap is asked for, each kind of run that can have none, and why."""
     if study.limits.target_gap is None:
@@ -266,6 +283,7 @@ def uncertifiable(study: Study, specs: Iterable[RunSpec], registry: Registry) ->
     from harness.kernels.functions import Linear
     from harness.measure.scored import no_gap
 
+    yield from _same_at_the_target(study)
     told: dict[tuple[str, str], None] = {}
     for spec in specs:
         if spec.formulation and spec.kernel and not (spec.skip_reason or spec.broken_reason):

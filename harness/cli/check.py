@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.call import values
 from harness.cli import options
 
 if TYPE_CHECKING:
@@ -22,7 +23,12 @@ _NAME_WIDTH = 44
 
 @click.command("check", short_help="Check a plugin: is what it returns right, counted, repeatable?")
 @click.argument("targets", nargs=-1, metavar="PLUGIN|FILE|NAME...")
-@click.option("--only", default="", metavar="TEXT", help="Only the checks whose name contains this.")
+@click.option(
+    "--only",
+    multiple=True,
+    type=options.Converted(values.LABELS),
+    help="Only the checks whose name contains one of these.",
+)
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="How to show it.")
 @click.option(
     "--failures",
@@ -40,7 +46,7 @@ _NAME_WIDTH = 44
 def command(
     ctx: click.Context,
     targets: Sequence[str],
-    only: str,
+    only: Sequence[list[str]],
     format_: str,
     failures: Path,
     reproduce: Path | None,
@@ -67,10 +73,11 @@ def command(
         raise UsageError(
             "nothing to check is named; name a plugin, a file or a thing, as in `harness check ./my_solver.py`."
         )
+    wanted = [text.removeprefix("test_") for texts in only for text in texts] or [""]
     began, found = monotonic(), list[dict[str, Any]]()
     for target in targets:
         for suite in suites_of(target, registry):
-            found += _made(suite, target, only, failures, shown=format_ == "text")
+            found += _made(suite, target, wanted, failures, shown=format_ == "text")
     if format_ == "json":
         output.show(files.content("json", found).decode())
     counts = collections.Counter(each["status"] for each in found)
@@ -81,12 +88,12 @@ def command(
     ctx.exit(int(counts["failed"] > 0 or not found))
 
 
-def _made(suite: type[Checks], target: str, only: str, failures: Path, *, shown: bool) -> list[dict[str, Any]]:
+def _made(suite: type[Checks], target: str, wanted: list[str], failures: Path, *, shown: bool) -> list[dict[str, Any]]:
     """Make the checks of one thing, show a line each, and return one entry each."""
     from harness.report import layout, output
     from harness.testing.apart import made_apart
 
-    names = [name for name in suite.checks() if only.removeprefix("test_") in name]
+    names = [name for name in suite.checks() if any(text in name for text in wanted)]
     if shown and names:
         output.show(f"{layout.bold(f'{suite.kind} {suite.label()}', styled=output.styled())}\n")
     entries: list[dict[str, Any]] = []

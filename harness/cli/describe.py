@@ -150,6 +150,7 @@ def _wrapped(text: str, width: int, indent: str, hang: str = "") -> str:
 def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
     from harness.cli.catalogue import unmarked
     from harness.run.environments import missing
+    from harness.solver import untold
 
     cls = entry.subject
     return [
@@ -159,6 +160,7 @@ def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
             "counted by the harness" if cls.observable else "not observable (it computes kernel values by itself)",
         ),
         ("converges to the optimum", "yes" if cls.exact else "no"),
+        ("target gap", untold(cls)),
         ("requires", ", ".join(cls.requires)),
         ("does not run yet", unmarked(missing(cls.name, cls.requires))),
         ("version", registry.plugins[entry.plugin].release),

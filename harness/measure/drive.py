@@ -15,7 +15,7 @@ from harness.measure.trace import TracePlan, claims, trace_point
 from harness.plain import clean
 from harness.problems.problem import Problem
 from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint
-from harness.solver import NOT_DONE, Iterate, Solver
+from harness.solver import NOT_DONE, Iterate, Solver, untold
 
 if TYPE_CHECKING:
     from harness.measure.trace import Metric
@@ -280,7 +280,7 @@ class _Drive:
             spent = f"{evaluations:,} of at most {limits.kernel_evaluations:,} kernel evaluations"
             return Status.BUDGET, stopped, f"finished, but with {spent}: it yields too seldom to be stopped in time"
         if stopped is StoppedBy.SOLVER:
-            return Status.OK, stopped, ""
+            return Status.OK, stopped, "" if limits.target_gap is None else untold(type(self.solver))
         if stopped is StoppedBy.EXHAUSTED:
             evidence = dict(last.info).get("stopped", NOT_DONE)
             return Status.UNFINISHED, stopped, str(clean(evidence))

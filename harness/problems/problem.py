@@ -388,9 +388,28 @@ class Problem(metaclass=_Sealed):
         if not violation <= tolerance:
             raise InvalidModel(
                 f"dual_coef violates the constraints of {self.name} by {violation:.3g} relative to their scale; "
-                f"at most {tolerance:g} is allowed: {self.constraints}."
+                f"at most {tolerance:g} is allowed: {self.constraints}.{self._violated(coef, tolerance)}"
             )
         return coef, offset
+
+    def _violated(self, coef: Vector, tolerance: float) -> str:
+        """Return a sentence for the coefficient that is farthest beyond its bounds, and for each sum that is wrong."""
+        if not self.has_dual_form():
+            return ""
+        form, told = self.dual_form(), ""
+        a = form.split(coef)
+        beyond = np.maximum(form.lower - a, a - form.upper)
+        v = int(np.argmax(beyond))
+        if beyond[v] > tolerance * (form.upper[v] - form.lower[v]):
+            i, bounds = v % self.n, f"[{form.lower[v]:g}, {form.upper[v]:g}]"
+            told = f" dual_coef[{i}] = {a[v]:.3g}, where y = {self.targets[i]:g}, must be in {bounds}."
+        # where two groups share their points, coefficients do not tell what each sums to
+        for k in range(form.groups if form.groups < 2 or form.copies == 1 else 0):
+            found, wanted = (float(values[form.group == k].sum()) for values in (a, form.start))
+            if abs(found - wanted) > tolerance * max(abs(wanted), float(np.abs(a).sum())):
+                of = f" of class {1 - 2 * k:+}" if form.groups == 2 else ""
+                told += f" sum dual_coef{of} = {found:.3g}, not {wanted:g}."
+        return told
 
     def refuse_intercept(self, intercept: float) -> None:
         """Raise InvalidModel if the formulation has no bias and the intercept is not 0."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.report import figures, noise, timing
 from harness.report.rows import formulation_of, machines
+from harness.run.record import StoppedBy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -168,6 +169,9 @@ def _uncertain(rows: Sequence[Row]) -> list[str]:
         for row in rows
         if (told := timing.differing(row.measured))
     ]
+    ended = [(row, [each.get("stopped_by") == StoppedBy.TARGET for each in row.measured]) for row in rows]
+    if told := ", ".join(f"{sum(by)} of {len(by)} runs of {row.name}" for row, by in ended if 0 < sum(by) < len(by)):
+        found.append(f"The host stopped {told} at the target gap, so their gaps and counts differ from the others'.")
     undecided = (f"gap ?: {row.name}: {_plain(why)}" for row in rows for why in row.said("undecidable"))
     faults = (_plain(fault) for row in rows for record in row.records for fault in record.get("faults") or [])
     missing = (

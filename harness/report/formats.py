@@ -30,10 +30,13 @@ def chosen(name: str | None, output: str | Path | None, added: Mapping[str, Rend
 
     Raises
     ------
-    UsageError : an unknown format, or one that is no text without a file to write it to.
+    UsageError : an unknown format or suffix, or a format that is no text without a file to write it to.
     """
     if name is None:
-        return meant_by(output, added) or "table"
+        if (found := meant_by(output, added)) is None and output is not None and (suffix := Path(output).suffix):
+            endings = ", ".join([*_SUFFIXES, *(f".{each}" for each in added)])
+            raise UsageError(f"--output: the ending {suffix} means no format; known: {endings}. Or say --format table.")
+        return found or "table"
     if name == "parquet" and output is None:
         raise UsageError("--format: parquet is for files; name one with --output, for example --output runs.parquet.")
     if name not in FORMATS and name not in added:

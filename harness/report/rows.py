@@ -366,7 +366,7 @@ SETTINGS: dict[str, Callable[[float], str]] = {
 
 
 def _told_apart(rows: list[Row]) -> list[Row]:
-    """Return the rows, those of the same solver on the same problem with the settings in which they differ."""
+    """Return the rows, those of the same solver on the same problem with what they differ in: settings, else their code."""
     twins: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         twins.setdefault((row.label, row.problem), []).append(row)
@@ -374,7 +374,22 @@ def _told_apart(rows: list[Row]) -> list[Row]:
         who: [name for name in SETTINGS if len({row.first.get(name) for row in members}) > 1]
         for who, members in twins.items()
     }
-    return [replace(row, setting=settings_text(row.first, differing[row.label, row.problem])) for row in rows]
+    rows = [replace(row, setting=settings_text(row.first, differing[row.label, row.problem])) for row in rows]
+    codes: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        codes.setdefault((row.name, row.problem), set()).add(_code(row))
+    return [
+        replace(row, setting=", ".join(filter(None, (row.setting, _code(row)))))
+        if len(codes[row.name, row.problem]) > 1
+        else row
+        for row in rows
+    ]
+
+
+def _code(row: Row) -> str:
+    """Return what tells one version of a row's code from another; empty if it is not known."""
+    known = row.first.get("code_sha256")
+    return f"code {known[:6]}" if known else ""
 
 
 def settings_text(record: Record, names: Iterable[str]) -> str:

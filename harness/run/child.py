@@ -39,6 +39,7 @@ from harness.run import allowed
 from harness.run.messages import Fitted, Fitting, Message, Model, Point, Stopped
 from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint
 from harness.run.seller import Buyer
+from harness.solver import aimed
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
@@ -159,9 +160,7 @@ class Workbench:
     def solver(self, spec: RunSpec) -> Solver:
         """Return the configured solver, with the target gap as its own stopping parameter."""
         cls = self.registry.solver_class(f"{spec.plugin}/{spec.solver}")
-        solver = cls(**spec.parameters)
-        target = spec.limits.target_gap
-        return solver if target is None else solver.with_target_gap(target)
+        return aimed(cls(**spec.parameters), spec.limits.target_gap)
 
 
 def in_memory(dataset: Dataset) -> Dataset:

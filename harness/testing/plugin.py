@@ -19,7 +19,7 @@ from harness.kernels.functions import Precomputed
 from harness.parameters import validated
 from harness.registry import Registry, shared_registry
 from harness.run.environments import lacking
-from harness.solver import Conformance
+from harness.solver import Conformance, aimed
 from harness.testing import things
 from harness.testing.checks import Checks, ValueChecks
 from harness.testing.conformance import SolverConformance
@@ -123,7 +123,10 @@ def suite_of_thing(kind: str, name: str, thing: Any) -> type[Checks]:
 def _of_solver(solver: Solver) -> type[Checks]:
     """Return the suite of a configured solver, at the gap that it is to reach."""
     gap = solver.conformance.gap or (_EXACT_GAP if solver.exact else None)
-    told = solver if gap is None else solver.with_target_gap(gap)
+    try:
+        told = aimed(solver, gap)
+    except Exception:  # a check says so, and the others are made of the solver as it is
+        told = solver
     own = {"gap": gap, "excused": solver.conformance.excused, "called": solver.label}
     return _made(SolverConformance, type(solver), solver=told, **own)
 

@@ -21,6 +21,9 @@ class Wrong(OneCost):
     '''Bounds every coefficient by C.'''
     name = "wrong"
 
+    def with_target_gap(self, gap):
+        self.replaced()
+
 class Excused(OneCost):
     '''The same, and says so.'''
     name = "excused"
@@ -44,10 +47,12 @@ def check(tmp_path, monkeypatch):
 
 
 def test_a_sound_plugin_passes_a_line_a_check(check):
-    done = check(str(ASCENT), "--only", "feasible")
+    done = check(str(ASCENT), "--only", "feasible,counted", "--only", "test_says_what")
     assert done.exit_code == 0, done.output
-    assert "solver matrix-ascent\n  passed   every_iterate_is_feasible" in done.stdout
-    assert "1 checks in" in done.stderr
+    assert "solver matrix-ascent\n  passed   says_what_it_is" in done.stdout
+    assert "every_iterate_is_feasible" in done.stdout
+    assert "every_kernel_value_is_counted" in done.stdout
+    assert done.stdout.count("passed") == 3
 
 
 def test_a_fault_is_told_in_words_with_its_place_and_its_smallest_problem(check, tmp_path):
@@ -66,6 +71,13 @@ def test_a_fault_is_told_in_words_with_its_place_and_its_smallest_problem(check,
     assert again.exit_code == 1
     assert "failed: certified_to_the_claimed_gap of wrong on c-svc-nobias:class-weights" in again.stdout
     assert "bad_solvers.py" in again.stderr or "conformance.py" in again.stderr, "a traceback"
+
+
+def test_a_solver_that_is_none_once_it_has_a_target_fails_one_check(check, tmp_path):
+    (tmp_path / "wrong.py").write_text(WRONG)
+    done = check("./wrong.py", "--only", "target_gap,says_what")
+    assert "with_target_gap returned NoneType; it must return Wrong: return self.replaced(...)." in done.stdout
+    assert done.stdout.count("FAILED") == 1
 
 
 @pytest.mark.parametrize(

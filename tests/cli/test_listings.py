@@ -47,6 +47,7 @@ def test_describe_data_set_with_its_defaults(invoke):
     [
         ("rbf", "gamma"),
         ("l2-svc", "chi"),
+        ("kernel-perceptron", "target gap: kernel-perceptron has no parameter gap"),
         ("c-svc", "class_weight"),
         ("f1", "Harmonic mean"),
         ("harness", "datasets: digits"),

@@ -76,6 +76,19 @@ def test_settings_without_effect():
     assert notes([spec({}, kernel="", formulation="")], problem_values={"nu": [1.0]}) == []
 
 
+def test_values_that_the_target_gap_replaces_are_the_same_run():
+    from harness.registry import load_registry
+    from harness.run.record import Limits
+
+    registry = load_registry(only=("fw", "perceptron"))
+    for swept, told in (("fw[epsilon=[0.1,0.01]]", True), ("fw[stride=[7,8]]", False)):
+        solvers = registry.select_solvers(f"{swept},kernel-perceptron[epochs=[1,2]]")
+        found = [*request.uncertifiable(Study(solvers, [], limits=Limits(target_gap=1e-3)), [], registry)]
+        said = "note: fw[epsilon=0.1] and fw[epsilon=0.01] are the same run: the target gap sets epsilon"
+        assert found == [said] * told
+        assert not [*request.uncertifiable(Study(solvers, []), [], registry)]
+
+
 @pytest.mark.parametrize(
     ("threads", "jobs", "runs", "said"),
     [
@@ -108,9 +121,12 @@ def test_files_of_other_suffixes(invoke, stored, tmp_path):
     import pandas as pd
 
     stored({})
-    done = invoke("results", "--output", str(tmp_path / "x.xyz"))
-    assert done.exit_code == 0
-    assert "1198 x 64" in (tmp_path / "x.xyz").read_text(), "a suffix that means no format is the table's"
+    refused = invoke("results", "--output", str(tmp_path / "x.tex"))
+    assert refused.exit_code == 2
+    assert "--output: the ending .tex means no format; known: .txt, .json, .csv, .md," in refused.stderr
+    for table in (["--output", str(tmp_path / "x")], ["--output", str(tmp_path / "x.log"), "--format", "table"]):
+        assert invoke("results", *table).exit_code == 0
+        assert "1198 x 64" in (tmp_path / table[1]).read_text(), "without a suffix it is the table's"
     assert invoke("results", "--output", str(tmp_path / "x.parquet")).exit_code == 0
     assert pd.read_parquet(tmp_path / "x.parquet")["solver"].tolist() == ["smo"]
     assert invoke("results", "--format", "parquet").exit_code == 2

@@ -158,7 +158,7 @@ def page() -> str:
     head = f"""# Faults that `harness check` finds
 
 Each of these {len(rows)} things was made with one fault. The tests of the harness make the check beside it, and it fails.
-`harness check --only NAME` makes one check.
+`harness check --only NAME` makes one check, `--only NAME,NAME` several.
 
 | kind | the fault | the check that fails |
 | --- | --- | --- |

@@ -1,11 +1,12 @@
 """The suite's own tools: the zoo's known answers, exclusions, pinned versions, the record of work."""
 
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from harness import CSVC, CSVCNoBias
+from harness import CSVC, CSVCNoBias, get_solver
 from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, PoolSVC, ReducedHull, TubeSVR
 from harness.testing import Case, SolverConformance, run_checks, zoo
 from harness.testing.exact import oracle_bounds
@@ -81,6 +82,22 @@ def test_a_skip_that_raises_fails_each_check_instead_of_the_collection() -> None
     assert {result.status for result in results} == {"failed"}
     assert all("test_testing_tools.py:" in result.message for result in results)
     assert all(result.message.endswith("Broken.skip: RuntimeError: no idea") for result in results)
+
+
+def test_an_intercept_of_the_wrong_sign_is_told_from_a_rule_that_stops_early() -> None:
+    smo: Any = type(get_solver("smo"))
+
+    class WrongSign(smo):
+        def iterates(self, problem, rng):
+            for each in super().iterates(problem, rng):
+                yield replace(each, intercept=-each.intercept)
+
+    cases = [case for case in zoo([CSVC]) if case.name == "overlapping"]
+    wrong = "The intercept is wrong: it is 0.0074, and with -0.0074 the relative gap is"
+    for cls, gap, told in ((WrongSign, 1e-4, wrong), (smo, 0.9, "Stop later")):
+        judged = suite(solver=cls().with_target_gap(gap), gap=1e-4, cases=cases)
+        (result,) = run_checks(judged, "claimed_gap")
+        assert told in result.message
 
 
 def test_a_solver_is_driven_once_on_a_case_and_every_check_judges_that_drive() -> None:

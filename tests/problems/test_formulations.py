@@ -159,6 +159,23 @@ def test_what_is_no_model_is_refused_in_words(formulation, values):
 
 
 @pytest.mark.parametrize(
+    ("formulation", "values", "coef", "told"),
+    [
+        (CSVC, {"C": 2.0}, [1.0, 1.0], "dual_coef[1] = 1, where y = -1, must be in [-2, 0]. sum dual_coef = 2, not 0."),
+        (CSVC, {"C": 2.0}, [1.0, -0.5], "sum dual_coef = 0. sum dual_coef = 0.5, not 0."),  # the first is the rule
+        (CSVC, {"C": 2.0}, [3.0, -2.0, 0.0, -1.0], "= 0. dual_coef[0] = 3, where y = 1, must be in [0, 2]."),
+        (HardMargin, {}, [1.0, -0.75], "over each class. sum dual_coef of class -1 = -0.75, not -1."),
+        (EpsSVR, {"C": 2.0}, [1.0, -0.5], "= 0. sum dual_coef = 0.5, not 0."),
+    ],
+)
+def test_the_constraint_that_is_violated_is_named(formulation, values, coef, told):
+    problem = stated(formulation, values, seed=0, n=10)
+    with pytest.raises(InvalidModel) as refused:
+        problem.checked(np.pad(coef, (0, 10 - len(coef))), 0.0)
+    assert str(refused.value).endswith(told)
+
+
+@pytest.mark.parametrize(
     ("formulation", "values", "coef", "violation"),
     [
         (CSVC, {"C": 2.0}, [3.0, -2.0], 0.5),  # 1 above C

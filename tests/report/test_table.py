@@ -154,11 +154,13 @@ def test_two_rows_have_three_lines_and_the_command_that_ranks():
         ({"undecidable": "rounding"}, "gap ?: a: rounding"),
         ({"faults": ["the copy was changed"]}, "the copy was changed"),
         ({"fit_seconds": 9.0, "cpu_seconds": 1.0}, "The machine did other work: seconds are over 1.5 times CPU time (a)."),
+        ({"stopped_by": "target"}, "The host stopped 1 of 2 runs of a at the target gap, so their gaps"),
         ({"core_set": {"oracle": "qp", "ratio": None, "reason": "too large"}}, "no core ratio: too large."),
     ],
 )  # fmt: skip
 def test_a_fault_is_told_unasked(changes, told):
-    assert told in table.render([record("a", **changes), record("b")])
+    repeated = [record("a", repetition=1)] if changes.get("stopped_by") else []
+    assert told in " ".join(table.render([record("a", **changes), *repeated, record("b")]).split())
 
 
 def test_accuracies_that_so_few_test_points_do_not_tell_apart_have_no_star():
@@ -225,7 +227,8 @@ def test_reused_rows_say_when_they_were_measured():
     ("changes", "shown"),
     [({"iteration_limit": 1}, "smo (iterations <= 1)"), ({"cache_mb": 1.0}, "smo (cache 1 MB)"),
      ({"threads": 2}, "smo (2 threads)"), ({"target_gap": 0.5}, "smo (target 0.5)"), ({"time_limit": 5.0}, "smo (limit 5 s)"),
-     ({"memory_limit": 2**29}, "smo (memory 512 MB)"), ({"kernel_evaluation_limit": 1000}, "smo (kernel evals <= 1,000)")],
+     ({"memory_limit": 2**29}, "smo (memory 512 MB)"), ({"code_sha256": "1a2b3c4d"}, "smo (code 1a2b3c)"),
+     ({"kernel_evaluation_limit": 1000}, "smo (kernel evals <= 1,000)")],
 )  # fmt: skip
 def test_runs_under_other_limits_are_rows_that_say_so(changes, shown):
     text = table.render([record("smo", fit_seconds=1.0, seed=1), record("smo", fit_seconds=3.0, **changes)])

@@ -80,10 +80,18 @@ def test_budgets_stop_a_run_and_say_so(tmp_path):
 def test_a_target_reaches_the_solver_and_is_certified_whatever_the_solver_claims(tmp_path):
     missed, reached = measured(tmp_path / "s", FAULTY, solvers="well-behaved,fw", limits=Limits(target_gap=1e-2))
     assert (missed["status"], missed["claimed_done"], missed.failed) == ("missed", True, True)
-    assert "the certified relative gap is 1, above 0.01" in missed["reason"]
+    untold = "well-behaved has no parameter gap and no with_target_gap: it is not told the target"
+    assert missed["reason"] == f"the certified relative gap is 1, above 0.01; {untold}"
     assert (reached["status"], reached.failed, reached["target_gap"]) == ("ok", False, 1e-2)
     assert reached["relative_gap"] + (reached["gap_rounding"] or 0.0) <= 1e-2
     assert reached["parameters"]["epsilon"] == get_solver("fw").epsilon  # as asked; the target is beside it
+
+
+def test_a_solver_that_is_none_once_it_has_a_target_is_told_in_words(tmp_path):
+    forgets = {"solvers": "faulty[fault=forgets-return]", "limits": Limits(target_gap=1e-2)}
+    (record,) = measured(tmp_path / "s", FAULTY, **forgets)
+    told = "solver 'faulty' returned NoneType from with_target_gap; it must return a solver."
+    assert (record["status"], record["reason"]) == ("error", told)
 
 
 def test_jobs_run_at_the_same_time_and_keep_the_order(tmp_path):

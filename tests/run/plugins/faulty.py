@@ -44,6 +44,9 @@ class Faulty(Solver):
     def skip(self, problem: Problem) -> str | None:
         return time.sleep(3600) if self.fault == "hangs-in-skip" else None
 
+    def with_target_gap(self, gap: float) -> Solver | None:
+        return None if self.fault == "forgets-return" else self
+
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         if self.fault in INSTEAD:
             yield from INSTEAD[self.fault](problem)
