@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from collections import Counter
 
 import dask
@@ -61,6 +64,19 @@ def test_nodes_give_what_this_machine_gives(engine, registry, tmp_path):
     # one seed more: what is known is not measured again
     again = driver.compare(study(registry, tmp_path, ENGINES[engine], seeds=(0, 1, 2)), registry)
     assert [record["reused"] for record in again] == [True] * 8 + [False] * 4
+
+
+@pytest.mark.slow
+def test_a_driver_with_hyperqueue_inside_ends_at_sigterm(tmp_path):
+    code = (
+        "import time\nfrom harness.registry import load_registry\nfrom harness.run.executors import chosen\n"
+        "executor = chosen('hq://local?workers=1', load_registry([]))()\nprint(flush=True)\ntime.sleep(30)"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as driver:
+        driver.stdout.readline()
+        driver.terminate()
+        assert driver.wait(10) == -signal.SIGTERM
 
 
 # -- without an engine ---------------------------------------------------------------------------------------
