@@ -67,14 +67,17 @@ def chosen(url: str, registry: Registry) -> Callable[[], Executor]:
     """
     scheme, found, rest = url.partition("://")
     if not found or scheme not in registry.executors:
-        known = ", ".join(f"{name}://" for name in registry.executors)
-        raise UsageError(f"{url!r} is no executor{did_you_mean(scheme, registry.executors)}; known: {known}.")
+        known = {name: f"{name}://{'local?workers=2' if name in EXECUTORS else 'PLACE'}" for name in registry.executors}
+        near = f" (did you mean '{known[url]}'?)" if url in known else did_you_mean(scheme, known)
+        raise UsageError(f"{url!r} is no executor{near}; known: {', '.join(known.values())}.")
     place, _, query = rest.partition("?")
     make, options = registry.executors[scheme], dict(parse_qsl(query, keep_blank_values=True))
+    taken = inspect.signature(make)
     try:
-        inspect.signature(make).bind(place, **options)
+        taken.bind(place, **options)
     except TypeError as error:
-        raise UsageError(f"{url!r} is no executor: {error}; `harness describe {scheme}` says what it takes.") from None
+        names = ", ".join(list(taken.parameters)[1:]) or "none"
+        raise UsageError(f"{url!r} is no executor: {error}; the options of {scheme}:// are: {names}.") from None
     return functools.partial(_opened, make, scheme, place, options)
 
 

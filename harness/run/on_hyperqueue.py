@@ -7,6 +7,7 @@ folder, which its workers share.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -126,6 +127,7 @@ class OnHyperQueue(Executor):
 def _local(folder: Path, workers: int, cpus: int) -> tuple[Any, str]:
     """Start a server and workers in this process; what they print is nothing that was asked for."""
     folder.mkdir()
+    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGTSTP)}
     kept, nothing = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nothing, 1)
@@ -136,4 +138,8 @@ def _local(folder: Path, workers: int, cpus: int) -> tuple[Any, str]:
         os.dup2(kept, 1)
         os.close(kept)
         os.close(nothing)
+    # its workers take these signals for themselves: a driver that is told to end would go on without them
+    if threading.current_thread() is threading.main_thread():
+        for each, handler in before.items():
+            signal.signal(each, handler)
     return cluster, str(cluster.cluster.server_dir)

@@ -47,7 +47,7 @@ _SEND_SECONDS = 60  # in which somebody reads what is sent: at once, or when it 
 _POLL_SECONDS = 0.2
 _QUICK_SECONDS = 15.0
 _TELL_SECONDS = 1.0
-_STARTING_SECONDS = 4.0  # what takes longer is no import: something compiles
+_STARTING_SECONDS = 4.0  # an import is over then, unless the machine is busy
 _CERTIFIER = "harness.run.certifier"
 _TOLD = (
     "status", "reason", "stopped_by", "fit_seconds", "cpu_seconds", "cache_hits", "iterations", "working_set_size",
@@ -209,7 +209,8 @@ class Pool:
             certifier = [threads.submit(self._prepared, _CERTIFIER, spec) for spec in quick[:1]]
             while wait([*asked, *certifier], _TELL_SECONDS).not_done:
                 if not self._processes and monotonic() - began > _STARTING_SECONDS:
-                    tell(f"compiling what all solvers share (once on this machine), {monotonic() - began:.0f} s")
+                    what = "starting (once on this machine, this compiles what all solvers share)"
+                    tell(f"{what}, {monotonic() - began:.0f} s")
                 compiling = {name for name, each in dict(self._processes).items() if each.compiling}
                 if names := [spec.solver for name, spec in first.items() if name in compiling]:
                     ready = f"{sum(each.done() for each in asked)} of {len(asked)} solvers ready"

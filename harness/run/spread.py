@@ -84,7 +84,7 @@ class Spread:
         given: list[Mapping[str, Any]] = [study.problem_values, *study.formulation_values.values()]
         self.swept = {name for values in given for name, several in values.items() if len(several) > 1}
         self.seconds: dict[str, float] = {}  # data key -> that a run takes
-        self.refusals, self.shown = 0, monotonic()
+        self.refusals, self.shown, self.explained = 0, monotonic(), False
         self.executor = executors.chosen(study.executor, registry)()
 
     def __enter__(self) -> Spread:
@@ -307,7 +307,14 @@ class Spread:
         self.shown, running = monotonic(), self.executor.running()
         names = [name for name in dict.fromkeys((*running, *self.nodes)) if name not in self.left_out]
         done = {name: self.nodes[name].runs if name in self.nodes else 0 for name in names}
-        busy = {name: f", {running[name]} tasks" if name in running else "" for name in names}
+        if not self.explained and not any(done.values()):
+            self.driver.on_note(
+                "note: no run came back yet; a node compiles the solvers first, where it has not before"
+            )
+        self.explained = True
+        busy = {
+            name: f", {running[name]} task{'s' * (running[name] != 1)}" if name in running else "" for name in names
+        }
         told = [f"{name} ({done[name]} runs done{busy[name]})" for name in names[:_SHOWN_NODES]]
         more = f" and {len(names) - _SHOWN_NODES} more" if len(names) > _SHOWN_NODES else ""
         self.driver.on_working(f"nodes: {', '.join(told)}{more}")

@@ -66,7 +66,8 @@ def load(path: str | Path = FILE_NAME) -> Configuration:
         path = path / FILE_NAME
     if not path.is_file():
         raise UsageError(
-            f"--config: there is no file {path}; name an {FILE_NAME}, or go to the folder of a clone that has one."
+            f"--config: there is no file {path}. The dashboard measures commits of the harness: go to the folder of a clone of "
+            f"it, or name its {FILE_NAME}. For a plugin of your own, see 'A gate in CI' in the documentation."
         )
     try:
         read = load_json(str(path), Config.api_version, js_comments=True)

@@ -46,7 +46,7 @@ class Summary:
 
     def notes(self) -> list[str]:
         """Return what was left out, a sentence each."""
-        return [*(f"{number} runs {why}" for why, number in self.omitted.items()), *self.unread]
+        return [*(f"{number} runs {why}" for why, number in (+self.omitted).items()), *self.unread]
 
 
 @dataclass(frozen=True)
@@ -199,8 +199,13 @@ def record_file(place: Place, found: Mapping[Cell, Iterable[Record]], summary: S
         unique = _unique(runs)
         counted = names.counting(unique)
         records += counted
-        if older := len(unique) - len(counted):
-            summary.omitted["were measured anew later at the same commit and were left out"] += older
+        older = sum(run.get("group") != counted[0].get("group") for run in unique)
+        summary.omitted[
+            "are of older code, or of other versions or limits than the newest ones, and were left out"
+        ] += older
+        summary.omitted["were measured anew later at the same commit and were left out"] += (
+            len(unique) - len(counted) - older
+        )
         summary.solvers.add(solver)
         summary.problems.add(problem)
     for record in records:

@@ -53,6 +53,13 @@ def test_where_files_lie_and_names_that_no_set_has(invoke, mirror, tmp_path, mon
     found = invoke("data", "path")
     assert found.stdout == f"{tmp_path / 'cache' / 'raw'}\n"
     assert found.stderr == f"files are looked for in {mirror}, then in {tmp_path / 'cache' / 'raw'}.\n"
+    named = invoke("data", "path", "adult")
+    assert (named.exit_code, named.stdout) == (0, "".join(f"{mirror / name}.gz\n" for name in NAMES))
+    (mirror / f"{NAMES[0]}.gz").rename(mirror / "elsewhere.gz")
+    named = invoke("data", "path", "adult")
+    assert (named.exit_code, named.stdout) == (1, f"{mirror / NAMES[1]}.gz\n")
+    assert named.stderr == "harness: adult/a9a is missing; fetch it with `harness data fetch adult`.\n"
+    (mirror / "elsewhere.gz").rename(mirror / f"{NAMES[0]}.gz")
     assert invoke("data", "verify", "adult").exit_code == 0
     unknown = invoke("data", "fetch", "adlt")
     assert unknown.exit_code == 2

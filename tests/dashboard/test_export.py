@@ -175,6 +175,13 @@ def test_what_cannot_be_exported_is_one_sentence(dashboard, tmp_path, capsys, mo
     assert not (tmp_path / "p.html").exists()
 
 
+def test_without_a_clone_the_way_for_a_plugin_of_ones_own_is_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for arguments in (["run", "HEAD"], ["check", "HEAD~1", "HEAD"]):
+        code, _, err = command(capsys, *arguments)
+        assert (code, "commits of the harness" in err, "'A gate in CI'" in err) == (2, True, True)
+
+
 def test_a_folder_that_is_no_site_is_not_replaced(dashboard, tmp_path, capsys):
     _, conf = dashboard
     conf.html_dir.mkdir(parents=True)
@@ -216,10 +223,11 @@ def test_a_seed_on_older_data_does_not_count():
 def test_of_several_stores_the_newest_of_a_run_counts_and_rows_of_paths_do_not(tmp_path):
     from .stored import PATH
 
-    old, new = record("smo", fit_seconds=0.4), record("smo", fit_seconds=0.3)
+    other, old, new = (record("smo", fit_seconds=t, code_sha256=c) for t, c in ((0.5, "be4"), (0.4, "c0"), (0.3, "c0")))
     first = store(tmp_path / "a.sqlite", new, record("fw"))
-    second = store(tmp_path / "b.sqlite", old, record("qp"), new, record("smo", path=PATH))
+    second = store(tmp_path / "b.sqlite", other, old, record("qp"), new, record("smo", path=PATH))
     text, summary = page.of_stores([first, second])
     found = cells_of(blocks(text)["0-table"])
     assert {solver: row["fit_seconds"] for (solver, _), row in found.items()} == {"smo": 0.3, "fw": 0.5, "qp": 0.5}
+    assert [note[:25] for note in summary.notes()[-2:]] == ["1 runs are of older code,", "1 runs were measured anew"]
     assert (summary.runs, sum("are of paths" in note for note in summary.notes())) == (3, 1)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness import hookspecs
+from harness.cli.main import EXIT_CODES
 from harness.run.record import TYPES, Status, StoppedBy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,6 +40,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def words(page: Path) -> set[str]:
     return set(re.findall(r"[\w.-]+", html.unescape(re.sub(r"<[^>]+>", " ", page.read_text()))))
+
+
+def test_the_page_on_ci_has_the_exit_codes() -> None:
+    page = " ".join((ROOT / "docs/how-to/ci-gate.md").read_text().split())
+    assert f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}." in page
 
 
 @pytest.mark.slow

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from collections import Counter
 
 import dask
@@ -61,6 +64,19 @@ def test_nodes_give_what_this_machine_gives(engine, registry, tmp_path):
     # one seed more: what is known is not measured again
     again = driver.compare(study(registry, tmp_path, ENGINES[engine], seeds=(0, 1, 2)), registry)
     assert [record["reused"] for record in again] == [True] * 8 + [False] * 4
+
+
+@pytest.mark.slow
+def test_a_driver_with_hyperqueue_inside_ends_at_sigterm(tmp_path):
+    code = (
+        "import time\nfrom harness.registry import load_registry\nfrom harness.run.executors import chosen\n"
+        "executor = chosen('hq://local?workers=1', load_registry([]))()\nprint(flush=True)\ntime.sleep(30)"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as driver:
+        driver.stdout.readline()
+        driver.terminate()
+        assert driver.wait(10) == -signal.SIGTERM
 
 
 # -- without an engine ---------------------------------------------------------------------------------------
@@ -265,12 +281,23 @@ def test_short_blocks_travel_together_and_few_at_a_time(monkeypatch, registry, t
     assert sizes[-1] <= 4, "at the end every node has something"
 
 
+def test_it_is_said_once_that_nodes_compile_before_the_first_run_comes_back(monkeypatch, registry, tmp_path):
+    monkeypatch.setattr(spread, "_SHOWN_EACH", 0.02)
+    notes, working = [], []
+    asked = study(registry, tmp_path, "threads://local?workers=1", seeds=(0,))
+    driver.compare(asked, registry, on_note=notes.append, on_working=working.append)
+    assert sum("a node compiles the solvers first" in note for note in notes) == 1
+    assert sum("(0 runs done)" in text for text in working) > 1
+
+
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
         ("dusk://local", "'dusk://local' is no executor .did you mean 'dask'"),
+        ("dask", r"'dask' is no executor .did you mean 'dask://local\?workers=2'\?"),
+        ("gone", r"'gone' is no executor .did you mean 'gone://PLACE'\?"),
         ("local", "known: "),
-        ("dask://local?worker=2", "unexpected keyword argument 'worker'"),
+        ("hq://local?worker=2", "unexpected keyword argument 'worker'; the options of hq:// are: workers, slots, cpus"),
         ("dask://local?workers=no", "workers='no' in the executor's URL must be a whole number"),
         ("dask://127.0.0.1:1?workers=2", "leave workers= out"),
         ("hq:///nowhere/at/all", "hq:///nowhere/at/all cannot be used"),
