@@ -46,6 +46,7 @@ _HULLS = 2500  # the same for hulls, whose violation is small beside their score
 _FEW = 16  # variables of a working set, in a warm-up
 _WHOLE_OF_PATH = 5000  # points up to which the kernel matrix is computed whole along a path, where it serves every C
 _NEWTON = {"auto": 1.0, "always": 0.0, "never": np.inf}  # times what a Newton step costs
+_UNTOLD = 1e6  # steps times variables between narrowed bounds without a model: to make one takes as long
 _FACES = 4  # at loose bounds, that float32 rows are tried for
 _STRICTER, _BLURS = 0.75, 2.0  # of the target in float32, at least, and what is left for rounding
 _LEFT = 0.05  # of the violation: rounding of float32 rows that blurs no more does no harm yet
@@ -132,7 +133,7 @@ class SMOBlock(Solver):
 
     def _work(self, problem: Problem, form: DualForm, state: BlockState) -> Iterator[Iterate]:
         """Go on until the goal is reached; yield the models."""
-        kernel, goal, loose = problem.kernel, Goal(problem, form, self.tau, self.gap), True
+        kernel, goal, loose, told = problem.kernel, Goal(problem, form, self.tau, self.gap), True, 0
         goal.begin(state.a, state.scores, state.noise)
         while True:
             tau, narrowed = goal.tau, state.narrowed.cap < 1.0
@@ -143,7 +144,10 @@ class SMOBlock(Solver):
                 target = max(stricter if state.rounds + state.level.rounds else target, state.noise)
             outcome = state.level.round(target)
             if outcome == MOVED:
-                yield self._iterate(state, "", tau)
+                steps = state.steps + state.level.steps
+                if not narrowed or (steps - told) * len(state.level.a) > _UNTOLD:
+                    told = steps
+                    yield self._iterate(state, "", tau)
                 self._choose_points(state, kernel, tau)
                 continue
             if narrowed:

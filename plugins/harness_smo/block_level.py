@@ -271,17 +271,17 @@ class WholeLevel(Level):
         self._fetch(np.flatnonzero(self.missing))
         self.matrix, self.has_matrix = self.cache.rows[: self.m], True
         parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype)
-        self.turn = whole_loops.Turn(np.zeros(1, dtype=np.bool_), np.zeros(2), parts)
+        self.turn = whole_loops.Turn(np.zeros(1, dtype=np.bool_), np.zeros(2), parts, np.zeros((2, 2)))
 
     def round(self, tau: float) -> int:
         """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""
         # a round that has nothing to do loads what others need: face is used where steps do not pay
         from harness_smo import face, whole_loops  # noqa: F401
 
-        self.directions()
-        if self.violation <= tau:
-            return CONVERGED
         if not self.has_matrix:
+            self.directions()
+            if self.violation <= tau:
+                return CONVERGED
             self._prepare()
         whole = whole_loops.Whole(
             self.matrix, self.diagonal, self.a, self.scores, self.lower, self.upper, self.linear, self.group
@@ -289,6 +289,9 @@ class WholeLevel(Level):
         limit = max(100, _PAUSE // len(self.a))
         goal = self.groups or None, tau, self.settings.patience, limit
         outcome, steps, rounds = whole_loops.descend_whole(whole, self.turn, *goal)
+        self.ends = [(float(up), float(low)) for up, low in self.turn.ends[: max(1, self.groups)]]
+        if outcome == whole_loops.DONE and not steps:
+            return CONVERGED
         self.steps += steps
         self.rounds += rounds
         self.cache.hit(int(self.turn.spent[1]))

@@ -36,6 +36,7 @@ _MANY = 0.1  # of the points: if more violate after all have had their turn, SMO
 # bounds narrower than the problem's, and wider step by step: at a large C, SMO finds its way from the optima of small ones
 _LOOSE = 0.3  # of the mean |linear|: the violation at which the bounds are widened
 WIDER = 4.0  # times
+_MUCH = 64.0  # times: where the problem's bounds are not so much wider than the first ones, SMO finds its way by itself
 _LAST = 0.9  # of the problem's bounds: whoever is that near goes all the way
 _LOST = 20.0  # times the loose violation: wider apart than that the scores only swing
 # when float32 rows are good enough for block SMO, and how it goes on in float64 where they are not
@@ -432,7 +433,7 @@ class Narrowed:
     def begin(self) -> DualForm | None:
         """Return the form with the first bounds, None if it has none that are much narrower, or had them before."""
         first, self._first = self._first, 1.0
-        if first * WIDER >= 1.0 or first <= 0.0:
+        if first * _MUCH >= 1.0 or first <= 0.0:
             return None
         return self._form(first)
 

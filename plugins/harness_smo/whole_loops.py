@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.arrays import Block, Index, Vector
+from harness.arrays import Block, Index, Matrix, Vector
 from harness.jit import add_rows, compiled, inlined
 from harness_smo.block_loops import RESOLUTION, WorkingSet, joint_descent, pair_descent
 from harness_smo.block_passes import grouped, largest
@@ -48,15 +48,17 @@ class Turn(NamedTuple):
     begun : (1,) whether a round was made before: the first one takes all variables
     spent : (2,) steps times variables since the last face; kernel rows that were added to the scores
     parts : for the blocks of parts, half of the variables squared at least
+    ends : (2, 2) of each group the largest g that may rise and the smallest that may fall, where the loop came back
     """
 
     begun: Any
     spent: Vector
     parts: Block
+    ends: Matrix
 
 
 @inlined
-def _survey(x: Whole, gradient: Vector, ends: Vector, middle: Vector, groups: int) -> tuple[float, int, float]:
+def _survey(x: Whole, gradient: Vector, ends: Matrix, middle: Vector, groups: int) -> tuple[float, int, float]:
     """Fill the gradient, (V,), the ends and middle of each group, (2, 2) and (2,).
 
     Returns
@@ -152,7 +154,7 @@ def descend_whole(
     """
     variables, m, groups = len(x.a), len(x.scores), 0 if sums is None else sums
     gradient, beyond = np.empty(variables), np.empty(variables)
-    ends, middle = np.empty((2, 2)), np.empty(2)
+    ends, middle = turn.ends, np.empty(2)
     rounding = np.spacing(np.ones(1, x.matrix.dtype)).astype(np.float64)
     steps = rounds = 0
     while True:
