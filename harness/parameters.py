@@ -176,9 +176,9 @@ def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, 
 
 def _read(value: Any, annotation: Any) -> Any:
     """Return what a text means where pydantic does not know it: ``none``, ``(1,2)``, the value of an enum's member."""
-    kinds = _kinds(annotation)
     if not isinstance(value, str) or isinstance(value, Enum):
         return value
+    kinds = _kinds(annotation)
     if type(None) in kinds and value.lower() in ("none", "null"):
         return None
     if any(typing.get_origin(kind) is tuple for kind in kinds):
@@ -188,11 +188,12 @@ def _read(value: Any, annotation: Any) -> Any:
     return members[0] if members else value
 
 
-def _kinds(annotation: Any) -> list[Any]:
+@functools.lru_cache(maxsize=None, typed=True)  # else 1 would be True
+def _kinds(annotation: Any) -> tuple[Any, ...]:
     """Return the types of a union, and the values of a literal."""
     if typing.get_origin(annotation) not in (typing.Union, types.UnionType, typing.Literal):
-        return [annotation]
-    return [kind for each in typing.get_args(annotation) for kind in _kinds(each)]
+        return (annotation,)
+    return tuple(kind for each in typing.get_args(annotation) for kind in _kinds(each))
 
 
 def _fits(known: Parameter, value: Any) -> bool:

@@ -50,8 +50,6 @@ class _Whole:
         self.kernel, self.source = kernel, source
         self.crew = Crew()
         self._distances = distances
-        # of a path, whose problems share the points: what is computed once for all of them, by name
-        self.held: dict[str, Any] | None = None if distances is None else {}
         self._ways: dict[np.dtype[Any], Way] = {}
 
     def is_laid_out(self, dtype: np.dtype[Any]) -> bool:
@@ -121,16 +119,6 @@ class Engine:
     def index(self) -> Block | None:
         """Which points of the whole these are, the same object for every view of them; None if all."""
         return self._index
-
-    @property
-    def whole(self) -> Engine:
-        """The engine of all the points that these are some of."""
-        return self if self._index is None else self._view(self.dtype, None, self.threads)
-
-    @property
-    def held(self) -> dict[str, Any] | None:
-        """What the problems of a path over these points hold together, by name; None without a path."""
-        return self._whole.held
 
     @property
     def crew(self) -> Crew:

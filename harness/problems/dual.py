@@ -10,6 +10,7 @@ and without groups iff g <= 0 wherever a may rise and g >= 0 wherever it may fal
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -96,13 +97,13 @@ class DualForm:
         """Return the multiplier of each group's sum: the middle of its ends, the finite one if the other is open."""
         found = []
         for pair in ends[: self.groups]:
-            finite = [end for end in pair if np.isfinite(end)]
-            found.append(float(np.mean(finite)) if finite else 0.0)
+            finite = [end for end in pair if math.isfinite(end)]
+            found.append(sum(finite) / len(finite) if finite else 0.0)
         return found
 
     def intercept(self, levels: list[float]) -> float:
         """Return b: the mean of the levels in every formulation, 0 without groups."""
-        return float(np.mean(levels)) if self.groups else 0.0
+        return sum(levels) / len(levels) if self.groups else 0.0
 
     def variables(self, dual_coef: Vector) -> Vector:
         """Return feasible variables (V,) near the signed coefficients ``dual_coef``, (n,): a warm start.

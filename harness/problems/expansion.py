@@ -27,7 +27,6 @@ from harness.problems.rounding import Bounded, underflow_of, unit_of
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
-    from harness.kernels.engine import Engine
     from harness.kernels.oracle import KernelOracle
 
 _SHORTEST = 16.0 * 2.0**-53  # |w| over the spread below which w is 0 as far as float64 coefficients go
@@ -39,7 +38,6 @@ _LEAST_EXACT = Fraction(1, 2**900)  # sums nearer to the ends of float64 would n
 _AN_EXPONENTIAL = 20  # longdouble operations that take as long
 _FILLED = 1000  # features up to which sparse points are summed like dense ones
 _PIECE = 250_000  # longdouble numbers held at a time
-_HELD = 16_000_000  # the same along a path, for all its problems with one kernel: 256 MB
 
 
 @dataclass(frozen=True)
@@ -218,7 +216,7 @@ def _finer(kernel: KernelOracle, coef: Vector, support: Any, *, exact: bool = Fa
         return weights.expansion(kernel, coef, fine)
     form, width, size = kernel.kernel.form, _features(engine_of(kernel).source), np.abs(coef)
     weights = coef[support].astype(fine)
-    scores = _fine_scores(engine_of(kernel), support, weights)
+    scores = np.concatenate([values @ weights for values in _fine_values(kernel, support)])
     if isinstance(form, Power):
         length = np.sqrt(_poly(form, _norms(engine_of(kernel).source, fine)))
         roundings = 1.1 * form.degree * (width + 8) + len(support) + 4
@@ -250,32 +248,15 @@ def _plus_product(plain: Expansion, z: Vector, coef: Vector) -> Expansion:
     return Expansion(scores, plain.squared + along * along, longest, spread, plain=plain)
 
 
-def _fine_scores(engine: Engine, support: Any, weights: Any) -> Any:
-    """Return sum_j weights_j k(s_j, x) in longdouble for all points, (n,); the problems of a path compute a value once."""
-    whole, held = engine.whole, engine.held
-    if held is None or whole.n**2 > _HELD:
-        return np.concatenate([values @ weights for values in _fine_values(engine, support)])
-    if "fine" not in held:
-        held["fine"] = np.empty((whole.n, whole.n), np.longdouble), np.zeros(whole.n, bool)
-    known, there = held["fine"]  # of which columns
-    own = support if engine.index is None else engine.index[support]
-    missing = own[~there[own]]
-    for part, values in zip(_parts(whole.n, len(missing)), _fine_values(whole, missing), strict=False):
-        known[part, missing] = values
-    there[missing] = True
-    points = np.arange(whole.n) if engine.index is None else engine.index
-    return known[np.ix_(points, own)] @ weights
-
-
-def _fine_values(engine: Engine, support: Any) -> Iterator[Any]:
+def _fine_values(kernel: KernelOracle, support: Any) -> Iterator[Any]:
     """Yield K[part, support] in longdouble for consecutive parts of the points; no ridge."""
-    points, form, fine = engine.source, engine.kernel.form, np.longdouble
+    points, form, fine = engine_of(kernel).source, kernel.kernel.form, np.longdouble
     if isinstance(form, GivenValues):
-        for part in _parts(engine.n, len(support)):
+        for part in _parts(kernel.n, len(support)):
             yield _dense(points[part][:, support]).astype(fine)
         return
     vectors = _dense(points[support]).astype(fine)
-    for part in _parts(engine.n, len(support)):
+    for part in _parts(kernel.n, len(support)):
         rows = _dense(points[part]).astype(fine)
         values = np.zeros((len(rows), len(support)), dtype=fine)
         for f in range(vectors.shape[1]):
