@@ -47,6 +47,10 @@ class OnHyperQueue(Executor):
     task_seconds: ClassVar[float] = 20.0
 
     def __init__(self, place: str, workers: str, slots: str, cpus: str) -> None:
+        if place != "local" and not Path(place).is_dir():
+            raise UsageError(
+                f"hq://{place}: there is no such folder; name that of a server: hq server start --server-dir FOLDER."
+            )
         self._folder = tempfile.TemporaryDirectory(
             prefix="harness-", dir=None if place == "local" else place, ignore_cleanup_errors=True
         )

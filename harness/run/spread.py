@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Timer
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,6 +38,7 @@ _AHEAD = 2  # tasks a slot: one that is carried out and one that waits, so that 
 _ONLY_FAILED = 3  # blocks, after which a node is left out
 _REFUSALS = 20  # in a row, of an engine that cannot leave a node out
 _SHOWN_EACH, _SHOWN_NODES = 1.0, 8  # seconds
+_ANSWER_SECONDS = 5.0  # in which a node that is there has said what it has, usually
 _NEWEST = 0.5  # weight of the newest task in how long a run is expected to take
 
 
@@ -100,12 +102,14 @@ class Spread:
 
     def _ask_all(self) -> None:
         """Have every node that is there say what it has, before it gets a run; wait for one, as it says what may be reused."""
-        waiting = False
-        while not (answers := self._answers()):
-            if not waiting:
-                self.driver.on_note(f"note: {self.driver.study.executor} has no node yet; waiting for one")
-            waiting = True
-            sleep(_SHOWN_EACH)
+        note = f"note: no node of {self.driver.study.executor} has answered yet; waiting for one"
+        waiting = Timer(_ANSWER_SECONDS, self.driver.on_note, (note,))  # an engine may wait itself, for a node to come
+        waiting.start()
+        try:
+            while not (answers := self._answers()):
+                sleep(_SHOWN_EACH)
+        finally:
+            waiting.cancel()
         for answer in answers:
             self._is_like(answer, self.expected)
         classes = Counter(str(each.machine["id"]) for name, each in self.nodes.items() if name not in self.left_out)

@@ -248,11 +248,12 @@ def test_what_nodes_that_come_late_have_measured_is_not_measured_twice(monkeypat
             self.asked = getattr(self, "asked", 0) + 1
             return [] if self.asked < 3 else super().everywhere(on_node, task)[:1]
 
-    monkeypatch.setattr(spread, "_SHOWN_EACH", 0.01)
+    monkeypatch.setattr(spread, "_SHOWN_EACH", 0.1)
+    monkeypatch.setattr(spread, "_ANSWER_SECONDS", 0.01)
     executor = Late({"first": of_machine("aaaa1111"), "late": of_machine("bbbb2222")})
     asked = study(registry, tmp_path, "own://x", seeds=(0, 1))
     _, notes = on(monkeypatch, registry, executor, asked)
-    assert sum("has no node yet; waiting for one" in note for note in notes) == 1
+    assert sum("no node of own://x has answered yet; waiting for one" in note for note in notes) == 1
     assert executor.asked == 3
     late = Late({"third": of_machine("cccc3333"), "late": of_machine("bbbb2222"), "first": of_machine("aaaa1111")})
     again, _ = on(monkeypatch, registry, late, asked)
@@ -300,7 +301,7 @@ def test_it_is_said_once_that_nodes_compile_before_the_first_run_comes_back(monk
         ("hq://local?worker=2", "unexpected keyword argument 'worker'; the options of hq:// are: workers, slots, cpus"),
         ("dask://local?workers=no", "workers='no' in the executor's URL must be a whole number"),
         ("dask://127.0.0.1:1?workers=2", "leave workers= out"),
-        ("hq:///nowhere/at/all", "hq:///nowhere/at/all cannot be used"),
+        ("hq:///nowhere/at/all", "hq:///nowhere/at/all: there is no such folder"),
         ("threads://else", "threads are of this machine"),
         ("gone://x", r"needs what is not installed \(dusk\): pip install 'svm-harness\[gone\]'"),
     ],
