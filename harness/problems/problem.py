@@ -121,7 +121,7 @@ class Problem(metaclass=_Sealed):
     has_bias: ClassVar[bool] = True  # False: the intercept must be 0
     tells_zero: ClassVar[bool] = True  # whether the certificate asks if w = 0, which rounding hides
     looks: ClassVar[int | None] = None  # expansions that a certificate takes at most, each finer than the one before
-    enough: float = 0.0  # rounding of the relative gap that is no reason to take another, whatever the gap
+    _enough: float = 0.0  # rounding of the relative gap that is no reason to take another, whatever the gap
     per_point: ClassVar[tuple[str, ...]] = ()  # further arguments of the constructor, (n,); a part has its part
     has_gap: ClassVar[bool] = True  # False: there is no optimum, or none is bounded
     bounds_weights: ClassVar[bool] = False  # whether a linear model of weights has a gap too, see dual_point()
@@ -297,7 +297,7 @@ class Problem(metaclass=_Sealed):
         with np.errstate(all="ignore"):
             for latest in islice(certificates, self.looks):
                 best = latest if latest.is_closer_than(best) else best
-                if best.settled or (best.gap_rounding is not None and best.gap_rounding <= self.enough):
+                if best.settled or (best.gap_rounding is not None and best.gap_rounding <= self._enough):
                     break
         return best
 

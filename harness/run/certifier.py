@@ -311,7 +311,7 @@ class PathJudge(_Judge):
         path, problem, dataset = self.path, self.path.problem(cell), self.dataset
         members, left_out = path.members(cell), path.left_out(cell)
         scores = plain[members] + problem.kernel.ridge * coef if problem.kernel.z is None else None
-        vars(problem)["enough"] = _ENOUGH  # which nobody else may change
+        vars(problem)["_enough"] = _ENOUGH  # which nobody else may change
         found = self.certified(problem, coef, intercept, scores)
         found |= self.accuracy(path.targets[members], plain[members] + intercept, "train_accuracy")
         if len(left_out):
