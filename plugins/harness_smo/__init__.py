@@ -11,8 +11,8 @@ Which way ``smo-block`` takes a problem of n points:
   such narrow bounds, and each next one of bounds 4 times as wide. Less far apart, SMO finds its way by itself: on four times 72 drawn
   problems (n 400 to 2,000, d 2 to 30, C 1 to 1e6) that took 1.04 to 1.08 times less CPU time than narrow bounds from 4 times on, at
   C = 10 1.25 to 1.44 times; of single problems the least was 0.63.
-* Steps that cost as much as solving the free variables' equations: they move to their common optimum by a Newton step, or by conjugate
-  gradients beyond 600 of them (:mod:`harness_smo.face`).
+* Steps that cost as much as solving the free variables' equations: they move to their common optimum by a Newton step, or by
+  conjugate gradients beyond 600 of them (:mod:`harness_smo.face`).
 """
 
 from __future__ import annotations
