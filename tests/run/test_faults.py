@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow  # each test starts processes of its own, or drive
 LIMIT_SECONDS = 1.0
 
 EXPECTED = {
-    "raises": ("error", "plugin 'faulty', faulty.py:68, in raises: ValueError: a fault of the solver"),
+    "raises": ("error", "plugin 'faulty', faulty.py:71, in raises: ValueError: a fault of the solver"),
     "writes-to-a-row": ("error", "read-only; what the problem hands out is read-only: copy it first, row = problem"),
     "sleeps": ("timeout", "time limit of 1 s"),
     "never-yields": ("timeout", "time limit of 1 s"),
