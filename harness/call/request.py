@@ -277,7 +277,7 @@ def _same_at_the_target(study: Study) -> Iterable[str]:
 
 
 def uncertifiable(study: Study, specs: Iterable[RunSpec], registry: Registry) -> Iterable[str]:
-    """Yield, where a gap is asked for, each kind of run that can have none, and why."""
+    """Yield, where a gap is asked for, which solvers it makes alike, and each kind of run that can have none, and why."""
     if study.limits.target_gap is None:
         return
     from harness.kernels.functions import Linear

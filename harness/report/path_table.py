@@ -63,8 +63,9 @@ def sheet(records: Sequence[Record], width: int | None = None) -> Sheet | None:
         own, texts = [columns[k] for k in shown], [[row[k] for k in shown] for row in every]
         if width is None or layout.total_width(own, layout.natural_widths(own, texts)) <= width:
             break
-        hidden += [columns[k].title.replace("\n", " ") for k in shown if k == i]
-        shown = [k for k in shown if k != i]
+        if i in shown:
+            shown.remove(i)
+            hidden.append(columns[i].title.replace("\n", " "))
     cells = [
         Section(heading, [[Cell(row[i]) for i in shown] for row in rows], remark) for heading, rows, remark in sections
     ]

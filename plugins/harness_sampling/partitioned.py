@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import CSVC, Certificate, DataError, Kernel, KernelOracle, Precomputed, UsageError, as_points
+from harness import CSVC, Certificate, DataError, Kernel, KernelOracle, Precomputed, Problem, UsageError, as_points
 from harness.arrays import Index, Vector
 from harness.oracle import Answer, CertifiedOracle
 from harness_sampling.oracle import answers, refusal
@@ -217,6 +217,20 @@ def _stacked(points: list[Any]) -> Any:
     return scipy.sparse.vstack(points, format="csr")
 
 
+def of_parts(kernel: Any, example: str) -> Kernel:
+    """Return the kernel if it is one of any two points.
+
+    Raises
+    ------
+    UsageError : it is not; ``example`` is one that is.
+    """
+    if not isinstance(kernel, Kernel) or isinstance(kernel, Precomputed):
+        raise UsageError(
+            f"the kernel of parts is {kernel!r}; expected one of any two points, such as harness.{example}."
+        )
+    return kernel
+
+
 class PartitionedRandSVM:
     """c-svc by RandSVM-1 over a :class:`harness.PartitionedData`.
 
@@ -236,11 +250,7 @@ class PartitionedRandSVM:
     """
 
     def __init__(self, kernel: Kernel, C: float = 1.0, *, options: RandSVM1 | None = None, seed: int = 0) -> None:
-        if not isinstance(kernel, Kernel) or isinstance(kernel, Precomputed):
-            raise UsageError(
-                f"the kernel of parts is {kernel!r}; expected one of any two points, such as harness.RBF(gamma=0.5)."
-            )
-        self.kernel, self.settings, self.seed = kernel, CSVC.parameter_class(C=C), seed
+        self.kernel, self.settings, self.seed = of_parts(kernel, "RBF(gamma=0.5)"), CSVC.parameter_class(C=C), seed
         self.options = RandSVM1(oracle="smo-block") if options is None else options
 
     def fit(self, data: PartitionedData | str, executor: Executor | None = None) -> PartitionedFit:
@@ -260,20 +270,21 @@ class PartitionedRandSVM:
         UsageError : an oracle that does not solve c-svc.
         HarnessError : the oracle or the executor failed.
         """
-        from harness import PartitionedData
-
-        data = data if isinstance(data, PartitionedData) else PartitionedData(data, executor=executor)
         return _Run(self, data, executor).fit()
 
 
 class Sample:
-    """The points of a sample, ascending in their numbers, and the coefficients of its model.
+    """The points of a sample, ascending in their numbers, and the coefficients of its model, which an oracle finds.
 
     rows : (r,) their numbers; points : (r, d); labels, coef : (r,)
     """
 
-    def __init__(self, data: PartitionedData, executor: Executor | None) -> None:
-        self.data, self.executor = data, executor
+    def __init__(self, data: PartitionedData | str, executor: Executor | None, oracle: Any) -> None:
+        from harness import PartitionedData
+
+        self.data = data if isinstance(data, PartitionedData) else PartitionedData(data, executor=executor)
+        self.executor, self.oracle = executor, CertifiedOracle(oracle)
+        self.rounds: list[Round] = []
         self.rows: Index = np.empty(0, dtype=np.int64)
         self.points: Any = None
         self.labels: Vector = np.empty(0)
@@ -313,6 +324,23 @@ class Sample:
         each = arguments if isinstance(arguments, dict) else dict.fromkeys(range(len(self.data)), arguments)
         return [found for _, found in sorted(self.data.passes(function, each, self.executor), key=lambda pair: pair[0])]
 
+    def solved(self, problem: Problem, owner: str, gap: float) -> Answer:
+        """Solve ``problem``, which is over the sample, starting from the coefficients there are.
+
+        Raises
+        ------
+        UsageError : the oracle does not solve its kind; ``owner`` asks for it.
+        """
+        if not self.rounds and (refused := refusal(owner, self.oracle.name, problem)):
+            raise UsageError(refused)
+        self.spent = self.oracle.seconds, self.evaluations
+        start, where = self.coef if self.rounds else None, f"round {len(self.rounds) + 1}"
+        *_, found = answers(self.oracle, problem, where, gap, start)
+        assert isinstance(found, Answer)
+        self.evaluations += problem.kernel.counter.evaluations
+        self.coef = found.coef
+        return found
+
     def model(self, kernel: Kernel, intercept: float) -> PartitionedModel:
         """Return the model of the coefficients."""
         support = np.flatnonzero(self.coef)
@@ -322,16 +350,17 @@ class Sample:
 class _Run(Sample):
     """One fit: the sample, its solution, the passes made so far."""
 
-    def __init__(self, owner: PartitionedRandSVM, data: PartitionedData, executor: Executor | None) -> None:
-        super().__init__(data, executor)
+    def __init__(self, owner: PartitionedRandSVM, data: PartitionedData | str, executor: Executor | None) -> None:
+        super().__init__(data, executor, owner.options.oracle)
         self.owner, self.options = owner, owner.options
         options, self.price = owner.options, float(owner.settings.C)
-        self.k = options.k or support_bound(data.n, options.eps, options.delta or DELTA, separable=options.separable)
-        self.r = min(data.n, max(2, math.ceil(options.c * self.k)))
-        self.oracle, self.oracle_gap = CertifiedOracle(options.oracle), 0.5 * options.gap
+        self.k = options.k or support_bound(
+            self.data.n, options.eps, options.delta or DELTA, separable=options.separable
+        )
+        self.r = min(self.data.n, max(2, math.ceil(options.c * self.k)))
+        self.oracle_gap = 0.5 * options.gap
         self.tau = options.tau if options.tau is not None else options.gap
         self.exact = min(options.gap, self.tau) < COARSE
-        self.rounds: list[Round] = []
         self.steps = self.idle = 0
         self.best = -np.inf
 
@@ -339,20 +368,15 @@ class _Run(Sample):
         began = time.perf_counter()
         self.take(self._first_sample(), np.empty(0, dtype=np.intp))
         while True:
-            answer = self._solved()
+            problem = CSVC(KernelOracle(self.owner.kernel, self.points), self.labels, self.owner.settings)
+            answer = self.solved(problem, "randsvm-1", self.oracle_gap)
             status, record, certificate = self._judged(answer)
             if status:
                 break
             self.take(record.rows, np.flatnonzero(self.coef))
         seconds = time.perf_counter() - began
-        return PartitionedFit(
-            self.model(self.owner.kernel, answer.intercept),
-            certificate,
-            status,
-            tuple(self.rounds),
-            self.evaluations,
-            seconds,
-        )
+        model = self.model(self.owner.kernel, answer.intercept)
+        return PartitionedFit(model, certificate, status, tuple(self.rounds), self.evaluations, seconds)
 
     # -- the sample ----------------------------------------------------------------------------------
 
@@ -395,22 +419,6 @@ class _Run(Sample):
         return record, Certificate.of_objectives((found.primal or 0.0) + self.price * record.loss, found.dual or 0.0)
 
     # -- one round -----------------------------------------------------------------------------------
-
-    def _solved(self) -> Answer:
-        """Solve on the sample, starting from the coefficients there are."""
-        kernel = KernelOracle(self.owner.kernel, self.points)
-        problem = CSVC(kernel, self.labels, self.owner.settings)
-        if not self.rounds and (refused := refusal("randsvm-1", self.options.oracle, problem)):
-            raise UsageError(refused)
-        start = self.coef if self.rounds else None
-        self.spent = self.oracle.seconds, self.evaluations
-        found: Any = None
-        for latest in answers(self.oracle, problem, f"round {len(self.rounds) + 1}", self.oracle_gap, start):
-            found = latest
-        assert isinstance(found, Answer)
-        self.evaluations += kernel.counter.evaluations
-        self.coef = found.coef
-        return found
 
     def _judged(self, answer: Answer) -> tuple[str, PassRecord, Certificate]:
         """Make the passes of a round; return why it is the last one, or '', and what the last pass found."""

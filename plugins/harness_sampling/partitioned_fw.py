@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import Certificate, Kernel, KernelOracle, Linear, Precomputed, UsageError
+from harness import Certificate, Kernel, KernelOracle, Linear, UsageError
 from harness.arrays import Index, Vector
-from harness.oracle import Answer, CertifiedOracle
+from harness.oracle import Answer
 from harness.problems import L2SVC
-from harness_sampling.oracle import answers, refusal
 from harness_sampling.partitioned import (
     PartitionedFit,
     PartitionedModel,
     Round,
     Sample,
     draw_part,
+    of_parts,
     scores_of,
     smallest,
 )
@@ -109,11 +109,7 @@ class PartitionedFW:
         max_rounds: int = 200,
         seed: int = 0,
     ) -> None:
-        self.kernel = Linear() if kernel is None else kernel
-        if not isinstance(self.kernel, Kernel) or isinstance(self.kernel, Precomputed):
-            raise UsageError(
-                f"the kernel of parts is {kernel!r}; expected one of any two points, such as harness.Linear()."
-            )
+        self.kernel = Linear() if kernel is None else of_parts(kernel, "Linear()")
         for name, value in (("gap", gap), ("count", count), ("max_rounds", max_rounds)):
             if not value > 0 or (name != "gap" and value != int(value)):
                 expected = "a number" if name == "gap" else "a whole number"
@@ -127,19 +123,15 @@ class PartitionedFW:
         Memory here: the points in use, 2 ``count`` more, and the oracle's cache; of a worker: a chunk and the points in use.
         See :meth:`PartitionedRandSVM.fit`.
         """
-        from harness import PartitionedData
-
-        data = data if isinstance(data, PartitionedData) else PartitionedData(data, executor=executor)
         return _Run(self, data, executor).fit()
 
 
 class _Run(Sample):
     """One fit."""
 
-    def __init__(self, owner: PartitionedFW, data: PartitionedData, executor: Executor | None) -> None:
-        super().__init__(data, executor)
-        self.owner, self.oracle = owner, CertifiedOracle(owner.oracle)
-        self.rounds: list[Round] = []
+    def __init__(self, owner: PartitionedFW, data: PartitionedData | str, executor: Executor | None) -> None:
+        super().__init__(data, executor, owner.oracle)
+        self.owner = owner
 
     def fit(self) -> PartitionedFit:
         began = time.perf_counter()
@@ -148,27 +140,14 @@ class _Run(Sample):
         rows = [smallest([(each.keys, each.rows) for each in records], self.owner.count)[1] for records in first]
         self.take(np.concatenate(rows), np.empty(0, dtype=np.intp))
         while True:
-            answer = self._solved()
+            problem = L2SVC(KernelOracle(self.owner.kernel, self.points), self.labels, self.owner.settings)
+            answer = self.solved(problem, "fw over parts", 0.5 * self.owner.gap)
             status, fresh, certificate = self._passed(answer)
             if status:
                 break
             self.take(fresh, np.flatnonzero(self.coef))
         model, seconds = self.model(self.owner.kernel, answer.intercept), time.perf_counter() - began
         return PartitionedFit(model, certificate, status, tuple(self.rounds), self.evaluations, seconds)
-
-    def _solved(self) -> Answer:
-        """Find the best weights of the sample's points, starting from those there are."""
-        kernel = KernelOracle(self.owner.kernel, self.points)
-        problem = L2SVC(kernel, self.labels, self.owner.settings)
-        if not self.rounds and (refused := refusal("fw over parts", self.owner.oracle, problem)):
-            raise UsageError(refused)
-        self.spent = self.oracle.seconds, self.evaluations
-        start, where = self.coef if self.rounds else None, f"round {len(self.rounds) + 1}"
-        *_, found = answers(self.oracle, problem, where, 0.5 * self.owner.gap, start)
-        assert isinstance(found, Answer)
-        self.evaluations += problem.kernel.counter.evaluations
-        self.coef = found.coef
-        return found
 
     def _passed(self, answer: Answer) -> tuple[str, Index, Certificate]:
         """Make the pass of a round; return why it is the last one, or '', the points to take in, and the certificate."""
