@@ -39,6 +39,7 @@ class DualForm:
         tube-svr, whose points are in both hulls: 0 the first copy, 1 the second)
     unit : what tau counts in, in units of f(x): 1, or the cap of a coefficient for one-class and nu-svc (LIBSVM's scale)
     relative : the optimum is a length of unknown size (hulls): a violation says something beside |w|^2 only
+    constant : what the formulation adds to the objective
     """
 
     linear: Vector
@@ -50,6 +51,7 @@ class DualForm:
     group: Groups
     unit: float = 1.0
     relative: bool = False
+    constant: float = 0.0
 
     @property
     def n(self) -> int:
@@ -104,6 +106,19 @@ class DualForm:
     def intercept(self, levels: list[float]) -> float:
         """Return b: the mean of the levels in every formulation, 0 without groups."""
         return sum(levels) / len(levels) if self.groups else 0.0
+
+    def relative_gap(self, a: Vector, scores: Vector, intercept: float) -> float:
+        """Return the duality gap over max(1, |primal|) of a form that starts at 0, with at most one sum that is fixed.
+
+        What a certificate says up to rounding, in a tenth of its time: each variable adds what is left of its way to
+        the bound that g - intercept points to.
+
+        a : (V,) variables, scores : (n,) K coef
+        """
+        away = self.gradient(scores) - intercept
+        gap = float(away @ (np.where(away > 0.0, self.upper, self.lower) - a))
+        dual = float(self.linear @ a) - 0.5 * float(self.coef(a) @ scores) + self.constant
+        return gap / max(1.0, abs(dual + gap))
 
     def variables(self, dual_coef: Vector) -> Vector:
         """Return feasible variables (V,) near the signed coefficients ``dual_coef``, (n,): a warm start.

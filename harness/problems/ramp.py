@@ -14,7 +14,7 @@ which leaves out the constant. No bias, as that paper's solvers have none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -187,7 +187,8 @@ class RampSubproblem(Problem):
         return np.asarray(self.beta > 0.0)
 
     def dual_form(self) -> DualForm:
-        return boxed(self.targets.copy(), self.lower_bounds.copy(), self.upper_bounds.copy(), groups=0)
+        form = boxed(self.targets.copy(), self.lower_bounds.copy(), self.upper_bounds.copy(), groups=0)
+        return replace(form, constant=float(self._constant.value))
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         outside = np.maximum(self.lower_bounds - dual_coef, dual_coef - self.upper_bounds)

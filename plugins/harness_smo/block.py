@@ -41,7 +41,7 @@ from harness_smo.block_level import CONVERGED, LARGEST, MIDDLE, MOVED, SMALLEST,
 from harness_smo.block_state import BlockState, blur, blurred, clear, refine, sharpen
 from harness_smo.smo import GAP, TAU, Goal, why_stopped
 
-_WIDE = 500  # points up to which a second precision would cost more than it saves
+_WIDE = 700  # points up to which a second precision would cost more than it saves
 _HULLS = 2500  # the same for hulls, whose violation is small beside their scores, and along a path
 _FEW = 16  # variables of a working set, in a warm-up
 _WHOLE_OF_PATH = 5000  # points up to which the kernel matrix is computed whole along a path, where it serves every C
@@ -207,7 +207,7 @@ class SMOBlock(Solver):
         level, form = state.level, state.form
         intercept = form.intercept(form.levels(level.ends))
         # scores of parked points are not the latest, but on the right side: a point's part of the gap is the same there
-        return goal.reached(form.coef(state.a), intercept, state.scores, _SAFE)
+        return goal.reached(state.a, intercept, state.scores, _SAFE)
 
     def _iterate(self, state: BlockState, reason: str, tau: float) -> Iterate:
         level, form = state.level, state.form

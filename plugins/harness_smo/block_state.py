@@ -36,7 +36,7 @@ _MANY = 0.1  # of the points: if more violate after all have had their turn, SMO
 # bounds narrower than the problem's, and wider step by step: at a large C, SMO finds its way from the optima of small ones
 _LOOSE = 0.3  # of the mean |linear|: the violation at which the bounds are widened
 WIDER = 4.0  # times
-_MUCH = 64.0  # times: where the problem's bounds are not so much wider than the first ones, SMO finds its way by itself
+_MUCH = 256.0  # times: where the problem's bounds are not so much wider than the first ones, SMO finds its way by itself
 _LAST = 0.9  # of the problem's bounds: whoever is that near goes all the way
 _LOST = 20.0  # times the loose violation: wider apart than that the scores only swing
 # when float32 rows are good enough for block SMO, and how it goes on in float64 where they are not
@@ -89,7 +89,8 @@ class BlockState:
         self.noise = rounding(problem.kernel, self.scores, coef, support, kernel.dtype)
         self.diagonal = problem.kernel.diagonal()
         self.root_diagonal = np.sqrt(np.maximum(self.diagonal, 0.0))
-        self.memory: Any = np.empty(max(int(settings.cache_mb * 2**20) // 8, 2 * self.n), dtype=np.float64)
+        words = min(max(int(settings.cache_mb * 2**20) // 8, 2 * self.n), max(2, self.n) * self.n)
+        self.memory: Any = np.empty(words, dtype=np.float64)
         self.parked: list[_Parked] = []
         self.known: Index = np.empty(0, dtype=np.intp)  # parked points computed at the last look
         self.rounds = self.steps = self.fetched = 0  # of the levels before this one

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from harness import CSVC, DEFAULT_RELATIVE_GAP, DualForm, Iterate, Problem, Solver, parameter
+from harness import CSVC, DEFAULT_RELATIVE_GAP, Certificate, DualForm, Iterate, Problem, Solver, parameter
 from harness.arrays import Index, Vector
 from harness.problems import L2SVC, HardMargin, PolytopeDistance
 
@@ -74,7 +74,7 @@ class SMO(Solver):
                 yield state.iterate("")
             elif outcome == hot.STALLED:
                 ended = "stalled"  # the step is lost in rounding: tau is below what float64 can tell apart here
-            elif state.goal.reached(state.form.coef(state.a), state.intercept, state.form.scores(state.gradient)):
+            elif state.goal.reached(state.a, state.intercept, state.form.scores(state.gradient)):
                 ended = state.goal.ended
         yield state.iterate(ended)
 
@@ -239,23 +239,32 @@ class Goal:
         elif found.dual:
             self.tau = 2.0 * max(self.gap, _FIRST) * found.dual
 
-    def reached(self, coef: Vector, intercept: float, scores: Vector, share: float = 1.0) -> bool:
-        """Whether a model whose violation is tau at most is the last; if it is not, tighten tau.
+    def reached(self, a: Vector, intercept: float, scores: Vector, share: float = 1.0) -> bool:
+        """Whether variables ``a``, (V,), whose violation is tau at most are the last; if they are not, tighten tau.
 
         share : of the gap that counts as reaching it
         """
         if self.gap is None:
             return True
-        found = self.problem.certificate(coef, intercept, scores)
+        found = self._certificate(a, intercept, scores)
         if found.relative_gap is not None and found.relative_gap <= share * self.gap:
             return True
         if found.relative_gap is None or (self.form.relative and (found.dual or 0.0) <= self.least):
             self.ended = "meet"
             return True
-        wanted = 2.0 * self.gap * found.dual if self.form.relative and found.dual else 0.0
-        # not by more at once: hulls that meet are found to by looking, long before such a tau
+        wanted = share * self.tau * self.gap / found.relative_gap
+        if self.form.relative:  # not by more at once: hulls that meet are found to by looking, long before such a tau
+            wanted = 2.0 * self.gap * found.dual if found.dual else 0.0
         self.tau = max(_TIGHTEN * self.tau, min(_HALVE * self.tau, wanted))
         return False
+
+    def _certificate(self, a: Vector, intercept: float, scores: Vector) -> Certificate:
+        """Return what is known of the variables ``a``: their relative gap, and where the form does not tell it, all."""
+        form = self.form
+        if form.groups > 1 or form.relative or form.start.any():
+            return self.problem.certificate(form.coef(a), intercept, scores)
+        gap = form.relative_gap(a, scores, intercept)
+        return Certificate(relative_gap=gap if np.isfinite(gap) else None)
 
 
 def why_stopped(reason: str, violation: float, tau: float, steps: int) -> str:

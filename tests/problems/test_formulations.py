@@ -20,7 +20,7 @@ from harness import (
     get_solver,
 )
 from harness.kernels.oracle import uncounted
-from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull, TubeSVR
+from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, RampSVC, ReducedHull, TubeSVR
 from harness.problems.cases import Case, overlapping, separable
 from harness.registry import load_registry
 from tests.problems.exact import box_dual, least_distance
@@ -130,6 +130,23 @@ def test_any_coefficients_become_feasible_variables(formulation, values, seed, s
     for k in range(form.groups):
         member = form.group == k
         assert a[member].sum() == pytest.approx(form.start[member].sum(), abs=1e-12 * max(1.0, np.abs(a).sum()))
+
+
+BOXES = [
+    *(stated(*each) for each in VALUES if each[0] in (CSVC, CSVCNoBias, EpsSVR)),
+    stated(RampSVC, {"C": 2.0, "s": -0.5}).subproblem(np.arange(24) < 5),
+]
+
+
+@pytest.mark.parametrize("problem", BOXES, ids=lambda each: each.name)
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32 - 1), intercept=st.floats(-2.0, 2.0), scale=st.floats(1e-3, 10.0))
+def test_a_form_that_starts_at_zero_tells_the_gap_of_its_certificate(problem, seed, intercept, scale):
+    form, intercept = problem.dual_form(), intercept if problem.has_bias else 0.0
+    coef = form.coef(form.variables(scale * np.random.default_rng(seed).normal(size=problem.n)))
+    scores = problem.kernel.expand(coef)
+    found = problem.certificate(coef, intercept, scores).relative_gap
+    assert form.relative_gap(form.split(coef), scores, intercept) == pytest.approx(found, rel=1e-9, abs=1e-12)
 
 
 @EACH
