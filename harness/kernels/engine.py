@@ -20,7 +20,7 @@ from harness.kernels.features import width_of
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, squared_norms
 from harness.kernels.points import as_points
 from harness.kernels.way import PackingWay, Way
-from harness.kernels.ways import choose, is_mapped, scratch
+from harness.kernels.ways import GemmWay, choose, is_mapped, scratch
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -36,6 +36,7 @@ _PACKED_BYTES = 64 << 20  # a view that is asked for much keeps its points packe
 _PACKS_AFTER = 8  # rows of a view, asked for with all columns, after which packing has paid
 _OWN_SHARE = 0.5  # of the whole: a smaller view lays out its own points rather than have the whole laid out for it
 _THREAD_VALUES = 1 << 17  # values that are worth waking another thread for
+_SQUARE_ROWS = 256  # of all points' values, computed on one side of the diagonal and copied to the other
 _CALLBACK_ROWS = 8  # a callback is taken to do as much work as so many rows at least
 EXPAND_ROWS = 128  # rows of a tile in expand()
 _PREPARED_ROWS = 512  # are kept prepared for the next request at most
@@ -196,6 +197,10 @@ class Engine:
         way, picked = self._columns(len(rows), columns)
         left = self._left(rows) if len(rows) else None
 
+        if picked is None and after is None and isinstance(way, GemmWay) and _is_square(rows, slots, way.n):
+            self._square(way, left, out)
+            return
+
         def tile(start: int, stop: int) -> None:
             if left is not None:
                 way.tile(left, slice(start, stop) if picked is None else picked[start:stop], out, slots, start)
@@ -208,6 +213,21 @@ class Engine:
         worth = width * max(len(rows), 1 if after is None else _CALLBACK_ROWS)
         grain = 1 if picked is not None else way.grain
         self._tiles(tile, width, max(_NARROWEST, wide), grain, _sharing(self.threads, worth))
+
+    def _square(self, way: GemmWay, left: Any, out: Block) -> None:
+        """Compute the values of all points, those of a pair once: to copy one takes less time."""
+        n, threads = way.n, _sharing(self.threads, way.n**2)
+        blocks = [slice(start, min(start + _SQUARE_ROWS, n)) for start in range(0, n, _SQUARE_ROWS)]
+
+        def run(thread: int) -> None:
+            for k in range(thread, len(blocks), threads):
+                own, rows = blocks[k], way.part(left, blocks[k].start, blocks[k].stop)
+                for other in blocks[k:]:
+                    way.tile(rows, other, out, np.arange(own.start, own.stop), other.start)
+                    if other != own:
+                        out[other, own] = out[own, other].T
+
+        self._whole.crew.run([partial(run, thread) for thread in range(threads)])
 
     def _own_way(self) -> Way | None:
         """Return the way over the view's own points, if it has one or should have."""
@@ -311,6 +331,12 @@ class Engine:
 def _sharing(threads: int, values: int) -> int:
     """Return how many of ``threads`` a request of so many values is shared among."""
     return max(1, min(threads, values // _THREAD_VALUES))
+
+
+def _is_square(rows: Block, slots: Block, n: int) -> bool:
+    """Return whether these are all rows of n points, each in its own place."""
+    every = np.arange(n)
+    return len(rows) == n and np.array_equal(rows, every) and np.array_equal(slots, every)
 
 
 def _weighted(weights: Block, values: Block) -> Block:
