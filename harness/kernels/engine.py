@@ -197,8 +197,10 @@ class Engine:
         way, picked = self._columns(len(rows), columns)
         left = self._left(rows) if len(rows) else None
 
-        if picked is None and after is None and isinstance(way, GemmWay) and _is_square(rows, slots, way.n):
+        if columns is None and picked is None and isinstance(way, GemmWay) and _is_square(rows, slots, way.n):
             self._square(way, left, out)
+            if after is not None:
+                after(0, width)
             return
 
         def tile(start: int, stop: int) -> None:
