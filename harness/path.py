@@ -173,6 +173,7 @@ class SolutionPath:
         self.targets = targets[self.order]
         self._followed = {cell.before for cell in self.cells}
         self._found: dict[int, tuple[Vector, DualForm | None]] = {}
+        self._settings: dict[Any, Any] = {}  # values of a cell -> the formulation's parameters: checked once
         self._latest: dict[str, tuple[Any, Any]] = {}  # engine, oracle, problem -> what it is for, and itself
 
     @property
@@ -241,7 +242,10 @@ class SolutionPath:
         def stated() -> Problem:
             members = self.members(cell)
             values = self._values(cell, of_kernel=False)
-            return self.formulation.build(self._kernel(cell, members), self.targets[members], values)
+            key = tuple(values.values())
+            if key not in self._settings:
+                self._settings[key] = self.formulation.settings_of(values)
+            return self.formulation(self._kernel(cell, members), self.targets[members], self._settings[key])
 
         return self._kept("problem", cell.index, stated)
 

@@ -161,9 +161,13 @@ class Problem(metaclass=_Sealed):
     @classmethod
     def build(cls, kernel: KernelOracle, targets: Any, values: Mapping[str, Any] | None = None) -> Self:
         """State the problem over ``kernel`` and ``targets`` with the formulation's parameters by name."""
+        return cls(kernel, targets, cls.settings_of(values or {}))
+
+    @classmethod
+    def settings_of(cls, values: Mapping[str, Any]) -> Any:
+        """Return the formulation's parameters from those of ``values`` that it knows by name, checked."""
         known = {parameter.name for parameter in cls.known_parameters()}
-        own = {name: value for name, value in (values or {}).items() if name in known}
-        return cls(kernel, targets, cls.parameter_class(**own))
+        return cls.parameter_class(**{name: value for name, value in values.items() if name in known})
 
     @property
     def n(self) -> int:

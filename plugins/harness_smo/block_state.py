@@ -110,17 +110,17 @@ class BlockState:
         old, level = self.form, self.level
         if level.m < self.n or not level.has_matrix or form.relative or form.start.any() or self.narrowed.cap < 1.0:
             return False
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = float(form.upper.max() / old.upper.max())
-        if not (1.0 <= ratio < np.inf and np.array_equal(form.linear, old.linear)):
+        widest = float(old.upper.max())
+        ratio = float(form.upper.max()) / widest if widest > 0.0 else np.inf
+        if not (1.0 <= ratio < np.inf and (form.linear == old.linear).all()):
             return False
-        pairs = (form.upper, old.upper), (form.lower, old.lower)
-        if any((np.abs(new - ratio * before) > _TOUCHING * np.abs(new)).any() for new, before in pairs):
-            return False
+        for new, before in ((form.upper, old.upper), (form.lower, old.lower)):
+            if (np.abs(new - ratio * before) > _TOUCHING * np.abs(new)).any():
+                return False
         self.problem, self.noise = problem, 0.0
         level.cache.hit(self.n)  # the rows that another start would have computed
         self.rounds, self.steps, self.fetched = -level.rounds, -level.steps, -level.cache.fetched
-        self.narrowed = Narrowed(form, float(self.diagonal.max()), 1.0 / ratio)
+        self.narrowed.restate(form, 1.0 / ratio)
         self.widen()
         return True
 
@@ -423,15 +423,19 @@ class Narrowed:
     loose : the violation that is good enough while ``cap`` is below 1
     """
 
-    def __init__(self, form: DualForm, largest: float, cap: float = 1.0) -> None:
-        """``largest`` is the largest K_ii, and ``cap`` says how wide the bounds are that the variables come from."""
-        self.whole, self.cap = form, cap
+    def __init__(self, form: DualForm, largest: float) -> None:
+        """``largest`` is the largest K_ii."""
+        self.whole, self.cap = form, 1.0
         size = float(np.abs(form.linear).mean())
         self.loose, self.lost = _LOOSE * size, _LOST * _LOOSE * size
         widest = float(form.upper.max() - form.lower.min()) * largest
         # a sum that is not 0, or a bound that is none, is no multiple of narrower ones
         sound = not form.relative and not form.start.any() and 0.0 < widest < np.inf
         self._first = size / widest if sound else 1.0
+
+    def restate(self, form: DualForm, cap: float) -> None:
+        """Go on to another form with the same ``linear``, from bounds ``cap`` times as wide."""
+        self.whole, self.cap = form, cap
 
     def begin(self) -> DualForm | None:
         """Return the form with the first bounds, None if it has none that are much narrower, or had them before."""
