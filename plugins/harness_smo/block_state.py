@@ -378,6 +378,10 @@ class BlockState:
             generation.path += moved
         known = np.concatenate([self.level.where, self.known])
         self.known = known[~np.isin(known, where)]
+        doubtful = where[self.doubt[where] > 0.0]
+        if len(doubtful):  # far enough from a violation to rest, not to move
+            self.scores[doubtful] = self.kernel.expand(self.form.coef(self.a), doubtful)
+            self.doubt[doubtful] = 0.0
         self.replace(where)
         self.park_known()
 
@@ -538,11 +542,14 @@ def sharpen(state: BlockState, kernel: KernelOracle, tau: float) -> None:
 
 
 def refine(state: BlockState, kernel: KernelOracle) -> None:
-    """Go on in float64 with the same points."""
+    """Go on in float64 with the same points; the others' scores are off by the rounding seen at these."""
     state.keep()
+    coef, where, dtype = state.form.coef(state.a), state.level.where, state.kernel.dtype
+    state.doubt += rounding(state.problem.kernel, state.scores, coef, where, dtype)
+    state.doubt[where] = 0.0
     state.kernel = kernel
-    state.replace(state.level.where)
-    _afresh(state, state.form.coef(state.a))
+    state.replace(where)
+    _afresh(state, coef)
 
 
 def _afresh(state: BlockState, coef: Vector) -> None:
