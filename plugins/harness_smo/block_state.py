@@ -336,17 +336,20 @@ class BlockState:
         if not self.parked and not len(self.known):
             return self.known
         moved, slack, coef = self.moved(), self.slack(), self.form.coef(self.a)
+        # how far to stretch w follows from the scores of all support vectors
+        needed = (coef != 0.0) & (self.narrowed.cap < 1.0)
         looked = [self.known]
         for generation in self.parked:
             generation.path += moved
             points = generation.points
             unsure = slack[points] < generation.path * self.root_diagonal[points] + self.doubt[points]
+            unsure |= needed[points]
             generation.points = points[~unsure]
             looked.append(points[unsure])
             self.scores[points[unsure]] += self.kernel.expand(coef - generation.coef, points[unsure])
         self.known = np.concatenate(looked)
         # what is still in doubt is so by how it was computed once, and is computed anew
-        doubtful = self.known[(self.doubt[self.known] > 0.0) & (self.slack()[self.known] < self.doubt[self.known])]
+        doubtful = self.known[(self.doubt > 0.0)[self.known] & ((self.slack() < self.doubt) | needed)[self.known]]
         if len(doubtful):
             self.scores[doubtful] = self.kernel.expand(coef, doubtful)
             self.doubt[doubtful] = 0.0

@@ -23,14 +23,14 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from harness.arrays import Block, Index, Matrix, Vector
-from harness.jit import compiled, copied, inlined
+from harness.jit import compiled, inlined
 
 # of the largest K_ii, by bytes of a value: the least that has a factor in spite of rounding
 _RIDGE = {4: 3e-6, 8: 1e-11}
 _MORE = 1e3  # times that, where rounding leaves none
 _LEVEL = 0.2
-_NEAR = 3.0  # times the step: variables that may meet their bounds within it
-_INVERTED = 1000  # variables up to which the whole inverse is computed
+_AHEAD = 64  # columns of the inverse that are computed at a time: of the variables that are nearest to their bounds
+_INVERTED = 250  # variables up to which the whole inverse is computed
 _DIRECT = 600  # variables beyond which conjugate gradients come first
 _GAIN = 0.01  # of the gradient, that they must leave at most
 _TURNS = 30  # of conjugate gradients at most
@@ -39,6 +39,9 @@ _ROUNDED = 1e-12  # of what it sums up: a sum that is off by less is so by round
 _OVERSHOT = 0.9  # of the curvature: a way to an optimum with a smaller slope went beyond it, by rounding
 _FEW = 64  # variables up to which the way is walked whether it meets a bound or not
 _FACTORS = 3  # at most in a call
+
+# how a walk ended, or why it waits
+OPTIMUM, FLAT, UNKNOWN, FULL = 0, 1, 2, 3
 
 
 class Face(NamedTuple):
@@ -55,6 +58,21 @@ class Face(NamedTuple):
     upper: Vector
     gradient: Vector
     sums: Matrix
+
+
+class Way(NamedTuple):
+    """Where a walk stands; all but ``held`` change.
+
+    place : (f,) where the column of a variable stands, -1 where it is not known yet
+    held : (h, f) the columns taken from P so far, each divided by the root of its pivot
+    out : (f,) whether a variable has met its bound
+    met : (1,) how many have
+    """
+
+    place: Index
+    held: Matrix
+    out: Any
+    met: Index
 
 
 def descend(face: Face, tau: float) -> int:
@@ -176,21 +194,24 @@ def _newton(face: Face, inside: Index) -> bool:
 def _walk(
     factor: Matrix, across: Matrix, shares: Matrix, step: Vector, a: Vector, lower: Vector, upper: Vector
 ) -> bool:
-    """Compute the columns of the inverse that the way may need, and walk it; ``a`` and ``step`` change. See :func:`walk`."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(step > 0.0, (upper - a) / step, np.where(step < 0.0, (lower - a) / step, np.inf))
-    if len(a) <= _INVERTED:
-        columns, _ = dpotri(factor, lower=1, overwrite_c=1)
-        near = np.arange(len(a))
-    else:
-        near = np.flatnonzero(room < _NEAR)
-        columns = np.zeros((len(a), len(near)), order="F")
-        columns[near, np.arange(len(near))] = 1.0
-        columns, _ = dpotrs(factor, columns, lower=1, overwrite_b=1)
-    place = np.full(len(a), -1)
-    place[near] = np.arange(len(near))
+    """Walk the way, with the columns of the inverse that it asks for; ``a`` and ``step`` change. See :func:`walk`."""
+    f, whole = len(a), len(a) <= _INVERTED
+    columns = dpotri(factor, lower=1, overwrite_c=1)[0].T if whole else np.empty((0, f))
+    way = Way(np.arange(f) if whole else np.full(f, -1), np.empty((_AHEAD, f)), np.zeros(f, np.bool_), np.zeros(1, np.intp))
     shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
-    return bool(walk(columns.T, place, *shared, step, a, lower, upper))
+    while (ended := walk(columns, way, *shared, step, a, lower, upper)) in (UNKNOWN, FULL):
+        if ended == FULL:
+            way = way._replace(held=np.concatenate([way.held, np.empty_like(way.held)]))
+            continue
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(step > 0.0, (upper - a) / step, np.where(step < 0.0, (lower - a) / step, np.inf))
+        room[way.place >= 0] = np.inf
+        near = np.argsort(room)[: min(_AHEAD, int(np.isfinite(room).sum()))]
+        units = np.zeros((f, len(near)), order="F")
+        units[near, np.arange(len(near))] = 1.0
+        way.place[near] = np.arange(len(columns), len(columns) + len(near))
+        columns = np.concatenate([columns, dpotrs(factor, units, lower=1, overwrite_b=1)[0].T])
+    return bool(ended == OPTIMUM)
 
 
 def _along(face: Face, inside: Index, change: Vector) -> tuple[float, float]:
@@ -232,46 +253,43 @@ def _factor(face: Face, inside: Index) -> Any:
 
 @compiled
 def walk(
-    columns: Matrix, place: Index, shares: Matrix, across: Matrix, step: Vector, a: Vector, lower: Vector, upper: Vector
-) -> bool:
+    columns: Matrix, way: Way, shares: Matrix, across: Matrix, step: Vector, a: Vector, lower: Vector, upper: Vector
+) -> int:
     """Take ``step``, (f,), leave each variable where it meets its bound, and turn to the optimum of the others.
 
-    columns, place : column p of K^-1 is columns[place[p]], not known where place[p] < 0: the way ends there
+    columns : (k, f) column p of K^-1 is columns[place[p]]
     shares, across : (q, f), P = K^-1 - shares' across
     a, step : (f,); change
 
     Returns
     -------
-    Whether the optimum was reached.
+    OPTIMUM, FLAT : how it ended. UNKNOWN, FULL : what is to be mended before it is called again.
     """
-    f = len(a)
-    held = np.empty((16, f))  # the columns taken from P, each divided by the root of its pivot
-    column, out = np.empty(f), np.zeros(f, np.bool_)
-    met = 0
+    f, held = len(a), way.held
+    column = np.empty(f)
     while True:
+        met = way.met[0]
         length, first = _room(step, a, lower, upper)
+        if first >= 0 and way.place[first] < 0:
+            return UNKNOWN
+        if first >= 0 and met == len(held):
+            return FULL
         for i in range(f):
-            if not out[i]:
+            if not way.out[i]:
                 a[i] = min(max(a[i] + length * step[i], lower[i]), upper[i])
         if first < 0:
-            return True
+            return OPTIMUM
         a[first] = upper[first] if step[first] > 0.0 else lower[first]
-        out[first] = True
-        if place[first] < 0:
-            return False
-        _column(columns, place[first], first, shares, across, held[:met], column)
+        way.out[first] = True
+        _column(columns, way.place[first], first, shares, across, held[:met], column)
         pivot = column[first]
-        if not pivot > _FLAT * columns[place[first], first]:
-            return False
+        if not pivot > _FLAT * columns[way.place[first], first]:
+            return FLAT
         share, root = (1.0 - length) * step[first] / pivot, 1.0 / np.sqrt(pivot)
-        if met == len(held):
-            grown = np.empty((2 * met, f))
-            copied(held.reshape(held.size), 0, grown.reshape(grown.size), 0, held.size)
-            held = grown
         for i in range(f):
-            step[i] = 0.0 if out[i] else (1.0 - length) * step[i] - share * column[i]
+            step[i] = 0.0 if way.out[i] else (1.0 - length) * step[i] - share * column[i]
             held[met, i] = root * column[i]
-        met += 1
+        way.met[0] += 1
 
 
 @inlined
