@@ -29,6 +29,7 @@ _ROUND = 1e6  # what a round costs beside its steps, in steps times variables
 _WORTH = 3.0  # times its entries: what rounds must have cost before the whole matrix of the nearest points is computed
 _ROOM = 2.0  # times the points that are free or violate: those that are gone on with
 _SLACK = 1.1  # the same at least
+_ALL = 5000  # points, at most, of which all matter
 _FAR = 0.5  # of the loose violation: with less left, no other points are gone on with
 _SMALL, _WAIT = 0.1, 60  # of the loose violation, and rounds
 _FEW = 16384  # points: of more, too many matter for their matrix
@@ -237,9 +238,14 @@ class BlockState:
         if lost and near - free > _MANY * self.n and self._restart():
             return True
         count = min(most, max(_LEAST, int(_ROOM * near)))
-        if count < _SLACK * near or spent < _WORTH * count * count or count >= level.m:
+        everyone = count >= level.m
+        if count < _SLACK * near or spent < _WORTH * min(count, level.m) ** 2 or (everyone and level.m > _ALL):
             return False
-        self.activate(level.where[np.sort(np.argpartition(slack, count)[:count])])
+        if everyone:  # nearly all of them matter
+            self.settings = self.settings._replace(whole=max(self.settings.whole, level.m))
+            self.activate(level.where)
+        else:
+            self.activate(level.where[np.sort(np.argpartition(slack, count)[:count])])
         return True
 
     def _restart(self) -> bool:
