@@ -38,6 +38,7 @@ _MANY = 0.1  # of the points: if more violate after all have had their turn, SMO
 _LOOSE = 0.3  # of the mean |linear|: the violation at which the bounds are widened
 WIDER = 4.0  # times
 _MUCH = 256.0  # times: where the problem's bounds are not so much wider than the first ones, SMO finds its way by itself
+_EASY, _WHOLE_EASY = 32.0, 4000  # times: up to here SMO needs few steps, and the matrix of more points pays
 _LAST = 0.9  # of the problem's bounds: whoever is that near goes all the way
 _LOST = 20.0  # times the loose violation: wider apart than that the scores only swing
 # when float32 rows are good enough for block SMO, and how it goes on in float64 where they are not
@@ -99,7 +100,9 @@ class BlockState:
         self.vain, self.again = 0, 0  # tries to park points that found too few, and the level's round of the next one
         self.everyone = np.arange(self.n)
         self.narrowed = Narrowed(form, float(self.diagonal.max()))
-        if self.n <= settings.whole and not coef.any():
+        if self.narrowed.width <= _EASY:
+            self.settings = settings._replace(whole=max(settings.whole, _WHOLE_EASY))
+        if self.n <= self.settings.whole and not coef.any():
             self.form = self.narrowed.begin() or form
         self.level = self._make_level(self.everyone, RowCache(kernel, self.memory))
 
@@ -433,6 +436,8 @@ class Narrowed:
     Attributes
     ----------
     cap : above 0, at most 1
+    width : times the first bounds, those at which one step takes a variable from one to the other, that the problem's are
+        as wide; infinite if it has none, or had them before
     loose : the violation that is good enough while ``cap`` is below 1
     """
 
@@ -444,7 +449,7 @@ class Narrowed:
         widest = float(form.upper.max() - form.lower.min()) * largest
         # a sum that is not 0, or a bound that is none, is no multiple of narrower ones
         sound = not form.relative and not form.start.any() and 0.0 < widest < np.inf
-        self._first = size / widest if sound else 1.0
+        self.width = widest / size if sound else np.inf
 
     def restate(self, form: DualForm, cap: float) -> None:
         """Go on to another form with the same ``linear``, from bounds ``cap`` times as wide."""
@@ -452,10 +457,8 @@ class Narrowed:
 
     def begin(self) -> DualForm | None:
         """Return the form with the first bounds, None if it has none that are much narrower, or had them before."""
-        first, self._first = self._first, 1.0
-        if first * _MUCH >= 1.0 or first <= 0.0:
-            return None
-        return self._form(first)
+        width, self.width = self.width, np.inf
+        return self._form(1.0 / width) if _MUCH < width < np.inf else None
 
     def _form(self, cap: float) -> DualForm:
         self.cap, whole = cap, self.whole
