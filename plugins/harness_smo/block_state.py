@@ -16,7 +16,7 @@ import numpy as np
 from harness import DualForm, KernelOracle, Problem
 from harness.arrays import Index, Vector
 from harness_smo.block_cache import RowCache
-from harness_smo.block_level import Level, Settings, WholeLevel, variables_of
+from harness_smo.block_level import WHOLE, Level, Settings, WholeLevel, variables_of
 
 _STRETCH = 1.01  # of the start along its ray: less is not worth disturbing a good start
 _TOUCHING = 1e-12  # relative: this close to its bound a variable is at it
@@ -38,6 +38,10 @@ _MANY = 0.1  # of the points: if more violate after all have had their turn, SMO
 _LOOSE = 0.3  # of the mean |linear|: the violation at which the bounds are widened
 WIDER = 4.0  # times
 _MUCH = 256.0  # times: where the problem's bounds are not so much wider than the first ones, SMO finds its way by itself
+# where few points matter, no matrix of all is computed
+_PROBED, _SOME = 1000, 256  # points from which on some are asked, and how many
+_ROUGH = 0.1  # of the mean |linear|: the violation that is left there
+_FEW_USED, _FEW_BOUNDED = 0.33, 0.03  # of these: support vectors, and those at their bound
 _EASY, _WHOLE_EASY = 32.0, 4000  # times: up to here SMO needs few steps, and the matrix of more points pays
 _LAST = 0.9  # of the problem's bounds: whoever is that near goes all the way
 _LOST = 20.0  # times the loose violation: wider apart than that the scores only swing
@@ -103,7 +107,10 @@ class BlockState:
         if self.narrowed.width <= _EASY:
             self.settings = settings._replace(whole=max(settings.whole, _WHOLE_EASY))
         if self.n <= self.settings.whole and not coef.any():
-            self.form = self.narrowed.begin() or form
+            if self.n > _PROBED and settings.whole == WHOLE and self.narrowed.is_far and few_matter(problem):
+                self.settings = settings._replace(whole=0)
+            else:
+                self.form = self.narrowed.begin() or form
         self.level = self._make_level(self.everyone, RowCache(kernel, self.memory))
 
     def restate(self, problem: Problem, form: DualForm) -> bool:
@@ -420,6 +427,22 @@ class BlockState:
         return np.sort(candidates[self._nearest(slack[candidates])])
 
 
+def few_matter(problem: Problem) -> bool:
+    """Return whether few of some points matter at the optimum over these alone: so it is of all, in about the same part.
+
+    Then few kernel rows do, and SMO finds its way between bounds far apart.
+    """
+    some = np.arange(0, problem.n, problem.n // _SOME)
+    part = problem.restrict(some)
+    form, kernel, m = part.dual_form(), part.kernel, len(some)
+    cache, own = RowCache(kernel, np.empty(m * m)), np.arange(m)
+    level = WholeLevel(form, own, form.start.copy(), np.zeros(m), kernel.diagonal(), kernel, cache, Settings(1.0))
+    level.round(_ROUGH * float(np.abs(form.linear).mean()))
+    used = np.count_nonzero(form.coef(level.a))
+    bounded = used - np.count_nonzero(level.free_points)
+    return bool(used <= _FEW_USED * m and bounded <= _FEW_BOUNDED * m)
+
+
 # -- bounds narrower than the problem's, and wider step by step: at a large C, SMO finds its way from the optima of small ones
 # At C_0, where one step takes a variable from one bound to the other, the optimum is found in about as many steps as there
 # are points. From there the variables are stretched along the ray from 0, those at a bound to the new bound, and a few
@@ -457,8 +480,13 @@ class Narrowed:
 
     def begin(self) -> DualForm | None:
         """Return the form with the first bounds, None if it has none that are much narrower, or had them before."""
-        width, self.width = self.width, np.inf
-        return self._form(1.0 / width) if _MUCH < width < np.inf else None
+        far, width, self.width = self.is_far, self.width, np.inf
+        return self._form(1.0 / width) if far else None
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the problem's bounds are much wider than the first ones."""
+        return _MUCH < self.width < np.inf
 
     def _form(self, cap: float) -> DualForm:
         self.cap, whole = cap, self.whole

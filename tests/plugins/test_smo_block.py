@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from harness_qp import QP
 from harness_smo import SMOBlock
-from harness_smo.block_state import BlockState, Narrowed
+from harness_smo.block_state import BlockState, Narrowed, few_matter
 
 from harness import CSVC, RBF, CSVCNoBias, KernelOracle
 from harness.kernels.oracle import uncounted
@@ -107,6 +107,19 @@ def test_parked_points_do_not_violate(monkeypatch, formulation, values, dtype, g
     assert min(active) < 900
     found = problem.certify(last.dual_coef, last.intercept)
     assert found.kkt_violation <= 1.001e-3 * problem.dual_form().unit
+
+
+@pytest.mark.parametrize(("noise", "few"), [(0.0, True), (1.0, False)])
+def test_where_few_points_matter_no_whole_matrix_is_computed(noise, few):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(1200, 2))
+    y = np.where(x[:, 0] + np.sin(2.0 * x[:, 1]) + noise * rng.normal(size=1200) > 0.0, 1.0, -1.0)
+    problem = build(x, y, RBF(0.3), C=1e3)
+    assert few_matter(problem) == few
+    last, _ = last_of(SMOBlock(), problem)
+    assert last.done
+    assert (last.info["rows_computed"] < 800) == few
+    assert certified(problem, last).kkt_violation <= 1.01e-3
 
 
 def test_scores_of_float32_are_not_gone_on_with_in_float64(monkeypatch):
