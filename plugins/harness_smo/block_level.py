@@ -13,7 +13,7 @@ from harness.arrays import Block, Index, Vector
 from harness_smo.block_cache import RowCache, shared
 
 # the level of some thousand points: their kernel matrix is computed once; SMO and Newton steps take turns over it
-_PAUSE = 20_000_000  # steps times variables between two iterates: some milliseconds
+_PAUSE = 20_000_000  # steps times variables between two iterates, some milliseconds; or as many steps as variables
 _LESS = 0.9  # of the violation: what a face must leave at most where no step of SMO moves anything
 _PARTS = 0.5  # of the variables squared: room for the blocks of parts
 
@@ -271,7 +271,7 @@ class WholeLevel(Level):
         self._fetch(np.flatnonzero(self.missing))
         self.matrix, self.has_matrix = self.cache.rows[: self.m], True
         parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype)
-        self.turn = whole_loops.Turn(np.zeros(1, dtype=np.bool_), np.zeros(2), parts, np.zeros((2, 2)))
+        self.turn = whole_loops.Turn(np.zeros(1, dtype=np.bool_), np.array([0.0, 0.0, np.inf]), parts, np.zeros((2, 2)))
 
     def round(self, tau: float) -> int:
         """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""
@@ -286,7 +286,7 @@ class WholeLevel(Level):
         whole = whole_loops.Whole(
             self.matrix, self.diagonal, self.a, self.scores, self.lower, self.upper, self.linear, self.group
         )
-        limit = max(100, _PAUSE // len(self.a))
+        limit = max(len(self.a), _PAUSE // len(self.a))
         goal = self.groups or None, tau, self.settings.patience, limit
         outcome, steps, rounds = whole_loops.descend_whole(whole, self.turn, *goal)
         self.ends = [(float(up), float(low)) for up, low in self.turn.ends[: max(1, self.groups)]]

@@ -331,6 +331,8 @@ class BlockState:
         if held:  # those that stay come first, in their order: their part of the matrix is carried over as it lies
             stay = np.sort(position[where][position[where] >= 0])
             where = np.concatenate([level.where[stay], where[position[where] < 0]])
+        elif len(where) < self.n and self.form.copies == 1:  # descents want the groups apart
+            where = where[np.argsort(self.form.group[where], kind="stable")]
         kernel = self.kernel if len(where) == self.n else self.kernel.restrict(where)
         if not held and same and len(where) <= level.m and not level.in_part:
             place = position[where]

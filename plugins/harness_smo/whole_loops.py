@@ -18,6 +18,7 @@ _LEAST = 256  # variables of a part: fewer save nothing
 _WIDTH = 1.5  # times the variables that are free or violate, the nearest to that: the part that is descended in
 _BEYOND = 1.001  # times the distance of the furthest variable: a floor below it
 _PART = 0.7  # of all variables; a larger part is not put apart
+_PICKED = 4.0  # times as long as a value of a block: what a step takes a variable, its block far from the cache
 _SHARE = 0.1  # of the violation, left to the next round by the descent in a part
 _LONG = 3  # steps of a descent at most, times its variables
 # what minimising over the face of f free variables costs, in steps times variables: by factors, or conjugate gradients
@@ -46,7 +47,7 @@ class Turn(NamedTuple):
     """What is kept from one call to the next, and changes.
 
     begun : (1,) whether a round was made before: the first one takes all variables
-    spent : (2,) steps times variables since the last face; kernel rows that were added to the scores
+    spent : (3,) steps times variables since the last face; kernel rows that were added to the scores; steps of the last round
     parts : for the blocks of parts, half of the variables squared at least
     ends : (2, 2) of each group the largest g that may rise and the smallest that may fall, where the loop came back
     """
@@ -96,8 +97,11 @@ def _survey(x: Whole, gradient: Vector, ends: Matrix, middle: Vector, groups: in
 
 
 @inlined
-def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector) -> Index:
-    """Return the variables that are free, violate, or come nearest to that; all where that is most of them."""
+def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector, expected: float) -> Index:
+    """Return the variables that are free, violate, or come nearest to that; all where that is most of them.
+
+    expected : steps: where a few are, all variables in each take less time than to put a block together
+    """
     count, furthest, near = 0, 0.0, np.empty(len(x.a), np.int8)
     for v in range(len(x.a)):
         off = gradient[v] - middle[x.group[v]]
@@ -112,7 +116,7 @@ def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector) -> Index:
         if far > -np.inf:
             furthest = min(furthest, far)
     size = max(_LEAST, int((_WIDTH if len(x.a) == len(x.scores) else 1.0) * count))
-    if size >= _PART * len(x.a):
+    if size >= _PART * len(x.a) or float(size) * size >= _PICKED * expected * (len(x.a) - size):
         return np.arange(len(x.a))
     # of those that are free or violate none may be missing, and the histogram cannot tell a small violation from none
     chosen = near > 0
@@ -170,10 +174,13 @@ def descend_whole(
         if steps >= limit:
             return PAUSED, steps, rounds
         # of two variables at a point one rests: all of them would make a block of four times the matrix
-        chosen = _part(x, gradient, middle, beyond) if turn.begun[0] or variables > m else np.arange(variables)
+        if turn.begun[0] or variables > m:
+            chosen = _part(x, gradient, middle, beyond, turn.spent[2])
+        else:
+            chosen = np.arange(variables)
         chosen, cut = grouped(chosen, x.group, groups)
         w = len(chosen)
-        work, points = _working_set(x, turn, chosen, gradient, w == m and w == variables and groups < 2)
+        work, points = _working_set(x, turn, chosen, gradient, w == m and w == variables and _in_order(chosen))
         most = w
         if turn.begun[0]:
             most = int(min(float(_LONG * w), max(float(w // 2), (dear - turn.spent[0]) / w + 1.0)))
@@ -183,7 +190,7 @@ def descend_whole(
             taken = joint_descent(work, inner, most)
         else:
             taken = pair_descent(work, cut, inner, most)
-        turn.begun[0] = True
+        turn.begun[0], turn.spent[2] = True, max(float(taken), 1.0)
         turn.spent[0] += float(taken) * w
         steps += taken
         rounds += 1
@@ -191,6 +198,15 @@ def descend_whole(
         turn.spent[1] += moved
         if moved == 0:
             return STUCK, steps, rounds
+
+
+@inlined
+def _in_order(chosen: Index) -> bool:
+    """Whether variable v comes in place v."""
+    for p in range(len(chosen)):
+        if chosen[p] != p:
+            return False
+    return True
 
 
 @inlined
