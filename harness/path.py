@@ -241,10 +241,9 @@ class SolutionPath:
 
         def stated() -> Problem:
             members = self.members(cell)
-            values = self._values(cell, of_kernel=False)
-            key = tuple(values.values())
+            key = tuple(cell.values.items())
             if key not in self._settings:
-                self._settings[key] = self.formulation.settings_of(values)
+                self._settings[key] = self.formulation.settings_of(self._values(cell, of_kernel=False))
             return self.formulation(self._kernel(cell, members), self.targets[members], self._settings[key])
 
         return self._kept("problem", cell.index, stated)

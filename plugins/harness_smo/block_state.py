@@ -37,12 +37,12 @@ _MANY = 0.1  # of the points: if more violate after all have had their turn, SMO
 # bounds narrower than the problem's, and wider step by step: at a large C, SMO finds its way from the optima of small ones
 _LOOSE = 0.3  # of the mean |linear|: the violation at which the bounds are widened
 WIDER = 4.0  # times
-_MUCH = 256.0  # times: where the problem's bounds are not so much wider than the first ones, SMO finds its way by itself
-# where few points matter, no matrix of all is computed
-_PROBED, _SOME = 1000, 256  # points from which on some are asked, and how many
+_MUCH = 256.0  # times: where the problem's bounds are not so much wider than the first, SMO finds its way by itself
+_EASY, _WHOLE_EASY = 32.0, 4000  # times: up to here it needs few steps, and the whole matrix of more points pays
+# at bounds farther apart: where few points matter, no matrix of all is computed
+_PROBED, _SOME = 1000, 256  # points beyond which some of them are asked, and how many
 _ROUGH = 0.1  # of the mean |linear|: the violation that is left there
-_FEW_USED, _FEW_BOUNDED = 0.33, 0.03  # of these: support vectors, and those at their bound
-_EASY, _WHOLE_EASY = 32.0, 4000  # times: up to here SMO needs few steps, and the matrix of more points pays
+_FEW_USED, _FEW_BOUNDED = 0.33, 0.03  # of these: support vectors at most, and those at their bound
 _LAST = 0.9  # of the problem's bounds: whoever is that near goes all the way
 _LOST = 20.0  # times the loose violation: wider apart than that the scores only swing
 # when float32 rows are good enough for block SMO, and how it goes on in float64 where they are not

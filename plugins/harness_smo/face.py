@@ -197,7 +197,9 @@ def _walk(
     """Walk the way, with the columns of the inverse that it asks for; ``a`` and ``step`` change. See :func:`walk`."""
     f, whole = len(a), len(a) <= _INVERTED
     columns = dpotri(factor, lower=1, overwrite_c=1)[0].T if whole else np.empty((0, f))
-    way = Way(np.arange(f) if whole else np.full(f, -1), np.empty((_AHEAD, f)), np.zeros(f, np.bool_), np.zeros(1, np.intp))
+    way = Way(
+        np.arange(f) if whole else np.full(f, -1), np.empty((_AHEAD, f)), np.zeros(f, np.bool_), np.zeros(1, np.intp)
+    )
     shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
     while (ended := walk(columns, way, *shared, step, a, lower, upper)) in (UNKNOWN, FULL):
         if ended == FULL:

@@ -174,10 +174,8 @@ def descend_whole(
         if steps >= limit:
             return PAUSED, steps, rounds
         # of two variables at a point one rests: all of them would make a block of four times the matrix
-        if turn.begun[0] or variables > m:
-            chosen = _part(x, gradient, middle, beyond, turn.spent[2])
-        else:
-            chosen = np.arange(variables)
+        some = turn.begun[0] or variables > m
+        chosen = _part(x, gradient, middle, beyond, turn.spent[2]) if some else np.arange(variables)
         chosen, cut = grouped(chosen, x.group, groups)
         w = len(chosen)
         work, points = _working_set(x, turn, chosen, gradient, w == m and w == variables and _in_order(chosen))
@@ -203,10 +201,7 @@ def descend_whole(
 @inlined
 def _in_order(chosen: Index) -> bool:
     """Whether variable v comes in place v."""
-    for p in range(len(chosen)):
-        if chosen[p] != p:
-            return False
-    return True
+    return bool((chosen == np.arange(len(chosen))).all())
 
 
 @inlined
