@@ -430,16 +430,19 @@ class BlockState:
 
 
 def few_matter(problem: Problem) -> bool:
-    """Return whether few of some points matter at the optimum over these alone: so it is of all, in about the same part.
+    """Return whether few of some points matter at the optimum over these alone, and SMO finds it at once.
 
-    Then few kernel rows do, and SMO finds its way between bounds far apart.
+    So it is of all, in about the same part: few kernel rows are needed, and bounds far apart do no harm.
     """
     some = np.arange(0, problem.n, problem.n // _SOME)
     part = problem.restrict(some)
     form, kernel, m = part.dual_form(), part.kernel, len(some)
     cache, own = RowCache(kernel, np.empty(m * m)), np.arange(m)
     level = WholeLevel(form, own, form.start.copy(), np.zeros(m), kernel.diagonal(), kernel, cache, Settings(1.0))
-    level.round(_ROUGH * float(np.abs(form.linear).mean()))
+    rough = _ROUGH * float(np.abs(form.linear).mean())
+    level.round(rough)
+    if level.faces or level.violation > rough:
+        return False
     used = np.count_nonzero(form.coef(level.a))
     bounded = used - np.count_nonzero(level.free_points)
     return bool(used <= _FEW_USED * m and bounded <= _FEW_BOUNDED * m)
