@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import re
@@ -78,6 +79,7 @@ class Program(LazyGroup):
             code = _say("interrupted.", EXIT_INTERRUPTED)
         except OSError as error:
             _debug()
+            _give_up_output()
             code = _say(
                 ": ".join([str(each) for each in (error.filename, error.strerror or error) if each]) + ".", EXIT_USAGE
             )
@@ -97,6 +99,15 @@ class Program(LazyGroup):
 def _say(message: str, code: int) -> int:
     say(f"{PROGRAM}: {message}")
     return code
+
+
+def _give_up_output() -> None:
+    """Close a standard output that takes no more: Python would try again at its end, and say so with a traceback."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(OSError):
+            sys.stdout.close()
 
 
 def _usage(error: click.ClickException) -> str:

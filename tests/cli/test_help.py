@@ -95,6 +95,7 @@ def test_no_command_is_the_help_as_it_is(invoke):
 
 def test_python_m_harness_is_the_command_and_a_full_device_is_a_sentence():
     with Path("/dev/full").open("w") as full:
+        buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
         done = subprocess.run([sys.executable, "-m", "harness", "list", "kernels"], stdout=full, stderr=subprocess.PIPE, text=True,
-                              check=False, env=os.environ)  # fmt: skip
+                              check=False, env=buffered)  # fmt: skip
     assert (done.returncode, done.stderr) == (2, "harness: standard output: No space left on device.\n")
