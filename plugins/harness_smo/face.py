@@ -30,7 +30,9 @@ _RIDGE = {4: 3e-6, 8: 1e-11}
 _MORE = 1e3  # times that, where rounding leaves none
 _LEVEL = 0.2
 _AHEAD = 64  # columns of the inverse that are computed at a time: of the variables that are nearest to their bounds
-_INVERTED = 250  # variables up to which the whole inverse is computed
+_INVERTED = (
+    1000  # variables up to which the whole inverse is computed: single columns are not symmetric to the last bits
+)
 _DIRECT = 600  # variables beyond which conjugate gradients come first
 _GAIN = 0.01  # of the gradient, that they must leave at most
 _TURNS = 30  # of conjugate gradients at most
@@ -186,8 +188,9 @@ def _newton(face: Face, inside: Index) -> bool:
     if not _mend(a, before, lower, upper, sums):
         return True
     slope, bent = _along(face, inside, a - before)
-    if slope > 0.0:
-        face.a[inside] = a if slope > _OVERSHOT * bent else np.clip(before + slope / bent * (a - before), lower, upper)
+    if slope <= 0.0:
+        return True
+    face.a[inside] = a if slope > _OVERSHOT * bent else np.clip(before + slope / bent * (a - before), lower, upper)
     return complete
 
 
