@@ -107,16 +107,16 @@ class DualForm:
         """Return b: the mean of the levels in every formulation, 0 without groups."""
         return sum(levels) / len(levels) if self.groups else 0.0
 
-    def relative_gap(self, a: Vector, scores: Vector, intercept: float) -> float:
+    def relative_gap(self, a: Vector, scores: Vector, intercept: float, doubt: float = 0.0) -> float:
         """Return the duality gap over max(1, |primal|) of a form that starts at 0, with at most one sum that is fixed.
 
         What a certificate says up to rounding, in a tenth of its time: each variable adds what is left of its way to
         the bound that g - intercept points to.
 
-        a : (V,) variables, scores : (n,) K coef
+        a : (V,) variables, scores : (n,) K coef, each off by ``doubt`` at most: then the largest gap that may be
         """
         away = self.gradient(scores) - intercept
-        gap = float(away @ (np.where(away > 0.0, self.upper, self.lower) - a))
+        gap = float(np.maximum((away + doubt) * (self.upper - a), (doubt - away) * (a - self.lower)).sum())
         dual = float(self.linear @ a) - 0.5 * float(self.coef(a) @ scores) + self.constant
         return gap / max(1.0, abs(dual + gap))
 

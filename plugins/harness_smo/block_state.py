@@ -104,7 +104,7 @@ class BlockState:
         self.vain, self.again = 0, 0  # tries to park points that found too few, and the level's round of the next one
         self.everyone = np.arange(self.n)
         self.narrowed = Narrowed(form, float(self.diagonal.max()))
-        if self.narrowed.width <= _EASY:
+        if self.narrowed.width <= _EASY and form.copies == 1:
             self.settings = settings._replace(whole=max(settings.whole, _WHOLE_EASY))
         if self.n <= self.settings.whole and not coef.any():
             if self.n > _PROBED and settings.whole == WHOLE and self.narrowed.is_far and few_matter(problem):
@@ -551,17 +551,22 @@ def blurred(state: BlockState, violation: float) -> bool:
 
 
 def clear(state: BlockState, tau: float) -> bool:
-    """Whether the level's scores, which come from float32 rows, are known to be good enough for tau.
+    """Whether the level's scores, which come from float32 rows, are known to be good enough for tau."""
+    return state.level.violation + doubt(state) <= tau
 
-    The rounding is measured once, and from then on goes with what is expected of it.
+
+def doubt(state: BlockState) -> float:
+    """Return what rounding of float32 rows may have done to the level's scores; 0 in float64.
+
+    It is measured once, and from then on goes with what is expected of it.
     """
-    expected = blur(state)
+    expected = 0.0 if state.exact else blur(state)
     if state.grain is None and expected > 0.0:
         state.keep()
         coef = state.form.coef(state.a)
         noise = rounding(state.problem.kernel, state.scores, coef, np.flatnonzero(coef), state.kernel.dtype)
         state.grain = noise / expected
-    return state.level.violation + _SURE * (state.grain or 0.0) * expected <= tau
+    return _SURE * (state.grain or 0.0) * expected
 
 
 def sharpen(state: BlockState, kernel: KernelOracle, tau: float) -> None:

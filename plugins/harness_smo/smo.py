@@ -239,14 +239,15 @@ class Goal:
         elif found.dual:
             self.tau = 2.0 * max(self.gap, _FIRST) * found.dual
 
-    def reached(self, a: Vector, intercept: float, scores: Vector, share: float = 1.0) -> bool:
+    def reached(self, a: Vector, intercept: float, scores: Vector, share: float = 1.0, doubt: float = 0.0) -> bool:
         """Whether variables ``a``, (V,), whose violation is tau at most are the last; if they are not, tighten tau.
 
         share : of the gap that counts as reaching it
+        doubt : what rounding of rows may do to the scores
         """
         if self.gap is None:
             return True
-        found = self._certificate(a, intercept, scores)
+        found = self._certificate(a, intercept, scores, doubt)
         if found.relative_gap is not None and found.relative_gap <= share * self.gap:
             return True
         if found.relative_gap is None or (self.form.relative and (found.dual or 0.0) <= self.least):
@@ -258,12 +259,12 @@ class Goal:
         self.tau = max(_TIGHTEN * self.tau, min(_HALVE * self.tau, wanted))
         return False
 
-    def _certificate(self, a: Vector, intercept: float, scores: Vector) -> Certificate:
+    def _certificate(self, a: Vector, intercept: float, scores: Vector, doubt: float) -> Certificate:
         """Return what is known of the variables ``a``: their relative gap, and where the form does not tell it, all."""
         form = self.form
         if form.groups > 1 or form.relative or form.start.any():
             return self.problem.certificate(form.coef(a), intercept, scores)
-        gap = form.relative_gap(a, scores, intercept)
+        gap = form.relative_gap(a, scores, intercept, doubt)
         return Certificate(relative_gap=gap if np.isfinite(gap) else None)
 
 
