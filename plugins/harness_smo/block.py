@@ -38,7 +38,7 @@ from harness import (
 from harness.arrays import Vector
 from harness.problems import PolytopeDistance
 from harness_smo.block_level import CONVERGED, LARGEST, MIDDLE, MOVED, SMALLEST, STALLED, WHOLE, Settings
-from harness_smo.block_state import BlockState, blur, blurred, clear, doubt, refine, sharpen
+from harness_smo.block_state import BlockState, blur, blurred, clear, measured_blur, refine, sharpen
 from harness_smo.smo import GAP, TAU, Goal, why_stopped
 
 _WIDE = 700  # points up to which a second precision would cost more than it saves
@@ -207,7 +207,8 @@ class SMOBlock(Solver):
         level, form = state.level, state.form
         intercept = form.intercept(form.levels(level.ends))
         # scores of parked points are not the latest, but on the right side: a point's part of the gap is the same there
-        return goal.reached(state.a, intercept, state.scores, _SAFE, doubt(state))
+        doubt = 0.0 if form.relative else measured_blur(state)
+        return goal.reached(state.a, intercept, state.scores, _SAFE, doubt)
 
     def _iterate(self, state: BlockState, reason: str, tau: float) -> Iterate:
         level, form = state.level, state.form

@@ -552,10 +552,10 @@ def blurred(state: BlockState, violation: float) -> bool:
 
 def clear(state: BlockState, tau: float) -> bool:
     """Whether the level's scores, which come from float32 rows, are known to be good enough for tau."""
-    return state.level.violation + doubt(state) <= tau
+    return state.level.violation + measured_blur(state) <= tau
 
 
-def doubt(state: BlockState) -> float:
+def measured_blur(state: BlockState) -> float:
     """Return what rounding of float32 rows may have done to the level's scores; 0 in float64.
 
     It is measured once, and from then on goes with what is expected of it.

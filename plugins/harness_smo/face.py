@@ -68,13 +68,11 @@ class Way(NamedTuple):
     place : (f,) where the column of a variable stands, -1 where it is not known yet
     held : (h, f) the columns taken from P so far, each divided by the root of its pivot
     out : (f,) whether a variable has met its bound
-    met : (1,) how many have
     """
 
     place: Index
     held: Matrix
     out: Any
-    met: Index
 
 
 def descend(face: Face, tau: float) -> int:
@@ -200,9 +198,7 @@ def _walk(
     """Walk the way, with the columns of the inverse that it asks for; ``a`` and ``step`` change. See :func:`walk`."""
     f, whole = len(a), len(a) <= _INVERTED
     columns = dpotri(factor, lower=1, overwrite_c=1)[0].T if whole else np.empty((0, f))
-    way = Way(
-        np.arange(f) if whole else np.full(f, -1), np.empty((_AHEAD, f)), np.zeros(f, np.bool_), np.zeros(1, np.intp)
-    )
+    way = Way(np.arange(f) if whole else np.full(f, -1), np.empty((_AHEAD, f)), np.zeros(f, np.bool_))
     shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
     while (ended := walk(columns, way, *shared, step, a, lower, upper)) in (UNKNOWN, FULL):
         if ended == FULL:
@@ -271,9 +267,8 @@ def walk(
     OPTIMUM, FLAT : how it ended. UNKNOWN, FULL : what is to be mended before it is called again.
     """
     f, held = len(a), way.held
-    column = np.empty(f)
+    column, met = np.empty(f), way.out.sum()
     while True:
-        met = way.met[0]
         length, first = _room(step, a, lower, upper)
         if first >= 0 and way.place[first] < 0:
             return UNKNOWN
@@ -294,7 +289,7 @@ def walk(
         for i in range(f):
             step[i] = 0.0 if way.out[i] else (1.0 - length) * step[i] - share * column[i]
             held[met, i] = root * column[i]
-        way.met[0] += 1
+        met += 1
 
 
 @inlined

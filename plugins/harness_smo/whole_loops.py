@@ -100,7 +100,8 @@ def _survey(x: Whole, gradient: Vector, ends: Matrix, middle: Vector, groups: in
 def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector, expected: float) -> Index:
     """Return the variables that are free, violate, or come nearest to that; all where that is most of them.
 
-    expected : steps: where a few are, all variables in each take less time than to put a block together
+    expected : steps: where a few are, all variables in each take less time than to put a block together; infinite where all
+        need a block too
     """
     count, furthest, near = 0, 0.0, np.empty(len(x.a), np.int8)
     for v in range(len(x.a)):
@@ -161,6 +162,8 @@ def descend_whole(
     ends, middle = turn.ends, np.empty(2)
     rounding = np.spacing(np.ones(1, x.matrix.dtype)).astype(np.float64)
     steps = rounds = 0
+    # the matrix itself is the block of all variables: one stands at each point, class by class
+    at_hand = variables == m and bool((x.group[1:] >= x.group[:-1]).all())
     while True:
         violation, free, size = _survey(x, gradient, ends, middle, groups)
         if violation <= tau:
@@ -175,10 +178,12 @@ def descend_whole(
             return PAUSED, steps, rounds
         # of two variables at a point one rests: all of them would make a block of four times the matrix
         some = turn.begun[0] or variables > m
-        chosen = _part(x, gradient, middle, beyond, turn.spent[2]) if some else np.arange(variables)
+        chosen = (
+            _part(x, gradient, middle, beyond, turn.spent[2] if at_hand else np.inf) if some else np.arange(variables)
+        )
         chosen, cut = grouped(chosen, x.group, groups)
         w = len(chosen)
-        work, points = _working_set(x, turn, chosen, gradient, w == m and w == variables and _in_order(chosen))
+        work, points = _working_set(x, turn, chosen, gradient, w == variables and at_hand)
         most = w
         if turn.begun[0]:
             most = int(min(float(_LONG * w), max(float(w // 2), (dear - turn.spent[0]) / w + 1.0)))
@@ -196,12 +201,6 @@ def descend_whole(
         turn.spent[1] += moved
         if moved == 0:
             return STUCK, steps, rounds
-
-
-@inlined
-def _in_order(chosen: Index) -> bool:
-    """Whether variable v comes in place v."""
-    return bool((chosen == np.arange(len(chosen))).all())
 
 
 @inlined

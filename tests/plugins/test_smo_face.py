@@ -62,7 +62,7 @@ def walked(own, ridge):
     step -= across @ (shares @ (sums.T @ step))
     # of the whole inverse one triangle is there
     columns, a = np.where(np.tri(f, k=-1) > 0, np.nan, inverse), own.a.copy()
-    way = face.Way(np.arange(f), np.empty((f, f)), np.zeros(f, bool), np.zeros(1, np.intp))
+    way = face.Way(np.arange(f), np.empty((f, f)), np.zeros(f, bool))
     shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
     ended = face.walk(columns, way, *shared, step, a, own.lower, own.upper)
     return a, ended == face.OPTIMUM, kernel
@@ -122,8 +122,10 @@ def test_columns_as_they_are_needed_lead_where_the_whole_inverse_does(monkeypatc
     descended(one)
     monkeypatch.setattr(face, "_INVERTED", 0)
     monkeypatch.setattr(face, "_AHEAD", 3)  # a few at a time, and little room for those taken
+    before = copied(other)
     descended(other)
     assert other.a == pytest.approx(one.a, abs=1e-6)
+    assert gained(before, other)[0] > 0.0
 
 
 def well_conditioned(seed, f, q, reach):
