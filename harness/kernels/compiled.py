@@ -53,14 +53,13 @@ def _together(points, listed, own, q, span, flat, slots, stride, position, begin
         )  # fmt: skip
 
 
-@inlined
-def _alone(points, left, q, span, flat, position, begin, end, seeded, kind, gamma):  # type: ignore[no-untyped-def]
-    """Scan the row ``q`` with the points [begin, end), chunk by chunk."""
-    panels, depth, sq, _, _, _, _ = points
+@inner
+def _alone(panels, depth, sq, offsets, values, span, flat, position, begin, end, seeded, kind, own, gamma):  # type: ignore[no-untyped-def]
+    """Scan a row, its features listed in ``span``, with the points [begin, end), chunk by chunk, to flat[position:]."""
     for panel in range(begin, end, CHUNK_BYTES // flat.itemsize):
         values_of_row(
-            panels, panel * depth, left[1], left[2], span[0], span[1], flat, position + panel,
-            seeded, kind, sq, panel, left[6][q], gamma,
+            panels, panel * depth, offsets, values, span[0], span[1], flat, position + panel - begin,
+            seeded, kind, sq, panel, own, gamma,
         )  # fmt: skip
 
 
@@ -104,18 +103,33 @@ def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type:
                         at = position - start
                         _together(points, listed, own, q, span, flat, slots, stride, at, begin, end, kind, gamma)
                     for q in range(together, last):
-                        at = slots[q] * stride + position - start
+                        at = slots[q] * stride + position + begin - start
                         seeded = b > 0 or rare_ptr[q] < rare_ptr[q + 1]
                         span = ends[q, b], ends[q, b + 1]
-                        _alone(points, left, q, span, flat, at, begin, end, seeded, kind, gamma)
+                        _alone(
+                            panels, depth, sq, offsets, values, span, flat, at, begin, end, seeded, kind, own[q], gamma
+                        )
             if whole < high:  # vectors are whole: the last points go through an array of their own
                 for q in range(first, last):
                     at = slots[q] * stride + position + whole - start
                     copied(flat, at, tail, 0, high - whole)
-                    values_of_row(
-                        panels, whole * depth, offsets, values, ptr[q], ptr[q + 1], tail, 0,
-                        rare_ptr[q] < rare_ptr[q + 1], mode, sq, whole, own[q], gamma,
-                    )  # fmt: skip
+                    seeded, span, past = rare_ptr[q] < rare_ptr[q + 1], (ptr[q], ptr[q + 1]), whole + chunk
+                    _alone(
+                        panels,
+                        depth,
+                        sq,
+                        offsets,
+                        values,
+                        span,
+                        tail,
+                        first - first,
+                        whole,
+                        past,
+                        seeded,
+                        mode,
+                        own[q],
+                        gamma,
+                    )
                     copied(tail, 0, flat, at, high - whole)
 
 
@@ -149,6 +163,20 @@ def rare_of(row_ptr, row_feature, row_value, rows, rare_ptr):  # type: ignore[no
         copied(row_feature, begin, features, rare_ptr[q], size)
         copied(row_value, begin, values, rare_ptr[q], size)
     return features, values
+
+
+@compiled
+def listed_rows(panels, depth, sq, rows):  # type: ignore[no-untyped-def]
+    """Return offsets, values and |x|^2 of rows of which all features are listed, as left_rows() does."""
+    chunk = CHUNK_BYTES // panels.itemsize
+    offsets, values = np.empty(rows.size * depth, np.int32), np.empty(rows.size * depth, panels.dtype)
+    own = np.empty(rows.size, panels.dtype)
+    for q in range(rows.size):
+        base = (rows[q] // chunk) * chunk * depth + rows[q] % chunk
+        own[q] = sq[rows[q]]
+        for f in range(depth):
+            offsets[q * depth + f], values[q * depth + f] = f * chunk, panels[base + f * chunk]
+    return offsets, values, own
 
 
 @compiled

@@ -91,15 +91,13 @@ class ScanWay(PackingWay):
             rare = split_dense(x, dense, panels, dtype, centre, _PIECE)
         else:
             rare = _split_sparse(x, number, panels.reshape(-1), depth, dtype)
-        row_ptr, row_feature, row_value = rare
+        row_ptr, _, row_value = rare
         panels = panels.reshape(-1)
         sq = compiled.squared_norms(panels, depth, row_ptr, row_value, n)
         block = _BLOCK
         while block < _LARGEST_BLOCK and -(-n // block) * rare_features > 2 * len(row_value):
             block *= 2
-        every = np.arange(n if rare_features else 0)
-        columns = compiled.rare_columns(row_ptr, row_feature, row_value, every, rare_features, block)
-        points = (panels, depth, sq, block, *columns)
+        points = (panels, depth, sq, block, *_rare_columns(rare, np.arange(n), rare_features, block))
         work = float(depth if listed else share.sum())
         return cls(kernel, n, points, rare, rare_features, differences=differences, listed=listed, work=work)
 
@@ -107,6 +105,10 @@ class ScanWay(PackingWay):
         """Return the rows as tile() takes them: lists of their features, see compiled.left_rows()."""
         from harness.kernels import compiled
 
+        if self.listed and not self.rare_features:
+            ptr, none = np.arange(len(rows) + 1) * self.points[1], np.zeros(len(rows) + 1, dtype=np.int64)
+            offsets, values, own = compiled.listed_rows(*self.points[:3], rows)
+            return ptr, offsets, values, none, *self.rare[1:], own
         lists: Left = compiled.left_rows(self.points, *self.rare, rows, self.listed)
         return lists
 
@@ -144,13 +146,11 @@ class ScanWay(PackingWay):
         picked = np.zeros(shape, self.dtype) if len(columns) < _BLOCK else aligned_zeros(shape, self.dtype)
         norms = np.zeros(picked.shape[0] * picked.shape[2], dtype=self.dtype)
         compiled.gather(panels, depth, sq, columns, picked.reshape(-1), norms)
-        return (picked.reshape(-1), depth, norms, block, *self._rare_columns(columns))
+        return (picked.reshape(-1), depth, norms, block, *self.rare_columns(columns))
 
-    def _rare_columns(self, columns: Block) -> tuple[Any, ...]:
-        from harness.kernels import compiled
-
-        every = columns if self.rare_features else columns[:0]
-        return tuple(compiled.rare_columns(*self.rare, every, self.rare_features, self.points[3]))
+    def rare_columns(self, columns: Block) -> tuple[Any, ...]:
+        """Return the rare features of the points ``columns``, as scan() takes them."""
+        return _rare_columns(self.rare, columns, self.rare_features, self.points[3])
 
     def bytes_of(self, count: int) -> int:
         """Return the memory that ``count`` points take once packed."""
@@ -182,7 +182,16 @@ class ScanWay(PackingWay):
         before, self._width = self._width, len(index)
         if _SOME * (len(places) + abs(len(index) - before)) <= len(index):
             return renewed_columns((block_ptr, rare_index, rare_value), source.rare, index, places, before, block)
-        return source._rare_columns(index)
+        return source.rare_columns(index)
+
+
+def _rare_columns(rare: tuple[Block, ...], columns: Block, count: int, block: int) -> tuple[Any, ...]:
+    """Return compiled.rare_columns() of the points ``columns``; where there are none, nothing is compiled for them."""
+    from harness.kernels import compiled
+
+    if count:
+        return tuple(compiled.rare_columns(*rare, columns, count, block))
+    return np.zeros((-(-len(columns) // block), 1), dtype=np.int64), np.empty(0, dtype=np.uint16), rare[2][:0]
 
 
 def _panels(count: int, depth: int, dtype: np.dtype[Any]) -> tuple[int, int, int]:

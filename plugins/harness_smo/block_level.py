@@ -121,10 +121,15 @@ class Level:
 
         rise, fall = self.scratch
         ends = np.full((max(1, self.groups), 2), [0.0, 0.0] if self.groups == 0 else [-np.inf, np.inf])
-        variables = block_passes.Variables(self.a, self.lower, self.upper, self.linear, self.group)
-        block_passes.directions(variables, self.scores, ends, rise, fall)
+        block_passes.directions(self._passed(), self.scores, ends, rise, fall)
         self.ends = [(float(up), float(low)) for up, low in ends]
         return rise, fall
+
+    def _passed(self) -> Any:
+        """Return the variables as compiled loops take them."""
+        from harness_smo.block_passes import Variables
+
+        return Variables(self.a, self.lower, self.upper, self.linear, self.group)
 
     @property
     def violation(self) -> float:
@@ -283,11 +288,9 @@ class WholeLevel(Level):
             if self.violation <= tau:
                 return CONVERGED
             self._prepare()
-        whole = whole_loops.Whole(
-            self.matrix, self.diagonal, self.a, self.scores, self.lower, self.upper, self.linear, self.group
-        )
+        whole = whole_loops.Whole(self.matrix, self.diagonal, self.scores, self._passed())
         limit = max(len(self.a), _PAUSE // len(self.a))
-        goal = self.groups or None, tau, self.settings.patience, limit
+        goal = (self.groups,) if self.groups else (), tau, self.settings.patience, limit
         outcome, steps, rounds = whole_loops.descend_whole(whole, self.turn, *goal)
         self.ends = [(float(up), float(low)) for up, low in self.turn.ends[: max(1, self.groups)]]
         if outcome == whole_loops.DONE and not steps:

@@ -174,6 +174,13 @@ def _turn(rise: Block, fall: Block, i: int, j: int, i_full: bool, j_empty: bool)
         fall[j] = np.inf
 
 
+@inlined
+def _move_all(x: _Passes, row_i: Block, row_j: Block, step: Any) -> None:
+    for b in range(len(x.ups)):
+        s, e = x.starts[b], x.ends[b]
+        x.ups[b], x.lows[b] = _move(x.rise[s:e], x.fall[s:e], row_i[s:e], row_j[s:e], step)
+
+
 @compiled
 def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
     """Second-order SMO on a working set; the sums over [0, cut) and [cut, w) are kept.
@@ -191,14 +198,12 @@ def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
     x = _prepared(work, cut)
     rise, fall = x.rise, x.fall
     number = np.empty(2, work.kernel.dtype)  # takes a float64 to the block's dtype
-    number[0] = 1e-12
+    number[0], number[1] = 1e-12, 0.0
     tiny = number[0]
     for k in range(len(a)):
         rise[k] = work.gradient[k] if a[k] < upper[k] else -np.inf
         fall[k] = work.gradient[k] if a[k] > lower[k] else np.inf
-    for b in range(len(x.ups)):
-        s, e = x.starts[b], x.ends[b]
-        x.ups[b], x.lows[b] = rise[s:e].max(), fall[s:e].min()
+    _move_all(x, work.kernel[0], work.kernel[0], number[1])
     for steps in range(limit):
         segment, begin, stop = _worst_group(x, tau)
         if segment < 0:
@@ -219,9 +224,7 @@ def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
         a[i], a[j] = a_i, a_j
         _turn(rise, fall, i, j, a_i >= upper[i], a_j <= lower[j])
         number[1] = step
-        for b in range(len(x.ups)):
-            s, e = x.starts[b], x.ends[b]
-            x.ups[b], x.lows[b] = _move(rise[s:e], fall[s:e], row_i[s:e], row_j[s:e], number[1])
+        _move_all(x, row_i, row_j, number[1])
     return limit
 
 

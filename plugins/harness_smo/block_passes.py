@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.arrays import Block, Index, Vector
-from harness.jit import compiled, copied, fast, inlined, larger, smaller
+from harness.jit import compiled, copied, fast, inlined, inner, larger, smaller
 
 _TILE = 16  # rows and columns of a block that are mirrored at a time
 _BINS = 1024  # of the histogram that finds the largest values
@@ -187,15 +187,21 @@ def kept(previous: Index, rise: Vector, fall: Vector, ends: Vector, group: Any, 
         reach = max(reach, worth[p])
     for p in range(len(previous)):  # what is farther from violation than any other violates may be told apart no more
         worth[p] = max(worth[p], -reach)
-    free = largest(worth, 1.0, bound, 0, -1.1 * reach - _TINY, count)
-    others = largest(worth, 1.0, bound, 1, -1.1 * reach - _TINY, count - len(free))
-    stays = np.zeros(len(previous), np.bool_)
-    stays[free] = True
-    stays[others] = True
-    return previous[stays]
+    left = count
+    for k in range(2):
+        best = largest(worth, 1.0, bound, k, -1.1 * reach - _TINY, left)
+        left -= len(best)
+        for p in best:
+            bound[p] = 2
+    stays, found = np.empty(count, np.intp), 0
+    for p in range(len(previous)):
+        if bound[p] == 2:
+            stays[found] = previous[p]
+            found += 1
+    return stays[:found]
 
 
-@inlined
+@inner
 def grouped(chosen: Index, group: Any, groups: int) -> tuple[Index, int]:
     """Return the variables, those of the first group first, and where the second one starts."""
     if groups < 2:
@@ -232,7 +238,7 @@ def choose(
     if groups == 0:
         for v in range(len(rise)):
             rise[v] = larger(rise[v], -fall[v])
-        top = largest(rise, 1.0, group, 0, 0.0, size - found)
+        top = largest(rise, 1.0, group, groups, 0.0, size - found)
         copied(top, 0, chosen, found, len(top))
         found += len(top)
     share = max(1, (size - len(stay)) // (2 * groups)) if groups else 0

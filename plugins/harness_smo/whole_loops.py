@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.arrays import Block, Index, Matrix, Vector
-from harness.jit import add_rows, compiled, inlined
+from harness.jit import add_rows, compiled, inlined, inner
 from harness_smo.block_loops import RESOLUTION, WorkingSet, joint_descent, pair_descent
-from harness_smo.block_passes import grouped, largest
+from harness_smo.block_passes import Variables, grouped, largest
 
 # why the loop came back
 DONE, STUCK, DEAR, PAUSED = 0, 1, 2, 3
@@ -29,18 +29,14 @@ class Whole(NamedTuple):
     """Points, their variables, and their kernel matrix, m points and copies * m variables.
 
     matrix, diagonal : (m, m) and (m,), float32 or float64
-    a, scores : (copies * m,) and (m,) float64; change
-    lower, upper, linear, group : (copies * m,)
+    scores : (m,) float64; change
+    variables : (copies * m,) each; ``a`` changes
     """
 
     matrix: Block
     diagonal: Block
-    a: Vector
     scores: Vector
-    lower: Vector
-    upper: Vector
-    linear: Vector
-    group: Any
+    variables: Variables
 
 
 class Turn(NamedTuple):
@@ -58,20 +54,27 @@ class Turn(NamedTuple):
     ends: Matrix
 
 
-@inlined
-def _survey(x: Whole, gradient: Vector, ends: Matrix, middle: Vector, groups: int) -> tuple[float, int, float]:
+# What reads no kernel value is a function of its own: it is compiled once, not for each dtype of the matrix.
+
+
+@inner
+def _survey(
+    x: Variables, scores: Vector, groups: int, gradient: Vector, ends: Matrix, middle: Vector
+) -> tuple[float, int, float]:
     """Fill the gradient, (V,), the ends and middle of each group, (2, 2) and (2,).
 
     Returns
     -------
     (the violation, how many are free, the largest |g|).
     """
-    m, free, size = len(x.scores), np.zeros(2, np.int64), 0.0
-    ends[:, 0], ends[:, 1], middle[:] = -np.inf, np.inf, 0.0
+    m, size = len(scores), 0.0
+    for k in range(2):
+        ends[k, 0], ends[k, 1], middle[k] = -np.inf, np.inf, 0.0
     if groups == 0:
-        ends[0] = 0.0
+        ends[0, 0], ends[0, 1] = 0.0, 0.0
+    first = second = 0
     for v in range(len(x.a)):
-        g = x.linear[v] - x.scores[v if v < m else v - m]
+        g = x.linear[v] - scores[v if v < m else v - m]
         gradient[v] = g
         size = max(size, abs(g))
         k = x.group[v]
@@ -82,29 +85,32 @@ def _survey(x: Whole, gradient: Vector, ends: Matrix, middle: Vector, groups: in
             ends[k, 1] = min(ends[k, 1], g)
         if may_rise and may_fall:
             middle[k] += g
-            free[k] += 1
+            first += k == 0
+            second += k != 0
     if groups == 0:
-        middle[:] = 0.0
-        return max(ends[0, 0], -ends[0, 1]), free[0], size
+        middle[0] = 0.0
+        return max(ends[0, 0], -ends[0, 1]), first, size
     worst = 0.0
     for k in range(groups):
         worst = max(worst, ends[k, 0] - ends[k, 1])
-        if free[k]:
-            middle[k] /= free[k]
-        elif np.isfinite(ends[k, 0]) and np.isfinite(ends[k, 1]):
+        free = second if k else first
+        if free:
+            middle[k] /= free
+        elif ends[k, 0] > -np.inf and ends[k, 1] < np.inf:
             middle[k] = 0.5 * (ends[k, 0] + ends[k, 1])
-    return worst, free[0] + free[1], size
+    return worst, first + second, size
 
 
-@inlined
-def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector, expected: float) -> Index:
+@inner
+def _part(x: Variables, m: int, gradient: Vector, middle: Vector, beyond: Vector, expected: float) -> Index:
     """Return the variables that are free, violate, or come nearest to that; all where that is most of them.
 
     expected : steps: where a few are, all variables in each take less time than to put a block together; infinite where all
         need a block too
     """
-    count, furthest, near = 0, 0.0, np.empty(len(x.a), np.int8)
-    for v in range(len(x.a)):
+    variables = len(x.a)
+    count, furthest, near = 0, 0.0, np.empty(variables, np.int8)
+    for v in range(variables):
         off = gradient[v] - middle[x.group[v]]
         far = -np.inf
         if x.a[v] < x.upper[v]:
@@ -116,13 +122,42 @@ def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector, expected: 
         count += near[v]
         if far > -np.inf:
             furthest = min(furthest, far)
-    size = max(_LEAST, int((_WIDTH if len(x.a) == len(x.scores) else 1.0) * count))
-    if size >= _PART * len(x.a) or float(size) * size >= _PICKED * expected * (len(x.a) - size):
-        return np.arange(len(x.a))
-    # of those that are free or violate none may be missing, and the histogram cannot tell a small violation from none
-    chosen = near > 0
-    chosen[largest(beyond, 1.0, near, 0, _BEYOND * furthest, size - count)] = True
-    return np.flatnonzero(chosen)
+    size = max(_LEAST, int((_WIDTH if variables == m else 1.0) * count))
+    every = size >= _PART * variables or float(size) * size >= _PICKED * expected * (variables - size)
+    if not every:
+        # of those that are free or violate none may be missing, and the histogram cannot tell a small violation from none
+        for v in largest(beyond, 1.0, near, np.int64(0), _BEYOND * furthest, size - count):
+            near[v] = 1
+    chosen, found = np.empty(variables, np.intp), 0
+    for v in range(variables):
+        chosen[found] = v
+        found += every | (near[v] > 0)
+    return chosen[:found]
+
+
+@inner
+def _taken(x: Variables, m: int, gradient: Vector, chosen: Index) -> tuple[Vector, Vector, Vector, Vector, Index]:
+    """Return a, lower, upper and gradient of the variables ``chosen``, and their points."""
+    w = len(chosen)
+    a, g, lower, upper, points = np.empty(w), np.empty(w), np.empty(w), np.empty(w), np.empty(w, np.intp)
+    for p in range(w):
+        v = chosen[p]
+        points[p] = v if v < m else v - m
+        a[p], g[p], lower[p], upper[p] = x.a[v], gradient[v], x.lower[v], x.upper[v]
+    return a, lower, upper, g, points
+
+
+@inner
+def _moved(x: Variables, chosen: Index, points: Index, a: Vector) -> tuple[Index, Vector]:
+    """Bring the variables ``a`` of a working set to the whole; return the points of those that moved, and by how much."""
+    slots, change, moved = np.empty(len(a), np.intp), np.empty(len(a)), 0
+    for p in range(len(a)):
+        v = chosen[p]
+        if a[p] != x.a[v]:
+            slots[moved], change[moved] = points[p], a[p] - x.a[v]
+            x.a[v] = a[p]
+            moved += 1
+    return slots[:moved], change[:moved]
 
 
 @inlined
@@ -141,15 +176,27 @@ def picked(matrix: Block, points: Index) -> Block:
     return block
 
 
+@inlined
+def _block(x: Whole, parts: Block, points: Index) -> tuple[Block, Block]:
+    """Return the kernel block of ``points``, in ``parts`` if it has the room, and its diagonal."""
+    w = len(points)
+    memory = parts if w * w <= len(parts) else np.empty(w * w, x.matrix.dtype)
+    block, diagonal = memory[: w * w].reshape(w, w), np.empty(w, x.matrix.dtype)
+    _pick(x.matrix, points, block)
+    for p in range(w):
+        diagonal[p] = x.diagonal[points[p]]
+    return block, diagonal
+
+
 @compiled
 def descend_whole(
-    x: Whole, turn: Turn, sums: int | None, tau: float, patience: float, limit: int
+    x: Whole, turn: Turn, sums: tuple[int, ...], tau: float, patience: float, limit: int
 ) -> tuple[int, int, int]:
     """Rounds of SMO, each over the variables that matter now, until no pair violates by tau.
 
     Parameters
     ----------
-    sums : how many are fixed; None, not 0, for none: only one of the two descents is compiled then
+    sums : how many are fixed, as (1,) or (2,); () for none: by the length, numba compiles one of the two descents only
     patience : come back when the steps since the last face have cost this many times as much as another one
     limit : steps at most
 
@@ -157,18 +204,24 @@ def descend_whole(
     -------
     (why it came back, steps, rounds).
     """
-    variables, m, groups = len(x.a), len(x.scores), 0 if sums is None else sums
+    own, scores, group = x.variables, x.scores, x.variables.group
+    variables, m = len(own.a), len(scores)
+    groups = 0
+    if len(sums) > 0:
+        groups = sums[0]
     gradient, beyond = np.empty(variables), np.empty(variables)
     ends, middle = turn.ends, np.empty(2)
-    rounding = np.spacing(np.ones(1, x.matrix.dtype)).astype(np.float64)
+    rounding = np.float64(np.finfo(x.matrix.dtype).eps)
     steps = rounds = 0
     # the matrix itself is the block of all variables: one stands at each point, class by class
-    at_hand = variables == m and bool((x.group[1:] >= x.group[:-1]).all())
+    at_hand = variables == m
+    for v in range(1, variables):
+        at_hand &= group[v - 1] <= group[v]
     while True:
-        violation, free, size = _survey(x, gradient, ends, middle, groups)
+        violation, free, size = _survey(own, scores, groups, gradient, ends, middle)
         if violation <= tau:
             return DONE, steps, rounds
-        noise = RESOLUTION * rounding[0] * size
+        noise = RESOLUTION * rounding * size
         if violation <= noise:
             return STUCK, steps, rounds
         dear = patience * (_FACE + min(_FACTOR * float(free) ** 3, _TURNS * float(free) ** 2))
@@ -178,59 +231,29 @@ def descend_whole(
             return PAUSED, steps, rounds
         # of two variables at a point one rests: all of them would make a block of four times the matrix
         some = turn.begun[0] or variables > m
-        chosen = (
-            _part(x, gradient, middle, beyond, turn.spent[2] if at_hand else np.inf) if some else np.arange(variables)
-        )
-        chosen, cut = grouped(chosen, x.group, groups)
+        expected = (turn.spent[2] if at_hand else np.inf) if some else 0.0
+        chosen, cut = grouped(_part(own, m, gradient, middle, beyond, expected), group, groups)
         w = len(chosen)
-        work, points = _working_set(x, turn, chosen, gradient, w == variables and at_hand)
+        a, lower, upper, g, points = _taken(own, m, gradient, chosen)
+        work = WorkingSet(x.matrix, x.diagonal, a, lower, upper, g)
+        if w < variables or not at_hand:
+            block, diagonal = _block(x, turn.parts, points)
+            work = WorkingSet(block, diagonal, a, lower, upper, g)
         most = w
         if turn.begun[0]:
             most = int(min(float(_LONG * w), max(float(w // 2), (dear - turn.spent[0]) / w + 1.0)))
         most = min(most, limit - steps)
-        inner = max(0.5 * tau, noise, 0.0 if w == variables else _SHARE * violation)
-        if sums is None:  # noqa: SIM108 -- numba compiles one side of a branch on None, and both of an expression
-            taken = joint_descent(work, inner, most)
+        inner_tau = max(0.5 * tau, noise, 0.0 if w == variables else _SHARE * violation)
+        if len(sums) > 0:  # noqa: SIM108 -- numba compiles one side of this branch, and both of an expression
+            taken = pair_descent(work, cut, inner_tau, most)
         else:
-            taken = pair_descent(work, cut, inner, most)
+            taken = joint_descent(work, inner_tau, most)
         turn.begun[0], turn.spent[2] = True, max(float(taken), 1.0)
         turn.spent[0] += float(taken) * w
         steps += taken
         rounds += 1
-        moved = _moved(x, chosen, points, work.a)
-        turn.spent[1] += moved
-        if moved == 0:
+        slots, change = _moved(own, chosen, points, a)
+        add_rows(scores, x.matrix, slots, change, np.int64(0), m)
+        turn.spent[1] += len(slots)
+        if len(slots) == 0:
             return STUCK, steps, rounds
-
-
-@inlined
-def _working_set(x: Whole, turn: Turn, chosen: Index, gradient: Vector, all_of_it: bool) -> tuple[WorkingSet, Index]:
-    """Return the variables ``chosen`` with their kernel block, and their points."""
-    w, m = len(chosen), len(x.scores)
-    a, g, lower, upper = np.empty(w), np.empty(w), np.empty(w), np.empty(w)
-    diagonal, points = np.empty(w, x.matrix.dtype), np.empty(w, np.intp)
-    for p in range(w):
-        v = chosen[p]
-        points[p] = v if v < m else v - m
-        a[p], g[p], lower[p], upper[p] = x.a[v], gradient[v], x.lower[v], x.upper[v]
-        diagonal[p] = x.diagonal[points[p]]
-    if all_of_it:
-        return WorkingSet(x.matrix, diagonal, a, lower, upper, g), points
-    parts = turn.parts if w * w <= len(turn.parts) else np.empty(w * w, x.matrix.dtype)
-    block = parts[: w * w].reshape(w, w)
-    _pick(x.matrix, points, block)
-    return WorkingSet(block, diagonal, a, lower, upper, g), points
-
-
-@inlined
-def _moved(x: Whole, chosen: Index, points: Index, a: Vector) -> int:
-    """Bring the variables ``a`` of a working set, and what they change of the scores, to the whole; return how many moved."""
-    slots, change, moved = np.empty(len(a), np.intp), np.empty(len(a)), 0
-    for p in range(len(a)):
-        v = chosen[p]
-        if a[p] != x.a[v]:
-            slots[moved], change[moved] = points[p], a[p] - x.a[v]
-            x.a[v] = a[p]
-            moved += 1
-    add_rows(x.scores, x.matrix, slots[:moved], change[:moved], 0, len(x.scores))
-    return moved

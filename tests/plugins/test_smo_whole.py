@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from harness_smo import whole_loops
 from harness_smo.block_level import Settings, WholeLevel
+from harness_smo.block_passes import Variables
 from harness_smo.block_state import BlockState
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,34 +28,36 @@ def drawn_whole(seed, m, copies, groups, kind="rbf", dtype=np.float64, cost=3.0)
     a = lower + rng.choice([0.0, 0.4, 1.0], copies * m) * (upper - lower)
     group = rng.integers(0, 2, copies * m).astype(np.int8) if groups == 2 else np.zeros(copies * m, np.int8)
     scores = kernel.astype(np.float64) @ a.reshape(copies, m).sum(axis=0)
-    return whole_loops.Whole(kernel, np.diagonal(kernel).copy(), a, scores, lower, upper, y, group)
+    return whole_loops.Whole(kernel, np.diagonal(kernel).copy(), scores, Variables(a, lower, upper, y, group))
 
 
 def turn(x):
-    room = np.empty(len(x.a) ** 2 // 2, x.matrix.dtype)
+    room = np.empty(len(x.variables.a) ** 2 // 2, x.matrix.dtype)
     return whole_loops.Turn(np.zeros(1, np.bool_), np.zeros(2), room, np.zeros((2, 2)))
 
 
 def gradient_of(x):
-    m, copies = len(x.scores), len(x.a) // len(x.scores)
-    return x.linear - np.tile(x.matrix.astype(np.float64) @ x.a.reshape(copies, m).sum(axis=0), copies)
+    m, copies = len(x.scores), len(x.variables.a) // len(x.scores)
+    scores = x.matrix.astype(np.float64) @ x.variables.a.reshape(copies, m).sum(axis=0)
+    return x.variables.linear - np.tile(scores, copies)
 
 
 def violation(x, groups):
-    m = len(x.scores)
-    scores = (x.linear - gradient_of(x))[:m]
-    ends = naive_directions(x.a, x.lower, x.upper, x.linear, scores, x.group, groups)[2]
+    a, lower, upper, linear, group = x.variables
+    scores = (linear - gradient_of(x))[: len(x.scores)]
+    ends = naive_directions(a, lower, upper, linear, scores, group, groups)[2]
     return max(ends[0][0], -ends[0][1]) if groups == 0 else max(up - low for up, low in ends)
 
 
 def descended(x, groups, tau):
     """Descend to the end, and check what must hold of any descent."""
-    before, own = x.a.copy(), x.group[None] == np.arange(groups)[:, None]
-    outcome, steps, rounds = whole_loops.descend_whole(x, turn(x), groups or None, tau, np.inf, 100_000)
-    assert ((x.a >= x.lower) & (x.a <= x.upper)).all()
-    assert own @ x.a == pytest.approx(own @ before, abs=1e-12 * len(x.a) * np.abs(x.a).max())
-    scores = (x.linear - gradient_of(x))[: len(x.scores)]
-    assert x.scores == pytest.approx(scores, abs=1e-10 * (1.0 + np.abs(x.a).sum()))
+    a, lower, upper, linear, group = x.variables
+    before, own = a.copy(), group[None] == np.arange(groups)[:, None]
+    outcome, steps, rounds = whole_loops.descend_whole(x, turn(x), (groups,) if groups else (), tau, np.inf, 100_000)
+    assert ((a >= lower) & (a <= upper)).all()
+    assert own @ a == pytest.approx(own @ before, abs=1e-12 * len(a) * np.abs(a).max())
+    scores = (linear - gradient_of(x))[: len(x.scores)]
+    assert x.scores == pytest.approx(scores, abs=1e-10 * (1.0 + np.abs(a).sum()))
     return outcome, steps, rounds
 
 
@@ -72,24 +75,24 @@ def test_a_descent_ends_where_no_variable_violates(seed, m, copies, groups, kind
         seed, m, cost = 1, 700 // copies, 3.0
     x = drawn_whole(seed, m, copies, groups, kind, dtype, cost)
     if many:
-        x.a[:], x.scores[:] = 0.0, 0.0
+        x.variables.a[:], x.scores[:] = 0.0, 0.0
     outcome, _, rounds = descended(x, groups, 1e-3 if many else 1e-2)
     # rounding of float32 values may decide earlier
     assert outcome == whole_loops.DONE or (dtype is np.float32 and outcome == whole_loops.STUCK)
     assert rounds > 1 or not many
-    noise = 1e-6 * np.abs(x.a).sum() if dtype is np.float32 else 1e-9
+    noise = 1e-6 * np.abs(x.variables.a).sum() if dtype is np.float32 else 1e-9
     assert violation(x, groups) <= 1.001 * (1e-3 if many else 1e-2) + noise
 
 
 def test_a_descent_comes_back_when_a_face_costs_less():
     x = drawn_whole(3, 300, 1, 1, "rbf", cost=1e6)
     kept = turn(x)
-    outcome, steps, rounds = whole_loops.descend_whole(x, kept, 1, 1e-6, 0.0, 100_000)
+    outcome, steps, rounds = whole_loops.descend_whole(x, kept, (1,), 1e-6, 0.0, 100_000)
     assert (outcome, rounds) == (whole_loops.DEAR, 1)
     assert kept.spent[0] == 300.0 * steps > 0.0
-    assert whole_loops.descend_whole(x, kept, 1, 1e-6, 0.0, 100_000) == (whole_loops.DEAR, 0, 0), "a face is due"
+    assert whole_loops.descend_whole(x, kept, (1,), 1e-6, 0.0, 100_000) == (whole_loops.DEAR, 0, 0), "a face is due"
     kept.spent[0] = 0.0
-    assert whole_loops.descend_whole(x, kept, 1, 1e-6, np.inf, 1)[1] == 1, "it goes on"
+    assert whole_loops.descend_whole(x, kept, (1,), 1e-6, np.inf, 1)[1] == 1, "it goes on"
 
 
 # -- matrices that are carried over ----------------------------------------------------------------------------------
