@@ -68,7 +68,7 @@ def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type:
     """Write the values of all left rows with points [start, stop) to ``out[slots[q], position:]``.
 
     points : (panels, depth, sq, block, block_ptr, rare_index, rare_value), see scan.py
-    left : (ptr, offsets, values, rare_ptr, rare_features, rare_values, sq) of the rows, from left_rows()
+    left : (ptr, offsets, values, rare_ptr, rare_features, rare_values, sq) of the rows, see ScanWay.left()
     out : C-ordered; start is a multiple of block, stop too unless it is the number of points
     """
     panels, depth, sq, block, _, _, _ = points
@@ -154,42 +154,28 @@ def rbf_of_products(products, own, sq, start, gamma, out, slots, position):  # t
             copied(tail, 0, flat, base + width - rest, rest)
 
 
-@inner
-def rare_of(row_ptr, row_feature, row_value, rows, rare_ptr):  # type: ignore[no-untyped-def]
-    """Return the rare features and values of ``rows``, one row after the other as ``rare_ptr`` has them."""
+@compiled
+def rare_rows(row_ptr, row_feature, row_value, rows):  # type: ignore[no-untyped-def]
+    """Return the rare features of ``rows`` as scan() takes them: (rare_ptr, rare_features, rare_values)."""
+    rare_ptr = np.zeros(rows.size + 1, np.int64)
+    for q in range(rows.size):
+        rare_ptr[q + 1] = rare_ptr[q] + row_ptr[rows[q] + 1] - row_ptr[rows[q]]
     features, values = np.empty(rare_ptr[rows.size], np.int32), np.empty(rare_ptr[rows.size], row_value.dtype)
     for q in range(rows.size):
         begin, size = row_ptr[rows[q]], rare_ptr[q + 1] - rare_ptr[q]
         copied(row_feature, begin, features, rare_ptr[q], size)
         copied(row_value, begin, values, rare_ptr[q], size)
-    return features, values
+    return rare_ptr, features, values
 
 
 @compiled
-def listed_rows(panels, depth, sq, rows):  # type: ignore[no-untyped-def]
-    """Return offsets, values and |x|^2 of rows of which all features are listed, as left_rows() does."""
+def dense_rows(panels, depth, sq, rows, everything):  # type: ignore[no-untyped-def]
+    """Return (ptr, offsets, values, sq) of the non-zero dense features of ``rows``, all of them if ``everything``."""
     chunk = CHUNK_BYTES // panels.itemsize
+    ptr, own = np.zeros(rows.size + 1, np.int64), np.empty(rows.size, panels.dtype)
     offsets, values = np.empty(rows.size * depth, np.int32), np.empty(rows.size * depth, panels.dtype)
-    own = np.empty(rows.size, panels.dtype)
-    for q in range(rows.size):
-        base = (rows[q] // chunk) * chunk * depth + rows[q] % chunk
-        own[q] = sq[rows[q]]
-        for f in range(depth):
-            offsets[q * depth + f], values[q * depth + f] = f * chunk, panels[base + f * chunk]
-    return offsets, values, own
-
-
-@compiled
-def left_rows(points, row_ptr, row_feature, row_value, rows, everything):  # type: ignore[no-untyped-def]
-    """Return the non-zero features of the rows (all dense ones if ``everything``) as scan() takes them."""
-    panels, depth, sq, _, _, _, _ = points
-    chunk = CHUNK_BYTES // panels.itemsize
-    count = rows.size
-    ptr, rare_ptr = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)
-    offsets, values = np.empty(count * depth, np.int32), np.empty(count * depth, panels.dtype)
-    own = np.empty(count, panels.dtype)
     found = 0
-    for q in range(count):
+    for q in range(rows.size):
         i = rows[q]
         base = (i // chunk) * chunk * depth + i % chunk
         for f in range(depth):
@@ -197,11 +183,8 @@ def left_rows(points, row_ptr, row_feature, row_value, rows, everything):  # typ
             if everything or value != 0.0:
                 offsets[found], values[found] = f * chunk, value
                 found += 1
-        ptr[q + 1] = found
-        rare_ptr[q + 1] = rare_ptr[q] + row_ptr[i + 1] - row_ptr[i]
-        own[q] = sq[i]
-    rare_features, rare_values = rare_of(row_ptr, row_feature, row_value, rows, rare_ptr)
-    return ptr, offsets[:found].copy(), values[:found].copy(), rare_ptr, rare_features, rare_values, own
+        ptr[q + 1], own[q] = found, sq[i]
+    return ptr, offsets, values, own
 
 
 @compiled

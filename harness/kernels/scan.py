@@ -102,15 +102,14 @@ class ScanWay(PackingWay):
         return cls(kernel, n, points, rare, rare_features, differences=differences, listed=listed, work=work)
 
     def left(self, rows: Block) -> Left:
-        """Return the rows as tile() takes them: lists of their features, see compiled.left_rows()."""
+        """Return the rows as tile() takes them: lists of their features, see compiled.scan()."""
         from harness.kernels import compiled
 
-        if self.listed and not self.rare_features:
-            ptr, none = np.arange(len(rows) + 1) * self.points[1], np.zeros(len(rows) + 1, dtype=np.int64)
-            offsets, values, own = compiled.listed_rows(*self.points[:3], rows)
-            return ptr, offsets, values, none, *self.rare[1:], own
-        lists: Left = compiled.left_rows(self.points, *self.rare, rows, self.listed)
-        return lists
+        ptr, offsets, values, own = compiled.dense_rows(*self.points[:3], rows, self.listed)
+        rare = (np.zeros_like(ptr), *self.rare[1:])
+        if self.rare_features:
+            rare = compiled.rare_rows(*self.rare, rows)
+        return ptr, offsets, values, *rare, own
 
     def part(self, left: Left, first: int, last: int) -> Left:
         """Return the rows [first, last) of ``left``."""
