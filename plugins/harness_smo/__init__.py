@@ -2,12 +2,13 @@
 
 Which way ``smo-block`` takes a problem of n points:
 
-* n up to 2,500 (4,000 where bounds are up to 32 times as wide as narrow ones, see below; 5,000 along a path): the whole kernel
-  matrix is computed once, and compiled rounds of SMO run over it, or over the variables that matter now
-  (:mod:`harness_smo.whole_loops`). More points: working sets of some hundred variables, kernel rows only of those that moved;
-  points at rest are parked; once few matter, or all of up to 5,000, their matrix is computed too
+* n up to 2,500 (4,000 where bounds are up to 32 times as wide as narrow ones, see below, and six of ten of 256 points support;
+  5,000 along a path): the whole kernel matrix is computed once, and compiled rounds of SMO run over it, or over the variables
+  that matter now (:mod:`harness_smo.whole_loops`). More points: working sets of some hundred variables, kernel rows only of those
+  that moved; points at rest are parked; once few matter, or all of up to 5,000, their matrix is computed too
   (:mod:`harness_smo.block_state`). Twice 192 drawn problems (n 2,600 to 4,000, d 2 to 50, C 0.3 to 30): the matrix of 4,000
-  takes 1.45 times less CPU time than working sets, of single problems 0.34 (d = 2, C = 30).
+  takes 1.45 times less CPU time than working sets, of single problems 0.34 (d = 2, C = 30). In memory that no process has touched
+  before, it took up to 5 times as long where few support (waveform, n = 4,000: 0.16 and 0.03 s), hence the six of ten.
 * n up to 700 in float64. More points: rows in float32 as long as the violation stands out of their rounding, then float64 for the
   points near a violation. Of hulls, and along a path, float64 up to 2,500.
 * Bounds more than 256 times as wide as those at which one step takes a variable from one to the other: the first optimum is that

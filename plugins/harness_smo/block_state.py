@@ -39,6 +39,9 @@ _LOOSE = 0.3  # of the mean |linear|: the violation at which the bounds are wide
 WIDER = 4.0  # times
 _MUCH = 256.0  # times: where the problem's bounds are not so much wider than the first, SMO finds its way by itself
 _EASY, _WHOLE_EASY = 32.0, 4000  # times: up to here it needs few steps, and the whole matrix of more points pays
+_MANY_USED = (
+    0.6  # of some of them: support vectors at least; with fewer, fresh memory may take longer than its values save
+)
 # at bounds farther apart: where few points matter, no matrix of all is computed
 _PROBED, _SOME = 1000, 256  # points beyond which some of them are asked, and how many
 _ROUGH = 0.1  # of the mean |linear|: the violation that is left there
@@ -104,8 +107,14 @@ class BlockState:
         self.vain, self.again = 0, 0  # tries to park points that found too few, and the level's round of the next one
         self.everyone = np.arange(self.n)
         self.narrowed = Narrowed(form, float(self.diagonal.max()))
-        if self.narrowed.width <= _EASY and form.copies == 1:
-            self.settings = settings._replace(whole=max(settings.whole, _WHOLE_EASY))
+        easy = self.narrowed.width <= _EASY and form.copies == 1 and not coef.any()
+        if (
+            easy
+            and settings.whole < self.n <= _WHOLE_EASY
+            and settings.whole == WHOLE
+            and used_of_some(problem)[0] >= _MANY_USED
+        ):
+            self.settings = settings._replace(whole=_WHOLE_EASY)
         if self.n <= self.settings.whole and not coef.any():
             if self.n > _PROBED and settings.whole == WHOLE and self.narrowed.is_far and few_matter(problem):
                 self.settings = settings._replace(whole=0)
@@ -434,6 +443,15 @@ def few_matter(problem: Problem) -> bool:
 
     So it is of all, in about the same part: few kernel rows are needed, and bounds far apart do no harm.
     """
+    used, bounded = used_of_some(problem)
+    return used <= _FEW_USED and bounded <= _FEW_BOUNDED
+
+
+def used_of_some(problem: Problem) -> tuple[float, float]:
+    """Return which part of some points supports the optimum over these alone, and which is at its bound.
+
+    (inf, inf) if SMO does not find it at once.
+    """
     some = np.arange(0, problem.n, problem.n // _SOME)
     part = problem.restrict(some)
     form, kernel, m = part.dual_form(), part.kernel, len(some)
@@ -442,10 +460,9 @@ def few_matter(problem: Problem) -> bool:
     rough = _ROUGH * float(np.abs(form.linear).mean())
     level.round(rough)
     if level.faces or level.violation > rough:
-        return False
-    used = np.count_nonzero(form.coef(level.a))
-    bounded = used - np.count_nonzero(level.free_points)
-    return bool(used <= _FEW_USED * m and bounded <= _FEW_BOUNDED * m)
+        return np.inf, np.inf
+    used = int(np.count_nonzero(form.coef(level.a)))
+    return used / m, (used - int(np.count_nonzero(level.free_points))) / m
 
 
 # -- bounds narrower than the problem's, and wider step by step: at a large C, SMO finds its way from the optima of small ones

@@ -122,6 +122,18 @@ def test_where_few_points_matter_no_whole_matrix_is_computed(noise, few):
     assert certified(problem, last).kkt_violation <= 1.01e-3
 
 
+@pytest.mark.parametrize(("noise", "many"), [(0.0, False), (3.0, True)])
+def test_of_more_points_the_whole_matrix_is_computed_where_many_support(noise, many):
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(2600, 2))
+    y = np.where(x[:, 0] + np.sin(2.0 * x[:, 1]) + noise * rng.normal(size=2600) > 0.0, 1.0, -1.0)
+    problem = build(x, y, RBF(0.3), C=2.0)
+    last, _ = last_of(SMOBlock(), problem)
+    assert last.done
+    assert (last.info["rows_computed"] == 2600) == many
+    assert certified(problem, last).kkt_violation <= 1.01e-3
+
+
 def test_scores_of_float32_are_not_gone_on_with_in_float64(monkeypatch):
     # parked points were taken up with the rounding of their float32 scores: a certified gap of 0.06 counted as 1e-3
     monkeypatch.setattr("harness_smo.block.WHOLE", 600)
