@@ -114,22 +114,10 @@ def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type:
                     at = slots[q] * stride + position + whole - start
                     copied(flat, at, tail, 0, high - whole)
                     seeded, span, past = rare_ptr[q] < rare_ptr[q + 1], (ptr[q], ptr[q + 1]), whole + chunk
+                    # a literal 0 would compile it once more
                     _alone(
-                        panels,
-                        depth,
-                        sq,
-                        offsets,
-                        values,
-                        span,
-                        tail,
-                        first - first,
-                        whole,
-                        past,
-                        seeded,
-                        mode,
-                        own[q],
-                        gamma,
-                    )
+                        panels, depth, sq, offsets, values, span, tail, np.int64(0), whole, past, seeded, mode, own[q], gamma
+                    )  # fmt: skip
                     copied(tail, 0, flat, at, high - whole)
 
 

@@ -39,9 +39,7 @@ _LOOSE = 0.3  # of the mean |linear|: the violation at which the bounds are wide
 WIDER = 4.0  # times
 _MUCH = 256.0  # times: where the problem's bounds are not so much wider than the first, SMO finds its way by itself
 _EASY, _WHOLE_EASY = 32.0, 4000  # times: up to here it needs few steps, and the whole matrix of more points pays
-_MANY_USED = (
-    0.6  # of some of them: support vectors at least; with fewer, fresh memory may take longer than its values save
-)
+_MANY_USED = 0.6  # of some of them: support vectors; with fewer, fresh memory may take longer than its values save
 # at bounds farther apart: where few points matter, no matrix of all is computed
 _PROBED, _SOME = 1000, 256  # points beyond which some of them are asked, and how many
 _ROUGH = 0.1  # of the mean |linear|: the violation that is left there
@@ -108,12 +106,7 @@ class BlockState:
         self.everyone = np.arange(self.n)
         self.narrowed = Narrowed(form, float(self.diagonal.max()))
         easy = self.narrowed.width <= _EASY and form.copies == 1 and not coef.any()
-        if (
-            easy
-            and settings.whole < self.n <= _WHOLE_EASY
-            and settings.whole == WHOLE
-            and used_of_some(problem)[0] >= _MANY_USED
-        ):
+        if easy and settings.whole == WHOLE < self.n <= _WHOLE_EASY and used_of_some(problem)[0] >= _MANY_USED:
             self.settings = settings._replace(whole=_WHOLE_EASY)
         if self.n <= self.settings.whole and not coef.any():
             if self.n > _PROBED and settings.whole == WHOLE and self.narrowed.is_far and few_matter(problem):
