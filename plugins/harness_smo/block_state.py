@@ -105,15 +105,21 @@ class BlockState:
         self.vain, self.again = 0, 0  # tries to park points that found too few, and the level's round of the next one
         self.everyone = np.arange(self.n)
         self.narrowed = Narrowed(form, float(self.diagonal.max()))
-        easy = self.narrowed.width <= _EASY and form.copies == 1 and not coef.any()
-        if easy and settings.whole == WHOLE < self.n <= _WHOLE_EASY and used_of_some(problem)[0] >= _MANY_USED:
-            self.settings = settings._replace(whole=_WHOLE_EASY)
-        if self.n <= self.settings.whole and not coef.any():
-            if self.n > _PROBED and settings.whole == WHOLE and self.narrowed.is_far and few_matter(problem):
-                self.settings = settings._replace(whole=0)
-            else:
+        if not coef.any():
+            if settings.whole == WHOLE:
+                self.settings = settings._replace(whole=self._at_once(problem))
+            if self.n <= self.settings.whole:
                 self.form = self.narrowed.begin() or form
         self.level = self._make_level(self.everyone, RowCache(kernel, self.memory))
+
+    def _at_once(self, problem: Problem) -> int:
+        """Return up to how many points the matrix of all is computed; where it may not pay, some of them are asked."""
+        easy = self.narrowed.width <= _EASY and self.form.copies == 1 and not self.settings.fixed
+        if easy and WHOLE < self.n <= _WHOLE_EASY and used_of_some(problem)[0] >= _MANY_USED:
+            return _WHOLE_EASY
+        if _PROBED < self.n <= WHOLE and self.narrowed.is_far and few_matter(problem):
+            return 0
+        return WHOLE
 
     def restate(self, problem: Problem, form: DualForm) -> bool:
         """Go on with another problem of the same points and kernel values, whose bounds are wider; False if it is no such one.

@@ -235,10 +235,10 @@ def descend_whole(
         chosen, cut = grouped(_part(own, m, gradient, middle, beyond, expected), group, groups)
         w = len(chosen)
         a, lower, upper, g, points = _taken(own, m, gradient, chosen)
-        work = WorkingSet(x.matrix, x.diagonal, a, lower, upper, g)
+        block, diagonal = x.matrix, x.diagonal
         if w < variables or not at_hand:
             block, diagonal = _block(x, turn.parts, points)
-            work = WorkingSet(block, diagonal, a, lower, upper, g)
+        work = WorkingSet(block, diagonal, a, lower, upper, g)
         most = w
         if turn.begun[0]:
             most = int(min(float(_LONG * w), max(float(w // 2), (dear - turn.spent[0]) / w + 1.0)))
