@@ -176,7 +176,7 @@ class SMOBlock(Solver):
         """Between narrowed bounds: take in the parked points that violate, or go on between wider ones."""
         violating = state.look(target)
         if len(violating):
-            state.activate(state.nearest(violating))
+            state.activate(state.next(violating))
         else:
             state.park_known()
             state.widen()
@@ -184,9 +184,11 @@ class SMOBlock(Solver):
     def _settle(self, state: BlockState, kernel: KernelOracle, goal: Goal, target: float, outcome: int) -> str:
         """After a round that moved nothing: look at the parked points, or go on in float64, or return why to end."""
         form, tau = state.form, goal.tau
-        violating = state.look(target)
-        if len(violating) or target > max(tau, 0.0 if state.exact else state.noise):
-            state.activate(state.nearest(violating) if not state.exact else np.union1d(state.level.where, violating))
+        violating, strict = state.look(target), max(tau, 0.0 if state.exact else state.noise)
+        if not len(violating) and target > strict and state.level.has_matrix:
+            state.park_known()
+        elif len(violating) or target > strict:
+            state.activate(state.next(violating))
         elif state.exact:
             if outcome == STALLED:
                 return "stalled"
@@ -208,7 +210,7 @@ class SMOBlock(Solver):
         intercept = form.intercept(form.levels(level.ends))
         # scores of parked points are not the latest, but on the right side: a point's part of the gap is the same there
         doubt = 0.0 if form.relative else measured_blur(state)
-        return goal.reached(state.a, intercept, state.scores, _SAFE, doubt)
+        return goal.reached(state.a, intercept, state.scores, level.violation, _SAFE, doubt)
 
     def _iterate(self, state: BlockState, reason: str, tau: float) -> Iterate:
         level, form = state.level, state.form

@@ -243,17 +243,22 @@ class WholeLevel(Level):
         before : its matrix is overwritten
         stay : (k,) where the points stood in it, ascending
         """
-        old, rows, k = before.matrix, self.cache.rows, len(stay)
-        packed = rows.reshape(-1)[: k * k].reshape(k, k)
-        for t in range(k):  # place t of the packed rows ends before place t + 1 of the old ones begins
-            packed[t] = old[stay[t]].take(stay)
-        for t in range(k - 1, -1, -1):
-            rows[t, :k] = packed[t].copy()
+        from harness_smo import whole_loops
+
+        rows, k = self.cache.rows, len(stay)
+        whole_loops.carry(rows, before.matrix, stay)
         everyone = np.arange(self.m)
         if k < self.m:
             rows[:k, k:] = self.cache.kernel.block(everyone[:k], everyone[k:])
         self._lay_out(k)
         self._prepare()
+
+    def exchange(self, before: WholeLevel, new: Index) -> None:
+        """Take over the matrix of as many points, of which those at the places ``new`` were others."""
+        self._lay_out(self.m)
+        self.missing[new] = True
+        self._prepare(before.turn.parts)
+        self.matrix[:, new] = self.matrix[new].T
 
     def _lay_out(self, known: int = 0) -> None:
         """Give each row the place of its point in the cache; the first ``known`` lie there."""
@@ -267,15 +272,16 @@ class WholeLevel(Level):
         self.cache.compute(points, points)
         self.missing[points] = False
 
-    def _prepare(self) -> None:
-        """Compute the rows that are missing: now the matrix is there."""
+    def _prepare(self, parts: Any = None) -> None:
+        """Compute the rows that are missing: now the matrix is there; ``parts``: memory for blocks of parts."""
         from harness_smo import whole_loops
 
         if self.missing is None:
             self._lay_out()
         self._fetch(np.flatnonzero(self.missing))
         self.matrix, self.has_matrix = self.cache.rows[: self.m], True
-        parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype)
+        if parts is None:
+            parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype)
         self.turn = whole_loops.Turn(np.zeros(1, dtype=np.bool_), np.array([0.0, 0.0, np.inf]), parts, np.zeros((2, 2)))
 
     def round(self, tau: float) -> int:

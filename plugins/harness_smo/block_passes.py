@@ -131,6 +131,27 @@ def directions(x: Variables, scores: Vector, ends: Vector, rise: Vector, fall: V
             ends[k, 0], ends[k, 1] = max(ends[k, 0], rise[v]), min(ends[k, 1], fall[v])
 
 
+@compiled
+def distances(x: Variables, scores: Vector, ends: Vector) -> Vector:
+    """Return how far below the first end what may rise and above the second what may fall is, the least at each point, (m,).
+
+    Parameters
+    ----------
+    scores : (m,) of the points
+    ends : (groups, 2) of each group
+    """
+    m = len(scores)
+    least = np.full(m, np.inf)
+    for v in range(len(x.a)):
+        p, k = v % m, x.group[v]
+        g = x.linear[v] - scores[p]
+        if x.a[v] < x.upper[v]:
+            least[p] = min(least[p], ends[k, 0] - g)
+        if x.a[v] > x.lower[v]:
+            least[p] = min(least[p], g - ends[k, 1])
+    return least
+
+
 # -- which variables a round of block SMO works on: compiled, as a round over some thousand points takes less than 1 ms
 
 

@@ -47,12 +47,12 @@ _FEW_USED, _FEW_BOUNDED = 0.33, 0.03  # of these: support vectors at most, and t
 _LAST = 0.9  # of the problem's bounds: whoever is that near goes all the way
 _LOST = 20.0  # times the loose violation: wider apart than that the scores only swing
 # when float32 rows are good enough for block SMO, and how it goes on in float64 where they are not
-_SAMPLE = 64  # points, about, whose scores of both precisions are compared
+_SAMPLE = 16  # points, about, whose scores of both precisions are compared
 _NOISE = 4.0  # times the largest difference seen between scores of float32 and float64
 _TYPICAL = 0.25 * float(np.finfo(np.float32).eps)  # relative rounding of a float32 value, about
 _SURE = 2.0  # times the rounding that was measured
 _BLUR = 0.25  # of a violation: float32 rows that blur the scores by more are of no use
-_NEAR_EXACT = 8.0  # times tau: points that close to a violation are looked at in float64
+_NEAR_EXACT = 20.0  # times tau: points that close to a violation are looked at in float64
 _LEAST_EXACT = 512  # points, at least, gone on with in float64 before the end is near
 _ROOM_EXACT = 3  # times the points that are free or violate, the same
 
@@ -105,21 +105,43 @@ class BlockState:
         self.vain, self.again = 0, 0  # tries to park points that found too few, and the level's round of the next one
         self.everyone = np.arange(self.n)
         self.narrowed = Narrowed(form, float(self.diagonal.max()))
+        few: Few | None = None
         if not coef.any():
             if settings.whole == WHOLE:
-                self.settings = settings._replace(whole=self._at_once(problem))
+                few = self._ask(problem)
             if self.n <= self.settings.whole:
                 self.form = self.narrowed.begin() or form
         self.level = self._make_level(self.everyone, RowCache(kernel, self.memory))
+        if few is not None:
+            self._begin_at(few, problem)
 
-    def _at_once(self, problem: Problem) -> int:
-        """Return up to how many points the matrix of all is computed; where it may not pay, some of them are asked."""
+    def _ask(self, problem: Problem) -> Few | None:
+        """Decide up to how many points the matrix of all is computed; where it may not pay, some of them are asked.
+
+        Returns their optimum if it is to be the start.
+        """
         easy = self.narrowed.width <= _EASY and self.form.copies == 1 and not self.settings.fixed
-        if easy and WHOLE < self.n <= _WHOLE_EASY and used_of_some(problem)[0] >= _MANY_USED:
-            return _WHOLE_EASY
-        if _PROBED < self.n <= WHOLE and self.narrowed.is_far and few_matter(problem):
-            return 0
-        return WHOLE
+        if easy and WHOLE < self.n <= _WHOLE_EASY and Few(problem).used >= _MANY_USED:
+            self.settings = self.settings._replace(whole=_WHOLE_EASY)
+        if _PROBED < self.n <= WHOLE and self.narrowed.is_far:
+            few = Few(problem)
+            if few.used <= _FEW_USED and few.bounded <= _FEW_BOUNDED:
+                self.settings = self.settings._replace(whole=0)
+                return few
+        return None
+
+    def _begin_at(self, few: Few, problem: Problem) -> None:
+        """Go on from the optimum over some points, with those that it leaves nearest to a violation."""
+        self.kernel = problem.kernel
+        self.level = level = self._make_level(self.everyone, RowCache(self.kernel, self.memory))
+        self.a[variables_of(self.form, few.points)] = few.level.a
+        level.compute_scores(self.form.coef(self.a))
+        level.directions()
+        self.mark = (self.form.coef(self.a), level.scores.copy())
+        if not self.settings.fixed:
+            slack = self.middle_slack()
+            slack[level.free_points] = -np.inf
+            self.activate(np.sort(np.argpartition(slack, _LEAST)[:_LEAST]))
 
     def restate(self, problem: Problem, form: DualForm) -> bool:
         """Go on with another problem of the same points and kernel values, whose bounds are wider; False if it is no such one.
@@ -220,21 +242,14 @@ class BlockState:
 
     def slack(self) -> Vector:
         """Return how far each point is from violating with the current ends, (n,); 0 or less for free points."""
-        ups, lows = np.array(self.level.ends).T
-        return self._distance(self.form.gradient(self.scores), ups, lows)
+        return self._distances(np.array(self.level.ends))
 
-    def _distance(self, gradient: Vector, ups: Vector, lows: Vector) -> Vector:
-        """Return how far below ``ups`` what may rise and above ``lows`` what may fall is, the least at each point, (n,).
+    def _distances(self, ends: Any) -> Vector:
+        from harness_smo.block_passes import Variables, distances
 
-        ups, lows : of each group
-        """
         form = self.form
-        can_rise, can_fall = self.a < form.upper, self.a > form.lower
-        distance = np.full(len(gradient), np.inf)
-        distance[can_rise] = (ups[form.group] - gradient)[can_rise]
-        distance[can_fall] = np.minimum(distance, gradient - lows[form.group])[can_fall]
-        least: Vector = distance.reshape(form.copies, self.n).min(axis=0)
-        return least
+        found: Vector = distances(Variables(self.a, form.lower, form.upper, form.linear, form.group), self.scores, ends)
+        return found
 
     def focus(self) -> bool:
         """Go on with the points nearest to a violation, if their whole kernel matrix is worth its cost by now.
@@ -320,13 +335,12 @@ class BlockState:
         """Slack against the middle of the ends, at most 0 for what is on its wrong side and for free points."""
         form, level = self.form, self.level
         free, middles = level.free, np.zeros(max(1, form.groups))
-        gradient = form.gradient(self.scores)
-        active = gradient[level.variables]
+        active = form.gradient(self.scores)[level.variables]
         for k in range(form.groups):
             own = free & (level.group == k) if form.groups > 1 else free
             up, low = level.ends[k]
             middles[k] = np.median(active[own]) if own.any() else 0.5 * (up + low) if np.isfinite(up - low) else 0.0
-        return self._distance(gradient, middles, middles)
+        return self._distances(np.column_stack([middles, middles]))
 
     def replace(self, where: Index) -> None:
         level = self.level
@@ -337,8 +351,12 @@ class BlockState:
         position[level.where] = np.arange(level.m)
         held = same and level.has_matrix and len(where) < self.n
         if held:  # those that stay come first, in their order: their part of the matrix is carried over as it lies
-            stay = np.sort(position[where][position[where] >= 0])
-            where = np.concatenate([level.where[stay], where[position[where] < 0]])
+            stay, new = np.sort(position[where][position[where] >= 0]), where[position[where] < 0]
+            where = np.concatenate([level.where[stay], new])
+            if len(where) == level.m:  # or where they are, and the new ones in the places of those that go
+                gone = np.setdiff1d(np.arange(level.m), stay)
+                where = level.where.copy()
+                where[gone] = new
         elif len(where) < self.n and self.form.copies == 1:  # descents want the groups apart
             where = where[np.argsort(self.form.group[where], kind="stable")]
         kernel = self.kernel if len(where) == self.n else self.kernel.restrict(where)
@@ -351,7 +369,10 @@ class BlockState:
             cache = RowCache(kernel, self.memory)
         self.level = self._make_level(where, cache)
         if held and isinstance(level, WholeLevel) and isinstance(self.level, WholeLevel):
-            self.level.carry(level, stay)
+            if self.level.m == level.m:
+                self.level.exchange(level, gone)
+            else:
+                self.level.carry(level, stay)
 
     def look(self, tau: float) -> Index:
         """Look at the parked points that may violate; return those that do.
@@ -372,7 +393,8 @@ class BlockState:
             unsure |= needed[points]
             generation.points = points[~unsure]
             looked.append(points[unsure])
-            self.scores[points[unsure]] += self.kernel.expand(coef - generation.coef, points[unsure])
+            if unsure.any():
+                self.scores[points[unsure]] += self.kernel.expand(coef - generation.coef, points[unsure])
         self.known = np.concatenate(looked)
         # what is still in doubt is so by how it was computed once, and is computed anew
         doubtful = self.known[(self.doubt > 0.0)[self.known] & ((self.slack() < self.doubt) | needed)[self.known]]
@@ -429,39 +451,45 @@ class BlockState:
         self.doubt[first.points] += max(0.0, first.path - second.path) * self.root_diagonal[first.points]
         self.parked[:2] = [_Parked(np.concatenate([first.points, second.points]), second.coef, second.path)]
 
-    def nearest(self, violating: Index) -> Index:
-        """Return who should be active next, among the points whose scores are known now."""
-        candidates = np.concatenate([self.level.where, self.known])
-        slack = self.middle_slack()
+    def next(self, violating: Index) -> Index:
+        """Return who should be active next, among the points whose scores are known now.
+
+        With a matrix at hand as many as now where that will do: those farthest from a violation make way.
+        """
+        where, slack = self.level.where, self.middle_slack()
+        left = len(where) - len(violating)
+        if self.level.has_matrix and 0 < left < len(where):
+            order = np.argpartition(slack[where], left)
+            if (slack[where[order[left:]]] > 0.0).all():
+                return np.sort(np.concatenate([where[order[:left]], violating]))
+        if self.exact:
+            return np.union1d(where, violating)
+        candidates = np.concatenate([where, self.known])
         slack[violating] = -np.inf
         return np.sort(candidates[self._nearest(slack[candidates])])
 
 
-def few_matter(problem: Problem) -> bool:
-    """Return whether few of some points matter at the optimum over these alone, and SMO finds it at once.
+class Few:
+    """The optimum over some of the points alone: about the same part matters of all of them.
 
-    So it is of all, in about the same part: few kernel rows are needed, and bounds far apart do no harm.
+    Attributes
+    ----------
+    points, level : they, and their variables at the optimum, nearly
+    used, bounded : which part supports it, and which is at its bound; infinite if SMO does not find it at once
     """
-    used, bounded = used_of_some(problem)
-    return used <= _FEW_USED and bounded <= _FEW_BOUNDED
 
-
-def used_of_some(problem: Problem) -> tuple[float, float]:
-    """Return which part of some points supports the optimum over these alone, and which is at its bound.
-
-    (inf, inf) if SMO does not find it at once.
-    """
-    some = np.arange(0, problem.n, problem.n // _SOME)
-    part = problem.restrict(some)
-    form, kernel, m = part.dual_form(), part.kernel, len(some)
-    cache, own = RowCache(kernel, np.empty(m * m)), np.arange(m)
-    level = WholeLevel(form, own, form.start.copy(), np.zeros(m), kernel.diagonal(), kernel, cache, Settings(1.0))
-    rough = _ROUGH * float(np.abs(form.linear).mean())
-    level.round(rough)
-    if level.faces or level.violation > rough:
-        return np.inf, np.inf
-    used = int(np.count_nonzero(form.coef(level.a)))
-    return used / m, (used - int(np.count_nonzero(level.free_points))) / m
+    def __init__(self, problem: Problem) -> None:
+        self.points = np.arange(0, problem.n, problem.n // _SOME)
+        part = problem.restrict(self.points)
+        form, kernel, m = part.dual_form(), part.kernel, len(self.points)
+        cache, own = RowCache(kernel, np.empty(m * m)), np.arange(m)
+        level = WholeLevel(form, own, form.start.copy(), np.zeros(m), kernel.diagonal(), kernel, cache, Settings(1.0))
+        rough = _ROUGH * float(np.abs(form.linear).mean())
+        level.round(rough)
+        self.level, self.used, self.bounded = level, np.inf, np.inf
+        if not level.faces and level.violation <= rough:
+            used = int(np.count_nonzero(form.coef(level.a)))
+            self.used, self.bounded = used / m, (used - int(np.count_nonzero(level.free_points))) / m
 
 
 # -- bounds narrower than the problem's, and wider step by step: at a large C, SMO finds its way from the optima of small ones
@@ -587,9 +615,8 @@ def measured_blur(state: BlockState) -> float:
 
 def sharpen(state: BlockState, kernel: KernelOracle, tau: float) -> None:
     """Go on in float64 with the points near a violation; the others' scores are off by the rounding seen there."""
-    coef, slack = state.form.coef(state.a), state.slack()
-    close = np.flatnonzero(slack <= max(tau, float(slack.min())))
-    noise = rounding(state.problem.kernel, state.scores, coef, close, state.kernel.dtype)
+    state.keep()
+    coef, slack, noise = state.form.coef(state.a), state.slack(), measured_blur(state) / _SURE
     near = slack <= max(_NEAR_EXACT * tau, 2.0 * noise, float(slack.min()))
     if state.level.violation > _NEAR_EXACT * tau:  # the ends are far apart: they do not say who is near
         middle = state.middle_slack()

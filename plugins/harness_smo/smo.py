@@ -74,7 +74,7 @@ class SMO(Solver):
                 yield state.iterate("")
             elif outcome == hot.STALLED:
                 ended = "stalled"  # the step is lost in rounding: tau is below what float64 can tell apart here
-            elif state.goal.reached(state.a, state.intercept, state.form.scores(state.gradient)):
+            elif state.goal.reached(state.a, state.intercept, state.form.scores(state.gradient), state.violation):
                 ended = state.goal.ended
         yield state.iterate(ended)
 
@@ -239,7 +239,9 @@ class Goal:
         elif found.dual:
             self.tau = 2.0 * max(self.gap, _FIRST) * found.dual
 
-    def reached(self, a: Vector, intercept: float, scores: Vector, share: float = 1.0, doubt: float = 0.0) -> bool:
+    def reached(
+        self, a: Vector, intercept: float, scores: Vector, violation: float, share: float = 1.0, doubt: float = 0.0
+    ) -> bool:
         """Whether variables ``a``, (V,), whose violation is tau at most are the last; if they are not, tighten tau.
 
         share : of the gap that counts as reaching it
@@ -253,6 +255,8 @@ class Goal:
         if found.relative_gap is None or (self.form.relative and (found.dual or 0.0) <= self.least):
             self.ended = "meet"
             return True
+        if 0.0 < violation < self.tau and not self.form.relative:
+            self.tau = violation
         wanted = share * self.tau * self.gap / found.relative_gap
         if self.form.relative:  # not by more at once: hulls that meet are found to by looking, long before such a tau
             wanted = 2.0 * self.gap * found.dual if found.dual else 0.0

@@ -108,6 +108,23 @@ def test_a_block_computed_anew_is_the_kernel_and_is_counted(dtype, seed):
         last = set(points.tolist())
 
 
+@pytest.mark.parametrize("groups", [0, 1, 2])
+@pytest.mark.parametrize("copies", [1, 2])
+def test_how_far_points_are_from_a_violation_is_the_twins(groups, copies):
+    rng = np.random.default_rng(groups)
+    m = 50
+    v = copies * m
+    lower, upper = -rng.uniform(0.5, 2.0, v), rng.uniform(0.5, 2.0, v)
+    a = np.choose(rng.integers(3, size=v), [lower, 0.0, upper])
+    group, linear, scores = rng.integers(0, max(1, groups), v), rng.normal(size=v), rng.normal(size=m)
+    ends = np.sort(rng.normal(size=(max(1, groups), 2)))
+    found = block_passes.distances(block_passes.Variables(a, lower, upper, linear, group), scores, ends)
+    g = linear - np.tile(scores, copies)
+    rise = np.where(a < upper, ends[group, 0] - g, np.inf)
+    fall = np.where(a > lower, g - ends[group, 1], np.inf)
+    assert found.tolist() == np.minimum(rise, fall).reshape(copies, m).min(axis=0).tolist()
+
+
 def chosen_from(rise, fall, ends, group, groups, previous, size):
     stay = block_passes.kept(previous, rise, fall, ends, group, size // 2)
     return block_passes.choose(rise, fall, ends, group, groups, stay, size)
