@@ -44,6 +44,7 @@ _MANY_USED = 0.6  # of some of them: support vectors; with fewer, fresh memory m
 _PROBED, _SOME = 1000, 256  # points beyond which some of them are asked, and how many
 _ROUGH = 0.1  # of the mean |linear|: the violation that is left there
 _FEW_USED, _FEW_BOUNDED = 0.33, 0.03  # of these: support vectors at most, and those at their bound
+_FEW_EXACT = 700  # points that support, if as many of all as of these do: float64 is gone on with at once
 _LAST = 0.9  # of the problem's bounds: whoever is that near goes all the way
 _LOST = 20.0  # times the loose violation: wider apart than that the scores only swing
 # when float32 rows are good enough for block SMO, and how it goes on in float64 where they are not
@@ -120,20 +121,24 @@ class BlockState:
 
         Returns their optimum if it is to be the start.
         """
-        easy = self.narrowed.width <= _EASY and self.form.copies == 1 and not self.settings.fixed
-        if easy and WHOLE < self.n <= _WHOLE_EASY and Few(problem).used >= _MANY_USED:
+        width, large = self.narrowed.width, self.n > WHOLE
+        easy = large and self.n <= _WHOLE_EASY and width <= _EASY and self.form.copies == 1 and not self.settings.fixed
+        if self.n <= _PROBED or not (self.narrowed.is_far or easy):
+            return None
+        few = Few(problem)
+        if self.narrowed.is_far and few.used <= _FEW_USED and few.bounded <= _FEW_BOUNDED:
+            self.settings = self.settings._replace(whole=0)
+            return few
+        if easy and few.used >= _MANY_USED:
             self.settings = self.settings._replace(whole=_WHOLE_EASY)
-        if _PROBED < self.n <= WHOLE and self.narrowed.is_far:
-            few = Few(problem)
-            if few.used <= _FEW_USED and few.bounded <= _FEW_BOUNDED:
-                self.settings = self.settings._replace(whole=0)
-                return few
         return None
 
     def _begin_at(self, few: Few, problem: Problem) -> None:
         """Go on from the optimum over some points, with those that it leaves nearest to a violation."""
-        self.kernel = problem.kernel
-        self.level = level = self._make_level(self.everyone, RowCache(self.kernel, self.memory))
+        if few.used * self.n <= _FEW_EXACT:
+            self.kernel = problem.kernel
+            self.level = self._make_level(self.everyone, RowCache(self.kernel, self.memory))
+        level = self.level
         self.a[variables_of(self.form, few.points)] = few.level.a
         level.compute_scores(self.form.coef(self.a))
         level.directions()
@@ -457,11 +462,15 @@ class BlockState:
         With a matrix at hand as many as now where that will do: those farthest from a violation make way.
         """
         where, slack = self.level.where, self.middle_slack()
-        left = len(where) - len(violating)
-        if self.level.has_matrix and 0 < left < len(where):
-            order = np.argpartition(slack[where], left)
-            if (slack[where[order[left:]]] > 0.0).all():
+        if self.level.has_matrix:
+            most = max(_LEAST, len(where)) // 2
+            if len(violating) > most:
+                violating = violating[np.argpartition(slack[violating], most)[:most]]
+            left = len(where) - len(violating)
+            order = np.argpartition(slack[where], left) if 0 < left < len(where) else where[:0]
+            if len(order) and (slack[where[order[left:]]] > 0.0).all():
                 return np.sort(np.concatenate([where[order[:left]], violating]))
+            return np.union1d(where, violating)
         if self.exact:
             return np.union1d(where, violating)
         candidates = np.concatenate([where, self.known])
