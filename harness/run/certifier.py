@@ -228,7 +228,8 @@ class Judge(_Judge):
         return found
 
 
-_ENOUGH = 1e-6  # rounding of a cell's relative gap: a closer look at one cell takes as long as to solve ten
+# rounding of a cell's relative gap, of the gap asked for, or of one where none is: a closer look takes as long as to solve ten
+_ENOUGH, _USUAL_GAP = 0.01, 1e-3
 _TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
 
 
@@ -311,7 +312,8 @@ class PathJudge(_Judge):
         path, problem, dataset = self.path, self.path.problem(cell), self.dataset
         members, left_out = path.members(cell), path.left_out(cell)
         scores = plain[members] + problem.kernel.ridge * coef if problem.kernel.z is None else None
-        vars(problem)["_enough"] = _ENOUGH  # which nobody else may change
+        # which nobody else may change
+        vars(problem)["_enough"] = _ENOUGH * (self.spec.limits.target_gap or _USUAL_GAP)
         found = self.certified(problem, coef, intercept, scores)
         found |= self.accuracy(path.targets[members], plain[members] + intercept, "train_accuracy")
         if len(left_out):
