@@ -299,12 +299,12 @@ class WholeLevel(Level):
         goal = (self.groups,) if self.groups else (), tau, self.settings.patience, limit
         outcome, steps, rounds = whole_loops.descend_whole(whole, self.turn, *goal)
         self.ends = [(float(up), float(low)) for up, low in self.turn.ends[: max(1, self.groups)]]
-        if outcome == whole_loops.DONE and not steps:
-            return CONVERGED
         self.steps += steps
         self.rounds += rounds
         self.cache.hit(int(self.turn.spent[1]))
         self.turn.spent[1] = 0.0
+        if outcome == whole_loops.DONE:
+            return CONVERGED
         if outcome == whole_loops.DEAR:
             self._face(tau)
         elif outcome == whole_loops.STUCK and rounds <= 1:
