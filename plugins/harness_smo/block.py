@@ -51,6 +51,7 @@ _FACES = 4  # at loose bounds, that float32 rows are tried for
 _STRICTER, _BLURS = 0.75, 2.0  # of the target in float32, at least, and what is left for rounding
 _LEFT = 0.05  # of the violation: rounding of float32 rows that blurs no more does no harm yet
 _FIRST = 5.0  # times tau: parked points are first looked at when the active ones are this good
+_CLEAR = 0.25  # of a tighter tau: rounding of float32 rows that blurs no more leaves them good enough for it
 _SAFE = 0.95  # of the gap asked for: its denominator is taken from scores that are not the latest
 
 
@@ -198,8 +199,11 @@ class SMOBlock(Solver):
         # of hulls a first tau may be far too wide: what is left is cheaper in float32
         elif outcome == CONVERGED and form.relative and tau > state.noise and not self._reached(state, goal):
             state.park_known()
-        elif outcome == CONVERGED and not form.relative and clear(state, tau) and self._reached(state, goal):
-            return goal.ended
+        elif outcome == CONVERGED and not form.relative and clear(state, tau):
+            if self._reached(state, goal):
+                return goal.ended
+            if goal.tau == tau or measured_blur(state) > _CLEAR * goal.tau:
+                sharpen(state, kernel, goal.tau)
         else:
             sharpen(state, kernel, goal.tau)
         return ""

@@ -244,6 +244,8 @@ class Goal:
     ) -> bool:
         """Whether variables ``a``, (V,), whose violation is tau at most are the last; if they are not, tighten tau.
 
+        Where but for ``doubt`` they were, tau stays.
+
         share : of the gap that counts as reaching it
         doubt : what rounding of rows may do to the scores
         """
@@ -255,6 +257,8 @@ class Goal:
         if found.relative_gap is None or (self.form.relative and (found.dual or 0.0) <= self.least):
             self.ended = "meet"
             return True
+        if doubt and (sure := self._certificate(a, intercept, scores, 0.0).relative_gap) and sure <= share * self.gap:
+            return False  # nothing but rounding is in the way
         if 0.0 < violation < self.tau and not self.form.relative:
             self.tau = violation
         wanted = share * self.tau * self.gap / found.relative_gap
