@@ -204,6 +204,8 @@ class SMOBlock(Solver):
                 return goal.ended
             if goal.tau == tau or measured_blur(state) > _CLEAR * goal.tau:
                 sharpen(state, kernel, goal.tau)
+            else:
+                state.park_known()
         else:
             sharpen(state, kernel, goal.tau)
         return ""
