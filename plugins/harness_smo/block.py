@@ -162,13 +162,10 @@ class SMOBlock(Solver):
 
     def _choose_points(self, state: BlockState, kernel: KernelOracle, tau: float) -> None:
         """After a round that moved something: go on in float64, or with fewer points, where that pays."""
-        if state.narrowed.cap < 1.0 and not state.exact and state.level.faces >= _FACES:
+        level, rough, narrowed = state.level, not state.exact, state.narrowed.cap < 1.0
+        if rough and narrowed and level.faces >= _FACES:
             refine(state, kernel)
-        elif (
-            state.narrowed.cap == 1.0
-            and not state.exact
-            and (blurred(state, max(tau, _LEFT * state.level.violation)) or state.stale())
-        ):
+        elif rough and not narrowed and (blurred(state, max(tau, _LEFT * level.violation)) or state.stale()):
             sharpen(state, kernel, tau)
         elif self.shrinking and not state.focus() and state.crowded():
             state.shrink()

@@ -89,11 +89,6 @@ class Level:
 
     has_matrix: bool = False  # whether the rows of all points are at hand
 
-    @property
-    def in_part(self) -> bool:
-        """Whether the cache has places for rows that are not computed."""
-        return False
-
     def rebound(self, form: DualForm, a: Vector, scores: Vector) -> None:
         """Go on between the bounds of ``form``, from these variables and scores."""
         self.form, self.faces = form, 0
@@ -109,11 +104,6 @@ class Level:
     def free_points(self) -> Any:
         """True where a point has a free variable, (m,)."""
         return self.free.reshape(self.copies, self.m).any(axis=0)
-
-    def free_among(self, variables: Index) -> Any:
-        """Whether each of ``variables`` is strictly between its bounds."""
-        a = self.a[variables]
-        return (a > self.lower[variables]) & (a < self.upper[variables])
 
     def directions(self) -> tuple[Vector, Vector]:
         """Return the gradient where a variable may rise, else -inf, and where it may fall, else inf; note the ends."""
@@ -201,7 +191,7 @@ class Level:
         if self.copies > 1:
             points, inverse = np.unique(variables % self.m, return_inverse=True)
             change = np.bincount(inverse, weights=change).astype(np.float64)
-        resting = ~np.any([self.free_among(points + copy * self.m) for copy in range(self.copies)], axis=0)
+        resting = ~self.free_points[points]
         held = cache.slot_of[points] >= 0
         cache.used(points[held])
         cache.hit(int(np.count_nonzero(held)))
@@ -237,36 +227,20 @@ class WholeLevel(Level):
     matrix: Block
     missing: Any = None  # (m,) whose rows have a place that they are not computed into yet; None: no row has a place
 
-    def carry(self, before: WholeLevel, stay: Index) -> None:
-        """Take over what the matrix of other points in the same memory has: the first of these points are those of ``stay``.
-
-        before : its matrix is overwritten
-        stay : (k,) where the points stood in it, ascending
-        """
-        from harness_smo import whole_loops
-
-        rows, k = self.cache.rows, len(stay)
-        whole_loops.carry(rows, before.matrix, stay)
-        everyone = np.arange(self.m)
-        if k < self.m:
-            rows[:k, k:] = self.cache.kernel.block(everyone[:k], everyone[k:])
-        self._lay_out(k)
-        self._prepare()
-
-    def exchange(self, before: WholeLevel, new: Index) -> None:
-        """Take over the matrix of as many points, of which those at the places ``new`` were others."""
-        self._lay_out(self.m)
-        self.missing[new] = True
+    def exchange(self, before: WholeLevel, new: Any) -> None:
+        """Take over the matrix of as many points, of which those at ``new``, (m,) true or false, were others."""
+        self._lay_out()
+        self.missing[~new] = False
         self._prepare(before.turn.parts)
         self.matrix[:, new] = self.matrix[new].T
 
-    def _lay_out(self, known: int = 0) -> None:
-        """Give each row the place of its point in the cache; the first ``known`` lie there."""
+    def _lay_out(self) -> None:
+        """Give each row the place of its point in the cache."""
         fetched = self.cache.fetched
         self.cache = type(self.cache)(self.cache.kernel, self.cache.memory)
         self.cache.reserve(np.arange(self.m))
         self.cache.fetched = fetched
-        self.missing = np.arange(self.m) >= known
+        self.missing = np.ones(self.m, dtype=np.bool_)
 
     def _fetch(self, points: Index) -> None:
         self.cache.compute(points, points)
@@ -327,10 +301,6 @@ class WholeLevel(Level):
         self.scores[:] = own[support] @ self.cache.rows[support]
         self._add_others(coef, self.where)
 
-    @property
-    def in_part(self) -> bool:
-        return self.missing is not None and not self.has_matrix
-
     def _face(self, tau: float) -> bool:
         """Minimise over the face of all free variables, and update the scores; return whether anything moved."""
         from harness.jit import add_rows
@@ -341,14 +311,9 @@ class WholeLevel(Level):
         free = np.flatnonzero(self.free)
         points = free % self.m
         before: Any = self.a[free]
-        system = face.Face(
-            whole_loops.picked(self.matrix, points),
-            before.copy(),
-            self.lower[free],
-            self.upper[free],
-            self.linear[free] - self.scores[points],
-            (self.group[free][:, None] == np.arange(self.groups)).astype(np.float64),
-        )
+        bounds, gradient = (self.lower[free], self.upper[free]), self.linear[free] - self.scores[points]
+        sums = (self.group[free][:, None] == np.arange(self.groups)).astype(np.float64)
+        system = face.Face(whole_loops.picked(self.matrix, points), before.copy(), *bounds, gradient, sums)
         face.descend(system, tau)
         changed = np.flatnonzero(system.a != before)
         self.a[free] = system.a

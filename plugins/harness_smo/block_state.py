@@ -240,10 +240,8 @@ class BlockState:
     def crowded(self) -> bool:
         """Whether the rows of the free variables, which keep moving, hardly find room: then shorter rows pay."""
         level = self.level
-        if level.rounds < self.again:
-            return False
-        capacity = level.cache.capacity
-        return capacity < level.m and level.m > _LEAST and int(np.count_nonzero(level.free)) > _CROWDED * capacity
+        capacity, sizeable = level.cache.capacity, level.rounds >= self.again and level.m > _LEAST
+        return sizeable and capacity < level.m and int(np.count_nonzero(level.free)) > _CROWDED * capacity
 
     def slack(self) -> Vector:
         """Return how far each point is from violating with the current ends, (n,); 0 or less for free points."""
@@ -281,9 +279,7 @@ class BlockState:
             return False
         if everyone:  # nearly all of them matter
             self.settings = self.settings._replace(whole=max(self.settings.whole, level.m))
-            self.activate(level.where)
-        else:
-            self.activate(level.where[np.sort(np.argpartition(slack, count)[:count])])
+        self.activate(level.where if everyone else level.where[np.sort(np.argpartition(slack, count)[:count])])
         return True
 
     def _restart(self) -> bool:
@@ -306,8 +302,8 @@ class BlockState:
         self.fetched += level.cache.fetched
         self.steps += level.steps
 
-    def shrink(self) -> bool:
-        """Park the points farthest from violation; False if too few would be."""
+    def shrink(self) -> None:
+        """Park the points farthest from violation, unless too few would be."""
         self.keep()
         level = self.level
         where = level.where[self._nearest(self.middle_slack()[level.where])]
@@ -315,9 +311,8 @@ class BlockState:
             # ranking all points costs as much as a part of a round: the more often in vain, the longer it can wait
             self.vain = min(self.vain + 1, _PATIENCE)
             self.again = level.rounds + 2**self.vain
-            return False
-        self.activate(where)
-        return True
+        else:
+            self.activate(where)
 
     def _nearest(self, slack: Vector) -> Index:
         """Return which points to go on with: those that violate or are free, and the next nearest.
@@ -354,18 +349,14 @@ class BlockState:
         same = bool(level.cache.kernel.dtype == self.kernel.dtype)
         position = np.full(self.n, -1, dtype=np.intp)
         position[level.where] = np.arange(level.m)
-        held = same and level.has_matrix and len(where) < self.n
-        if held:  # those that stay come first, in their order: their part of the matrix is carried over as it lies
-            stay, new = np.sort(position[where][position[where] >= 0]), where[position[where] < 0]
-            where = np.concatenate([level.where[stay], new])
-            if len(where) == level.m:  # or where they are, and the new ones in the places of those that go
-                gone = np.setdiff1d(np.arange(level.m), stay)
-                where = level.where.copy()
-                where[gone] = new
+        held = same and level.has_matrix and len(where) == level.m < self.n
+        if held:  # those that stay do so where they are, and the new ones take the places of those that go
+            new, gone, where = where[position[where] < 0], ~np.isin(level.where, where), level.where.copy()
+            where[gone] = new
         elif len(where) < self.n and self.form.copies == 1:  # descents want the groups apart
             where = where[np.argsort(self.form.group[where], kind="stable")]
         kernel = self.kernel if len(where) == self.n else self.kernel.restrict(where)
-        if not held and same and len(where) <= level.m and not level.in_part:
+        if same and len(where) <= level.m and not isinstance(level, WholeLevel):
             place = position[where]
             staying = np.zeros(level.m, dtype=bool)
             staying[place[place >= 0]] = True
@@ -374,10 +365,7 @@ class BlockState:
             cache = RowCache(kernel, self.memory)
         self.level = self._make_level(where, cache)
         if held and isinstance(level, WholeLevel) and isinstance(self.level, WholeLevel):
-            if self.level.m == level.m:
-                self.level.exchange(level, gone)
-            else:
-                self.level.carry(level, stay)
+            self.level.exchange(level, gone)
 
     def look(self, tau: float) -> Index:
         """Look at the parked points that may violate; return those that do.
@@ -646,8 +634,8 @@ def sharpen(state: BlockState, kernel: KernelOracle, tau: float) -> None:
 def refine(state: BlockState, kernel: KernelOracle) -> None:
     """Go on in float64 with the same points; the others' scores are off by the rounding seen at these."""
     state.keep()
-    coef, where, dtype = state.form.coef(state.a), state.level.where, state.kernel.dtype
-    state.doubt += rounding(state.problem.kernel, state.scores, coef, where, dtype)
+    coef, where = state.form.coef(state.a), state.level.where
+    state.doubt += measured_blur(state) / _SURE
     state.doubt[where] = 0.0
     state.kernel = kernel
     state.replace(where)

@@ -30,9 +30,8 @@ _RIDGE = {4: 3e-6, 8: 1e-11}
 _MORE = 1e3  # times that, where rounding leaves none
 _LEVEL = 0.2
 _AHEAD = 64  # columns of the inverse that are computed at a time: of the variables that are nearest to their bounds
-_INVERTED = (
-    1000  # variables up to which the whole inverse is computed: single columns are not symmetric to the last bits
-)
+# variables up to which the whole inverse is computed: single columns are not symmetric to the last bits
+_INVERTED = 1000
 _DIRECT = 600  # variables beyond which conjugate gradients come first
 _GAIN = 0.01  # of the gradient, that they must leave at most
 _TURNS = 30  # of conjugate gradients at most

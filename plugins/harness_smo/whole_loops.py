@@ -176,26 +176,6 @@ def picked(matrix: Block, points: Index) -> Block:
     return block
 
 
-@compiled
-def carry(rows: Block, matrix: Block, stay: Index) -> None:
-    """Bring ``matrix[stay][:, stay]``, (k, k), to the first k rows and columns of ``rows``, which lie in the same memory.
-
-    Parameters
-    ----------
-    rows : (at least k, k or more) contiguous
-    matrix : (m, m) contiguous, from the same place on; lost
-    stay : (k,) ascending
-    """
-    k, flat = len(stay), rows.reshape(rows.size)
-    for p in range(k):  # packed: a value's place is never behind where it was
-        source = matrix[stay[p]]
-        for q in range(k):
-            flat[p * k + q] = source[stay[q]]
-    for p in range(k - 1, 0, -1):  # the other way round: nor before that
-        for q in range(k - 1, -1, -1):
-            rows[p, q] = flat[p * k + q]
-
-
 @inlined
 def _block(x: Whole, parts: Block, points: Index) -> tuple[Block, Block]:
     """Return the kernel block of ``points``, in ``parts`` if it has the room, and its diagonal."""
