@@ -143,7 +143,7 @@ def distances(x: Variables, scores: Vector, ends: Vector) -> Vector:
     m = len(scores)
     least = np.full(m, np.inf)
     for v in range(len(x.a)):
-        p, k = v % m, x.group[v]
+        p, k = v if v < m else v - m, x.group[v]
         g = x.linear[v] - scores[p]
         if x.a[v] < x.upper[v]:
             least[p] = min(least[p], ends[k, 0] - g)
