@@ -14,9 +14,9 @@ Which way ``smo-block`` takes a problem of n points:
 * Bounds more than 256 times as wide as those at which one step takes a variable from one to the other: the first optimum is that
   of such narrow bounds, and each next one of bounds 4 times as wide. Less far apart, SMO finds its way by itself: at C = 100 that
   took 1.3 times less CPU time on two times 48 drawn problems, the least 0.74 (n 400 to 2,000, d 2 to 30, noise 0 to 1).
-* Bounds that far apart, and more than 1,000 points: some 256 of them are solved first. Where at most a third of these support and 3 of 100
-  are at their bound, that is the start: the 512 points nearest to a violation go on with their matrix, and those that violate outside
-  come in where others rest. On 32 drawn problems (n = 2,000, C 1e3 to 1e5, noise 0 or 0.1) 1.22 times less CPU time than with
+* Bounds that far apart, and more than 1,000 points: some 256 of them are solved first. Where at most a third of these support and 3
+  of 100 are at their bound, that is the start: the 512 points nearest to a violation go on with their matrix, and those that violate
+  outside come in where others rest. On 32 drawn problems (n = 2,000, C 1e3 to 1e5, noise 0 or 0.1) 1.22 times less CPU time than with
   working sets from 0, the least 0.93; on 14 of n = 9,000 without noise 1.20, the least 0.84.
 * Steps that cost as much as solving the free variables' equations: they move to their common optimum by a Newton step, or by
   conjugate gradients beyond 600 of them (:mod:`harness_smo.face`).

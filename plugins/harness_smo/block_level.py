@@ -254,8 +254,7 @@ class WholeLevel(Level):
             self._lay_out()
         self._fetch(np.flatnonzero(self.missing))
         self.matrix, self.has_matrix = self.cache.rows[: self.m], True
-        if parts is None:
-            parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype)
+        parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype) if parts is None else parts
         self.turn = whole_loops.Turn(np.zeros(1, dtype=np.bool_), np.array([0.0, 0.0, np.inf]), parts, np.zeros((2, 2)))
 
     def round(self, tau: float) -> int:

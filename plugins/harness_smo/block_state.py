@@ -50,7 +50,7 @@ _LOST = 20.0  # times the loose violation: wider apart than that the scores only
 # when float32 rows are good enough for block SMO, and how it goes on in float64 where they are not
 _SAMPLE = 16  # points, about, whose scores of both precisions are compared
 _NOISE = 4.0  # times the largest difference seen between scores of float32 and float64
-_TYPICAL = 0.25 * float(np.finfo(np.float32).eps)  # relative rounding of a float32 value, about
+_TYPICAL = 0.25  # of its dtype's eps: relative rounding of a value, about
 _SURE = 2.0  # times the rounding that was measured
 _BLUR = 0.25  # of a violation: float32 rows that blur the scores by more are of no use
 _NEAR_EXACT = 20.0  # times tau: points that close to a violation are looked at in float64
@@ -106,12 +106,9 @@ class BlockState:
         self.vain, self.again = 0, 0  # tries to park points that found too few, and the level's round of the next one
         self.everyone = np.arange(self.n)
         self.narrowed = Narrowed(form, float(self.diagonal.max()))
-        few: Few | None = None
-        if not coef.any():
-            if settings.whole == WHOLE:
-                few = self._ask(problem)
-            if self.n <= self.settings.whole:
-                self.form = self.narrowed.begin() or form
+        few = None if coef.any() or settings.whole != WHOLE else self._ask(problem)
+        if not coef.any() and self.n <= self.settings.whole:
+            self.form = self.narrowed.begin() or form
         self.level = self._make_level(self.everyone, RowCache(kernel, self.memory))
         if few is not None:
             self._begin_at(few, problem)
@@ -228,7 +225,10 @@ class BlockState:
         coef, scores = self.mark
         now = self.form.coef(self.a)[self.level.where]
         self.mark = (now, self.level.scores.copy())
-        return float(np.sqrt(max(0.0, float((now - coef) @ (self.level.scores - scores)))))
+        change, unit = now - coef, _TYPICAL * float(np.finfo(self.kernel.dtype).eps)
+        square = max(0.0, float(change @ (self.level.scores - scores)))
+        # where coefficients of points that are nearly the same move apart, rounding is larger than how far w moves
+        return float(np.sqrt(square + _NOISE**2 * unit * float(change @ change) * float(self.diagonal.max())))
 
     def stale(self) -> bool:
         """Whether a small violation has not been halved for many rounds: they chase the rounding of their rows."""
@@ -583,7 +583,7 @@ def rounding(kernel: KernelOracle, scores: Vector, coef: Vector, points: Index, 
 def blur(state: BlockState) -> float:
     """Return what rounding of float32 rows does to the scores, about: its squares add up over the variables."""
     a = state.level.a
-    return _TYPICAL * float(np.sqrt(a @ a)) * float(state.diagonal.max())
+    return _TYPICAL * float(np.finfo(np.float32).eps) * float(np.sqrt(a @ a)) * float(state.diagonal.max())
 
 
 def blurred(state: BlockState, violation: float) -> bool:
