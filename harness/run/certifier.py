@@ -33,6 +33,7 @@ from harness.run.child import Workbench, is_environment
 from harness.run.messages import BrokenStream, Certified, Certify, Model, Point, Prepare, Prepared, Reader, Solved, send
 from harness.run.plan import RunSpec
 from harness.run.record import Status
+from harness.solver import DEFAULT_RELATIVE_GAP
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
@@ -228,8 +229,9 @@ class Judge(_Judge):
         return found
 
 
-# rounding of a cell's relative gap, of the gap asked for, or of one where none is: a closer look takes as long as to solve ten
-_ENOUGH, _USUAL_GAP = 0.01, 1e-3
+_ENOUGH = (
+    0.01  # of the gap asked for: rounding of a cell's gap; a closer look at one cell takes as long as to solve ten
+)
 _TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
 
 
@@ -312,8 +314,8 @@ class PathJudge(_Judge):
         path, problem, dataset = self.path, self.path.problem(cell), self.dataset
         members, left_out = path.members(cell), path.left_out(cell)
         scores = plain[members] + problem.kernel.ridge * coef if problem.kernel.z is None else None
-        # which nobody else may change
-        vars(problem)["_enough"] = _ENOUGH * (self.spec.limits.target_gap or _USUAL_GAP)
+        gap = self.spec.limits.target_gap or DEFAULT_RELATIVE_GAP
+        vars(problem)["_enough"] = _ENOUGH * gap  # which nobody else may change
         found = self.certified(problem, coef, intercept, scores)
         found |= self.accuracy(path.targets[members], plain[members] + intercept, "train_accuracy")
         if len(left_out):

@@ -77,7 +77,8 @@ class SMOBlock(Solver):
     )
     dtype: Literal["auto", "float32", "float64"] = parameter(
         "auto",
-        "of kernel rows before the last phase, in float64 (at once where few points matter); auto: float32 beyond some points",
+        "of kernel rows before the last phase, in float64 (at once where few points matter at a large C); auto: float32 "
+        "beyond 700 points, of hulls or along a path 2,500",
     )
     shrinking: bool = parameter(True, "park points that rest at a bound when their rows do not fit in the cache")
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)

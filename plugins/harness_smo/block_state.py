@@ -123,7 +123,7 @@ class BlockState:
         if self.n <= _PROBED or not (self.narrowed.is_far or easy):
             return None
         few = Few(problem)
-        if self.narrowed.is_far and few.used <= _FEW_USED and few.bounded <= _FEW_BOUNDED:
+        if self.narrowed.is_far and few.few_matter:
             self.settings = self.settings._replace(whole=0)
             return few
         if easy and few.used >= _MANY_USED:
@@ -458,8 +458,7 @@ class BlockState:
             order = np.argpartition(slack[where], left) if 0 < left < len(where) else where[:0]
             if len(order) and (slack[where[order[left:]]] > 0.0).all():
                 return np.sort(np.concatenate([where[order[:left]], violating]))
-            return np.union1d(where, violating)
-        if self.exact:
+        if self.level.has_matrix or self.exact:
             return np.union1d(where, violating)
         candidates = np.concatenate([where, self.known])
         slack[violating] = -np.inf
@@ -472,7 +471,8 @@ class Few:
     Attributes
     ----------
     points, level : they, and their variables at the optimum, nearly
-    used, bounded : which part supports it, and which is at its bound; infinite if SMO does not find it at once
+    used : which part supports it; infinite if SMO does not find it at once
+    few_matter : whether few support it, and fewer at a bound: few kernel rows are needed, and bounds far apart do no harm
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -483,10 +483,11 @@ class Few:
         level = WholeLevel(form, own, form.start.copy(), np.zeros(m), kernel.diagonal(), kernel, cache, Settings(1.0))
         rough = _ROUGH * float(np.abs(form.linear).mean())
         level.round(rough)
-        self.level, self.used, self.bounded = level, np.inf, np.inf
-        if not level.faces and level.violation <= rough:
-            used = int(np.count_nonzero(form.coef(level.a)))
-            self.used, self.bounded = used / m, (used - int(np.count_nonzero(level.free_points))) / m
+        found = not level.faces and level.violation <= rough
+        used = int(np.count_nonzero(form.coef(level.a)))
+        bounded = used - int(np.count_nonzero(level.free_points))
+        self.level, self.used = level, used / m if found else np.inf
+        self.few_matter = self.used <= _FEW_USED and bounded <= _FEW_BOUNDED * m
 
 
 # -- bounds narrower than the problem's, and wider step by step: at a large C, SMO finds its way from the optima of small ones
