@@ -229,9 +229,7 @@ class Judge(_Judge):
         return found
 
 
-_ENOUGH = (
-    0.01  # of the gap asked for: rounding of a cell's gap; a closer look at one cell takes as long as to solve ten
-)
+_ENOUGH = 0.01  # of the gap asked for: rounding of a cell's gap; a closer look at one takes as long as to solve ten
 _TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
 
 
