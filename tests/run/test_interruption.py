@@ -47,9 +47,22 @@ def running(given):
             driver.kill()  # what it leaves would trouble the test that looks for what others left
 
 
+def children_of(process):
+    """Its children; none where it has ended since it was named."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.children()
+    return []
+
+
 def workers_of(command):
     """The warm processes of a command."""
-    return [each for template in psutil.Process(command.pid).children() for each in template.children()]
+    return [each for template in children_of(psutil.Process(command.pid)) for each in children_of(template)]
+
+
+def lives(process):
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def stored(store):
@@ -63,10 +76,11 @@ def test_killed_driver_resumes_where_it_stopped(tmp_path, log):
         wait_for(lambda: len(lines(log)) >= 3)
         workers = psutil.Process(driver.pid).children(recursive=True)
         for process in workers_of(driver):
-            process.suspend()  # a worker that is stopped meanwhile ends as the others do
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.suspend()  # a worker that is stopped meanwhile ends as the others do
         os.kill(driver.pid, signal.SIGKILL)
         driver.wait()
-    wait_for(lambda: not any(process.is_running() and process.status() != "zombie" for process in workers), 10.0)
+    wait_for(lambda: not any(map(lives, workers)), 10.0)
     kept = {record["parameters"]["number"] for record in stored(store)}
     assert kept, "nothing was stored before the kill"
 
@@ -88,7 +102,8 @@ def test_killed_worker_costs_no_row(tmp_path, log):
         wait_for(lambda: len(workers_of(driver)) >= 2 or len(lines(log)) >= 3)
         victims = [process for process in workers_of(driver) if process.pid != parent]
         for process in victims:
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         output, _ = driver.communicate(timeout=120)
     records = json.loads(output)
     assert [record["status"] for record in records] == ["ok", "ok", "ok"]
@@ -101,7 +116,7 @@ def test_a_run_killed_from_outside_is_measured_again(tmp_path, log):
 
         def measured():
             """The forks that live on: a warm-up is over in no time, and may be gone at a second look."""
-            forks = [process for worker in workers_of(driver) for process in worker.children()]
+            forks = [process for worker in workers_of(driver) for process in children_of(worker)]
             return [process for process in forks if time.time() - process.create_time() > 1.0]
 
         wait_for(measured)
