@@ -1,11 +1,14 @@
-"""A few threads that share the columns of one request; compiled loops and BLAS release the interpreter lock."""
+"""A few threads that share a request; compiled loops and BLAS release the interpreter lock."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
+
+_WORTH = 1 << 17  # values that are worth waking another thread for
+_TURNS = 4  # parts a thread: cores are not equally fast, least of all where others use them too
 
 
 class Crew:
@@ -19,25 +22,52 @@ class Crew:
         self._threads: Any = None
         self._blas: Any = None
 
-    def run(self, jobs: Sequence[Callable[[], None]]) -> None:
-        """Carry out the jobs at once, one of them in this thread, and raise the first error when all have ended.
+    def share(
+        self,
+        job: Callable[[int, int], None],
+        count: int,
+        values: int,
+        threads: int,
+        *,
+        widest: int | None = None,
+        grain: int = 1,
+    ) -> None:
+        """Do ``job(start, stop)`` for all parts of 0 to ``count``; a thread that has done one takes the next.
 
-        BLAS has one thread meanwhile: every job has a core to itself.
+        The first error is raised when all threads have ended. BLAS has one thread meanwhile: each has a core to itself.
+
+        Parameters
+        ----------
+        values : that each of the ``count`` takes to compute or to read; another thread is woken for many only
+        threads : at most
+        widest : of a part; no bound if None
+        grain : of which every part's beginning is a multiple
         """
-        if len(jobs) == 1:
-            jobs[0]()
+        threads = max(1, min(threads, count * values // _WORTH))
+        part = count if widest is None else min(widest, count)
+        if threads > 1:
+            part = min(part, -(-count // (threads * _TURNS)))
+        part = max(1, part // grain) * grain
+        starts = iter(range(0, count, part))  # under the interpreter lock no two threads are given the same
+
+        def work() -> None:
+            for start in starts:
+                job(start, min(start + part, count))
+
+        if threads == 1:
+            work()
             return
-        if self._kept[0] != os.getpid() or self._kept[1] < len(jobs) - 1:
-            self._kept = os.getpid(), len(jobs) - 1
-            self._threads = ThreadPoolExecutor(len(jobs) - 1, thread_name_prefix="harness-kernels")
+        if self._kept[0] != os.getpid() or self._kept[1] < threads - 1:
+            self._kept = os.getpid(), threads - 1
+            self._threads = ThreadPoolExecutor(threads - 1, thread_name_prefix="harness-kernels")
         if self._blas is None:
             from threadpoolctl import ThreadpoolController
 
             self._blas = ThreadpoolController().select(user_api="blas")
         with self._blas.limit(limits=1):
-            others = [self._threads.submit(job) for job in jobs[1:]]
+            others = [self._threads.submit(work) for _ in range(threads - 1)]
             try:
-                jobs[0]()
+                work()
             finally:
                 wait(others)
         for other in others:

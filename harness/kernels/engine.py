@@ -8,7 +8,7 @@ maps the points of a restricted problem to those of the whole.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +35,6 @@ _NARROWEST = 256  # columns of a tile
 _PACKED_BYTES = 64 << 20  # a view that is asked for much keeps its points packed if they take no more
 _PACKS_AFTER = 8  # rows of a view, asked for with all columns, after which packing has paid
 _OWN_SHARE = 0.5  # of the whole: a smaller view lays out its own points rather than have the whole laid out for it
-_THREAD_VALUES = 1 << 17  # values that are worth waking another thread for
 _SQUARE_ROWS = 256  # of all points' values, computed on one side of the diagonal and copied to the other
 _CALLBACK_ROWS = 8  # a callback is taken to do as much work as so many rows at least
 EXPAND_ROWS = 128  # rows of a tile in expand()
@@ -212,24 +211,23 @@ class Engine:
         wide = _TILE_BYTES // (self.dtype.itemsize * max(1, len(rows)))
         if after is None and isinstance(way, DistanceWay):  # it reads what it needs once: tiles would only cut rows
             wide = width
-        worth = width * max(len(rows), 1 if after is None else _CALLBACK_ROWS)
+        values = max(len(rows), 1 if after is None else _CALLBACK_ROWS)
         grain = 1 if picked is not None else way.grain
-        self._tiles(tile, width, max(_NARROWEST, wide), grain, _sharing(self.threads, worth))
+        self.crew.share(tile, width, values, self.threads, widest=max(_NARROWEST, wide), grain=grain)
 
     def _square(self, way: GemmWay, left: Any, out: Block) -> None:
         """Compute the values of all points, those of a pair once: to copy one takes less time."""
-        n, threads = way.n, _sharing(self.threads, way.n**2)
-        blocks = [slice(start, min(start + _SQUARE_ROWS, n)) for start in range(0, n, _SQUARE_ROWS)]
+        blocks = [slice(start, min(start + _SQUARE_ROWS, way.n)) for start in range(0, way.n, _SQUARE_ROWS)]
 
-        def run(thread: int) -> None:
-            for k in range(thread, len(blocks), threads):
+        def tiles(first: int, last: int) -> None:
+            for k in range(first, last):
                 own, rows = blocks[k], way.part(left, blocks[k].start, blocks[k].stop)
                 for other in blocks[k:]:
                     way.tile(rows, other, out, np.arange(own.start, own.stop), other.start)
                     if other != own:
                         out[other, own] = out[own, other].T
 
-        self._whole.crew.run([partial(run, thread) for thread in range(threads)])
+        self.crew.share(tiles, len(blocks), _SQUARE_ROWS * way.n, self.threads, widest=1)
 
     def _own_way(self) -> Way | None:
         """Return the way over the view's own points, if it has one or should have."""
@@ -273,21 +271,6 @@ class Engine:
             self._packed = way.take(self._index) if way.bytes_of(self.n) <= _PACKED_BYTES else None
         return (way, self._index) if self._packed is None else (self._packed, None)
 
-    def _tiles(self, tile: After, width: int, wide: int, grain: int, threads: int) -> None:
-        """Call ``tile(start, stop)`` for tiles of about ``wide`` columns that begin at multiples of ``grain``."""
-        wide = max(1, wide // grain) * grain
-        if threads == 1 and 0 < width <= wide:
-            tile(0, width)
-            return
-        share = -(-width // (threads * grain)) * grain
-
-        def run(first: int, last: int) -> None:
-            for start in range(first, last, wide):
-                tile(start, min(start + wide, last))
-
-        if width:
-            self._whole.crew.run([partial(run, first, min(first + share, width)) for first in range(0, width, share)])
-
     def expand(self, support: Block, coef: Block, columns: Block | None) -> Block:
         """Return sum_j coef_j K[support_j, columns], float64, the values of a tile weighted while they are in the cache.
 
@@ -316,7 +299,7 @@ class Engine:
 
             wide = _TILE_BYTES // (self.dtype.itemsize * EXPAND_ROWS)
             grain = 1 if picked is not None else way.grain
-            self._tiles(tile, width, wide, grain, _sharing(self.threads, width * len(rows)))
+            self.crew.share(tile, width, len(rows), self.threads, widest=wide, grain=grain)
         return scores
 
     def diagonal(self) -> Block:
@@ -328,11 +311,6 @@ class Engine:
         if isinstance(self.kernel.form, Exponential):  # picking points of a view costs more than a small solve
             return np.ones(self.n)
         return self.kernel.diagonal(source if self._index is None else source[self._index])
-
-
-def _sharing(threads: int, values: int) -> int:
-    """Return how many of ``threads`` a request of so many values is shared among."""
-    return max(1, min(threads, values // _THREAD_VALUES))
 
 
 def _is_square(rows: Block, slots: Block, n: int) -> bool:

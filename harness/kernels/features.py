@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _PRODUCT_VALUES = 1 << 19  # features multiplied at a time with several w: 4 MB of each thread where they are converted
 _LARGEST_PIECE = 4_000_000  # numbers held at a time where the host sums up for itself
-_THREAD_VALUES = 1 << 17  # features that are worth waking another thread for
 
 
 class Features:
@@ -77,10 +76,8 @@ class Features:
 
     def _shared(self, scored: Any, w: Block, out: Block, count: int) -> Block:
         """Return ``out`` with the products of all points with ``count`` w, the points shared among the threads."""
-        threads = max(1, min(self.threads, self.stored * count // _THREAD_VALUES))
-        share = -(-self.n // threads)
-        if share and count:
-            self._crew.run([partial(scored, w, out, k, min(k + share, self.n)) for k in range(0, self.n, share)])
+        if self.n and count:
+            self._crew.share(partial(scored, w, out), self.n, self.stored * count // self.n, self.threads)
         self.counter.evaluations += self.n * count
         return out
 

@@ -6,7 +6,7 @@ rows fetched that these miss. Which row makes way for another, what is counted, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -296,9 +296,13 @@ class KernelOracle:
             return None
         return Features(self._engine.source, ridge=self.ridge, counter=self._counter, threads=self.threads)
 
-    def share(self, jobs: Sequence[Callable[[], None]]) -> None:
-        """Carry out the jobs at once, a thread each and BLAS with one; raise the first error when all have ended."""
-        self._engine.crew.run(jobs)
+    def share(self, job: Callable[[int, int], None], count: int, values: int) -> None:
+        """Do ``job(start, stop)`` for parts of 0 to ``count``, ``values`` of work each, among the kernel's threads.
+
+        A thread that has done a part takes the next; BLAS has one thread meanwhile. The first error is raised when all
+        have ended.
+        """
+        self._engine.crew.share(job, count, values, self.threads)
 
     def _complete(self, out: Block, slots: Block, rows: Block, columns: Block | None, start: int, stop: int) -> None:
         """Add the product, and the ridge where row and column are the same point, in columns [start, stop)."""

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from typing import Self
 
 import numpy as np
 
 from harness import KernelOracle, RowBuffer
 from harness.arrays import Block, Index
-
-_THREAD_VALUES = 1 << 17  # values that are worth another thread
-
-
-def shared(kernel: KernelOracle, count: int, values: int, job: Callable[[int, int], None]) -> None:
-    """Do ``job(start, stop)`` for 0 to ``count``, ``values`` of a block or of rows each, among the kernel's threads."""
-    threads = max(1, min(kernel.threads, count * values // _THREAD_VALUES))
-    ends = [k * count // threads for k in range(threads + 1)]
-    kernel.share([partial(job, *pair) for pair in pairwise(ends)])
 
 
 class RowCache(RowBuffer):
@@ -53,7 +42,7 @@ class RowCache(RowBuffer):
         if self.cheaper_anew(len(fresh) * w - len(first) * len(second), reads):
             self.kernel.fill(points[fresh], block, fresh, points)
             parts = block, fresh, kept, place[kept], self.last_block
-            shared(self.kernel, len(kept), w, partial(block_passes.complete, *parts))
+            self.kernel.share(partial(block_passes.complete, *parts), len(kept), w)
             self.last_points, self.last_block = points, block
             return block
         values = self._scratch(2, len(first), len(second))

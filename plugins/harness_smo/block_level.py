@@ -10,7 +10,7 @@ import numpy as np
 
 from harness import DualForm, KernelOracle
 from harness.arrays import Block, Index, Vector
-from harness_smo.block_cache import RowCache, shared
+from harness_smo.block_cache import RowCache
 
 # the level of some thousand points: their kernel matrix is computed once; SMO and Newton steps take turns over it
 _PAUSE = 20_000_000  # steps times variables between two iterates, some milliseconds; or as many steps as variables
@@ -202,7 +202,7 @@ class Level:
         wanted, passing = worth[:spare], np.concatenate([worth[spare:], arrived[roomy:]])
         slots, at_hand = cache.reserve(points[wanted]), cache.slot_of[points[held]]
         # along whole rows, which lie far away
-        shared(self.kernel, self.m, len(at_hand), self._adding(at_hand, change[held]))
+        self.kernel.share(self._adding(at_hand, change[held]), self.m, len(at_hand))
         cache.compute(points[wanted], slots, self._adding(slots, change[wanted]))
         cache.at_rest(points[resting])
         if len(passing):
