@@ -255,7 +255,7 @@ class WholeLevel(Level):
         self._fetch(np.flatnonzero(self.missing))
         self.matrix, self.has_matrix = self.cache.rows[: self.m], True
         parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype) if parts is None else parts
-        self.turn = whole_loops.Turn(np.zeros(1, dtype=np.bool_), np.array([0.0, 0.0, np.inf]), parts, np.zeros((2, 2)))
+        self.turn = whole_loops.Turn(np.zeros(1, dtype=np.bool_), np.zeros(3), parts, np.zeros((2, 2)))
 
     def round(self, tau: float) -> int:
         """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""

@@ -42,8 +42,9 @@ class Whole(NamedTuple):
 class Turn(NamedTuple):
     """What is kept from one call to the next, and changes.
 
-    begun : (1,) whether a round was made before: the first one takes all variables
-    spent : (3,) steps times variables since the last face; kernel rows that were added to the scores; steps of the last round
+    begun : (1,) whether a round was made before: the first one takes all variables, or one at each point
+    spent : (3,) steps times variables since the last face; kernel rows that were added to the scores; steps of the last
+        round, 0 before the first one
     parts : for the blocks of parts, half of the variables squared at least
     ends : (2, 2) of each group the largest g that may rise and the smallest that may fall, where the loop came back
     """
@@ -102,13 +103,17 @@ def _survey(
 
 
 @inner
-def _part(x: Variables, m: int, gradient: Vector, middle: Vector, beyond: Vector, expected: float) -> Index:
+def _part(
+    x: Variables, m: int, gradient: Vector, middle: Vector, beyond: Vector, expected: float, one_each: bool
+) -> Index:
     """Return the variables that are free, violate, or come nearest to that; all where that is most of them.
 
     expected : steps: where a few are, all variables in each take less time than to put a block together; infinite where all
         need a block too
+    one_each : all are those that come nearest, one at each point
     """
     variables = len(x.a)
+    most = m if one_each else variables
     count, furthest, near = 0, 0.0, np.empty(variables, np.int8)
     for v in range(variables):
         off = gradient[v] - middle[x.group[v]]
@@ -123,12 +128,16 @@ def _part(x: Variables, m: int, gradient: Vector, middle: Vector, beyond: Vector
         if far > -np.inf:
             furthest = min(furthest, far)
     size = max(_LEAST, int((_WIDTH if variables == m else 1.0) * count))
-    every = size >= _PART * variables or float(size) * size >= _PICKED * expected * (variables - size)
+    every = size >= _PART * most or float(size) * size >= _PICKED * expected * (most - size)
     if not every:
         # of those that are free or violate none may be missing, and the histogram cannot tell a small violation from none
         for v in largest(beyond, 1.0, near, np.int64(0), _BEYOND * furthest, size - count):
             near[v] = 1
     chosen, found = np.empty(variables, np.intp), 0
+    if every and one_each:
+        for v in range(m):
+            chosen[v] = v + m if variables > m and beyond[v + m] > beyond[v] else v
+        return chosen[:m]
     for v in range(variables):
         chosen[found] = v
         found += every | (near[v] > 0)
@@ -136,15 +145,17 @@ def _part(x: Variables, m: int, gradient: Vector, middle: Vector, beyond: Vector
 
 
 @inner
-def _taken(x: Variables, m: int, gradient: Vector, chosen: Index) -> tuple[Vector, Vector, Vector, Vector, Index]:
-    """Return a, lower, upper and gradient of the variables ``chosen``, and their points."""
+def _taken(x: Variables, m: int, gradient: Vector, chosen: Index) -> tuple[Vector, Vector, Vector, Vector, Index, bool]:
+    """Return a, lower, upper and gradient of the variables ``chosen``, their points, and whether these are all, in order."""
     w = len(chosen)
     a, g, lower, upper, points = np.empty(w), np.empty(w), np.empty(w), np.empty(w), np.empty(w, np.intp)
+    every = w == m
     for p in range(w):
         v = chosen[p]
         points[p] = v if v < m else v - m
+        every &= points[p] == p
         a[p], g[p], lower[p], upper[p] = x.a[v], gradient[v], x.lower[v], x.upper[v]
-    return a, lower, upper, g, points
+    return a, lower, upper, g, points, every
 
 
 @inner
@@ -213,9 +224,9 @@ def descend_whole(
     ends, middle = turn.ends, np.empty(2)
     rounding = np.float64(np.finfo(x.matrix.dtype).eps)
     steps = rounds = 0
-    # the matrix itself is the block of all variables: one stands at each point, class by class
-    at_hand = variables == m
-    for v in range(1, variables):
+    # the matrix itself is the block of one variable at each point, class by class
+    at_hand = variables == m or groups < 2
+    for v in range(1, m):
         at_hand &= group[v - 1] <= group[v]
     while True:
         violation, free, size = _survey(own, scores, groups, gradient, ends, middle)
@@ -230,13 +241,12 @@ def descend_whole(
         if steps >= limit:
             return PAUSED, steps, rounds
         # of two variables at a point one rests: all of them would make a block of four times the matrix
-        some = turn.begun[0] or variables > m
-        expected = (turn.spent[2] if at_hand else np.inf) if some else 0.0
-        chosen, cut = grouped(_part(own, m, gradient, middle, beyond, expected), group, groups)
+        expected = turn.spent[2] if at_hand or not (turn.begun[0] or variables > m) else np.inf
+        chosen, cut = grouped(_part(own, m, gradient, middle, beyond, expected, at_hand), group, groups)
         w = len(chosen)
-        a, lower, upper, g, points = _taken(own, m, gradient, chosen)
+        a, lower, upper, g, points, every = _taken(own, m, gradient, chosen)
         block, diagonal = x.matrix, x.diagonal
-        if w < variables or not at_hand:
+        if not every:
             block, diagonal = _block(x, turn.parts, points)
         work = WorkingSet(block, diagonal, a, lower, upper, g)
         most = w

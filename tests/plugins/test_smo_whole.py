@@ -33,7 +33,7 @@ def drawn_whole(seed, m, copies, groups, kind="rbf", dtype=np.float64, cost=3.0)
 
 def turn(x):
     room = np.empty(len(x.variables.a) ** 2 // 2, x.matrix.dtype)
-    return whole_loops.Turn(np.zeros(1, np.bool_), np.zeros(2), room, np.zeros((2, 2)))
+    return whole_loops.Turn(np.zeros(1, np.bool_), np.zeros(3), room, np.zeros((2, 2)))
 
 
 def gradient_of(x):
