@@ -184,7 +184,7 @@ class SMOBlock(Solver):
         """After a round that moved nothing: look at the parked points, or go on in float64, or return why to end."""
         form, tau = state.form, goal.tau
         violating, strict = state.look(target), max(tau, 0.0 if state.exact else state.noise)
-        if not len(violating) and target > strict and state.level.has_matrix:
+        if not len(violating) and target > strict and (state.level.has_matrix or state.exact):
             state.park_known()
         elif len(violating) or target > strict:
             state.activate(state.next(violating))
