@@ -13,6 +13,7 @@ score[a] = y_a <w, phi(a)> = sum_b weight_b matrix[a, b].
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,12 +21,13 @@ import numpy as np
 
 from harness import Iterate, Problem, RowBuffer
 from harness.arrays import Index, Matrix, Vector
-from harness.jit import compiled
+from harness.jit import compiled, fast, larger, smaller
 from harness_fw.hulls import Hulls
 
 # why the descent came back
 STEPS, SOLVED, TOUCHING, STALLED = range(4)
 
+_LEAST_CURVATURE = 1e-300  # of two points at the origin, who gain nothing
 _TINY = 1e-14  # of the diagonal: stands for a curvature of zero, two points on top of each other
 _PATIENCE = 100  # steps in a row that do not make |w|^2 smaller: rounding is at work
 _FIRST = 32  # places of a class in the beginning
@@ -52,7 +54,9 @@ class CoreSetRounds:
         members, new = self.core.members, np.concatenate(points)
         everyone, sign = np.concatenate([members, new]), self.hulls.sign
         values = self.problem.kernel.block(new, everyone) if self.rows is None else taken(self.rows, new, members)
-        self.core.add(points, values * (sign[new][:, None] * sign[everyone][None, :]), weights)
+        signed = values * sign[everyone]
+        signed *= sign[new][:, None]
+        self.core.add(points, signed, weights)
 
     def _iterate(self, status: str, info: dict[str, Any], solved: int, evidence: str) -> Iterate:
         """Return the model; ``evidence`` is what is known at an end short of the accuracy."""
@@ -113,7 +117,7 @@ class CoreSet:
         self.room = room
         self.begin = np.concatenate([[0], np.cumsum(room)[:-1]]).astype(np.int64)
         total = int(room.sum())
-        self._matrix = np.empty((total, total))
+        self._matrix, self._diagonal = np.empty((total, total)), np.zeros(total)
         self._point = np.zeros(total, dtype=np.intp)
         self._weight, self._score = np.zeros(total), np.zeros(total)
 
@@ -124,7 +128,7 @@ class CoreSet:
 
     @property
     def members(self) -> Index:
-        """The members, class by class, each in the order in which they came."""
+        """The members, class by class, in the order of their places."""
         return self._point[self.places]
 
     @property
@@ -145,22 +149,22 @@ class CoreSet:
         values : signed kernel values of the new points, class by class, with ``[*members, *new points]``, (new, all)
         weights : of the members from now on, all of them, in the order of :attr:`members`
         """
-        old, fresh = self.places, [len(new) for new in points]
+        fresh = [len(new) for new in points]
         self._make_room(self.size + fresh)
-        kept = self.places  # where the old ones are now
-        assert len(kept) == len(old)
-        places = []
-        for side, new in enumerate(points):
-            first = int(self.begin[side] + self.size[side])
-            places.append(np.arange(first, first + len(new)))
-            self._point[first : first + len(new)] = new
-            self._weight[first : first + len(new)] = 0.0
-            self.size[side] += len(new)
-        added = np.concatenate(places).astype(np.intp)
-        everyone = np.concatenate([kept, added])
-        self._matrix[np.ix_(added, everyone)] = values
-        self._matrix[np.ix_(kept, added)] = values[:, : len(kept)].T
-        self._score[added] = values @ self._weight[everyone]
+        kept, added = self._panels(), []
+        for panel, new in zip(kept, points, strict=True):
+            added.append(slice(panel.stop, panel.stop + len(new)))
+            self._point[added[-1]], self._weight[added[-1]] = new, 0.0
+        everyone = [*kept, *added]
+        columns = [slice(*ends) for ends in itertools.pairwise(np.cumsum([0, *self.size, *fresh]))]
+        for panel, rows in zip(added, np.split(values, np.cumsum(fresh)[:-1]), strict=True):
+            for place, own in zip(everyone, columns, strict=True):
+                self._matrix[panel, place] = rows[:, own]
+                if place in kept:
+                    self._matrix[place, panel] = rows[:, own].T
+            self._diagonal[panel] = self._matrix.diagonal()[panel]
+        self.size += fresh
+        self._score[np.r_[tuple(added)]] = values @ self._weight[np.r_[tuple(everyone)]]
         if weights is not None:
             self._weight[self.places] = weights
             self.rescore()
@@ -169,35 +173,42 @@ class CoreSet:
         """Grow the panels so that ``wanted`` members of each class fit."""
         if (wanted <= self.room).all():
             return
-        old, before = self.places, (self._matrix, self._point, self._weight, self._score)
+        old, before = self._panels(), (self._diagonal, self._point, self._weight, self._score)
+        matrix = self._matrix
         self._allocate(np.where(wanted > self.room, np.maximum(wanted, 2 * self.room), self.room))
-        new = self.places
-        self._matrix[np.ix_(new, new)] = before[0][np.ix_(old, old)]
-        for mine, other in zip((self._point, self._weight, self._score), before[1:], strict=True):
-            mine[new] = other[old]
+        for new, panel in zip(self._panels(), old, strict=True):
+            for other, columns in zip(self._panels(), old, strict=True):
+                self._matrix[new, other] = matrix[panel, columns]
+            for own, values in zip((self._diagonal, self._point, self._weight, self._score), before, strict=True):
+                own[new] = values[panel]
+
+    def _panels(self) -> list[slice]:
+        """Where the members of each class are."""
+        return [slice(int(b), int(b + size)) for b, size in zip(self.begin, self.size, strict=True)]
 
     def drop(self) -> Index:
-        """Let go of the members of weight 0; return them."""
-        gone = [self._point[:0]]
-        kept = []
-        for side, first in enumerate(self.begin):
-            panel = np.arange(first, first + self.size[side])
+        """Let go of the members of weight 0, and return them; the last ones of their class take their places."""
+        places = self.places
+        dropped = self._point[places[~(self._weight[places] > 0.0)]]
+        if not len(dropped):
+            return dropped
+        holes, last = [], []
+        for side, panel in enumerate(self._panels()):
             used = self._weight[panel] > 0.0
-            gone.append(self._point[panel[~used]])
-            kept.append(panel[used])
-        dropped = np.concatenate(gone)
-        if len(dropped):
-            old = np.concatenate(kept)
-            self.size[:] = [len(panel) for panel in kept]
-            new = self.places
-            self._matrix[np.ix_(new, new)] = self._matrix[np.ix_(old, old)]
-            for mine in (self._point, self._weight, self._score):
-                mine[new] = mine[old]
+            self.size[side] = left = int(used.sum())
+            holes.append(panel.start + np.flatnonzero(~used[:left]))
+            last.append(panel.start + left + np.flatnonzero(used[left:]))
+        to, source = np.concatenate(holes), np.concatenate(last)
+        self._matrix[to] = self._matrix[source]
+        for panel in self._panels():
+            self._matrix[panel, to] = self._matrix[panel, source]
+        for own in (self._diagonal, self._point, self._weight, self._score):
+            own[to] = own[source]
         return dropped
 
     def rescore(self) -> None:
         """Recompute the scores from the weights, whose sums are set to 1 exactly."""
-        panels = [slice(int(b), int(b + size)) for b, size in zip(self.begin, self.size, strict=True)]
+        panels = self._panels()
         for panel, cap in zip(panels, self.caps, strict=True):
             if (self._weight[panel] < cap).all():  # a weight at its cap stays there
                 self._weight[panel] /= self._weight[panel].sum()
@@ -234,6 +245,7 @@ class CoreSet:
             count = int(self.size.sum())
             reason, taken = descend(
                 self._matrix,
+                self._diagonal,
                 self._weight,
                 self._score,
                 self.begin,
@@ -305,37 +317,69 @@ class CoreSet:
 # -- the compiled descent ---------------------------------------------------------------------------
 
 
+@fast
+def _ends(score: Vector, weight: Vector, cap: float) -> tuple[float, float]:
+    """Return the smallest score of a weight below its cap, and the largest of one in use."""
+    low, high = np.inf, -np.inf
+    for k in range(len(score)):
+        low = smaller(low, score[k] if weight[k] < cap else np.inf)
+        high = larger(high, score[k] if weight[k] > 0.0 else -np.inf)
+    return low, high
+
+
 @compiled
 def _extremes(score: Vector, weight: Vector, cap: float, begin: int, end: int) -> tuple[int, int]:
     """Return the place of the smallest score of a weight below its cap, and of the largest of one in use; -1 if none."""
-    lowest, near, highest, far = np.inf, -1, -np.inf, -1
-    for k in range(begin, end):
-        value = score[k]
-        if value < lowest and weight[k] < cap:
-            lowest, near = value, k
-        if value > highest and weight[k] > 0.0:
-            highest, far = value, k
+    low, high = _ends(score[begin:end], weight[begin:end], cap)
+    near = far = -1
+    if low < np.inf and high > -np.inf:
+        near = far = begin
+        while not (score[near] == low and weight[near] < cap):
+            near += 1
+        while not (score[far] == high and weight[far] > 0.0):
+            far += 1
     return near, far
 
 
+@fast
+def _gains(
+    row: Vector, diagonal: Vector, weight: Vector, score: Vector, level: float, own: float, gains: Vector
+) -> float:
+    """Write (g_k - g_i)^2 / |phi_k - phi_i|^2 of all k in use whose score is above ``level``, else 0; return the largest."""
+    best = 0.0
+    for k in range(len(row)):
+        difference = larger(score[k] - level, 0.0) if weight[k] > 0.0 else 0.0
+        both = own + diagonal[k]
+        gains[k] = difference * difference / larger(larger(both - 2.0 * row[k], _TINY * both), _LEAST_CURVATURE)
+        best = larger(best, gains[k])
+    return best
+
+
 @compiled
-def _partner(matrix: Vector, weight: Vector, score: Vector, near: int, begin: int, end: int) -> int:
-    """Return the place whose weight, moved to ``near``, promises the largest gain, (g_k - g_i)^2 / |phi_k - phi_i|^2."""
-    row, own, level = matrix[near], matrix[near, near], score[near]
-    best, chosen = 0.0, -1
-    for k in range(begin, end):
-        difference = score[k] - level
-        if difference > 0.0 and weight[k] > 0.0:
-            curvature = own + matrix[k, k] - 2.0 * row[k]
-            gain = difference * difference / max(curvature, _TINY * (own + matrix[k, k]))
-            if gain > best:
-                best, chosen = gain, k
+def _partner(
+    row: Vector, diagonal: Vector, weight: Vector, score: Vector, near: int, begin: int, end: int, gains: Vector
+) -> int:
+    """Return the place whose weight, moved to ``near``, promises the largest gain."""
+    panel = slice(begin, end)
+    parts = row[panel], diagonal[panel], weight[panel], score[panel]
+    best, chosen = _gains(*parts, score[near], diagonal[near], gains[panel]), begin
+    if best <= 0.0:
+        return -1
+    while gains[chosen] != best:
+        chosen += 1
     return chosen
 
 
 @compiled
 def _pair(
-    matrix: Vector, weight: Vector, score: Vector, begin: Index, size: Index, caps: Vector
+    matrix: Vector,
+    diagonal: Vector,
+    weight: Vector,
+    score: Vector,
+    begin: Index,
+    size: Index,
+    caps: Vector,
+    gains: Vector,
 ) -> tuple[float, int, int, int]:
     """Return the violations of all classes together, and of the worst: its side, the place to gain, the one to lose."""
     near, widest, total, worst = -1, 0.0, 0.0, 0
@@ -349,7 +393,8 @@ def _pair(
             widest, near, worst = violation, low, side
     if near < 0:
         return total, worst, -1, -1
-    return total, worst, near, _partner(matrix, weight, score, near, begin[worst], begin[worst] + size[worst])
+    start = begin[worst]
+    return total, worst, near, _partner(matrix[near], diagonal, weight, score, near, start, start + size[worst], gains)
 
 
 @compiled
@@ -372,6 +417,7 @@ def _shift(weight: Vector, near: int, far: int, step: float, cap: float) -> floa
 @compiled
 def descend(
     matrix: Vector,
+    diagonal: Vector,
     weight: Vector,
     score: Vector,
     begin: Index,
@@ -387,11 +433,12 @@ def descend(
 
     Parameters
     ----------
+    diagonal : of the matrix, side by side
     weight, score : changed in place
     tolerance : the violations of all classes together, over |w|^2, at which it is solved
     floor : |w|^2 at which w counts as zero
     """
-    norm = 0.0
+    norm, gains = 0.0, np.empty(len(score))
     for side in range(len(begin)):
         for k in range(begin[side], begin[side] + size[side]):
             norm += weight[k] * score[k]
@@ -399,14 +446,15 @@ def descend(
     for taken in range(steps + 1):
         if norm <= floor:
             return TOUCHING, taken
-        total, side, near, far = _pair(matrix, weight, score, begin, size, caps)
+        total, side, near, far = _pair(matrix, diagonal, weight, score, begin, size, caps, gains)
         if near < 0 or total <= tolerance * norm:
             return SOLVED, taken
         if taken == steps:
             return STEPS, taken
         row, other = matrix[near], matrix[far]
         difference = score[far] - score[near]
-        curvature = max(row[near] + other[far] - 2.0 * row[far], _TINY * (row[near] + other[far]))
+        both = diagonal[near] + diagonal[far]
+        curvature = max(both - 2.0 * row[far], _TINY * both)
         step = _shift(weight, near, far, difference / curvature, caps[side])
         for panel in range(len(begin)):
             start, stop = begin[panel], begin[panel] + size[panel]

@@ -29,7 +29,7 @@ from harness_fw.bounds import paper_bounds
 from harness_fw.core_set import INNER, LEAST, CoreSetRounds
 
 _PATIENCE = 3  # rounds in a row that do not make |w|^2 smaller: rounding is at work
-_SHARE = 8  # a round adds one point for each so many of the core set
+_SHARE = 3  # a round adds one point for each so many of the core set
 
 
 class CorrectiveRounds(CoreSetRounds):

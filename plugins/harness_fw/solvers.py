@@ -183,7 +183,7 @@ class FullyCorrective(HullSolver):
     solves = (L2SVC, HardMargin, ReducedHull, PolytopeDistance)
 
     vertices: int | None = parameter(
-        None, "points of each class that enter a round at most; none: 1 at first, then an eighth of the core set", ge=1
+        None, "points of each class that enter a round at most; none: 1 at first, then a third of the core set", ge=1
     )
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
