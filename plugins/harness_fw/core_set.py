@@ -192,14 +192,15 @@ class CoreSet:
         dropped = self._point[places[~(self._weight[places] > 0.0)]]
         if not len(dropped):
             return dropped
-        holes, last = [], []
-        for side, panel in enumerate(self._panels()):
+        before, holes, last = self._panels(), [], []
+        for side, panel in enumerate(before):
             used = self._weight[panel] > 0.0
             self.size[side] = left = int(used.sum())
             holes.append(panel.start + np.flatnonzero(~used[:left]))
             last.append(panel.start + left + np.flatnonzero(used[left:]))
         to, source = np.concatenate(holes), np.concatenate(last)
-        self._matrix[to] = self._matrix[source]
+        for panel in before:
+            self._matrix[to, panel] = self._matrix[source, panel]
         for panel in self._panels():
             self._matrix[panel, to] = self._matrix[panel, source]
         for own in (self._diagonal, self._point, self._weight, self._score):
