@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
-_WORTH = 1 << 17  # values that are worth waking another thread for
+WORTH = 1 << 17  # values that are worth waking another thread for
 _TURNS = 4  # parts a thread: cores are not equally fast, least of all where others use them too
 
 
@@ -43,7 +43,7 @@ class Crew:
         widest : of a part; no bound if None
         grain : of which every part's beginning is a multiple
         """
-        threads = max(1, min(threads, count * values // _WORTH))
+        threads = max(1, min(threads, count * values // WORTH))
         part = count if widest is None else min(widest, count)
         if threads > 1:
             part = min(part, -(-count // (threads * _TURNS)))

@@ -6,7 +6,7 @@ rows fetched that these miss. Which row makes way for another, what is counted, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -15,6 +15,7 @@ import numpy as np
 from harness.errors import UsageError
 from harness.kernels.columns import Columns
 from harness.kernels.counter import Counter
+from harness.kernels.crew import WORTH
 from harness.kernels.engine import Engine
 from harness.kernels.extra import joined, reason_against
 from harness.kernels.features import Features, combination, expanded_at, products_with
@@ -296,7 +297,11 @@ class KernelOracle:
             return None
         return Features(self._engine.source, ridge=self.ridge, counter=self._counter, threads=self.threads)
 
-    def share(self, job: Callable[[int, int], None], count: int, values: int) -> None:
+    def share(self, jobs: Sequence[Callable[[], None]]) -> None:
+        """Carry out the jobs at once, a thread each and BLAS with one; raise the first error when all have ended."""
+        self._engine.crew.share(lambda first, _: jobs[first](), len(jobs), WORTH, len(jobs), widest=1)
+
+    def share_range(self, job: Callable[[int, int], None], count: int, values: int) -> None:
         """Do ``job(start, stop)`` for parts of 0 to ``count``, ``values`` of work each, among the kernel's threads.
 
         A thread that has done a part takes the next; BLAS has one thread meanwhile. The first error is raised when all

@@ -77,7 +77,7 @@ class Trimming:
 
     def select(self, scores: Matrix, begin: int, kernel: KernelOracle) -> None:
         """Take in the scores, (b, n), of the nodes from ``begin`` on; the kernel's threads share them."""
-        kernel.share(partial(self._share, scores, begin), *scores.shape)
+        kernel.share_range(partial(self._share, scores, begin), *scores.shape)
 
     def _share(self, scores: Matrix, begin: int, first: int, last: int) -> None:
         from harness_rgd import hot

@@ -42,7 +42,7 @@ class RowCache(RowBuffer):
         if self.cheaper_anew(len(fresh) * w - len(first) * len(second), reads):
             self.kernel.fill(points[fresh], block, fresh, points)
             parts = block, fresh, kept, place[kept], self.last_block
-            self.kernel.share(partial(block_passes.complete, *parts), len(kept), w)
+            self.kernel.share_range(partial(block_passes.complete, *parts), len(kept), w)
             self.last_points, self.last_block = points, block
             return block
         values = self._scratch(2, len(first), len(second))

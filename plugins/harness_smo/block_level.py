@@ -202,7 +202,7 @@ class Level:
         wanted, passing = worth[:spare], np.concatenate([worth[spare:], arrived[roomy:]])
         slots, at_hand = cache.reserve(points[wanted]), cache.slot_of[points[held]]
         # along whole rows, which lie far away
-        self.kernel.share(self._adding(at_hand, change[held]), self.m, len(at_hand))
+        self.kernel.share_range(self._adding(at_hand, change[held]), self.m, len(at_hand))
         cache.compute(points[wanted], slots, self._adding(slots, change[wanted]))
         cache.at_rest(points[resting])
         if len(passing):

@@ -108,6 +108,19 @@ def test_bad_requests_are_refused(tmp_path) -> None:
         features.add(np.array([0]), np.ones(1), np.zeros(3))
 
 
+def test_jobs_are_shared_and_an_error_is_raised_when_all_have_ended() -> None:
+    oracle, done = KernelOracle(Linear(), np.eye(3), threads=3), []
+    oracle.share([lambda k=k: done.append(k) for k in range(3)])
+    assert sorted(done) == [0, 1, 2]
+
+    def fails() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        oracle.share([lambda: done.append(3), fails, lambda: done.append(4)])
+    assert sorted(done) == [0, 1, 2, 3, 4]
+
+
 @pytest.mark.parametrize("count", [1, 7, 3000])
 def test_parts_are_shared_and_an_error_is_raised_when_all_have_ended(count) -> None:
     oracle, done, threads = KernelOracle(Linear(), np.eye(3), threads=3), [], set()
@@ -116,7 +129,7 @@ def test_parts_are_shared_and_an_error_is_raised_when_all_have_ended(count) -> N
         done.extend(range(start, stop))
         threads.add(threading.get_ident())
 
-    oracle.share(job, count, 1 << 20)
+    oracle.share_range(job, count, 1 << 20)
     assert sorted(done) == list(range(count))
 
     def fails(start: int, stop: int) -> None:
@@ -126,14 +139,14 @@ def test_parts_are_shared_and_an_error_is_raised_when_all_have_ended(count) -> N
 
     done.clear()
     with pytest.raises(ZeroDivisionError):
-        oracle.share(fails, count, 1 << 20)
+        oracle.share_range(fails, count, 1 << 20)
     first = -(-count // 12)  # the part that failed
     assert sorted(done) == list(range(first, count))
 
 
 def test_little_work_wakes_no_other_thread() -> None:
     oracle, parts = KernelOracle(Linear(), np.eye(3), threads=3), []
-    oracle.share(lambda *part: parts.append((threading.get_ident(), *part)), 50, 50)
+    oracle.share_range(lambda *part: parts.append((threading.get_ident(), *part)), 50, 50)
     assert parts == [(threading.get_ident(), 0, 50)]
 
 
@@ -147,7 +160,7 @@ def test_a_thread_that_has_done_a_part_takes_the_next() -> None:
         if len(by) == 7:
             both.set()
 
-    oracle.share(job, 80, 1 << 20)
+    oracle.share_range(job, 80, 1 << 20)
     assert list(by)[-1] == 0
     assert len({by[start] for start in by if start}) == 1
     assert by[0] != by[10]

@@ -14,7 +14,7 @@ N = 700
 
 @pytest.fixture(autouse=True)
 def shared_however_small(monkeypatch):
-    monkeypatch.setattr("harness.kernels.crew._WORTH", 1)
+    monkeypatch.setattr("harness.kernels.crew.WORTH", 1)
 
 
 def oracle_of(*, n: int = N, threads: int = 1) -> KernelOracle:

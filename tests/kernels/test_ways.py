@@ -123,7 +123,7 @@ SETS = {
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("name", "together"), [*((name, True) for name in SETS), ("wide", False)])
 def test_a_value_is_the_same_whoever_asks(name: str, together: bool, dtype: str, monkeypatch) -> None:
-    monkeypatch.setattr("harness.kernels.crew._WORTH", 1)
+    monkeypatch.setattr("harness.kernels.crew.WORTH", 1)
     monkeypatch.setattr(ways_module, "_reads_lines_together", lambda: together)
     oracle = KernelOracle(RBF(gamma=0.02), SETS[name], dtype=dtype)
     rows = np.arange(0, 900, 31)

@@ -99,7 +99,7 @@ def test_a_block_computed_anew_is_the_kernel_and_is_counted(dtype, seed):
         asked.clear()
         before = kernel.counter.evaluations
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("harness.kernels.crew._WORTH", 100)
+            patched.setattr("harness.kernels.crew.WORTH", 100)
             block = cache.block(points)
         assert block == pytest.approx(truth[np.ix_(points, points)], abs=1e-6)
         out, new = [p for p in points if cache.slot_of[p] < 0], [p for p in points if p not in last]
