@@ -45,6 +45,8 @@ def test_every_page_fits_its_screen(width: int, site: Path, browser: Browser) ->
 @pytest.mark.parametrize(("word", "page"), [("kernel_evaluations", "record"), ("nu-svc", "formulations")])
 def test_the_search_finds_without_a_server(word: str, page: str, site: Path, browser: Browser) -> None:
     browser.open((site / "index.html").as_uri())
+    # on a busy machine the driver may say that a page is there while the empty one still is
+    browser.wait("return document.querySelector('.sidebar-search-container input[name=q]') !== null")
     (box,) = browser.find(".sidebar-search-container input[name=q]")
     box.send_keys(f"{word}\n")
     found = "return [...document.querySelectorAll('#search-results li a')].map(each => each.getAttribute('href'))"
