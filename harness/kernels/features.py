@@ -77,7 +77,7 @@ class Features:
     def _shared(self, scored: Any, w: Block, out: Block, count: int) -> Block:
         """Return ``out`` with the products of all points with ``count`` w, the points shared among the threads."""
         if self.n and count:
-            self._crew.share(partial(scored, w, out), self.n, self.stored * count // self.n, self.threads)
+            self._crew.share(partial(scored, w, out), self.n, -(-self.stored * count // self.n), self.threads)
         self.counter.evaluations += self.n * count
         return out
 

@@ -335,9 +335,9 @@ def _extremes(score: Vector, weight: Vector, cap: float, begin: int, end: int) -
     near = far = -1
     if low < np.inf and high > -np.inf:
         near = far = begin
-        while not (score[near] == low and weight[near] < cap):
+        while near < end - 1 and not (score[near] == low and weight[near] < cap):
             near += 1
-        while not (score[far] == high and weight[far] > 0.0):
+        while far < end - 1 and not (score[far] == high and weight[far] > 0.0):
             far += 1
     return near, far
 
@@ -366,7 +366,7 @@ def _partner(
     best, chosen = _gains(*parts, score[near], diagonal[near], gains[panel]), begin
     if best <= 0.0:
         return -1
-    while gains[chosen] != best:
+    while chosen < end - 1 and gains[chosen] != best:
         chosen += 1
     return chosen
 

@@ -131,6 +131,7 @@ def test_parts_are_shared_and_an_error_is_raised_when_all_have_ended(count) -> N
 
     oracle.share_range(job, count, 1 << 20)
     assert sorted(done) == list(range(count))
+    assert 1 <= len(threads) <= 3
 
     def fails(start: int, stop: int) -> None:
         if start == 0:
