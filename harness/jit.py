@@ -69,6 +69,22 @@ larger: Any = _binary("llvm.maxnum")
 smaller: Any = _binary("llvm.minnum")
 
 
+@compiled
+def seek(values: Any, wanted: Any) -> int:
+    """Return where ``wanted`` first stands in ``values``; whole strips are compared first, without branches."""
+    n = len(values)
+    for start in range(0, n, 32):
+        end = min(n, start + 32)
+        hits = 0
+        for k in range(start, end):
+            hits += values[k] == wanted
+        if hits:
+            for k in range(start, end):
+                if values[k] == wanted:
+                    return k
+    return 0
+
+
 @inner
 def copied(source: Any, begin: int, target: Any, at: int, size: int) -> None:
     """Copy source[begin : begin + size] to target[at:]; a slice assignment takes 1 s to compile, for its messages."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from harness import Iterate, Problem, RowBuffer
 from harness.arrays import Index, Matrix, Vector
-from harness.jit import compiled, fast, larger, smaller
+from harness.jit import compiled, fast, larger, seek, smaller
 from harness_fw.hulls import Hulls
 
 # why the descent came back
@@ -363,12 +363,8 @@ def _partner(
     """Return the place whose weight, moved to ``near``, promises the largest gain."""
     panel = slice(begin, end)
     parts = row[panel], diagonal[panel], weight[panel], score[panel]
-    best, chosen = _gains(*parts, score[near], diagonal[near], gains[panel]), begin
-    if best <= 0.0:
-        return -1
-    while chosen < end - 1 and gains[chosen] != best:
-        chosen += 1
-    return chosen
+    best = _gains(*parts, score[near], diagonal[near], gains[panel])
+    return begin + seek(gains[panel], best) if best > 0.0 else -1
 
 
 @compiled

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.arrays import Block, Index, Vector
-from harness.jit import compiled, fast, inlined, larger, smaller
+from harness.jit import compiled, fast, inlined, larger, seek, smaller
 
 RESOLUTION = 8.0  # roundings of the largest gradient below which a violation cannot be told from noise
 _FLAT = 1e-6  # least curvature, times K_ii, of a second variable: below, rounding decides
@@ -85,22 +85,6 @@ def _move(rise: Block, fall: Block, row_i: Block, row_j: Block, step: Any) -> tu
 
 
 @compiled
-def _seek(values: Block, wanted: Any) -> int:
-    """Return where ``wanted`` first stands in ``values``; whole strips are compared first, without branches."""
-    n = len(values)
-    for start in range(0, n, 32):
-        end = min(n, start + 32)
-        hits = 0
-        for k in range(start, end):
-            hits += values[k] == wanted
-        if hits:
-            for k in range(start, end):
-                if values[k] == wanted:
-                    return k
-    return 0
-
-
-@compiled
 def _segments(n: int, cut: int) -> tuple[Index, Index, int]:
     """Return starts, ends and the number of segments of [0, cut), which no segment of [cut, n) shares."""
     first = (cut + _SEGMENT - 1) // _SEGMENT
@@ -157,7 +141,7 @@ def _partner(work: WorkingSet, x: _Passes, i: int, begin: int, stop: int, tiny: 
 def _stands(x: _Passes, values: Block, wanted: Any, segment: int) -> int:
     """Return the variable of a segment at which ``wanted`` first stands in ``values``."""
     s, e = x.starts[segment], x.ends[segment]
-    place: int = s + _seek(values[s:e], wanted)
+    place: int = s + seek(values[s:e], wanted)
     return place
 
 
