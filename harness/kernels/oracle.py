@@ -403,6 +403,11 @@ class KernelOracle:
         """The oracle of k without the product, the same counter and the same data, its own cache."""
         return self._view(self._engine, z=None)
 
+    @property
+    def unshared(self) -> KernelOracle:
+        """This oracle without the rows that problems of a path share, for who keeps them all: the same counter, its own cache."""
+        return self._view(self._engine, held=None)
+
     def with_threads(self, threads: int) -> KernelOracle:
         """Return this oracle with requests shared by ``threads`` threads, the same counter and data, its own cache."""
         return self._view(self._engine, threads=threads)

@@ -79,7 +79,13 @@ class BlockState:
     """
 
     def __init__(
-        self, problem: Problem, form: DualForm, start: Vector, kernel: KernelOracle, settings: Settings
+        self,
+        problem: Problem,
+        form: DualForm,
+        start: Vector,
+        kernel: KernelOracle,
+        settings: Settings,
+        memory: Vector | None = None,
     ) -> None:
         self.problem, self.form, self.settings = problem, form, settings
         # what rounding does to scores, in what is expected of it; None: not measured yet
@@ -98,7 +104,8 @@ class BlockState:
         self.diagonal = problem.kernel.diagonal()
         self.root_diagonal = np.sqrt(np.maximum(self.diagonal, 0.0))
         words = min(max(int(settings.cache_mb * 2**20) // 8, 2 * self.n), max(2, self.n) * self.n)
-        self.memory: Any = np.empty(words, dtype=np.float64)
+        # what was written before is written again at no page fault
+        self.memory: Any = memory if memory is not None and len(memory) >= words else np.empty(words)
         self.parked: list[_Parked] = []
         self.known: Index = np.empty(0, dtype=np.intp)  # parked points computed at the last look
         self.rounds = self.steps = self.fetched = 0  # of the levels before this one

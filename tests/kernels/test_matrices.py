@@ -67,6 +67,14 @@ def test_rows_that_are_held_are_computed_and_counted_once_for_all_who_ask() -> N
     assert kernel.counter.evaluations == 31 * 30
 
 
+def test_who_keeps_the_rows_itself_neither_reads_nor_fills_what_is_shared() -> None:
+    kernel, usual = holding()
+    kernel.block(np.array([3]))
+    assert np.array_equal(kernel.unshared.block(np.array([3, 4])), usual.block(np.array([3, 4])))
+    kernel.block(np.array([4]))
+    assert (kernel.counter.evaluations, kernel.counter.cache_hits) == (4 * 30, 0)
+
+
 def test_a_ridge_and_a_product_are_added_to_what_is_held() -> None:
     kernel, _ = holding()
     z, everyone, coef = np.linspace(-1.0, 1.0, 30), np.arange(30), np.sin(np.arange(30.0))
