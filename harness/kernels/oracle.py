@@ -405,7 +405,7 @@ class KernelOracle:
 
     @property
     def unshared(self) -> KernelOracle:
-        """This oracle without the rows that problems of a path share, for who keeps them all: the same counter, its own cache."""
+        """The oracle without the rows that problems of a path share, for who keeps them all: the same counter, its own cache."""
         return self._view(self._engine, held=None)
 
     def with_threads(self, threads: int) -> KernelOracle:
