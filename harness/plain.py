@@ -39,8 +39,8 @@ def clean(value: Any, entries: int = ENTRIES, characters: int = _CHARACTERS) -> 
     No NaN, no infinity, no numpy scalars or arrays, no tuples; at most so many entries and characters in all, eight
     levels, no text longer than 4,000 characters or with control characters.
     """
-    if type(value) is str and len(value) <= TEXT_CHARACTERS and value.isprintable():
-        return value  # as are most of the texts of 200,000 records
+    if value is None or (type(value) is str and len(value) <= TEXT_CHARACTERS and value.isprintable()):
+        return value  # as are most values of 200,000 records
     return bounded(value, entries, characters)[0]
 
 
@@ -59,9 +59,11 @@ class _Room:
     cut: bool = False
 
     def text(self, value: Any, length: int = TEXT_CHARACTERS) -> str:
-        given = shown(value)
-        self.cut |= len(given) > length
-        text = clipped(given, length)
+        text = value
+        if type(text) is not str or len(text) > length or not text.isprintable():  # most are not
+            given = shown(value)
+            self.cut |= len(given) > length
+            text = clipped(given, length)
         self.characters -= len(text)
         return text
 
