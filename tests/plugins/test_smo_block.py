@@ -9,7 +9,7 @@ from harness_qp import QP
 from harness_smo import SMOBlock
 from harness_smo.block_state import BlockState, Few, Narrowed
 
-from harness import CSVC, RBF, CSVCNoBias, KernelOracle
+from harness import CSVC, RBF, CSVCNoBias, Grid, KernelOracle, SolutionPath
 from harness.kernels.oracle import uncounted
 from harness.problems import EpsSVR
 from tests.plugins.block_problems import FORMULATIONS, drawn, stated
@@ -270,6 +270,23 @@ def test_memory_is_that_of_the_cache_and_some_vectors():
     # expand() holds 32 MB of kernel values at a time, in up to two copies; 1 MB of rows; blocks of the working set;
     # at most a hundred vectors of n: 2 % of the 3.2 GB that n x n takes
     assert peak <= 2 * 32e6 + 2**20 + 10 * 256**2 * 8 + 100 * n * 8
+
+
+def test_along_a_path_the_matrix_is_computed_once_into_memory_that_the_folds_share(monkeypatch):
+    states, begin = [], SMOBlock._begin
+    monkeypatch.setattr(SMOBlock, "_begin", lambda *given: states.append(begin(*given)) or states[-1])
+    x, y = overlapping(0, 62)
+    path = SolutionPath(Grid({"C": (0.5, 4.0)}, {"gamma": (0.3, 2.0)}, 3), CSVC, RBF, x, y)
+    cells = [cell for cell, found in SMOBlock().solve_path(path, np.random.default_rng(0)) if found.done]
+    assert cells == list(path.cells)
+    sizes = [len(path.members(cell)) for cell in cells if cell.before is None]
+    assert [state.n for state in states] == sizes
+    assert len({*sizes}) == 2
+    computed = sum(size**2 + size for size in sizes)  # and the diagonal
+    assert path.counter.evaluations == computed
+    assert len({state.memory.ctypes.data for state in states}) <= 2  # a fold of one point more has more
+    path.problem(cells[-1]).kernel.row(0)
+    assert path.counter.evaluations == computed + sizes[-1]  # no row was left for others
 
 
 def test_both_precisions_are_warmed_up_in_working_sets_and_over_whole_matrices():
