@@ -16,6 +16,7 @@ from harness_smo.block_cache import RowCache
 _PAUSE = 20_000_000  # steps times variables between two iterates, some milliseconds; or as many steps as variables
 _LESS = 0.9  # of the violation: what a face must leave at most where no step of SMO moves anything
 _PARTS = 0.5  # of the variables squared: room for the blocks of parts
+_MOST = 0.5  # of the active points: where no more support, their rows are not kept for a round that may need none
 
 
 def variables_of(form: DualForm, where: Index) -> Any:
@@ -289,15 +290,22 @@ class WholeLevel(Level):
         return MOVED
 
     def compute_scores(self, coef: Vector) -> None:
-        """Compute the scores afresh from the coefficients of all points, (n,), and keep the support vectors' rows.
+        """Compute the scores afresh from the coefficients of all points, (n,); where most support, keep these points' rows.
 
         The other rows are computed by the next round: often none is needed.
         """
+        from harness.jit import add_rows
+
         own = coef[self.where]
         support = np.flatnonzero(own)
         self._lay_out()
-        self._fetch(support)
-        self.scores[:] = own[support] @ self.cache.rows[support]
+        if len(support) > _MOST * self.m:
+            self._fetch(support)
+            self.scores[:] = 0.0
+            add_rows(self.scores, self.cache.rows, support, own[support], 0, self.m)
+        else:  # memory that was not written before takes longer than the values
+            self.scores[:] = self.kernel.expand(own)
+            self.cache.fetched += len(support)
         self._add_others(coef, self.where)
 
     def _face(self, tau: float) -> bool:
