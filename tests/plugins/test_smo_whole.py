@@ -148,3 +148,18 @@ def test_how_far_w_moves_is_no_less_than_it_does_where_float32_rows_are_the_same
     state.level.scores[:] = problem.kernel.astype(np.float32).expand(coef)
     truth = np.sqrt(coef @ problem.kernel.expand(coef))
     assert truth <= state.moved() <= 100.0 * truth
+
+
+@pytest.mark.parametrize("support", [3, 30])
+def test_scores_computed_afresh_are_those_of_the_coefficients_and_keep_the_rows_of_many_only(support):
+    x, y = overlapping(0, 40)
+    problem = CSVC.build(KernelOracle(RBF(gamma=0.5), x), y, {"C": 1.0})
+    level = BlockState(problem, problem.dual_form(), np.zeros(40), problem.kernel, Settings(1.0)).level
+    coef = np.where(np.arange(40) < support, np.linspace(-1.0, 1.0, 40), 0.0)
+    before = problem.kernel.counter.evaluations
+    level.compute_scores(coef)
+    matrix = problem.kernel.block(np.arange(40))
+    np.testing.assert_allclose(level.scores, matrix @ coef, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(level.missing, (coef == 0.0) | (support == 3))
+    assert level.cache.fetched == support
+    assert problem.kernel.counter.evaluations - before == 40 * support + 40 * 40
