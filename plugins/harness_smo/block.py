@@ -99,7 +99,7 @@ class SMOBlock(Solver):
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
         form = problem.dual_form()
         with _one_blas_thread(problem):
-            yield from self._work(problem, form, self._begin(problem, form, start, WHOLE))
+            yield from self._work(problem, form, self._begin(problem, form, start, WHOLE, None))
 
     def solve_path(self, path: SolutionPath, rng: np.random.Generator) -> Iterator[tuple[Cell, Iterate]]:
         """Go from C to C with the kernel matrix, variables and scores of the cell before, where its points are few enough.
@@ -116,8 +116,7 @@ class SMOBlock(Solver):
             form = problem.dual_form()
             with _one_blas_thread(problem):
                 if not (goes_on and state and state.restate(problem, form)):
-                    memory = None if state is None else state.memory
-                    state = self._begin(problem, form, path.start(cell), _WHOLE_OF_PATH, memory)
+                    state = self._begin(problem, form, path.start(cell), _WHOLE_OF_PATH, state and state.memory)
                 each: Iterate | None = None
                 for each in self._work(problem, form, state):
                     yield cell, each
@@ -125,13 +124,8 @@ class SMOBlock(Solver):
                 path.keep(cell, each.dual_coef)
             last = cell
 
-    def _begin(
-        self, problem: Problem, form: DualForm, start: Vector | None, whole: int, memory: Vector | None = None
-    ) -> BlockState:
-        """Return the state at the coefficients ``start``, (n,); of up to ``whole`` points the matrix is computed at once.
-
-        memory : of a state that is not gone on with; None: there is none
-        """
+    def _begin(self, problem: Problem, form: DualForm, start: Vector | None, whole: int, memory: Any) -> BlockState:
+        """Return the state at the coefficients ``start``, (n,); of up to ``whole`` points the matrix is computed at once."""
         first = form.start.copy() if start is None else form.variables(problem.checked(start, 0.0)[0])
         # along a path the matrix serves every C, and what float32 blurs would have to be done anew at each
         wide = _HULLS if form.relative or whole == _WHOLE_OF_PATH else _WIDE
@@ -141,8 +135,8 @@ class SMOBlock(Solver):
             rows = rows.unshared  # the next C goes on with the matrix itself
         cache_mb = self.cache_mb or problem.kernel.cache_mb
         size = self.working_set or max(SMALLEST, min(MIDDLE, form.n // 12), min(LARGEST, form.n // 32))
-        settings = Settings(cache_mb, size, self.working_set is not None, _NEWTON[self.newton], whole)
-        return BlockState(problem, form, first, rows, settings, memory)
+        settings = Settings(cache_mb, size, self.working_set is not None, _NEWTON[self.newton], whole, memory)
+        return BlockState(problem, form, first, rows, settings)
 
     def _work(self, problem: Problem, form: DualForm, state: BlockState) -> Iterator[Iterate]:
         """Go on until the goal is reached; yield the models."""

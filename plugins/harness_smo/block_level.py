@@ -42,6 +42,7 @@ class Settings(NamedTuple):
     fixed : that size was given: no kernel matrix is computed whole
     patience : how many times the cost of a Newton step SMO's own may come to before one is taken
     whole : points up to which the whole kernel matrix is computed at once
+    memory : for kernel rows, of a state that is not gone on with; None: there is none, or it is in use
     """
 
     cache_mb: float
@@ -49,6 +50,7 @@ class Settings(NamedTuple):
     fixed: bool = False
     patience: float = 1.0
     whole: int = WHOLE
+    memory: Vector | None = None
 
 
 class Level:

@@ -79,15 +79,9 @@ class BlockState:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        form: DualForm,
-        start: Vector,
-        kernel: KernelOracle,
-        settings: Settings,
-        memory: Vector | None = None,
+        self, problem: Problem, form: DualForm, start: Vector, kernel: KernelOracle, settings: Settings
     ) -> None:
-        self.problem, self.form, self.settings = problem, form, settings
+        self.problem, self.form, self.settings = problem, form, settings._replace(memory=None)
         # what rounding does to scores, in what is expected of it; None: not measured yet
         self.grain: float | None = None
         self.kernel = kernel
@@ -105,7 +99,9 @@ class BlockState:
         self.root_diagonal = np.sqrt(np.maximum(self.diagonal, 0.0))
         words = min(max(int(settings.cache_mb * 2**20) // 8, 2 * self.n), max(2, self.n) * self.n)
         # what was written before is written again at no page fault
-        self.memory: Any = memory if memory is not None and len(memory) >= words else np.empty(words)
+        self.memory: Any = settings.memory
+        if self.memory is None or len(self.memory) < words:
+            self.memory = np.empty(words)
         self.parked: list[_Parked] = []
         self.known: Index = np.empty(0, dtype=np.intp)  # parked points computed at the last look
         self.rounds = self.steps = self.fetched = 0  # of the levels before this one
