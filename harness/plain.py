@@ -39,9 +39,14 @@ def clean(value: Any, entries: int = ENTRIES, characters: int = _CHARACTERS) -> 
     No NaN, no infinity, no numpy scalars or arrays, no tuples; at most so many entries and characters in all, eight
     levels, no text longer than 4,000 characters or with control characters.
     """
-    if value is None or (type(value) is str and len(value) <= TEXT_CHARACTERS and value.isprintable()):
+    if value is None or _is_clean(value, TEXT_CHARACTERS):
         return value  # as are most values of 200,000 records
     return bounded(value, entries, characters)[0]
+
+
+def _is_clean(value: Any, length: int) -> bool:
+    """Return whether a value is a text that can stay as it is."""
+    return type(value) is str and len(value) <= length and value.isprintable()
 
 
 def bounded(value: Any, entries: int, characters: int) -> tuple[Any, bool]:
@@ -59,8 +64,8 @@ class _Room:
     cut: bool = False
 
     def text(self, value: Any, length: int = TEXT_CHARACTERS) -> str:
-        text = value
-        if type(text) is not str or len(text) > length or not text.isprintable():  # most are not
+        text: str = value
+        if not _is_clean(value, length):
             given = shown(value)
             self.cut |= len(given) > length
             text = clipped(given, length)
