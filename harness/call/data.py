@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -17,12 +17,13 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from harness.datasets.cache import cache_root
-from harness.datasets.columns import check_choices
+from harness.datasets.columns import TABLE_OPTIONS, Table, align, check_choices, clean_names, refuse_twice
 from harness.datasets.dataset import Dataset, content_sha256, is_csr
-from harness.datasets.files import KEPT, TABLE_OPTIONS, FileSource
+from harness.datasets.files import IN_MEMORY, FileSource, display_name
+from harness.datasets.labels import class_name
 from harness.errors import DataError
 from harness.files import write_whole
-from harness.kernels.points import as_points
+from harness.kernels.points import FLOATS, as_points
 from harness.parameters import validated
 from harness.plain import plain_line
 
@@ -63,33 +64,33 @@ def data(
     """
     if isinstance(X, Dataset):
         alone = {} if X.x_test.shape[0] else {"test_fraction": 0.0}
-        settings = {**({} if X.task == "classification" else {"task": X.task}), **alone, **settings}
+        settings = {"task": X.task, **alone, **settings}
         parts = {"x_train": X.x_train, "y_train": X.y_train, "x_test": X.x_test, "y_test": X.y_test}
-        return _kept_arrays(parts, name or _named(X.name), settings, X.defaults)
+        return _store_arrays(parts, name or _file_name(X.name), settings, X.defaults)
     label = settings.pop("label_column", label)
-    if _is_frame(X) and y is None and y_test is None:
-        return _kept_frame(X, X_test, name, {"label_column": label, **settings})
+    is_table = bool(settings.keys() & TABLE_OPTIONS)
+    points = [_points(each, what, is_table) for each, what in ((X, "X"), (X_test, "X_test")) if each is not None]
+    if _is_frame(points[0]) and y is None and y_test is None:
+        return _store_frames(points, name, {"label_column": label, **settings})
     if (X_test is None) is not (y_test is None):
         raise DataError("of X_test and y_test one is given; expected both, or neither.")
     if label is not None or y is None:
         what = "label names a column of a frame that is given without y" if label is not None else "y is missing"
         raise DataError(f"{what}; give points and labels, data(X, y), or one frame, data(frame, label='kind').")
-    given = [X] if X_test is None else [X, X_test]
-    if all(map(_is_frame, given)) and (settings.keys() & TABLE_OPTIONS or any(map(_has_gaps_or_text, given))):
-        tested = None if X_test is None else _joined(X_test, y_test, "X_test", "y_test")
-        return _kept_frame(_joined(X, y, "X", "y"), tested, name, {"label_column": "-1", **settings})
-    parts = {"x_train": _points(X, "X"), "y_train": _labels(y, "y")}
-    _check_lengths(parts["x_train"], parts["y_train"], "X", "y")
-    if X_test is not None:
-        parts |= {"x_test": _points(X_test, "X_test"), "y_test": _labels(y_test, "y_test")}
-        _check_lengths(parts["x_test"], parts["y_test"], "X_test", "y_test")
-    if _is_frame(X):
-        parts["x_train.names"] = np.array([plain_line(str(column).strip(), _LONGEST) for column in X.columns])
-    source = _kept_arrays(parts, name, settings)
+    labels = [_labels(each, what) for each, what in ((y, "y"), (y_test, "y_test")) if each is not None]
+    for x, given, found, what in zip(points, (y, y_test), labels, (("X", "y"), ("X_test", "y_test")), strict=False):
+        _check_rows(x, given, found, *what)
+    if any(map(_is_frame, points)):
+        frames = _joined(points, labels, getattr(y, "name", None))
+        return _store_frames(frames, name, {"label_column": "-1", **settings})
+    names = (("x_train", "y_train"), ("x_test", "y_test"))
+    parts = {key: array for keys, arrays in zip(names, zip(points, labels, strict=True), strict=False)
+             for key, array in zip(keys, arrays, strict=True)}  # fmt: skip
+    source = _store_arrays(parts, name, settings)
     if source.positive is not None:
         import pandas as pd
 
-        check_choices(pd.DataFrame({"y": parts["y_train"]}), source.kept_name, source)
+        check_choices(Table(pd.DataFrame({"y": labels[0]}), source.memory_name), source)
     return source
 
 
@@ -97,51 +98,134 @@ def _is_frame(x: Any) -> bool:
     return hasattr(x, "iloc") and hasattr(x, "columns")
 
 
-def _has_gaps_or_text(frame: pd.DataFrame) -> bool:
-    return any(kind.kind not in "fiub" for kind in frame.dtypes) or bool(frame.isna().to_numpy().any())
+def _points(x: Any, what: str, is_table: bool) -> Any:
+    """Return points as an array, a CSR array or, with names, text or empty cells, as a pandas frame."""
+    import pandas as pd
+    import scipy.sparse
 
-
-def _joined(frame: pd.DataFrame, y: Any, points: str, labels: str) -> pd.DataFrame:
-    """Return a frame with the labels as its last column, under their own name if it is free."""
-    name, found = str(getattr(y, "name", None) or "y"), _labels(y, labels)
-    _check_lengths(frame, found, points, labels)
-    while name in frame.columns:
-        name += "_"
-    return frame.assign(**{name: found})
-
-
-def _points(x: Any, what: str) -> Any:
+    if hasattr(x, "to_pandas"):  # an Arrow table, a frame of polars
+        x = x.to_pandas()
     if _is_frame(x):
-        if texts := [str(column) for column, kind in zip(x.columns, x.dtypes, strict=True) if kind.kind not in "fiub"]:
-            listed = plain_line(", ".join(map(repr, texts)), 200)
-            raise DataError(
-                f"{what} has columns of text, dates or categories, {listed}; give X and X_test as frames, or encode these."
-            )
-        # else truth values and nullable numbers would make it an array of objects
-        x = x.to_numpy(np.float32 if (x.dtypes == np.float32).all() else np.float64, na_value=np.nan)
+        if len(x.columns) and all(isinstance(kind, pd.SparseDtype) for kind in x.dtypes) and not is_table:
+            return as_points(x.sparse.to_coo(), what)
+        return x
+    if scipy.sparse.issparse(x):
+        return as_points(x, what)
+    found = x if isinstance(x, np.ndarray) else _array(x)
+    if getattr(found, "dtype", None) is not None and found.dtype.names:
+        return pd.DataFrame(found)
+    if found is not None and found.ndim == 2 and (is_table or found.dtype.kind in "OUS" or np.ma.is_masked(found)):
+        return pd.DataFrame(found).infer_objects()
     return as_points(x, what)
 
 
+def _array(x: Any) -> Any:
+    try:
+        return np.asarray(x)
+    except ValueError:  # rows of different lengths, which `as_points` refuses
+        return None
+
+
 def _labels(y: Any, what: str) -> np.ndarray[Any, Any]:
-    """Return (n,) labels as numbers or text."""
-    found = np.asarray(y)
+    """Return (n,) labels as numbers or text; where one is missing, as text, which is empty there."""
+    import pandas as pd
+
+    if hasattr(y, "to_pandas"):
+        y = y.to_pandas()
+    found = y if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
     found = found.reshape(-1) if found.ndim == 2 and 1 in found.shape else found
     if found.ndim != 1:
         raise DataError(f"{what} has shape {found.shape}; expected (n,), one label for each point.")
-    if found.dtype.kind not in "fiubSU":
-        numbers = all(isinstance(each, int | float | np.number) for each in found.tolist())
-        found = found.astype(np.float64 if numbers else np.str_)
-    return found
+    if found.dtype.kind in "fiubU" and not np.ma.is_masked(found):
+        return np.asarray(found)
+    if found.dtype.kind == "S":
+        return np.asarray(found).astype(np.str_)
+    missing = np.ma.getmaskarray(found) | pd.isna(np.ma.getdata(found))
+    values = np.ma.getdata(found).tolist()
+    if not missing.any() and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        numbers = np.array(values)
+        if numbers.dtype.kind in "fiu":
+            return numbers
+    return np.array(["" if gone else text for gone, text in zip(missing, _as_text(values, what), strict=True)])
 
 
-def _check_lengths(x: Any, y: Any, points: str, labels: str) -> None:
-    if x.shape[0] != len(y):
+def _as_text(values: Sequence[Any], what: str) -> list[str]:
+    """Return values of any type as text.
+
+    Raises
+    ------
+    DataError : two different values are the same text, as 1 and '1'.
+    """
+    texts = [value.decode() if isinstance(value, bytes) else class_name(value) for value in values]
+    original: dict[str, Any] = {}
+    for value, text in zip(values, texts, strict=True):
+        other = original.setdefault(text, value)
+        if isinstance(other, str) is not isinstance(value, str):
+            raise DataError(f"{what} holds {other!r} and {value!r}, which differ only in type; give all of them one type.")
+    return texts
+
+
+def _check_rows(x: Any, y: Any, labels: np.ndarray[Any, Any], points_name: str, labels_name: str) -> None:
+    """Refuse a label too many or too few, and labels whose index has the rows of a frame in another order."""
+    if x.shape[0] != len(labels):
         raise DataError(
-            f"{points} has {x.shape[0]} rows and {labels} {len(y)} labels; expected one label for each row."
+            f"{points_name} has {x.shape[0]} rows and {labels_name} {len(labels)} labels; expected one label for each row."
         )
+    index = getattr(y, "index", None)
+    if _is_frame(x) and hasattr(index, "equals") and not index.equals(x.index):
+        if index.is_unique and x.index.is_unique and len(index.intersection(x.index)) == len(index):
+            raise DataError(
+                f"the index of {labels_name} has the rows of {points_name} in another order; expected the same one. Give "
+                f"{labels_name}.loc[{points_name}.index], or {labels_name}.to_numpy() if their order is right."
+            )
 
 
-def _named(name: str) -> str:
+def _joined(points: Sequence[Any], labels: Sequence[np.ndarray[Any, Any]], label: Any) -> list[pd.DataFrame]:
+    """Return frames with the labels as their last column; points without names take those of the frame beside them."""
+    import pandas as pd
+
+    frame = next(x for x in points if _is_frame(x))
+    columns = frame.columns
+    texts = [str(name) for name, kind in zip(columns, frame.dtypes, strict=True) if kind.kind not in "fiub"]
+    if texts and not all(map(_is_frame, points)):
+        listed = plain_line(", ".join(map(repr, texts)), 200)
+        raise DataError(f"X has columns of text, dates or categories, {listed}; give X and X_test as frames, or encode these.")
+    name = str(label or "y")
+    while name in set(map(str, columns)):
+        name += "_"
+    frames = []
+    for x, found in zip(points, labels, strict=True):
+        if not _is_frame(x):
+            if x.shape[1] != len(columns):
+                raise DataError(f"X and X_test have {x.shape[1]} and {len(columns)} columns; expected the same number.")
+            x = pd.DataFrame(x if isinstance(x, np.ndarray) else x.toarray(), columns=columns)
+        frames.append(pd.concat([x.reset_index(drop=True), pd.Series(found, name=name)], axis=1))
+    return frames
+
+
+def _storable(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Return a frame as Parquet can hold it: names of columns as text, dense, each column of one type, native floats."""
+    import pandas as pd
+
+    frame = frame.set_axis(clean_names(frame.columns), axis=1).reset_index(drop=True)
+    refuse_twice(Table(frame, where))
+    changes: dict[str, Any] = {}
+    for name, kind in frame.dtypes.items():
+        column = frame[name]
+        if isinstance(kind, pd.SparseDtype):
+            changes[str(name)] = column.sparse.to_dense()
+        elif isinstance(kind, np.dtype) and kind.kind == "f" and kind not in FLOATS:
+            changes[str(name)] = column.astype(np.float64)
+        elif isinstance(kind, np.dtype) and kind.kind in "iu" and not kind.isnative:
+            changes[str(name)] = column.astype(kind.newbyteorder("="))
+        elif kind == object and pd.api.types.infer_dtype(column, skipna=True).startswith(("mixed", "bytes")):
+            present = column.notna()
+            texts = pd.Series(_as_text(column[present].tolist(), f"column '{name}'"), column.index[present], dtype=object)
+            changes[str(name)] = texts.reindex(column.index)
+    return frame.assign(**changes)
+
+
+def _file_name(name: str) -> str:
     return name.replace(os.sep, "-")[:_LONGEST]
 
 
@@ -153,47 +237,47 @@ def _checked_name(name: str, sha256: str) -> str:
     return name
 
 
-def _kept_arrays(
+def _store_arrays(
     parts: Mapping[str, Any], name: str, settings: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
 ) -> FileSource:
     """Return the data set of arrays, which are in the cache then."""
-    told = json.dumps(dict(defaults or {}), sort_keys=True, default=str)
-    sha256 = hashlib.sha256(f"{content_sha256(*parts.values())} {told}".encode()).hexdigest()
-    members: dict[str, Any] = {} if told == "{}" else {"defaults": np.array(told)}
+    text = json.dumps(dict(defaults or {}), sort_keys=True, default=str)
+    sha256 = hashlib.sha256(f"{content_sha256(*parts.values())} {text}".encode()).hexdigest()
+    members: dict[str, Any] = {} if text == "{}" else {"defaults": np.array(text)}
     for key, array in parts.items():
         if is_csr(array):
             shape = np.array(array.shape)
-            own = {"data": array.data, "indices": array.indices, "indptr": array.indptr, "shape": shape}
-            members |= {f"{key}.{part}": values for part, values in own.items()}
+            arrays = {"data": array.data, "indices": array.indices, "indptr": array.indptr, "shape": shape}
+            members |= {f"{key}.{part}": values for part, values in arrays.items()}
         else:
             members[key] = array
 
     return _source(
-        _kept(f"{_checked_name(name, sha256)}.npz", sha256, lambda file: np.savez(file, **members)), settings
+        _store(f"{_checked_name(name, sha256)}.npz", sha256, lambda file: np.savez(file, **members)), settings
     )
 
 
-def _kept_frame(frame: pd.DataFrame, test: Any, name: str, settings: dict[str, Any]) -> FileSource:
-    """Return the data set of a frame, and of one with the test points."""
+def _store_frames(frames: Sequence[pd.DataFrame], name: str, settings: dict[str, Any]) -> FileSource:
+    """Return the data set of a frame and, if there is a second one, its test points."""
     from io import BytesIO
 
-    paths = []
-    for part, given in (("", frame), ("-test", test)):
-        if given is None:
-            continue
+    paths, tables = [], []
+    for frame, part in zip(frames, ("", "-test"), strict=False):
         stream = BytesIO()
+        stored = _storable(frame, f"{name or 'the frame'}{part}")
         try:
-            named = given.set_axis(list(map(str, given.columns)), axis=1).reset_index(drop=True)
-            named.to_parquet(stream, index=False)
-        except Exception as error:  # pyarrow has many words for a column of several types
+            stored.to_parquet(stream, index=False)
+        except Exception as error:  # pyarrow has many words for a column that it does not know
             reason = " ".join(str(error).split())[:200]
-            raise DataError(f"the frame cannot be kept as Parquet ({reason}); give each column one type.") from None
+            raise DataError(f"the frame cannot be stored as Parquet ({reason}); give each column one type.") from None
         content = stream.getvalue()
         sha256 = hashlib.sha256(content).hexdigest()
-        file = f"{_checked_name(name, sha256)}{part}.parquet"
-        paths.append(_kept(file, sha256, content))
+        paths.append(_store(f"{_checked_name(name, sha256)}{part}.parquet", sha256, content))
+        tables.append(Table(stored, display_name(paths[-1])))
     source = _source(paths[0], {**settings, **({"test": str(paths[1])} if len(paths) > 1 else {})})
-    check_choices(frame, source.kept_name, source)
+    schema = check_choices(tables[0], source)
+    if len(tables) > 1:
+        align(tables[1], schema)
     return source
 
 
@@ -201,19 +285,19 @@ def renamed(source: FileSource, name: str) -> FileSource:
     """Return the data set of the same content under another name; of what :func:`data` returned."""
     path = Path(source.path)
     file = _checked_name(name, path.parent.name) + path.suffix
-    kept = _kept(file, path.parent.name, lambda target: target.write(path.read_bytes()))
+    kept = _store(file, path.parent.name, lambda target: target.write(path.read_bytes()))
     return replace(source, path=str(kept))
 
 
-def _kept(name: str, sha256: str, content: bytes | Callable[[IO[bytes]], object]) -> Path:
+def _store(name: str, sha256: str, content: bytes | Callable[[IO[bytes]], object]) -> Path:
     """Return the path of a file of this content, written if it is not there."""
-    path = cache_root().resolve() / KEPT / sha256[:24] / name
+    path = cache_root().resolve() / IN_MEMORY / sha256[:24] / name
     if not path.exists():
         try:
             write_whole(path, content)
         except OSError as error:
             raise DataError(
-                f"the data cannot be kept in {path.parent} ({error.strerror or error}); make room, or name another folder "
+                f"the data cannot be stored in {path.parent} ({error.strerror or error}); make room, or name another folder "
                 "by the environment variable HARNESS_CACHE."
             ) from None
     return path

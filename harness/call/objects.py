@@ -107,7 +107,7 @@ class Objects:
             yield text_of(Item(str(value)))
         elif isinstance(value, DataSource) and not name:
             yield self._source(value)
-        elif isinstance(value, FileSource) and value.kept_name:
+        elif isinstance(value, FileSource) and value.memory_name:
             yield self._source(renamed(value, name))
         elif isinstance(value, Dataset) or hasattr(value, "columns"):
             yield self._source(data(value, name=name))

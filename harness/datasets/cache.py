@@ -31,7 +31,7 @@ from harness.files import user_cache, write_whole
 if TYPE_CHECKING:
     from harness.datasets.dataset import Points
 
-PARSER_VERSION = 5
+PARSER_VERSION = 6
 """Increase it when a parser's output changes: entries of other versions are then no longer found."""
 
 _CORRUPT = (OSError, ValueError, KeyError, TypeError, EOFError)

@@ -19,15 +19,25 @@ import numpy as np
 
 from harness.datasets.columns import LABEL_NAMES
 from harness.datasets.compression import existing_file, in_a_sentence, streamed
-from harness.datasets.labels import Classes, Fault, learn_classes, refuse_missing
-from harness.datasets.readers import array_of, base_of, based, format_of, index_range, read_libsvm, refuse_too_wide
-from harness.datasets.tables import DENSE_FROM, refuse_non_finite
+from harness.datasets.labels import Classes, Fault, class_name, is_missing, learn_classes
+from harness.datasets.readers import (
+    array_of,
+    base_of,
+    based,
+    format_of,
+    index_range,
+    read_libsvm,
+    refuse_missing,
+    refuse_non_finite,
+    refuse_too_wide,
+)
+from harness.datasets.preprocessing import DENSE_FROM
 from harness.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from harness.arrays import Array, Vector
     from harness.datasets.dataset import Points
-    from harness.datasets.tables import IndexBase
+    from harness.datasets.readers import IndexBase
 
 
 @dataclass(frozen=True)
@@ -46,7 +56,7 @@ class Contents:
     indices: tuple[int, int] | None
     values: int
     names: tuple[str, ...]
-    labels: dict[float, int]
+    labels: dict[Any, int]
 
 
 @dataclass(frozen=True)
@@ -63,16 +73,16 @@ def contents_of(path: str, rows: int) -> Contents:
     """Read a file once, ``rows`` examples at a time; DataError as :class:`ChunkedFile` raises it."""
     with in_a_sentence(path):
         file = existing_file(path)
-        kind = format_of(file)
+        kind = format_of(file, path)
         if kind not in ("libsvm", "npy", "parquet"):
             raise DataError(
                 f"'{path}' is {kind}; chunks are read from LIBSVM text, Parquet and .npy (label in the last column). "
                 "Convert it, or read it whole."
             )
         n, d, values, ranges = 0, 0, 0, []
-        found: Counter[float] = Counter()
+        found: Counter[Any] = Counter()
         for x, labels in _chunks(file, kind, rows):
-            refuse_missing(~np.isfinite(labels), labels, f"{path}', after row {n}, '")
+            refuse_missing(is_missing(labels), path, n)
             n += len(labels)
             distinct, counts = np.unique(labels, return_counts=True)
             found.update(dict(zip(distinct.tolist(), counts.tolist(), strict=True)))
@@ -107,19 +117,21 @@ def layout_of(found: Sequence[Contents], where: str, positive: str | None, index
             )
     base, d, dense, values = 0, first.d, True, sum(each.values for each in found)
     if first.kind == "libsvm":
-        base = base_of([each.indices for each in found], index_base, [each.path for each in found])
+        ends = [each.indices for each in found if each.indices]
+        span = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
+        base = base_of([span], index_base, [where])
         d = max((each.indices[1] + 1 - base for each in found if each.indices), default=0)
         refuse_too_wide(n, d, values, where)
         dense = values >= DENSE_FROM * n * d
     if n == 0 or d <= 0:
         raise DataError(f"'{where}' has {n} rows of {d} features; expected points. Write it again.")
-    labels: Counter[float] = Counter()
+    labels: Counter[Any] = Counter()
     for each in found:
         labels.update(each.labels)
     classes = learn_classes(np.array(sorted(labels)), positive)
     if isinstance(classes, Fault):
         if len(labels) == 1:
-            raise DataError(f"{where}: each of the {n:,} labels is '{next(iter(labels)):g}'; expected two classes.")
+            raise DataError(f"{where}: each of the {n:,} labels is '{class_name(next(iter(labels)))}'; expected two classes.")
         needs = "".join(f" [{name}={value}]" for name, value in classes.needs.items())
         raise DataError(f"{where}: {classes.text}{needs and f': give the parameter{needs}'}.")
     return Layout(d, base, dense, classes)
@@ -205,7 +217,7 @@ def _chunks(file: Path, kind: str, rows: int) -> Iterator[tuple[Any, Array]]:
         kept = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
         for start in range(0, max(1, len(array)), rows):  # an empty one has its columns
             piece = array[start : start + rows]
-            yield np.ascontiguousarray(piece[:, :-1], dtype=kept), piece[:, -1].astype(np.float64)
+            yield np.ascontiguousarray(piece[:, :-1], dtype=kept), np.array(piece[:, -1])
         return
     if kind == "parquet":
         import pyarrow.parquet
@@ -214,7 +226,7 @@ def _chunks(file: Path, kind: str, rows: int) -> Iterator[tuple[Any, Array]]:
         for batch in pyarrow.parquet.ParquetFile(file).iter_batches(rows):
             columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in (*features, label)]
             numbers = [column.astype(np.result_type(column.dtype, np.float32)) for column in columns]
-            yield np.column_stack(numbers[:-1]), numbers[-1].astype(np.float64)
+            yield np.column_stack(numbers[:-1]), columns[-1]
         return
     with streamed(file) as text:
         while lines := list(itertools.islice(text, rows)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import shlex
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -13,23 +12,34 @@ import numpy as np
 
 from harness import parameters
 from harness.datasets import cache
-from harness.datasets.dataset import Dataset, DataSource, Task, is_csr, pieces
-from harness.datasets.splitting import divided, parts, random_split, rbf, stratified_split
+from harness.datasets.dataset import Dataset, DataSource, Task
+from harness.datasets.splitting import parts, random_split, rbf, stratified_split
 from harness.errors import DataError
+from harness.kernels.points import scale_gamma
 from harness.parameters import as_text, parameter
 from harness.selection import Item, text_of
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from collections.abc import Mapping
+
+    from harness.arrays import Array, Vector
+    from harness.datasets.columns import Table
     from harness.datasets.dataset import Points
+    from harness.datasets.labels import Refusal
+    from harness.datasets.readers import Arrays
 
-KEPT = "arrays"
-"""The folder of the cache with what was given in memory, see `harness.call.data`: such a file is called by its name alone."""
-
-TABLE_OPTIONS = ("label_column", "categories", "missing", "drop", "decimal", "dates")
-"""Parameters of a file whose columns may have names, text and empty cells."""
+IN_MEMORY = "arrays"
+"""The folder of the cache for data that were given in memory, see `harness.call.data`; messages show such a file by its stem."""
 
 _SHORT = 40  # characters of a path that a heading has room for
+_TRIES = 4  # times that parameters are added to a remedy
+_MOST_ROWS = 0.9  # share of the rows that a remedy must load
+_MEANINGS = {
+    "categories": "one-hot makes a column of 0 and 1 of each category",
+    "missing": "mean fills an empty cell with its column's mean; or missing=median, or drop-rows",
+    "dates": "days counts the days since 1970-01-01",
+    "drop": "drop leaves columns out",
+}
 
 
 @dataclass(frozen=True)
@@ -55,16 +65,18 @@ class FileSource(DataSource):
         "none", "tables: what empty cells become, the training part's mean or median; or their rows are left out"
     )
     drop: tuple[str, ...] = parameter((), "tables: columns that are left out, by name or position")
-    decimal: Literal["point", "comma"] = parameter("point", "tables: comma reads 1,5 as 1.5")
+    decimal: Literal["point", "comma"] = parameter("point", "tables: comma reads 1,5 as 1.5 and 1.250 as 1250")
     dates: Literal["none", "days"] = parameter("none", "tables: days reads 2024-05-01 as days since 1970-01-01")
     index_base: Literal["auto", "0", "1"] = parameter(
-        "auto", "LIBSVM text: the first index; auto: 0 if it occurs, else 1"
+        "auto", "LIBSVM text: the first index; auto: 0 if the training file has it, else 1"
     )
     test: str | None = parameter(None, "a second file with the test points")
     test_fraction: float = parameter(0.25, "share of the rows held out for testing without a test file", ge=0, lt=1)
     split_seed: int = parameter(0, "seed of that split", ge=0)
     scale: Literal["none", "standard", "minmax"] = parameter("none", "by the training part; sparse: by largest values")
-    task: Literal["classification", "regression"] = parameter("classification", "regression keeps labels as numbers")
+    task: Literal["auto", "classification", "regression"] = parameter(
+        "auto", "auto: regression if more than two labels are numbers and one of them is not whole"
+    )
 
     def __post_init__(self) -> None:
         # a pathlib.Path is as good as text, and so is the class 1
@@ -78,138 +90,213 @@ class FileSource(DataSource):
         parameters.check(self, owner=f"data file '{self.path}'")
 
     def for_task(self, task: Task) -> Self:
-        """Return the file with its labels read as ``task`` wants them."""
+        """Return the file with its labels read for ``task``."""
         return dataclasses.replace(self, task=task)
 
     @property
     def label(self) -> str:
         """The path if it is short, else the file's name, and the parameters that differ: ``heart.csv[positive=2]``.
 
-        As short as a stem it would not tell ``a/d.csv`` from ``b/d.csv``, or from ``d.npz``.
+        A stem alone could be that of ``a/d.csv`` and of ``b/d.csv``, or of ``d.npz``.
         """
-        changed = {
-            name: parameters.as_text(value) for name, value in parameters.changed(self).items() if name != "path"
-        }
-        shown = {name: [_shown(value, name == "test")] for name, value in changed.items()}
-        return text_of(Item(self.kept_name or _shown(self.path), shown))
+        changed = {name: as_text(value) for name, value in parameters.changed(self).items() if name != "path"}
+        shown = {name: [_shorten(value) if name == "test" else value] for name, value in changed.items()}
+        return text_of(Item(self.memory_name or _shorten(self.path), shown))
 
     def typed(self, **further: Any) -> str:
-        """Return what to type for this file with further parameters: for a shell, or, of what was in memory, for Python."""
+        """Return what to type for this file with further parameters: for a shell, or for Python if it was in memory."""
         values = {**parameters.changed(vars(self).get("_asked", self)), **further}
         del values["path"]
-        if not self.kept_name:
+        if not self.memory_name:
             item = Item(self.path, {name: [as_text(value)] for name, value in values.items()})
             return f"--datasets {shlex.quote(text_of(item))}"
-        joined = values.pop("label_column", None)  # -1: of points and labels that `harness.data` put side by side
-        pair = joined == "-1" or self.path.endswith(".npz")
-        given = ["X", "y"] if pair else ["frame", *([f"label={joined!r}"] if joined else [])]
+        label = values.pop("label_column", None)  # -1: of points and labels that `harness.data` put side by side
+        is_pair = label == "-1" or self.path.endswith(".npz")
+        given = ["X", "y"] if is_pair else ["frame", *([f"label={label!r}"] if label else [])]
         if values.pop("test", None):
-            given += ["X_test=X_test", "y_test=y_test"] if pair else ["X_test=test"]
+            given += ["X_test=X_test", "y_test=y_test"] if is_pair else ["X_test=test"]
         return f"harness.data({', '.join([*given, *(f'{name}={value!r}' for name, value in values.items())])})"
 
     @property
-    def kept_name(self) -> str:
-        """What data that were given in memory are called; empty of a file of a user's."""
-        return "" if (name := called(self.path)) == self.path else name
+    def memory_name(self) -> str:
+        """The name of data that were given in memory; empty for a file of a user's."""
+        return "" if (name := display_name(self.path)) == self.path else name
+
+    @property
+    def _files(self) -> list[tuple[str, str]]:
+        """The path and the display name of the file and of the test file."""
+        return [(path, display_name(path)) for path in (self.path, *([self.test] if self.test else []))]
 
     def load(self) -> Dataset:
         """Return the file's points; parsed and split once, then mapped from the cache until the file changes.
 
         Raises
         ------
-        DataError : the file cannot be read as this problem.
+        DataError : the file cannot be read as this problem; where parameters mend it, with what to type.
         """
         from harness.datasets.bounds import refuse_beyond
         from harness.datasets.compression import existing_file, in_a_sentence
 
-        with in_a_sentence(called(self.path)):
-            paths = [existing_file(path) for path in (self.path, self.test) if path]
+        with in_a_sentence(display_name(self.path)):
+            paths = [existing_file(path) for path, _ in self._files]
             for path in paths:
                 if path.suffix != ".npy":  # which is mapped
-                    refuse_beyond(path.stat().st_size, called(path), "its content", "or convert it to .npy")
+                    refuse_beyond(path.stat().st_size, display_name(path), "its content", "or convert it to .npy")
             content = {path: cache.file_sha256(path) for path in paths}
-            parameters = {
-                name: value for name, value in self.clean_parameters().items() if name not in ("path", "test")
-            }
+            values = {name: value for name, value in self.clean_parameters().items() if name not in ("path", "test")}
             # Not the path but the content is part of the key; the suffix is, because it decides how to read it.
-            key = {"files": [[path.suffixes, content[path]] for path in paths], "parameters": parameters}
-            data = cache.dataset(self.label, "file", key, self._parse, content)
+            key = {"files": [[path.suffixes, content[path]] for path in paths], "parameters": values}
+            data = cache.dataset(self.label, "file", key, self._parse_or_advise, content)
         if "unscaled" not in data.notes:
             return data
-        # not in the cache, which knows no paths: another file of the same content may be meant next time
-        told = {**data.notes["unscaled"], "write": self.typed(scale="standard")}
-        return dataclasses.replace(data, notes={**data.notes, "unscaled": told})
+        # not in the cache, which knows no paths: another file of the same content may be loaded next time
+        unscaled = {**data.notes["unscaled"], "write": self.typed(scale="standard")}
+        return dataclasses.replace(data, notes={**data.notes, "unscaled": unscaled})
+
+    def _parse_or_advise(self) -> Dataset:
+        """Return the parsed data. What parameters mend is refused with a line to type, which has been tried."""
+        from harness.datasets.labels import Refusal
+
+        try:
+            return self._parse()
+        except Refusal as refusal:
+            needs = self._remedy(refusal)
+            meanings = "; ".join(_MEANINGS[name] for name in needs if name in _MEANINGS)
+            line = f" Write {self.typed(**needs)}{f' ({meanings})' if meanings else ''}." if needs else ""
+            raise DataError(f"{refusal}{line}") from None
+
+    def _remedy(self, refusal: Refusal) -> dict[str, Any]:
+        """Return the parameters with which nearly all rows load, found by trying; none if there are no such."""
+        from harness.datasets.labels import Refusal
+
+        needs: dict[str, Any] = {}
+        for _ in range(_TRIES):
+            if not refusal.is_mendable:
+                return {}
+            needs |= refusal.needs
+            try:
+                data = dataclasses.replace(self, **needs)._parse()
+            except Refusal as further:
+                refusal = further
+            except Exception:  # whatever else is wrong with them, these parameters do not mend it
+                return {}
+            else:
+                return needs if data.x_train.shape[0] + data.x_test.shape[0] >= _MOST_ROWS * refusal.n else {}
+        return {}
 
     def _parse(self) -> Dataset:
-        from harness.datasets.columns import filled, refused, unscaled
-        from harness.datasets.labels import Fault, class_name, learn_classes
-        from harness.datasets.readers import read_table
+        from harness.datasets.columns import Table
+        from harness.datasets.readers import read_parts
 
-        table, shown = read_table(self), called(self.path)
-        x, labels, test = table.x, table.labels, table.test
-        classes = learn_classes(labels, self.positive) if self.task == "classification" else None
-        if isinstance(classes, Fault):
-            raise refused(self, shown, [classes])
-        to_targets = classes.signs if classes else _numbers
-        y = to_targets(labels, shown)
-        if test is not None:
-            data = parts(x, y, test[0], to_targets(test[1], called(self.test or self.path)))
-        elif self.test_fraction == 0:
-            data = parts(x, y, x[:0], y[:0])
-        elif classes:
-            data = divided(x, y, stratified_split(y, self.test_fraction, self.split_seed))
-        else:
-            n_train = max(1, len(y) - round(self.test_fraction * len(y)))
-            data = divided(x, y, random_split(len(y), n_train, self.split_seed))
+        found = read_parts(self._files, self)
         try:
             with np.errstate(over="raise"):
-                x_train, x_test = filled(table, data.x_train, data.x_test, self)
-                gamma = _gamma_scale(x_train)
+                first = found[0]
+                return self._of_tables(found) if isinstance(first, Table) else self._of_arrays(found)
         except FloatingPointError:
             raise DataError(
-                f"'{shown}': squares of its numbers overflow. Divide the columns with the largest ones by a constant first, or "
+                f"'{display_name(self.path)}': squares of its numbers overflow. Divide the columns with the largest ones by a constant first, or "
                 "give the parameter scale=minmax."
             ) from None
-        defaults = {**rbf(gamma=gamma, c=1.0), **table.defaults}
+
+    def _of_tables(self, tables: list[Table]) -> Dataset:
+        from harness.datasets.columns import read_columns
+        from harness.datasets.preprocessing import preprocess_columns, spread
+
+        columns = read_columns(tables[0], self)
+        test = read_columns(tables[1], self, columns.schema) if len(tables) > 1 else None
+        targets = self._targets(columns.labels, None if test is None else test.labels)
+        train, held_out = self._split(targets)
+        x = columns.x.iloc[train], columns.x.iloc[held_out] if test is None else test.x
+        kinds = columns.schema.kinds
+        x_train, x_test, done = preprocess_columns(*x, kinds, self)
+        names = {name: tables[0].shown(name).strip("'") for name in kinds}
+        numbers = [names[name] for name, kind in kinds.items() if kind != "text"]
+        texts = [names[name] for name, kind in kinds.items() if kind == "text"]
         notes = {
-            "label_column": table.label_column,
-            "positive": class_name(classes.positive) if classes else "",
-            "unscaled": unscaled(x_train, table) if self.scale == "none" else {},
+            "label_column": tables[0].shown(columns.schema.label).strip("'"),
+            "preprocessing": done,
+            "unscaled": spread(x_train, numbers, texts) if self.scale == "none" else {},
         }
-        told = {name: note for name, note in notes.items() if note}
-        return dataclasses.replace(data, x_train=x_train, x_test=x_test, task=self.task, defaults=defaults, notes=told)
+        return self._dataset(x_train, x_test, targets, notes)
+
+    def _of_arrays(self, found: list[Arrays]) -> Dataset:
+        from harness.datasets.preprocessing import scale_points, spread
+
+        first: Any = found[0]
+        test = (found[1].x, found[1].labels) if len(found) > 1 else first.test
+        targets = self._targets(first.labels, None if test is None else test[1])
+        train, held_out = self._split(targets)
+        x_train, x_test, done = scale_points(first.x[train], first.x[held_out] if test is None else test[0], self.scale)
+        names = [str(number + 1) for number in range(x_train.shape[1])]
+        notes = {"preprocessing": done, "unscaled": spread(x_train, names, []) if self.scale == "none" else {}}
+        return self._dataset(x_train, x_test, targets, notes, first.defaults)
+
+    def _targets(self, labels: Array, test_labels: Array | None) -> _Targets:
+        """Return the labels as targets, those of the test part by what the training part says."""
+        from harness.datasets.labels import Fault, Refusal, are_decimals, learn_classes, shown
+
+        where, test_where = display_name(self.path), display_name(self.test or self.path)
+        decimals = self.task == "auto" and self.positive is None and are_decimals(labels)
+        if self.task == "regression" or decimals:
+            y, y_test = _numbers(labels, where), None if test_labels is None else _numbers(test_labels, test_where)
+            notes = {"regression": "labels that are not whole numbers"} if decimals else {}
+            return _Targets("regression", y, y_test, notes)
+        classes = learn_classes(labels, self.positive)
+        if isinstance(classes, Fault):
+            raise Refusal(where, [classes], len(labels))
+        y = classes.signs(labels, where)
+        y_test = None if test_labels is None else classes.signs(test_labels, test_where)
+        return _Targets("classification", y, y_test, {"positive": shown(classes.positive)})
+
+    def _split(self, targets: _Targets) -> tuple[Any, Any]:
+        """Return the rows for training and those held out of the same file; slices, which copy nothing, where no row is drawn."""
+        y = targets.y
+        if targets.y_test is not None or self.test_fraction == 0:
+            return slice(None), slice(0)
+        if targets.task == "classification":
+            return stratified_split(y, self.test_fraction, self.split_seed)
+        return random_split(len(y), max(1, len(y) - round(self.test_fraction * len(y))), self.split_seed)
+
+    def _dataset(
+        self, x_train: Points, x_test: Points, targets: _Targets, notes: dict[str, Any], defaults: Mapping[str, Any] | None = None
+    ) -> Dataset:
+        train, held_out = self._split(targets)
+        y_test = targets.y[held_out] if targets.y_test is None else targets.y_test
+        data = parts(x_train, targets.y[train], x_test, y_test, task=targets.task)
+        notes = {name: note for name, note in {**notes, **targets.notes}.items() if note}
+        return dataclasses.replace(data, defaults={**rbf(scale_gamma(x_train), 1.0), **(defaults or {})}, notes=notes)
 
 
-def called(path: str | Path) -> str:
-    """Return what messages call a file: its path, and what was given in memory by its name alone."""
+@dataclass(frozen=True)
+class _Targets:
+    """Targets (n,) of the training file, and of the test file if there is one; ``notes`` for a table's head."""
+
+    task: Task
+    y: Vector
+    y_test: Vector | None
+    notes: dict[str, Any]
+
+
+def display_name(path: str | Path) -> str:
+    """Return what messages call a file: its path, and its stem alone if it was given in memory."""
     path = str(path)
-    is_kept = (file := Path(path)).parent.parent.name == KEPT and file.parents[2] == cache.cache_root().resolve()
-    return file.stem if is_kept else path
+    folder = (file := Path(path)).parent.parent
+    return file.stem if folder.name == IN_MEMORY and folder.parent == cache.cache_root().resolve() else path
 
 
-def _shown(text: str, is_path: bool = True) -> str:
-    if not is_path or len(text) <= _SHORT:
-        return text
-    return Path(text.partition("#")[0] if "://" in text else text).name  # of an address without its pin
+def _shorten(path: str) -> str:
+    return path if len(path) <= _SHORT else Path(path.partition("#")[0] if "://" in path else path).name  # without its pin
 
 
-def _numbers(labels: Vector, path: str) -> Vector:
-    if labels.dtype.kind != "f":
+def _numbers(labels: Array, where: str) -> Vector:
+    try:
+        numbers = labels.astype(np.float64)
+    except ValueError:
+        numbers = np.array([np.nan])
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
         raise DataError(
-            f"'{path}': the label '{labels[0]}' is text; task=regression expects numbers. Leave the parameter out."
+            f"'{where}': the label '{labels[bad[0]]}' is no finite number; task=regression expects numbers. Leave the parameter out."
         )
-    return labels
-
-
-def _gamma_scale(x: Points) -> float:
-    """Return 1 / (d var(x)), the usual first guess for the RBF width; 1 / d for constant points."""
-    n, d = x.shape
-    values: Any = x
-    if is_csr(values):
-        mean, square = values.sum() / (n * d), values.power(2).sum() / (n * d)
-    else:
-        parts = [np.asarray(rows, dtype=np.float64) for _, rows in pieces(values)]
-        mean, square = (sum(float((part**power).sum()) for part in parts) / (n * d) for power in (1, 2))
-    variance = float(square - mean**2)
-    gamma = 1.0 / (d * variance) if variance > 1e-12 * float(square) else 1.0 / d
-    return gamma if math.isfinite(gamma) else 1.0 / d
+    return numbers

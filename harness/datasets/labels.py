@@ -1,8 +1,10 @@
-"""From the labels of a file to -1 and +1."""
+"""Labels as classes: which labels there are, which of them is +1, and what stands for a missing one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,131 +15,165 @@ from harness.parameters import did_you_mean
 from harness.plain import plain_line
 
 if TYPE_CHECKING:
-    from harness.arrays import Array, Vector
+    from harness.arrays import Array, Mask, Vector
 
-_LISTED = 5  # classes named in a message
-_MOST = 20  # values of a label that may be classes
-_YES = ("yes", "true", "+")
-MISSING = ("", "?", "nan", "na", "n/a", "null", "none")
-"""What stands for a value that is not there, in any case; pyarrow knows some more."""
+MISSING = frozenset(
+    ["", "?", "na", "n/a", "<na>", "nan", "-nan", "nat", "null", "<null>", "none", "#na", "#n/a", "#n/a n/a"]
+    + ["1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"]
+)
+"""Words for a value that is missing, in any case: those of pandas, Weka and KEEL."""
 
+EXACT = 2.0**53
+"""From this magnitude on, neighbouring integers are the same float64."""
 
-def from_text(text: Any, path: Any) -> Array:
-    """Return (n,) labels: numbers if all of the text reads as numbers ('+1', '-1', '1.0'), else the text, stripped.
-
-    Parameters
-    ----------
-    text : (n,) text, missing labels as one of :data:`MISSING`
-    path : the file, for the message
-
-    Raises
-    ------
-    DataError : labels are missing; it says how many and which is the first.
-    """
-    stripped = np.char.strip(np.asarray(text, dtype=np.str_))
-    refuse_missing(np.isin(np.char.lower(stripped), MISSING), stripped, path)
-    try:
-        numbers = stripped.astype(np.float64)
-    except ValueError:
-        return stripped
-    # Python reads 1_0 as 10, no other program does
-    return numbers if np.isfinite(numbers).all() and (np.char.find(stripped, "_") < 0).all() else stripped
-
-
-def refuse_missing(gone: Array, labels: Array, path: Any) -> None:
-    """Raise if a label is missing: the first one's row, counted from 1, and how many there are.
-
-    Parameters
-    ----------
-    gone : (n,) of bool, which labels are missing
-    labels : (n,), as they stand in the file
-    """
-    rows = np.flatnonzero(gone)
-    if not len(rows):
-        return
-    text = labels.dtype.kind == "U"
-    raise DataError(
-        f"'{path}': the label of row {rows[0] + 1} is {'missing' if text else labels[rows[0]]}, {len(rows)} of the "
-        f"{len(labels)} labels are; expected a class. Fill in or drop such rows"
-        + ("; a class that is called none, NA or nan needs another name." if text else ".")
-    )
-
-
-def class_name(value: Any) -> str:
-    """Return a label as a user would type it: 2.0 is '2'."""
-    return f"{value:.15g}" if isinstance(value, float) else plain_line(str(value), 40)
+_LISTED = 5  # classes that a message names
+_MOST_CLASSES = 20  # distinct labels that may be classes
+_PLAIN = re.compile(r"[+-]?(0|[1-9]\d*)(\.\d+)?")  # a number without leading zeros or exponent
+_POSITIVE_WORDS = ("yes", "true", "+")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a file, a clause, and the parameters with which it can be read all the same."""
+    """What is wrong with data, a clause, and the parameters with which they can be read all the same."""
 
     text: str
     needs: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Refusal(DataError):
+    """Data that are not read as they stand, with all that is wrong at once."""
+
+    def __init__(self, where: str, faults: Sequence[Fault], n: int) -> None:
+        """``n`` : rows of the data."""
+        self.where, self.faults, self.n = where, list(dict.fromkeys(fault.text for fault in faults)), n
+        self.needs = {name: value for fault in faults for name, value in fault.needs.items()}
+        self.is_mendable = all(fault.needs for fault in faults)
+        super().__init__(f"'{where}': {'; '.join(self.faults)}.")
+
+
+def class_name(value: Any) -> str:
+    """Return a label as text, different for different values: 2.0 is ``2``, True is ``true``, text is itself."""
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
+    if isinstance(value, float | np.floating):
+        return str(int(value)) if value.is_integer() and abs(value) < EXACT else repr(float(value))
+    return str(value)
+
+
+def shown(name: str) -> str:
+    """Return the name of a class as a message has it."""
+    return plain_line(name, 40)
+
+
+def as_number(name: str) -> float | None:
+    """Return the number that text is; None if it is none, as ``1_0`` or ``nan``."""
+    try:
+        number = float(name)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) and "_" not in name and name.isascii() else None
+
+
+def is_missing(labels: Array) -> Mask:
+    """Return which of (n,) labels, numbers or text, stand for a missing value."""
+    if labels.dtype.kind == "U":
+        return np.isin(np.char.lower(np.char.strip(labels)), list(MISSING))
+    return np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(labels.shape, dtype=bool)
+
+
 @dataclass(frozen=True)
 class Classes:
-    """Which labels are +1 and which are -1; learnt from the training file, applied to the test file too."""
+    """The classes of the training part, and which of them is +1; every other one is -1."""
 
-    values: tuple[Any, ...]  # all distinct labels, sorted
-    positive: Any  # one of values; every other one is -1
+    names: tuple[str, ...]  # sorted: by value if all are numbers
+    positive: str
 
     def signs(self, labels: Array, where: str) -> Vector:
-        """Return (n,) -1.0 / +1.0.
+        """Return (n,) -1.0 / +1.0. A label is a class if it is written like it, or else is the same number.
 
         Raises
         ------
         DataError : a label that the training part does not have.
         """
-        unknown = sorted(set(np.unique(labels).tolist()) - set(self.values), key=str)
-        if unknown:
-            raise DataError(
-                f"{where}: the label '{class_name(unknown[0])}' does not occur in the training data, "
-                f"whose classes are {_listing(self.values)}. Correct the labels of the one file or the other."
-            )
-        return np.where(labels == self.positive, 1.0, -1.0)
+        values, codes = np.unique(labels, return_inverse=True)
+        positive = np.empty(len(values), dtype=bool)
+        for index, name in enumerate(map(class_name, values.tolist())):
+            matches = [name] if name in self.names else [other for other in self.names if _equal(name, other)]
+            if len(matches) != 1:
+                raise DataError(
+                    f"{where}: the label '{shown(name)}' does not occur in the training data, whose classes are "
+                    f"{_listing(self.names)}. Correct the labels of the one file or the other."
+                )
+            positive[index] = matches[0] == self.positive
+        return np.where(positive[codes], 1.0, -1.0)
 
 
 def learn_classes(labels: Array, positive: str | None) -> Classes | Fault:
     """Decide which class is +1, or return why the labels are no two classes.
 
-    Two distinct values: yes, true or + is +1, else the greater one in sorted order (hence -1 < +1, 0 < 1, 1 < 2, 'ham' <
-    'spam'). With ``positive``: that class is +1 and all the others -1, however many there are. At fault are one class only;
-    more than two and no ``positive``; a ``positive`` that does not occur.
+    Two labels that are written differently are two classes. Of two classes yes, true or + is +1, else the greater one
+    (hence -1 < +1, 0 < 1, 1 < 2, 'ham' < 'spam'). With ``positive``: that class is +1 and all others are -1, however many
+    there are. At fault are: one class only; more than two and no ``positive``; a ``positive`` that does not occur; two that
+    are the same number, as 1 and 01, and no ``positive``.
 
     Parameters
     ----------
-    labels : (n,) float64 or text, n > 0
-    positive : a class as text; '2' names the numeric label 2.0
+    labels : (n,) numbers or text, n > 0, none missing
+    positive : a class as text; '2' also names the numeric label 2.0
     """
-    values = tuple(np.unique(labels).tolist())
-    if len(values) == 1:
-        alike = f"each of the {len(labels)} labels is '{class_name(values[0])}'; expected two classes"
-        return Fault(f"{alike}. If another column is the label, name it with label_column")
+    names = [class_name(value) for value in np.unique(labels).tolist()]
+    numbers = [as_number(name) for name in names]
+    if None not in numbers:
+        names = [name for _, name in sorted(zip(numbers, names, strict=True))]
+    if len(names) == 1:
+        return Fault(f"each of the {len(labels)} labels is '{shown(names[0])}'; expected two classes")
     if positive is not None:
-        if matches := _matches(values, positive):
-            return Classes(values, matches[0])
-        near = did_you_mean(positive, [class_name(value) for value in values])
-        return Fault(f"no row has the label '{positive}'{near}; the classes are {_listing(values)}")
-    if len(values) == 2:
-        return Classes(values, next((value for value in values if str(value).casefold() in _YES), values[1]))
-    if len(values) <= _MOST:
-        told = f"{len(values)} classes ({_listing(values)}); expected two. Say which one is +1, all others being -1"
-        return Fault(told, {"positive": class_name(values[0])})
-    told = f"{len(values):,} different values ({_listing(values)}); expected two classes"
-    if labels.dtype.kind == "f":
-        return Fault(f"{told}. Numbers to predict are a regression", {"task": "regression"})
-    return Fault(f"{told}. Name another column with label_column, or one class with positive")
+        if len(matches := _matches(names, positive)) == 1:
+            return Classes(tuple(names), matches[0])
+        near = did_you_mean(positive, [shown(name) for name in names])
+        return Fault(f"no row has the label '{positive}'{near}; the classes are {_listing(names)}")
+    for one, other in itertools.combinations(names, 2) if len(names) <= _MOST_CLASSES else ():
+        if _same(one, other):
+            what = f"the labels '{shown(one)}' and '{shown(other)}' are written differently and may mean the same"
+            return Fault(f"{what}; write them alike, or say which class is +1", {"positive": names[0]})
+    if len(names) == 2:
+        return Classes(tuple(names), next((name for name in names if name.casefold() in _POSITIVE_WORDS), names[1]))
+    if len(names) <= _MOST_CLASSES:
+        what = f"{len(names)} classes ({_listing(names)}); expected two. Say which one is +1, all others being -1"
+        return Fault(what, {"positive": names[0]})
+    what = f"{len(names):,} different values ({_listing(names)}); expected two classes"
+    if None not in numbers:
+        return Fault(f"{what}. Numbers to predict are a regression", {"task": "regression"})
+    return Fault(f"{what}. Name another column with label_column, or one class with positive")
 
 
-def _matches(values: tuple[Any, ...], positive: str) -> list[Any]:
-    """Return the classes that a text means, as it stands or else in other letters: True is true."""
-    wanted = positive.strip()
-    exact = [value for value in values if wanted in (str(value), class_name(value))]
-    return exact or [value for value in values if str(value).casefold() == wanted.casefold()]
+def are_decimals(labels: Array) -> bool:
+    """Return whether labels are numbers to predict: more than two different ones, not all of them whole."""
+    numbers = [as_number(class_name(value)) for value in np.unique(labels).tolist()]
+    return len(numbers) > 2 and None not in numbers and not all(float(number or 0).is_integer() for number in numbers)
 
 
-def _listing(values: tuple[Any, ...]) -> str:
-    names = [f"'{class_name(value)}'" for value in values[:_LISTED]]
-    return ", ".join(names) + (f" and {len(values) - _LISTED:,} more" if len(values) > _LISTED else "")
+def _same(one: str, other: str) -> bool:
+    """Return whether two labels may mean the same: they differ in blanks, or are one number."""
+    number = as_number(one)
+    return one.strip() == other.strip() or (number is not None and number == as_number(other) and abs(number) < EXACT)
+
+
+def _equal(one: str, other: str) -> bool:
+    """Return whether labels of two files certainly mean the same: 1 and +1.0, but neither 01 nor 1e0; true and True."""
+    are_plain = _PLAIN.fullmatch(one) and _PLAIN.fullmatch(other)
+    return bool(are_plain and _same(one, other)) or one.casefold() == other.casefold() in ("true", "false")
+
+
+def _matches(names: Sequence[str], wanted: str) -> list[str]:
+    """Return the classes that text means: as it stands, else as a number, else with other capitals."""
+    tests = (lambda name: name == wanted, lambda name: _same(name, wanted.strip()))
+    for test in (*tests, lambda name: name.casefold() == wanted.strip().casefold()):
+        if found := [name for name in names if test(name)]:
+            return found
+    return []
+
+
+def _listing(names: Sequence[str]) -> str:
+    listed = [f"'{shown(name)}'" for name in names[:_LISTED]]
+    return ", ".join(listed) + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")

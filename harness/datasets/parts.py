@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.datasets.chunks import ChunkedFile, Contents, contents_of, layout_of
+from harness.datasets.labels import class_name
 from harness.errors import DataError, HarnessError, UsageError
 from harness.faults import text
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
     from harness.datasets.dataset import Points
-    from harness.datasets.tables import IndexBase
+    from harness.datasets.readers import IndexBase
 
 
 class PartitionedData:
@@ -66,7 +67,8 @@ class PartitionedData:
         self.parts = [ChunkedFile.part(each, layout, rows) for each in contents]
         self.starts = np.cumsum([0, *(each.n for each in contents[:-1])], dtype=np.int64)
         self.n, self.d, self.classes = sum(each.n for each in contents), layout.d, layout.classes
-        ones = sum(each.labels.get(self.classes.positive, 0) for each in contents)
+        labels = [(label, count) for each in contents for label, count in each.labels.items()]
+        ones = sum(count for label, count in labels if class_name(label) == self.classes.positive)
         self.counts = self.n - ones, ones
         self.sha256 = hashlib.sha256(b"".join(found[part][1] for part in range(len(jobs)))).hexdigest()
 

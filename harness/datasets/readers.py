@@ -1,8 +1,8 @@
 """Reading a user's file: LIBSVM text, CSV, NPZ, NPY, Parquet or ARFF, plain or compressed (.gz, .bz2, .xz).
 
 The suffix names the format; where it does not (``.txt``, ``.data``, none), the first line does. Libraries read: scikit-learn
-LIBSVM text, pyarrow CSV and Parquet, SciPy ARFF, NumPy its own files, never a pickle. Here is what they leave open: bounds of
-memory, finite numbers, labels, and one sentence for whatever they raise.
+LIBSVM text, pyarrow CSV and Parquet, liac-arff ARFF, NumPy its own files, never a pickle. Here is what they leave open: bounds
+of memory, finite numbers, the first row of CSV, and one sentence for whatever they raise.
 """
 
 from __future__ import annotations
@@ -11,31 +11,34 @@ import codecs
 import io
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
 import scipy.sparse
 
 from harness.datasets.bounds import AS_TEXT, bound, given_limit, refuse_beyond, shown
-from harness.datasets.columns import from_frame
+from harness.datasets.columns import TABLE_OPTIONS, Table, clean_names
 from harness.datasets.compression import compression_of, existing_file, format_suffix, in_a_sentence, opened, streamed
+from harness.datasets.csv_text import read_csv, refuse_no_data
 from harness.datasets.dataset import is_csr
-from harness.datasets.files import TABLE_OPTIONS, called
-from harness.datasets.labels import from_text
-from harness.datasets.tables import DENSE_FROM, IndexBase, Table, checked, read_csv
-from harness.errors import DataError
+from harness.datasets.labels import is_missing
+from harness.datasets.preprocessing import DENSE_FROM
+from harness.datasets.validation import first_non_finite
+from harness.errors import DataError, UsageError
 from harness.kernels.points import FLOATS, as_points
 from harness.parameters import changed
 from harness.plain import plain_line
 
 if TYPE_CHECKING:
-    from harness.arrays import Array
+    from harness.arrays import Array, Mask
     from harness.datasets.dataset import Points
 
     Csr = scipy.sparse.csr_array
+
+IndexBase = Literal["auto", "0", "1"]
 
 FORMATS = {
     ".libsvm": "libsvm",
@@ -48,118 +51,167 @@ FORMATS = {
     ".parquet": "parquet",
     ".arff": "arff",
 }
-_OPTIONS = {
-    **dict.fromkeys(TABLE_OPTIONS, ("csv", "parquet", "arff")),
-    "header": ("csv",),
-    "index_base": ("libsvm",),
-}
+_TABLES = ("csv", "parquet", "arff")
+_OPTIONS = {**dict.fromkeys(TABLE_OPTIONS, _TABLES), "header": ("csv",), "index_base": ("libsvm",)}
 _LIBSVM_LINE = re.compile(r"[^\s:,;]+(\s+(qid|\d+):\S+)*")
-_COLUMN_BYTES = 16  # that a column takes where an array is made over all columns: a count and a share
-_WIDE = 1 << 30  # bytes of such arrays that nobody has to mean
-_WIDER = 100  # times the bytes of the values, which nobody has to mean either
+_COLUMN_BYTES = 16  # bytes a column takes where an array is made over all columns: a count and a share
+_LIKELY_BYTES = 1 << 30  # bytes of such arrays from which a greatest index may be a mistake
+_LIKELY_RATIO = 100  # times the bytes of the values, from which it may be one too
 
 
-def read_table(source: Any) -> Table:
-    """Return the points of a user's file and its labels as they stand there.
+@dataclass(frozen=True)
+class Arrays:
+    """Points and labels without names: (n, d), dense or CSR, and (n,), numbers or text.
 
-    With a test file, whose features have to be the same, the first one's own test part is left out.
+    ``test``: the file's own test part. ``defaults``: those of the data set that was stored in the file, see
+    :class:`harness.datasets.Dataset`.
+    """
 
-    source : a `FileSource`, which says how they are read
+    x: Points
+    labels: Array
+    test: tuple[Points, Array] | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_parts(files: Sequence[tuple[str, str]], options: Any) -> list[Table] | list[Arrays]:
+    """Return the content of the training file and, if there is one, of the test file; both are tables or both are arrays.
+
+    Parameters
+    ----------
+    files : path, and what messages call it
+    options : a `FileSource`, which says how they are read
 
     Raises
     ------
-    DataError : a file is missing, empty, damaged, of no known format, or holds anything but finite numbers; the two do
-        not have the same features.
+    DataError : a file is missing, empty, damaged or of no known format; the two have different features.
     """
-    paths = [source.path, source.test] if source.test else [source.path]
     kinds: list[str] = []
-    tables: list[Table] = []
-    for each in paths:
-        with in_a_sentence(called(each)):
-            file = existing_file(each)
-            kinds.append(format_of(file))
-            idle = [name for name in changed(source) if kinds[-1] not in _OPTIONS.get(name, kinds)]
-            if idle:
-                raise DataError(
-                    f"'{called(each)}' is {kinds[-1]}, which has no choice of {idle[0]}; leave that parameter out."
-                )
-            tables.append(_read(file, kinds[-1], source, tables[0] if tables else None))
+    parts: list[Any] = []
+    for path, where in files:
+        with in_a_sentence(where):
+            file = existing_file(path)
+            kinds.append(format_of(file, where))
+            for name in changed(options):
+                if kinds[-1] not in _OPTIONS.get(name, kinds):
+                    raise DataError(f"'{where}' is {kinds[-1]}, which has no choice of {name}; leave that parameter out.")
+            parts.append(_read(file, where, kinds[-1], options))
+    places = [where for _, where in files]
+    if len({kind in _TABLES for kind in kinds}) > 1:
+        raise DataError(
+            f"'{places[0]}' is {kinds[0]} and the test file '{places[1]}' is {kinds[1]}, which has other names of columns or "
+            "none; expected one format. Write one of them again."
+        )
+    if kinds[0] in _TABLES:
+        return parts
     if "libsvm" in kinds:
-        tables = _settled(tables, kinds, paths, source.index_base)
-    if source.test:
-        return replace(tables[0], test=_alike(tables[0], tables[1], *map(called, paths)))
-    return tables[0]
+        parts = _settle(parts, kinds, places, options.index_base)
+    return [parts[0], *(_alike(parts[0], part, *places) for part in parts[1:])]
 
 
-def _read(path: Path, kind: str, source: Any, train: Table | None) -> Table:
-    """Return one file's content, read as that for training; LIBSVM text with its indices as they stand, not yet checked."""
-    if kind == "csv":
-        frame, named, lines = read_csv(path, source)
-        return from_frame(frame, path, source, named=named, lines=lines, like=train)
+def _read(path: Path, where: str, kind: str, options: Any) -> Table | Arrays:
+    """Return one file's content; LIBSVM text with its indices as they stand, not yet checked."""
     if kind == "npy":
         array = array_of(path)
         x = array[:, :-1]
         if x.dtype not in FLOATS:
-            refuse_beyond(8 * x.size, path, f"its array of {x.dtype} and shape {x.shape}, as float64,")
+            refuse_beyond(8 * x.size, where, f"its array of {x.dtype} and shape {x.shape}, as float64,")
         # A slice of a map is not contiguous; the parsed cache writes it piece by piece, whatever its size.
-        return checked(Table(as_points(x), np.array(array[:, -1], dtype=np.float64)), path)
-    with opened(path, AS_TEXT if kind in ("libsvm", "arff") else 1) as file:
-        path = Path(called(path))  # in messages
+        return validate_arrays(Arrays(as_points(x), np.array(array[:, -1])), where)
+    with opened(path, AS_TEXT if kind in ("libsvm", "csv", "arff") else 1) as file:
+        if kind == "csv":
+            return read_csv(file.read(), where, options)
         if kind == "libsvm":
-            return Table(*read_libsvm(file))
+            return Arrays(*read_libsvm(file))
         if kind == "npz":
-            return _read_npz(file, path)
-        return from_frame(_parquet(file, path) if kind == "parquet" else _arff(file), path, source, like=train)
+            return _read_npz(file, where)
+        frame = _read_parquet(file, where) if kind == "parquet" else _read_arff(file)
+        return Table(frame.set_axis(clean_names(frame.columns), axis=1), where)
 
 
-def _alike(train: Table, test: Table, path: str, test_path: str) -> tuple[Points, Array]:
+def _alike(train: Arrays, test: Arrays, where: str, test_where: str) -> Arrays:
     """Return the test part in the training part's form, dense or sparse, after comparing the features."""
     x: Any = test.x
     if train.x.shape[1] != x.shape[1]:
         raise DataError(
-            f"'{path}' has {train.x.shape[1]} features, the test file '{test_path}' has {x.shape[1]}; expected the same "
+            f"'{where}' has {train.x.shape[1]} features, the test file '{test_where}' has {x.shape[1]}; expected the same "
             "number. Give both files the same columns."
         )
-    for column, (here, there) in enumerate(zip(train.names or (), test.names or (), strict=False), start=1):
-        if here != there and not (here.isdecimal() and there.isdecimal()):  # numbers may be counted otherwise
-            raise DataError(
-                f"feature {column} is '{here}' in '{path}' and '{there}' in the test file '{test_path}'; expected the "
-                "same columns in the same order. Write one of the files again."
-            )
     if is_csr(train.x):
         x = scipy.sparse.csr_array(x)
     elif is_csr(x):
-        refuse_beyond(8.0 * x.shape[0] * x.shape[1], test_path, "its points, dense as those for training,")
+        refuse_beyond(8.0 * x.shape[0] * x.shape[1], test_where, "its points, dense as those for training,")
         x = x.toarray()
-    return x, test.labels
+    return replace(test, x=x)
 
 
-def format_of(path: Path) -> str:
-    """Return ``libsvm``, ``csv``, ``npz``, ``npy``, ``parquet`` or ``arff`` by the suffix, else which text the first line is.
+def format_of(path: Path, where: str) -> str:
+    """Return ``libsvm``, ``csv``, ``npz``, ``npy``, ``parquet`` or ``arff`` by the suffix, else by what the first line is.
 
     Raises
     ------
-    DataError : the suffix is unknown and the first line is neither LIBSVM text nor a table.
+    DataError : the content is no data; the suffix is unknown and the first line is neither LIBSVM text nor a table.
     """
     suffix = format_suffix(path)
-    if suffix in (".xlsx", ".xls", ".ods"):
-        raise DataError(
-            f"'{path}' is a spreadsheet. Save the sheet as CSV (UTF-8), or pass a frame: harness.data(frame)."
-        )
+    with streamed(path) as file:
+        start = file.read(1 << 14).removeprefix(codecs.BOM_UTF8)
+    refuse_no_data(start, where, suffix)
+    text = start.decode(errors="replace")
+    first = next((line for line in map(str.strip, text.splitlines()) if line and line[0] not in "#%\ufffd"), "")
+    if first.lower().startswith("@relation"):
+        return "arff"
     if suffix in FORMATS:
         return FORMATS[suffix]
-    with streamed(path) as file:
-        start = file.read(1 << 16)
-    text = start.removeprefix(codecs.BOM_UTF8).decode(errors="replace")
-    first = next((line for line in map(str.strip, text.splitlines()) if line and line[0] not in "#%\ufffd"), "")
     if _LIBSVM_LINE.fullmatch(first.split("#")[0].strip()) and (":" in first or len(first.split()) == 1):
         return "libsvm"
-    if re.search(r"[,;\s]", first) and ":" not in first and first.replace("\t", "").isprintable():
+    if re.search(r"[,;|\s]", first) and ":" not in first and first.replace("\t", "").isprintable():
         return "csv"
     raise DataError(
-        f"the format of '{path}' cannot be told: unknown suffix '{suffix}', and its first line is neither LIBSVM text "
+        f"the format of '{where}' is not known: its suffix is '{suffix}', and its first line is neither LIBSVM text "
         f"nor a table. Rename it with one of the suffixes {', '.join(FORMATS)} (and .gz, .bz2 or .xz after it)."
     )
+
+
+def refuse_non_finite(x: Any, where: str, first: int = 0) -> None:
+    """Raise DataError, with the row and column counted from 1, if (n, d) points hold NaN or infinity.
+
+    first : rows of the file that are above these
+    """
+    bad = first_non_finite(x)
+    if bad is not None:
+        row, column = bad
+        raise DataError(
+            f"'{where}': row {first + row + 1}, column {column + 1} holds {x[row, column]}; expected a finite number "
+            "(rows and columns counted from 1, the label not counted). Fill in or drop such rows."
+        )
+
+
+def refuse_missing(missing: Mask, where: str, first: int = 0) -> None:
+    """Raise DataError, with the first one's row counted from 1, if any of (n,) labels is missing."""
+    rows = np.flatnonzero(missing)
+    if len(rows):
+        raise DataError(
+            f"'{where}': the label of row {first + rows[0] + 1} is missing, {len(rows)} of the {len(missing)} labels are; "
+            "expected a class. Fill in or drop such rows; a class that is called none, NA or nan needs another name."
+        )
+
+
+def validate_arrays(arrays: Arrays, where: str) -> Arrays:
+    """Return the arrays after refusing 0 rows, 0 features, NaN, infinity and missing labels."""
+    for x, labels in ((arrays.x, arrays.labels), *([arrays.test] if arrays.test else [])):
+        n, d = x.shape
+        if n == 0 or d == 0:
+            lacks = "0 rows of data" if n == 0 else "no features, only labels"
+            raise DataError(
+                f"'{where}' has {lacks}; expected points of both classes, numbers beside their label. Write it again."
+            )
+        if labels.shape != (n,):
+            raise DataError(
+                f"'{where}': {n} rows of points and labels of shape {labels.shape}; expected ({n},), one label for each "
+                "row. Write the file again with points and labels of equal length."
+            )
+        refuse_non_finite(x, where)
+        refuse_missing(is_missing(labels), where)
+    return arrays
 
 
 # -- LIBSVM text -------------------------------------------------------------------------------------------
@@ -169,13 +221,37 @@ def read_libsvm(file: BinaryIO) -> tuple[Csr, Array]:
     """Return (n, most index + 1) points in which column j holds index j, and (n,) labels.
 
     file : can go back
+
+    Raises
+    ------
+    DataError : a line is not LIBSVM text; with its number.
     """
     from sklearn.datasets import load_svmlight_file
 
-    if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
-        file.seek(0)
-    x, labels = load_svmlight_file(file, zero_based=True)
+    start = len(codecs.BOM_UTF8) if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else 0
+    file.seek(start)
+    try:
+        x, labels = load_svmlight_file(file, zero_based=True)
+    except ValueError as error:
+        file.seek(start)
+        number, why = _faulty_line(file.readlines())
+        raise ValueError(f"line {number}: {why or error}") from None
     return scipy.sparse.csr_array(x), labels
+
+
+def _faulty_line(lines: list[bytes]) -> tuple[int, str]:
+    """Return the number, from 1, of the first line that scikit-learn refuses, and why, by halving."""
+    from sklearn.datasets import load_svmlight_file
+
+    first, last, why = 0, len(lines), ""
+    while last - first > 1:
+        middle = (first + last) // 2
+        try:
+            load_svmlight_file(io.BytesIO(b"".join(lines[first:middle])), zero_based=True)
+            first = middle
+        except ValueError as error:
+            last, why = middle, str(error)
+    return first + 1, why
 
 
 def index_range(x: Csr) -> tuple[int, int] | None:
@@ -183,28 +259,38 @@ def index_range(x: Csr) -> tuple[int, int] | None:
     return (int(x.indices.min()), int(x.indices.max())) if x.nnz else None
 
 
-def base_of(ranges: Sequence[tuple[int, int] | None], chosen: str, paths: Sequence[Path | str]) -> int:
-    """Return the index of the first feature in all files: 0 if any of them has an index 0, else 1.
+def base_of(ranges: Sequence[tuple[int, int] | None], chosen: str, places: Sequence[str]) -> int:
+    """Return the index of the first feature, for all files: what is ``chosen``, else 0 if the first file has it, else 1.
 
     Parameters
     ----------
-    ranges : :func:`index_range` of each file
-    chosen : what the user says about it, ``auto``, ``0`` or ``1``
+    ranges : :func:`index_range` of each file, the training file first
+    chosen : ``auto``, ``0`` or ``1``
 
     Raises
     ------
-    DataError : there is an index 0 and ``chosen`` is 1.
+    DataError : an index 0 where indices begin with 1; with ``auto`` also another file that seems to begin otherwise than the first.
     """
-    zero = [path for path, found in zip(paths, ranges, strict=True) if found is not None and found[0] == 0]
-    if zero and chosen == "1":
+    known = [(found, place) for found, place in zip(ranges, places, strict=True) if found is not None]
+    base = int(chosen) if chosen != "auto" else int(not known or known[0][0][0] > 0)
+    zero = [place for (least, _), place in known if least == 0]
+    if zero and base == 1:
+        if chosen == "1":
+            raise DataError(f"'{zero[0]}' has the index 0, which index_base=1 excludes; expected indices from 1. Give index_base=0.")
         raise DataError(
-            f"'{zero[0]}' has the index 0, which index_base=1 excludes; expected indices from 1. "
-            "Leave the parameter out, or give index_base=0."
+            f"'{zero[0]}' has the index 0 and '{known[0][1]}' does not: do both begin with 0? Give index_base=0 if they do; else "
+            "write one of them again."
         )
-    return 0 if zero or chosen == "0" else 1
+    for (least, most), place in known[1:]:
+        if chosen == "auto" and base == 0 and least > 0 and most == known[0][0][1] + 1:
+            raise DataError(
+                f"'{place}' has indices from {least} to {most} and '{known[0][1]}' from 0 to {known[0][0][1]}: do both begin with 0? "
+                "Give index_base=0 if they do; else write one of them again."
+            )
+    return base
 
 
-def based(x: Csr, base: int, width: int, path: Path | str) -> Csr:
+def based(x: Csr, base: int, width: int, where: Path | str) -> Csr:
     """Return (n, width) points of which column 0 holds the index ``base``.
 
     Raises
@@ -214,13 +300,13 @@ def based(x: Csr, base: int, width: int, path: Path | str) -> Csr:
     found = index_range(x)
     if found is not None and not base <= found[0] <= found[1] < base + width:
         raise DataError(
-            f"'{path}' has indices from {found[0]} to {found[1]}; expected {base} to {base + width - 1}. Fetch it again, or "
+            f"'{where}' has indices from {found[0]} to {found[1]}; expected {base} to {base + width - 1}. Fetch it again, or "
             "let whatever writes it finish."
         )
     return scipy.sparse.csr_array((x.data, x.indices - base, x.indptr), shape=(x.shape[0], width))
 
 
-def refuse_too_wide(n: int, d: int, values: int, path: Path | str) -> None:
+def refuse_too_wide(n: int, d: int, values: int, where: str) -> None:
     """Raise if so many columns take more memory than reading may, or more than ``values`` numbers make likely.
 
     Raises
@@ -228,26 +314,26 @@ def refuse_too_wide(n: int, d: int, values: int, path: Path | str) -> None:
     DataError : they do; a memory limit that has room for them says that they are meant.
     """
     needed = _COLUMN_BYTES * d
-    likely = max(_WIDE, 12 * _WIDER * values) if given_limit() is None else needed
+    likely = max(_LIKELY_BYTES, 12 * _LIKELY_RATIO * values) if given_limit() is None else needed
     if needed > min(likely, bound()):
         raise DataError(
-            f"'{path}' has {n:,} points with {values:,} values in {d:,} columns, as its greatest index says: counting "
-            f"columns takes {shown(needed)}. Correct that index, or say that it is meant with a --memory-limit above that."
+            f"'{where}' has {n:,} points with {values:,} values in {d:,} columns, as its greatest index says: counting "
+            f"columns takes {shown(needed)}. Correct that index, or give a --memory-limit above that if it is right."
         )
 
 
-def _settled(tables: list[Table], kinds: list[str], paths: list[str], index_base: IndexBase) -> list[Table]:
-    """Return the tables with the LIBSVM text among them on one index base and as wide as the widest of all."""
-    text: dict[int, Any] = {index: tables[index].x for index, kind in enumerate(kinds) if kind == "libsvm"}
+def _settle(parts: list[Arrays], kinds: list[str], places: list[str], index_base: IndexBase) -> list[Arrays]:
+    """Return the parts with the LIBSVM text among them on one index base and as wide as the widest of all."""
+    text: dict[int, Any] = {index: parts[index].x for index, kind in enumerate(kinds) if kind == "libsvm"}
     ranges = [index_range(x) for x in text.values()]
-    base = base_of(ranges, index_base, [paths[index] for index in text])
+    base = base_of(ranges, index_base, [places[index] for index in text])
     widths = [found[1] + 1 - base for found in ranges if found is not None]
-    widths += [table.x.shape[1] for table, kind in zip(tables, kinds, strict=True) if kind != "libsvm"]
-    settled = list(tables)
+    widths += [part.x.shape[1] for part, kind in zip(parts, kinds, strict=True) if kind != "libsvm"]
+    settled = list(parts)
     for index, as_read in text.items():
-        x = based(as_read, base, max(widths, default=0), paths[index])
-        refuse_too_wide(*x.shape, x.nnz, paths[index])
-        settled[index] = checked(Table(x, tables[index].labels), Path(paths[index]))
+        x = based(as_read, base, max(widths, default=0), places[index])
+        refuse_too_wide(*x.shape, x.nnz, places[index])
+        settled[index] = validate_arrays(Arrays(x, parts[index].labels), places[index])
     train: Any = settled[0].x
     if 0 in text and train.nnz >= DENSE_FROM * train.shape[0] * train.shape[1]:
         settled[0] = replace(settled[0], x=train.toarray())
@@ -281,30 +367,29 @@ def array_of(path: Path) -> Array:
     return array
 
 
-def _read_npz(file: BinaryIO, path: Path) -> Table:
+def _read_npz(file: BinaryIO, where: str) -> Arrays:
     """Return the points and labels of an archive, and its test part if it has one that is not empty."""
     found: Any = np.lib.npyio.NpzFile(file, allow_pickle=False)
     with found as archive:
-        refuse_beyond(sum(each.file_size for each in archive.zip.infolist()), path, "its arrays")
+        refuse_beyond(sum(each.file_size for each in archive.zip.infolist()), where, "its arrays")
         names = {name.removesuffix(".indptr").lower(): name for name in archive.files}
         training = next((pair for pair in (("x_train", "y_train"), ("x", "y")) if names.keys() >= {*pair}), None)
         test_names = names.keys() & {"x_test", "y_test"}
         if training is None or len(test_names) == 1:
             raise DataError(
-                f"'{path}' holds the arrays {plain_line(', '.join(sorted(archive.files)), 200) or '(none)'}; expected x and y, or "
+                f"'{where}' holds the arrays {plain_line(', '.join(sorted(archive.files)), 200) or '(none)'}; expected x and y, or "
                 "x_train, y_train, x_test and y_test. Save it with numpy.savez(path, x=points, y=labels)."
             )
         pairs = [training, ("x_test", "y_test")] if test_names else [training]
-        parts = [(_points(archive, names[x], path), _label_array(archive[names[y]], y, path)) for x, y in pairs]
+        parts = [(_points(archive, names[x], where), _label_array(archive[names[y]], y, where)) for x, y in pairs]
         defaults = dict(json.loads(str(archive["defaults"]))) if "defaults" in names else {}
-        columns = tuple(archive["x_train.names"].tolist()) if "x_train.names" in names else None  # of a frame
     # An empty test part says no more than none at all, and None lets the caller draw one.
     test = parts[1] if len(parts) > 1 and parts[1][0].shape[0] else None
-    return checked(Table(*parts[0], test=test, names=columns, defaults=defaults), path)
+    return validate_arrays(Arrays(*parts[0], test=test, defaults=defaults), where)
 
 
-def _points(archive: Any, key: str, path: Path) -> Any:
-    """Return points; sparse ones are kept as the parts of a CSR array: ``x.data``, ``.indices``, ``.indptr``, ``.shape``."""
+def _points(archive: Any, key: str, where: str) -> Any:
+    """Return points; sparse ones are stored as the parts of a CSR array: ``x.data``, ``.indices``, ``.indptr``, ``.shape``."""
     if key.endswith(".indptr"):
         key = key.removesuffix(".indptr")
         n, d = (int(length) for length in archive[f"{key}.shape"])
@@ -312,43 +397,49 @@ def _points(archive: Any, key: str, path: Path) -> Any:
             tuple(archive[f"{key}.{part}"] for part in ("data", "indices", "indptr")), shape=(n, d)
         )
         csr.check_format(full_check=True)
-        refuse_too_wide(n, d, csr.nnz, path)
-        return as_points(csr, f"'{path}': {key}")
-    return as_points(archive[key], f"'{path}': {key}")
+        refuse_too_wide(n, d, csr.nnz, where)
+        return as_points(csr, f"'{where}': {key}")
+    return as_points(archive[key], f"'{where}': {key}")
 
 
-def _label_array(y: Array, key: str, path: Path) -> Array:
+def _label_array(y: Array, key: str, where: str) -> Array:
     y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
-    if y.dtype.kind in "fiub":
-        return y.astype(np.float64)
-    if y.dtype.kind not in "SU":
+    if y.dtype.kind not in "fiubSU":
         raise DataError(
-            f"'{path}': the labels {key} are {y.dtype}; expected numbers or text. Write them as one of these."
+            f"'{where}': the labels {key} are {y.dtype}; expected numbers or text. Write them as one of these."
         )
-    return from_text(y, path)
+    return y.astype(np.str_) if y.dtype.kind == "S" else y
 
 
 # -- other tables ------------------------------------------------------------------------------------------
 
 
-def _parquet(file: BinaryIO, path: Path) -> Any:
+def _read_parquet(file: BinaryIO, where: str) -> Any:
     import pandas as pd
     import pyarrow.parquet
 
     facts = pyarrow.parquet.read_metadata(file)
     needed = 8.0 * facts.num_rows * facts.num_columns
-    refuse_beyond(needed, path, f"its table of {facts.num_rows} x {facts.num_columns}")
+    refuse_beyond(needed, where, f"its table of {facts.num_rows} x {facts.num_columns}")
+    file.seek(0)
+    names = pyarrow.parquet.read_schema(file).names
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise DataError(f"'{where}' has {names.count(twice)} columns called '{twice}'; expected different names. Rename them.")
     file.seek(0)
     return pd.read_parquet(file)
 
 
-def _arff(file: BinaryIO) -> Any:
+def _read_arff(file: BinaryIO) -> Any:
+    """Return the columns of an ARFF file, that of KEEL included, whose attributes have ranges, and files ``@inputs``."""
     import pandas as pd
-    from scipy.io import arff
 
-    text = file.read().decode(errors="replace").removeprefix("\ufeff")
-    records, _ = arff.loadarff(io.StringIO(text))
-    frame = pd.DataFrame({name: records[name] for name in records.dtype.names or ()})
-    for name in frame.columns[[kind.kind == "O" for kind in frame.dtypes]]:
-        frame[name] = [cell.decode() for cell in frame[name]]
-    return frame
+    try:
+        import arff
+    except ModuleNotFoundError:
+        raise UsageError("reading ARFF needs liac-arff; run `pip install 'svm-harness[arff]'`.") from None
+    text = re.sub(r"(?im)^@(inputs?|outputs?)\b.*$", "", file.read().decode().removeprefix("\ufeff"))
+    # liac-arff reads neither ranges nor blanks before the commas and the bracket of a nominal attribute
+    untidy = re.compile(r"\s+(?=[,}])|(?<=\{)\s+|(?<=real|eger)\s*\[.*", re.IGNORECASE)
+    text = re.sub(r"(?im)^@attribute.*$", lambda line: untidy.sub("", line[0]), text)
+    found = arff.loads(text)
+    return pd.DataFrame(found["data"], columns=[name for name, _ in found["attributes"]])

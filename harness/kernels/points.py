@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     Points = Block | scipy.sparse.csr_array
 
+_PIECE = 1 << 20  # values that are read at a time
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
@@ -23,7 +25,7 @@ def as_points(x: Any, what: str = "the points") -> Points:
 
     What is so already is returned as it is, a map of a file too. SciPy's other kinds, its *matrices* among them (whose
     ``*`` and ``sum`` mean something else), lists and frames are converted; so are whole numbers and truth values, to
-    float64. What is given is never changed.
+    float64. Masked values become NaN. What is given is never changed.
 
     Parameters
     ----------
@@ -33,8 +35,10 @@ def as_points(x: Any, what: str = "the points") -> Points:
     ------
     DataError : no real numbers of two dimensions. Whether they are finite is not looked at.
     """
-    if isinstance(x, np.ndarray) and not isinstance(x, np.matrix) and x.ndim == 2 and x.dtype in FLOATS:
+    if isinstance(x, np.ndarray) and not isinstance(x, np.matrix | np.ma.MaskedArray) and x.ndim == 2 and x.dtype in FLOATS:
         return x if x.flags.c_contiguous else np.ascontiguousarray(x)
+    if np.ma.isMaskedArray(x):
+        x = x.astype(np.float64).filled(np.nan)
     import scipy.sparse
 
     if isinstance(x, scipy.sparse.csr_array) and x.ndim == 2 and x.dtype in FLOATS and x.has_canonical_format:
@@ -54,3 +58,33 @@ def as_points(x: Any, what: str = "the points") -> Points:
         points = points.copy() if found.format == "csr" else points  # a CSR one shares its memory with what was given
         points.sum_duplicates()
     return cast("Points", points.astype(dtype, copy=False))
+
+
+def scale_gamma(x: Any) -> float:
+    """Return 1 / (d var(x)), scikit-learn's ``gamma="scale"``; 1 if the spread of the values is no more than rounding.
+
+    Parameters
+    ----------
+    x : (n, d) points, dense (perhaps memory-mapped) or CSR; read twice, in pieces, never copied as a whole
+
+    Raises
+    ------
+    FloatingPointError : within ``numpy.errstate(over="raise")``, a square is beyond float64.
+    """
+    n, d = x.shape
+    stored = x.data.reshape(-1, 1) if hasattr(x, "indptr") else x
+    step = max(1, _PIECE // max(1, stored[:1].size))
+    pieces = [slice(start, start + step) for start in range(0, len(stored), step)]
+    zeros = n * d - stored.size  # values that a sparse matrix does not store
+    mean = math.fsum(float(np.sum(stored[rows], dtype=np.float64)) for rows in pieces) / (n * d)
+    squares, rest, largest = zeros * mean**2, -zeros * mean, 0.0
+    for rows in pieces:
+        centred = np.asarray(stored[rows], dtype=np.float64) - mean
+        squares += float(np.sum(centred**2))
+        rest += float(np.sum(centred))
+        largest = max(largest, float(np.max(np.abs(stored[rows]), initial=0.0)))
+    variance = (squares - rest**2 / (n * d)) / (n * d)  # of the error of the mean
+    if variance <= (8.0 * np.finfo(np.float64).eps * largest) ** 2:
+        return 1.0
+    gamma = 1.0 / (d * variance)
+    return gamma if math.isfinite(gamma) else 1.0

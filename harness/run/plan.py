@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import parameters, selection
-from harness.datasets.files import KEPT
+from harness.datasets.files import IN_MEMORY
 from harness.entries import Broken, Chosen
 from harness.errors import UsageError
 from harness.kernels.checks import check_precomputed
 from harness.kernels.functions import Precomputed
+from harness.kernels.points import scale_gamma
 from harness.machine import machine
 from harness.measure.metrics import applicable
 from harness.registry import Registry
@@ -124,7 +125,7 @@ def _unlocated(source: DataSource) -> dict[str, Any]:
 
 
 def _file(path: Path) -> str:
-    return path.parent.name if path.parent.parent.name == KEPT else path.name
+    return path.parent.name if path.parent.parent.name == IN_MEMORY else path.name
 
 
 def _is_range(seeds: Sequence[int]) -> bool:
@@ -423,7 +424,7 @@ def _kernels(
         for cell in itertools.product(*axes.values()):
             values = dict(zip(axes, cell, strict=True))
             if values.get("gamma") == "scale":
-                values["gamma"] = scale_gamma(dataset)
+                values["gamma"] = scale_gamma(dataset.x_train)
             kernel = cls(**parameters.validated(cls, values, owner=f"kernel '{name}'"))
             cells[f"{name} {kernel!r}"] = (cls, parameters.values_of(kernel))
     return list(cells.values())
@@ -437,17 +438,6 @@ def _axes(names: Sequence[str], *given: Mapping[str, Sequence[Any]]) -> dict[str
     """Return the values that each parameter takes: those of the first of ``given`` that has any."""
     found = {name: [values[name] for values in given if values.get(name)] for name in names}
     return {name: values[0] for name, values in found.items() if values}
-
-
-def scale_gamma(dataset: Dataset) -> float:
-    """Return 1 / (d var(x_train)), scikit-learn's ``scale``; 1/d where all features are constant."""
-    x: Any = dataset.x_train
-    n, d = x.shape
-    mean = float(x.sum()) / (n * d)
-    square = float((x.multiply(x) if hasattr(x, "multiply") else x * x).sum()) / (n * d)
-    variance = square - mean * mean
-    features = float(d)
-    return 1.0 / (features * variance) if variance > 0.0 else 1.0 / features
 
 
 # -- paths of problems ------------------------------------------------------------------------------------

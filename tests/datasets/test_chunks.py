@@ -115,4 +115,4 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(tmp_path):
     bad[41] = np.nan
     for kind in (".npy", ".libsvm"):
         assert "row 34, column 3 holds nan" in refusal(written(tmp_path, x, labels, kind))
-        assert "after row 40, '': the label of row 2 is nan" in refusal(written(tmp_path, drawn()[0], bad, kind))
+        assert "the label of row 42 is missing" in refusal(written(tmp_path, drawn()[0], bad, kind))

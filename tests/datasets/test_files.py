@@ -132,17 +132,25 @@ def test_what_stays_on_disk_sparse_or_single(tmp_path, points):
     assert (data.x_train.nnz, set(data.x_train.data), data.x_test.shape) == (80, {-1.0, 1.0}, (0, 50))
 
 
-def test_a_feature_0_that_occurs_in_one_of_the_files_only_shifts_neither(tmp_path):
+def test_the_training_file_decides_the_index_base_and_doubt_is_refused(tmp_path):
     x = np.random.default_rng(0).integers(1, 9, (40, 6)).astype(float)
     parts = {"train": x[:20], "test": x[20:]}
     parts["test"][:, 0] = 0.0
     for name, part in parts.items():
         (tmp_path / name).write_bytes(libsvm_bytes(part, np.arange(20) % 2, 0))
-    for one, other in (("train", "test"), ("test", "train")):
-        data = FileSource(path=str(tmp_path / one), test=str(tmp_path / other)).load()
-        np.testing.assert_array_equal(dense(data.x_train), parts[one])
-        np.testing.assert_array_equal(dense(data.x_test), parts[other])
-    assert whole(tmp_path / "test")[0].shape == (20, 5)  # nothing in it says so
+    paths = {name: str(tmp_path / name) for name in parts}
+    data = FileSource(path=paths["train"], test=paths["test"]).load()
+    np.testing.assert_array_equal(dense(data.x_train), parts["train"])
+    np.testing.assert_array_equal(dense(data.x_test), parts["test"])
+    with pytest.raises(DataError, match="do both begin with 0"):  # the training file decides, and does not say
+        FileSource(path=paths["test"], test=paths["train"]).load()
+    data = FileSource(path=paths["test"], test=paths["train"], index_base=0).load()
+    np.testing.assert_array_equal(dense(data.x_train), parts["test"])
+    (tmp_path / "from1").write_bytes(libsvm_bytes(parts["train"], np.arange(20) % 2, 1))
+    for one, other in (("train", "from1"), ("from1", "train")):
+        with pytest.raises(DataError, match="do both begin with 0"):
+            FileSource(path=str(tmp_path / one), test=str(tmp_path / other)).load()
+    assert whole(tmp_path / "test")[0].shape == (20, 5)
     assert whole(tmp_path / "test", index_base=0)[0].shape == (20, 6)
 
 
@@ -166,7 +174,7 @@ def test_a_test_file_may_lack_the_last_features_and_a_class(tmp_path):
         ("a,CLASS,b\n1,0,2\n3,1,4\n", {}, [[1, 2], [3, 4]], [-1, 1]),
         ("a;b;c\n0;5;8\n1;6;9\n", {}, [[0, 5], [1, 6]], [-1, 1]),
         ("a;b;c\n0;5;8\n1;6;9\n", {"label_column": -3}, [[5, 8], [6, 9]], [-1, 1]),
-        ("1, +2.5, yes\n3, 4.5, no\n", {}, [[1, 2.5], [3, 4.5]], [1, -1]),
+        ("1, +2.5, yes\n3, 4.5, no\n5, 6, yes\n", {}, [[1, 2.5], [3, 4.5], [5, 6]], [1, -1, 1]),
         ("1   2.5  -1  \n  3 4.5 +1\n", {}, [[1, 2.5], [3, 4.5]], [-1, 1]),
         ('"a","flag","class"\n"1",True,"u"\n"3",False,"v"\n', {}, [[1, 1], [3, 0]], [-1, 1]),
         ("0,1,label\n3.5,4.5,1\n5.5,6.5,0\n", {}, [[3.5, 4.5], [5.5, 6.5]], [1, -1]),

@@ -107,7 +107,7 @@ def test_what_makes_no_data_set_is_refused_in_a_sentence(tmp_path):
         assert f"part-03{suffix}': row 7, column 3 holds inf" in refusal(suffix)
     labels[33] = np.nan
     in_parts(tmp_path / ".npy", x, labels)
-    assert "part-03.npy', after row 6, '': the label of row 1 is nan" in refusal(".npy", rows=6)
+    assert "part-03.npy': the label of row 7 is missing" in refusal(".npy", rows=6)
 
 
 def test_a_part_that_vanishes_or_changes_and_a_pool_that_breaks_are_sentences(tmp_path):

@@ -1,0 +1,211 @@
+"""CSV and its relatives: which bytes are text, which mark separates cells, whether the first row holds names.
+
+Every cell is read as text; what it means is for `harness.datasets.columns` to say. Whether the first row holds names is decided by
+its cells, each of which is a number, missing or text, and by the cells below it:
+
+* a ``label``, ``target`` or ``class`` among its cells makes it names;
+* without text it is a point; but numbers that count the columns (``0,1,2``) may be names;
+* text above a column of numbers is a name, or a mistake;
+* text alone is names, unless one of its cells occurs below it, as a category does: then it may be a point;
+* text and numbers are a point if one of its texts occurs below it; else they may be names.
+
+Where it may be both, the data are refused and ``header`` decides.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import functools
+import io
+import re
+from typing import TYPE_CHECKING, Any
+
+from harness.datasets.columns import Table, clean_names
+from harness.datasets.labels import MISSING, Fault, as_number, shown
+from harness.errors import DataError
+from harness.plain import plain_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BLOCK = (1 << 31) - 2  # bytes of text that pyarrow parses at a time, as many as it can
+_PREAMBLE = re.compile(r"[^\S\n]*(?:\n|[#%](?P<comment>.*)(?:\n|$)|sep=(?P<separator>.)\s*(?:\n|$))")
+_NO_DATA = (
+    (rb"version https://git-lfs", "is a pointer of Git LFS, not the file itself. Fetch it: git lfs pull"),
+    (rb"(?i)\s*<(!doctype\s+html|html|head)", "is a page of HTML, perhaps of an error. Download the data again"),
+    (rb"\s*<\?xml", "is XML. Convert it to CSV"),
+    (rb"%PDF-", "is a PDF document. Save its table as CSV"),
+    (rb"\s*[\[{]\s*[\[{\"]", "is JSON. Convert it to CSV: pandas.read_json(path).to_csv('data.csv', index=False)"),
+)
+
+
+def refuse_no_data(start: bytes, where: str, suffix: str) -> None:
+    """Raise DataError if a file that begins like this is no data, whatever its suffix."""
+    if suffix in (".xlsx", ".xls", ".ods") or (suffix in (".csv", ".tsv", ".txt") and start.startswith(b"PK\x03\x04")):
+        raise DataError(
+            f"'{where}' is a spreadsheet or an archive. Save the sheet as CSV (UTF-8), or pass a frame: harness.data(frame)."
+        )
+    for pattern, what in _NO_DATA:
+        if re.match(pattern, start):
+            raise DataError(f"'{where}' {what}.")
+
+
+def decode(content: bytes, where: str) -> str:
+    """Return text in UTF-8, or in UTF-16 with a byte order mark.
+
+    Raises
+    ------
+    DataError : it is in another encoding; with the line and a command that converts it.
+    """
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16")
+    name = re.split(r"[\\/]", where)[-1]
+    start = content[:1000]
+    if start and start.count(0) >= len(start) // 3:
+        kind = "UTF-16LE" if start[1::2].count(0) >= start[::2].count(0) else "UTF-16BE"
+        raise DataError(f"'{where}' looks like {kind}. Save it as UTF-8: iconv -f {kind} -t UTF-8 {name} > utf8-{name}.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"'{where}': line {line} has letters that are not UTF-8. Save it as UTF-8: iconv -f WINDOWS-1252 -t UTF-8 {name} "
+            f"> utf8-{name}."
+        ) from None
+
+
+def read_csv(content: bytes, where: str, options: Any) -> Table:
+    """Return a table of text. Its cells are separated by commas, semicolons, tabs, bars or blanks.
+
+    Lines at the beginning that are blank or begin with # or % are left out; a line after # with as many names as the first row has
+    cells holds their names. A line ``sep=;`` names the separator.
+
+    options : a `FileSource`, which says what the file does not say itself
+
+    Raises
+    ------
+    DataError : no rows, rows of different lengths, another encoding.
+    """
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.csv
+
+    text = decode(content, where)
+    start, comment, separator = 0, "", ""
+    while match := _PREAMBLE.match(text, start):
+        comment, separator, start = match["comment"] or comment, match["separator"] or separator, match.end()
+    skipped, body = text.count("\n", 0, start), text[start:]
+    separator = separator or _separator(body)
+    if separator == " ":
+        body = re.sub(r"(?m)^ +| +(?=\r?$)", "", re.sub(r"[ \t]+", " ", body))
+    cells = _first_row(body, separator)
+    if cells is None:
+        raise DataError(f"'{where}' has 0 rows of data, only blank lines or comments. Fetch or write it again.")
+    header = _first_row(comment if separator != " " else " ".join(comment.split()), separator) or []
+    if options.header != "auto" or len(header) != len(cells) or any(as_number(cell) is not None for cell in header):
+        header = []
+
+    @functools.cache
+    def lines() -> list[int]:
+        """Return the line in which each row begins, as an editor counts: the first one is 1, those within quotes count."""
+        found, start = [], 1
+        rows = csv.reader(io.StringIO(body, newline=""), delimiter=separator)
+        for each in rows:
+            found += [skipped + start] if each else []
+            start = rows.line_num + 1
+        return found
+
+    ragged: list[Any] = []
+
+    def skip(row: Any) -> str:
+        ragged.append(row)
+        return "skip"
+
+    positions = list(map(str, range(len(cells))))
+    encoded = body.encode()
+    frame = pyarrow.csv.read_csv(
+        io.BytesIO(encoded),
+        read_options=pyarrow.csv.ReadOptions(
+            use_threads=False,  # pyarrow then says which rows are ragged
+            block_size=min(len(encoded) + 1, _BLOCK),
+            column_names=positions,
+        ),
+        parse_options=pyarrow.csv.ParseOptions(
+            delimiter=separator, newlines_in_values=True, invalid_row_handler=skip
+        ),
+        convert_options=pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(positions, pa.string())),
+    ).to_pandas()
+    if ragged:
+        listed = ", ".join(f"line {lines()[each.number - 1]} has {each.actual_columns}" for each in ragged[:3])
+        raise DataError(
+            f"'{where}': rows with more or fewer than {len(cells)} cells, as the first has ({len(ragged):,}: {listed}"
+            f"{', ...' * (len(ragged) > 3)}). Correct them; a cell with {separator!r} in it stands in double quotes."
+        )
+    if header:
+        return Table(frame.set_axis(clean_names(header), axis=1), where, lines=lines)
+    named, doubt = _holds_names([cell.strip() for cell in cells], frame, options)
+    if not named:
+        return Table(frame, where, named=False, lines=lines, doubt=doubt)
+    names = clean_names(cells)
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise DataError(
+            f"'{where}': the first row has '{shown(twice)}' twice. Rename one if these are names of columns; if the row is a point, "
+            "give header=no."
+        )
+    below = frame.iloc[1:].reset_index(drop=True)
+    return Table(below.set_axis(names, axis=1), where, lines=lambda: lines()[1:], doubt=doubt)
+
+
+def _separator(body: str) -> str:
+    """Return the mark between the cells of the first line."""
+    first = re.sub(r'"[^"]*"', "", body.partition("\n")[0])
+    marks = (";", "\t", ",") if not re.search(r",(?!\d)", first) else (",", ";", "\t")  # 1,5;2,5 are two numbers
+    found = next((mark for mark in marks if mark in first), " ")
+    return "|" if first.count("|") > first.count(found) or ("|" in first and found == " ") else found
+
+
+def _first_row(text: str, separator: str) -> list[str] | None:
+    """Return the cells of the first line that is not blank."""
+    rows = csv.reader(io.StringIO(text[: 1 << 20], newline=None), delimiter=separator, skipinitialspace=True)
+    return next(filter(None, rows), None)
+
+
+def _holds_names(cells: list[str], frame: pd.DataFrame, options: Any) -> tuple[bool, Fault | None]:
+    """Return whether the first row, which is also that of the frame, holds names, by the rules at the top of this file.
+
+    And why that is in doubt: a fault, whose remedy is the more likely of the two.
+    """
+    if options.header != "auto":
+        return options.header == "yes", None
+    line = f"the first row, {plain_line(','.join(cells), 60)},"
+    texts = {str(place): cell for place, cell in enumerate(cells) if as_number(cell) is None and cell.lower() not in MISSING}
+    if {cell.lower() for cell in texts.values()} & {"label", "target", "class"} or options.label_column in texts.values():
+        return True, None
+    counted = [cell for place, cell in enumerate(cells) if cell or place]
+    if len(counted) > 1 and counted in ([str(first + place) for place in range(len(counted))] for first in (0, 1)):
+        return True, Fault(
+            f"{line} may be names or a point: its numbers count the columns. Give header=yes or header=no", {"header": "yes"}
+        )
+    if not texts:
+        return False, None
+    below = {place: frame[place].iloc[1:].str.strip() for place in texts}
+    only_text = len(texts) == sum(cell.lower() not in MISSING for cell in cells)
+    found = sum(bool((below[place] == cell).any()) for place, cell in texts.items())
+    if found and only_text:
+        what = f"{line} may be names or a point: {found} of its words occur below it. Give header=yes or header=no"
+        likely = "no" if 2 * found > len(texts) else "yes"
+        return likely == "yes", Fault(what, {"header": likely})
+    if found or only_text:
+        return only_text, None
+    above = next((place for place in texts if _are_numbers(below[place])), None)
+    if above is not None:
+        what = f"the first row holds '{shown(texts[above])}' above numbers: correct it, or give header=yes if these are names"
+    else:
+        what = f"{line} may be names or a point: none of its words occurs below it. Give header=yes or header=no"
+    return True, Fault(what, {"header": "yes"})
+
+
+def _are_numbers(column: pd.Series[Any]) -> bool:
+    present = column[~column.str.lower().isin(MISSING)]
+    return bool(len(present)) and all(as_number(cell) is not None for cell in present.iloc[:1000])
