@@ -78,8 +78,8 @@ def data(
         what = "label names a column of a frame that is given without y" if label is not None else "y is missing"
         raise DataError(f"{what}; give points and labels, data(X, y), or one frame, data(frame, label='kind').")
     labels = [_labels(each, what) for each, what in ((y, "y"), (y_test, "y_test")) if each is not None]
-    for x, given, found, what in zip(points, (y, y_test), labels, (("X", "y"), ("X_test", "y_test")), strict=False):
-        _check_rows(x, given, found, *what)
+    for x, given, found, names_of in zip(points, (y, y_test), labels, (("X", "y"), ("X_test", "y_test")), strict=False):
+        _check_rows(x, given, found, *names_of)
     if any(map(_is_frame, points)):
         frames = _joined(points, labels, getattr(y, "name", None))
         return _store_frames(frames, name, {"label_column": "-1", **settings})
@@ -161,7 +161,9 @@ def _as_text(values: Sequence[Any], what: str) -> list[str]:
     for value, text in zip(values, texts, strict=True):
         other = original.setdefault(text, value)
         if isinstance(other, str) is not isinstance(value, str):
-            raise DataError(f"{what} holds {other!r} and {value!r}, which differ only in type; give all of them one type.")
+            raise DataError(
+                f"{what} holds {other!r} and {value!r}, which differ only in type; give all of them one type."
+            )
     return texts
 
 
@@ -171,13 +173,14 @@ def _check_rows(x: Any, y: Any, labels: np.ndarray[Any, Any], points_name: str, 
         raise DataError(
             f"{points_name} has {x.shape[0]} rows and {labels_name} {len(labels)} labels; expected one label for each row."
         )
-    index = getattr(y, "index", None)
-    if _is_frame(x) and hasattr(index, "equals") and not index.equals(x.index):
-        if index.is_unique and x.index.is_unique and len(index.intersection(x.index)) == len(index):
-            raise DataError(
-                f"the index of {labels_name} has the rows of {points_name} in another order; expected the same one. Give "
-                f"{labels_name}.loc[{points_name}.index], or {labels_name}.to_numpy() if their order is right."
-            )
+    index: Any = getattr(y, "index", None)
+    if not _is_frame(x) or not hasattr(index, "equals") or index.equals(x.index):
+        return
+    if index.is_unique and x.index.is_unique and len(index.intersection(x.index)) == len(index):
+        raise DataError(
+            f"the index of {labels_name} has the rows of {points_name} in another order; expected the same one. Give "
+            f"{labels_name}.loc[{points_name}.index], or {labels_name}.to_numpy() if their order is right."
+        )
 
 
 def _joined(points: Sequence[Any], labels: Sequence[np.ndarray[Any, Any]], label: Any) -> list[pd.DataFrame]:
@@ -189,7 +192,9 @@ def _joined(points: Sequence[Any], labels: Sequence[np.ndarray[Any, Any]], label
     texts = [str(name) for name, kind in zip(columns, frame.dtypes, strict=True) if kind.kind not in "fiub"]
     if texts and not all(map(_is_frame, points)):
         listed = plain_line(", ".join(map(repr, texts)), 200)
-        raise DataError(f"X has columns of text, dates or categories, {listed}; give X and X_test as frames, or encode these.")
+        raise DataError(
+            f"X has columns of text, dates or categories, {listed}; give X and X_test as frames, or encode these."
+        )
     name = str(label or "y")
     while name in set(map(str, columns)):
         name += "_"
@@ -211,16 +216,18 @@ def _storable(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     refuse_twice(Table(frame, where))
     changes: dict[str, Any] = {}
     for name, kind in frame.dtypes.items():
-        column = frame[name]
+        column: Any = frame[name]
         if isinstance(kind, pd.SparseDtype):
             changes[str(name)] = column.sparse.to_dense()
         elif isinstance(kind, np.dtype) and kind.kind == "f" and kind not in FLOATS:
             changes[str(name)] = column.astype(np.float64)
         elif isinstance(kind, np.dtype) and kind.kind in "iu" and not kind.isnative:
             changes[str(name)] = column.astype(kind.newbyteorder("="))
-        elif kind == object and pd.api.types.infer_dtype(column, skipna=True).startswith(("mixed", "bytes")):
+        elif kind.kind == "O" and pd.api.types.infer_dtype(column, skipna=True).startswith(("mixed", "bytes")):
             present = column.notna()
-            texts = pd.Series(_as_text(column[present].tolist(), f"column '{name}'"), column.index[present], dtype=object)
+            texts = pd.Series(
+                _as_text(column[present].tolist(), f"column '{name}'"), column.index[present], dtype=object
+            )
             changes[str(name)] = texts.reindex(column.index)
     return frame.assign(**changes)
 

@@ -93,6 +93,8 @@ def fetch(
     entry = _load(folder)
     if entry is not None:
         return entry
+    if folder.exists():
+        warnings.warn(f"the parsed data in {folder} are not what was stored there; they are read again.", stacklevel=2)
     built = build()
     try:
         _store(folder, built, sources or {})
@@ -153,7 +155,8 @@ def _store(folder: Path, built: Entry, sources: Mapping[Path, str]) -> None:
         _refuse_changed(sources)  # only now: an array may be a map of a source
         # Hash what lies on disk, through the map: a column slice of a huge memory-mapped file is never copied whole.
         sha256 = content_sha256(*(_read_array(temporary, name, shape) for name, shape in shapes.items()))
-        manifest = {"sha256": sha256, "arrays": shapes, "notes": dict(built.notes)}
+        manifest = {"sha256": sha256, "arrays": shapes, "notes": dict(built.notes), "entry": folder.name}
+        manifest["seal"] = _seal(manifest)
         (temporary / "manifest.json").write_text(json.dumps(manifest, indent=1))
         try:
             temporary.rename(folder)
@@ -166,13 +169,21 @@ def _store(folder: Path, built: Entry, sources: Mapping[Path, str]) -> None:
 
 
 def _load(folder: Path) -> Entry | None:
-    """Return the entry, or None if it is absent or no whole one."""
+    """Return the entry, or None if it is absent or not what was stored: its content is read (1 to 2 GB a second) and compared."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text())
+        if manifest.pop("seal") != _seal(manifest) or manifest["entry"] != folder.name:
+            return None
         arrays = {name: _read_array(folder, name, shape) for name, shape in manifest["arrays"].items()}
-        return Entry(arrays, manifest["notes"], manifest["sha256"])
+        sha256 = content_sha256(*arrays.values())
+        return Entry(arrays, manifest["notes"], sha256) if sha256 == manifest["sha256"] else None
     except _CORRUPT:
         return None
+
+
+def _seal(manifest: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a manifest, by which one that was damaged or moved is noticed."""
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def _write_array(folder: Path, name: str, array: Points) -> list[int] | None:

@@ -20,6 +20,7 @@ import numpy as np
 from harness.datasets.columns import LABEL_NAMES
 from harness.datasets.compression import existing_file, in_a_sentence, streamed
 from harness.datasets.labels import Classes, Fault, class_name, is_missing, learn_classes
+from harness.datasets.preprocessing import DENSE_FROM
 from harness.datasets.readers import (
     array_of,
     base_of,
@@ -31,7 +32,6 @@ from harness.datasets.readers import (
     refuse_non_finite,
     refuse_too_wide,
 )
-from harness.datasets.preprocessing import DENSE_FROM
 from harness.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -131,7 +131,9 @@ def layout_of(found: Sequence[Contents], where: str, positive: str | None, index
     classes = learn_classes(np.array(sorted(labels)), positive)
     if isinstance(classes, Fault):
         if len(labels) == 1:
-            raise DataError(f"{where}: each of the {n:,} labels is '{class_name(next(iter(labels)))}'; expected two classes.")
+            raise DataError(
+                f"{where}: each of the {n:,} labels is '{class_name(next(iter(labels)))}'; expected two classes."
+            )
         needs = "".join(f" [{name}={value}]" for name, value in classes.needs.items())
         raise DataError(f"{where}: {classes.text}{needs and f': give the parameter{needs}'}.")
     return Layout(d, base, dense, classes)

@@ -54,7 +54,9 @@ class Table:
 
     def shown(self, name: str) -> str:
         """Return a column's name as a message has it."""
-        return f"'{plain_line(name, 40) if self.named else f'#{int(name) + 1}'}'"
+        if self.named and name:
+            return f"'{plain_line(name, 40)}'"
+        return f"'#{list(self.frame.columns).index(name) + 1}'"
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,9 @@ def read_columns(table: Table, options: Any, like: Schema | None = None) -> Colu
         rows = ~np.any([each.missing for each in (*cells.values(), label)], axis=0)
     import pandas as pd
 
-    x = {name: each.words[rows] if schema.kinds[name] == "text" else each.points()[rows] for name, each in cells.items()}
+    x = {
+        name: each.words[rows] if schema.kinds[name] == "text" else each.points()[rows] for name, each in cells.items()
+    }
     return Columns(pd.DataFrame(x, copy=False), label.labels(options.task)[rows], schema)
 
 
@@ -121,7 +125,9 @@ def check_choices(table: Table, options: Any) -> Schema:
     if options.positive is not None and len(table.frame):
         found = learn_classes(label.labels("classification")[~label.missing], options.positive)
         if isinstance(found, Fault):
-            raise Refusal(table.where, [Fault(f"label column {table.shown(label.name)}: {found.text}")], len(table.frame))
+            raise Refusal(
+                table.where, [Fault(f"label column {table.shown(label.name)}: {found.text}")], len(table.frame)
+            )
     return schema
 
 
@@ -187,7 +193,9 @@ def align(table: Table, like: Schema) -> Schema:
     more = [name for name in names if name not in expected and name not in like.dropped]
     if table.named != like.named:
         with_names, without = (table, like) if table.named else (like, table)
-        why = f"the first row of '{with_names.where}' holds names, that of '{without.where}' does not. Give both a header"
+        why = (
+            f"the first row of '{with_names.where}' holds names, that of '{without.where}' does not. Give both a header"
+        )
     elif lacking and lacking[0] == like.label:
         why = f"it has no column {table.shown(like.label)}, the label in '{like.where}'. Test points need labels"
     elif lacking or more:
@@ -205,7 +213,7 @@ def align(table: Table, like: Schema) -> Schema:
 class _Cells:
     """A column of n cells. ``numbers``: (n,), NaN where a cell is empty or no number; ``missing``: (n,), the empty cells."""
 
-    def __init__(self, name: str, column: pd.Series[Any], options: Any) -> None:
+    def __init__(self, name: str, column: Any, options: Any) -> None:
         import pandas as pd
 
         self.name = name
@@ -268,7 +276,9 @@ class _Cells:
         """The cells as text, (n,) objects, None where a cell is empty."""
         if self.column.dtype.kind in "fiub":
             values = self.column.astype(object).map(class_name, na_action="ignore")
-            return np.where(self.missing, None, values.to_numpy(dtype=object))
+            words: Array = values.to_numpy(dtype=object, copy=True)
+            words[self.missing] = None
+            return words
         return np.array(self._text.to_numpy(zero_copy_only=False), dtype=object)
 
     @cached_property
@@ -284,7 +294,7 @@ class _Cells:
     @property
     def is_text_truth(self) -> bool:
         """Whether the cells are the words true and false."""
-        return self.is_boolean and self.column.dtype.kind != "b"
+        return bool(self.is_boolean and self.column.dtype.kind != "b")
 
     @cached_property
     def are_dates(self) -> bool:
@@ -327,7 +337,7 @@ class _Cells:
         """Return the cells as (n,) labels: numbers where they are stored as such, or for regression; else text."""
         if self.is_numeric and self.column.dtype.kind != "f":
             kind = np.uint64 if self.column.dtype.kind == "u" else np.int64
-            return self.column.to_numpy(dtype=kind, na_value=0)
+            return np.asarray(self.column.to_numpy(dtype=kind, na_value=0))
         if self.is_numeric or (task == "regression" and not len(self.odd)):
             return self.numbers
         words = np.where(self.missing, "", self.words).astype(np.str_)
@@ -356,10 +366,12 @@ class _Faults:
             yield self.table.doubt
         numbers = [each for each in self.columns if self.schema.kinds[each.name] != "text"]
         odd = [each for each in numbers if len(each.odd)]
-        by_kind = {kind: [each for each in odd if each.holds == kind] for kind in ("commas", "names", "dates")}
-        if self.is_test:  # the training part holds numbers there
-            by_kind = dict.fromkeys(by_kind, [])
-        if rest := [each for each in odd if each not in sum(by_kind.values(), [])]:
+        # of a test part, whose training part holds numbers there, every other cell is a mistake
+        by_kind = {
+            kind: [each for each in odd if each.holds == kind and not self.is_test]
+            for kind in ("commas", "names", "dates")
+        }
+        if rest := [each for each in odd if not any(each in columns for columns in by_kind.values())]:
             yield Fault(self.listed("not a finite number in", rest, self.sample) + ": correct or empty these cells")
         if mixed := [each for each in numbers if self.is_test and each.is_text_truth and not self.is_boolean(each)]:
             yield Fault(self.listed("true and false, where the training part has numbers, in", mixed))
@@ -367,7 +379,10 @@ class _Faults:
             yield self.of_commas(commas)
         if dates := by_kind["dates"]:
             yield Fault(self.listed("dates in", dates, self.values), {"dates": "days"})
-        names = by_kind["names"]
+        yield from self.of_columns(numbers, by_kind["names"])
+
+    def of_columns(self, numbers: Sequence[_Cells], names: Sequence[_Cells]) -> Iterator[Fault]:
+        """Yield the faults that leaving columns out, encoding them or filling their cells mends, and those of the label."""
         blank = [each for each in (*self.columns, self.label) if each.holds == "nothing" and not self.is_test]
         drop = {"drop": (*self.options.drop, *(self.reference(each) for each in (*names, *blank)))}
         if names:
@@ -377,7 +392,9 @@ class _Faults:
         if index := [each for each in numbers if self.counts_rows(each) and not self.is_test]:
             references = (self.reference(each) for each in index)
             drop["drop"] = (*drop["drop"], *references)
-            yield Fault(self.listed("a column without a name that counts the rows, as pandas writes its index:", index), drop)
+            yield Fault(
+                self.listed("a column without a name that counts the rows, as pandas writes its index:", index), drop
+            )
         texts = [each for each in self.columns if self.schema.kinds[each.name] == "text"]
         if texts and self.options.categories == "none":
             yield Fault(self.listed("text in", texts, self.values), {"categories": "one-hot"})

@@ -64,7 +64,9 @@ def decode(content: bytes, where: str) -> str:
     start = content[:1000]
     if start and start.count(0) >= len(start) // 3:
         kind = "UTF-16LE" if start[1::2].count(0) >= start[::2].count(0) else "UTF-16BE"
-        raise DataError(f"'{where}' looks like {kind}. Save it as UTF-8: iconv -f {kind} -t UTF-8 {name} > utf8-{name}.")
+        raise DataError(
+            f"'{where}' looks like {kind}. Save it as UTF-8: iconv -f {kind} -t UTF-8 {name} > utf8-{name}."
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -87,7 +89,6 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
     ------
     DataError : no rows, rows of different lengths, another encoding.
     """
-    import pandas as pd
     import pyarrow as pa
     import pyarrow.csv
 
@@ -131,9 +132,7 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
             block_size=min(len(encoded) + 1, _BLOCK),
             column_names=positions,
         ),
-        parse_options=pyarrow.csv.ParseOptions(
-            delimiter=separator, newlines_in_values=True, invalid_row_handler=skip
-        ),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=skip),
         convert_options=pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(positions, pa.string())),
     ).to_pandas()
     if ragged:
@@ -179,13 +178,20 @@ def _holds_names(cells: list[str], frame: pd.DataFrame, options: Any) -> tuple[b
     if options.header != "auto":
         return options.header == "yes", None
     line = f"the first row, {plain_line(','.join(cells), 60)},"
-    texts = {str(place): cell for place, cell in enumerate(cells) if as_number(cell) is None and cell.lower() not in MISSING}
-    if {cell.lower() for cell in texts.values()} & {"label", "target", "class"} or options.label_column in texts.values():
+    texts = {
+        str(place): cell for place, cell in enumerate(cells) if as_number(cell) is None and cell.lower() not in MISSING
+    }
+    if {cell.lower() for cell in texts.values()} & {
+        "label",
+        "target",
+        "class",
+    } or options.label_column in texts.values():
         return True, None
     counted = [cell for place, cell in enumerate(cells) if cell or place]
     if len(counted) > 1 and counted in ([str(first + place) for place in range(len(counted))] for first in (0, 1)):
         return True, Fault(
-            f"{line} may be names or a point: its numbers count the columns. Give header=yes or header=no", {"header": "yes"}
+            f"{line} may be names or a point: its numbers count the columns. Give header=yes or header=no",
+            {"header": "yes"},
         )
     if not texts:
         return False, None

@@ -99,7 +99,12 @@ class FileSource(DataSource):
 
         A stem alone could be that of ``a/d.csv`` and of ``b/d.csv``, or of ``d.npz``.
         """
-        changed = {name: as_text(value) for name, value in parameters.changed(self).items() if name != "path"}
+        in_memory = ("test", "label_column") if self.memory_name else ()  # which `harness.data` set itself
+        changed = {
+            name: as_text(value)
+            for name, value in parameters.changed(self).items()
+            if name != "path" and not (name in in_memory and (name == "test" or value == "-1"))
+        }
         shown = {name: [_shorten(value) if name == "test" else value] for name, value in changed.items()}
         return text_of(Item(self.memory_name or _shorten(self.path), shown))
 
@@ -175,7 +180,7 @@ class FileSource(DataSource):
                 return {}
             needs |= refusal.needs
             try:
-                data = dataclasses.replace(self, **needs)._parse()
+                data = dataclasses.replace(self, **needs)._parse()  # noqa: SLF001 - a source of the same class
             except Refusal as further:
                 refusal = further
             except Exception:  # whatever else is wrong with them, these parameters do not mend it
@@ -188,15 +193,14 @@ class FileSource(DataSource):
         from harness.datasets.columns import Table
         from harness.datasets.readers import read_parts
 
-        found = read_parts(self._files, self)
+        found: Any = read_parts(self._files, self)
         try:
             with np.errstate(over="raise"):
-                first = found[0]
-                return self._of_tables(found) if isinstance(first, Table) else self._of_arrays(found)
+                return self._of_tables(found) if isinstance(found[0], Table) else self._of_arrays(found)
         except FloatingPointError:
             raise DataError(
-                f"'{display_name(self.path)}': squares of its numbers overflow. Divide the columns with the largest ones by a constant first, or "
-                "give the parameter scale=minmax."
+                f"'{display_name(self.path)}': squares of its numbers overflow. Divide the columns with the largest ones by a "
+                "constant first, or give the parameter scale=minmax."
             ) from None
 
     def _of_tables(self, tables: list[Table]) -> Dataset:
@@ -259,7 +263,12 @@ class FileSource(DataSource):
         return random_split(len(y), max(1, len(y) - round(self.test_fraction * len(y))), self.split_seed)
 
     def _dataset(
-        self, x_train: Points, x_test: Points, targets: _Targets, notes: dict[str, Any], defaults: Mapping[str, Any] | None = None
+        self,
+        x_train: Points,
+        x_test: Points,
+        targets: _Targets,
+        notes: dict[str, Any],
+        defaults: Mapping[str, Any] | None = None,
     ) -> Dataset:
         train, held_out = self._split(targets)
         y_test = targets.y[held_out] if targets.y_test is None else targets.y_test
@@ -286,7 +295,9 @@ def display_name(path: str | Path) -> str:
 
 
 def _shorten(path: str) -> str:
-    return path if len(path) <= _SHORT else Path(path.partition("#")[0] if "://" in path else path).name  # without its pin
+    return (
+        path if len(path) <= _SHORT else Path(path.partition("#")[0] if "://" in path else path).name
+    )  # without its pin
 
 
 def _numbers(labels: Array, where: str) -> Vector:

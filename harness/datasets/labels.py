@@ -17,10 +17,8 @@ from harness.plain import plain_line
 if TYPE_CHECKING:
     from harness.arrays import Array, Mask, Vector
 
-MISSING = frozenset(
-    ["", "?", "na", "n/a", "<na>", "nan", "-nan", "nat", "null", "<null>", "none", "#na", "#n/a", "#n/a n/a"]
-    + ["1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"]
-)
+_EMPTY_WORDS = ("", "?", "na", "n/a", "<na>", "nan", "-nan", "nat", "null", "<null>", "none", "#na", "#n/a", "#n/a n/a")
+MISSING = frozenset((*_EMPTY_WORDS, "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"))
 """Words for a value that is missing, in any case: those of pandas, Weka and KEEL."""
 
 EXACT = 2.0**53
@@ -56,7 +54,8 @@ def class_name(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return str(value).lower()
     if isinstance(value, float | np.floating):
-        return str(int(value)) if value.is_integer() and abs(value) < EXACT else repr(float(value))
+        number = float(value)
+        return str(int(number)) if number.is_integer() and abs(number) < EXACT else repr(number)
     return str(value)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.datasets.dataset import is_csr
 from harness.errors import DataError
+from harness.kernels.points import as_points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +65,9 @@ def preprocess_columns(
                 f"column '{name}' has no category in common between training ('{found[0]}' ...) and test part "
                 f"('{min(present)}' ...). Write the categories alike."
             )
-    done += [f"one-hot of {', '.join(f'{name} ({len(found)})' for name, found in categories.items())}"] * bool(categories)
+    done += [f"one-hot of {', '.join(f'{name} ({len(found)})' for name, found in categories.items())}"] * bool(
+        categories
+    )
     if not steps and not categories:
         return *(_array(part[numbers]) for part in (train, test)), ""
     encoder = OneHotEncoder(categories=list(categories.values()), handle_unknown="ignore")
@@ -102,7 +105,10 @@ def spread(x: Any, names: Sequence[str], categories: Sequence[str]) -> dict[str,
     if is_csr(x) and not categories:
         return {}
     numbers = x[:, : len(names)].toarray() if is_csr(x) else x[:, : len(names)]
-    ranges = [(float(most - least), name) for least, most, name in zip(numbers.min(axis=0), numbers.max(axis=0), names)]
+    ranges = [
+        (float(most - least), name)
+        for least, most, name in zip(numbers.min(axis=0), numbers.max(axis=0), names, strict=True)
+    ]
     ranges = sorted((size, name) for size, name in [*ranges, *((1.0, name) for name in categories)] if size > 0)
     if not ranges or ranges[-1][0] <= _APART * ranges[0][0]:
         return {}
@@ -139,4 +145,6 @@ def _array(frame: pd.DataFrame) -> Any:
 def _points(x: Any) -> Points:
     import scipy.sparse
 
-    return scipy.sparse.csr_array(x) if scipy.sparse.issparse(x) else np.ascontiguousarray(x)
+    if scipy.sparse.issparse(x):
+        return as_points(x)
+    return np.ascontiguousarray(x)

@@ -22,9 +22,9 @@ import scipy.sparse
 from harness.datasets.bounds import AS_TEXT, bound, given_limit, refuse_beyond, shown
 from harness.datasets.columns import TABLE_OPTIONS, Table, clean_names
 from harness.datasets.compression import compression_of, existing_file, format_suffix, in_a_sentence, opened, streamed
-from harness.datasets.csv_text import read_csv, refuse_no_data
+from harness.datasets.csv_text import decode, read_csv, refuse_no_data
 from harness.datasets.dataset import is_csr
-from harness.datasets.labels import is_missing
+from harness.datasets.labels import EXACT, is_missing
 from harness.datasets.preprocessing import DENSE_FROM
 from harness.datasets.validation import first_non_finite
 from harness.errors import DataError, UsageError
@@ -93,7 +93,9 @@ def read_parts(files: Sequence[tuple[str, str]], options: Any) -> list[Table] | 
             kinds.append(format_of(file, where))
             for name in changed(options):
                 if kinds[-1] not in _OPTIONS.get(name, kinds):
-                    raise DataError(f"'{where}' is {kinds[-1]}, which has no choice of {name}; leave that parameter out.")
+                    raise DataError(
+                        f"'{where}' is {kinds[-1]}, which has no choice of {name}; leave that parameter out."
+                    )
             parts.append(_read(file, where, kinds[-1], options))
     places = [where for _, where in files]
     if len({kind in _TABLES for kind in kinds}) > 1:
@@ -121,10 +123,16 @@ def _read(path: Path, where: str, kind: str, options: Any) -> Table | Arrays:
         if kind == "csv":
             return read_csv(file.read(), where, options)
         if kind == "libsvm":
-            return Arrays(*read_libsvm(file))
+            x, labels = read_libsvm(file)
+            if options.task != "regression" and (abs(labels) >= EXACT).any():
+                raise DataError(
+                    f"'{where}': the label {labels[abs(labels) >= EXACT][0]:.0f} is beyond 2^53, where scikit-learn, which reads LIBSVM "
+                    "text, takes neighbouring integers for one. Write classes as small numbers."
+                )
+            return Arrays(x, labels)
         if kind == "npz":
             return _read_npz(file, where)
-        frame = _read_parquet(file, where) if kind == "parquet" else _read_arff(file)
+        frame = _read_parquet(file, where) if kind == "parquet" else _read_arff(file, where)
         return Table(frame.set_axis(clean_names(frame.columns), axis=1), where)
 
 
@@ -276,7 +284,9 @@ def base_of(ranges: Sequence[tuple[int, int] | None], chosen: str, places: Seque
     zero = [place for (least, _), place in known if least == 0]
     if zero and base == 1:
         if chosen == "1":
-            raise DataError(f"'{zero[0]}' has the index 0, which index_base=1 excludes; expected indices from 1. Give index_base=0.")
+            raise DataError(
+                f"'{zero[0]}' has the index 0, which index_base=1 excludes; expected indices from 1. Give index_base=0."
+            )
         raise DataError(
             f"'{zero[0]}' has the index 0 and '{known[0][1]}' does not: do both begin with 0? Give index_base=0 if they do; else "
             "write one of them again."
@@ -424,12 +434,14 @@ def _read_parquet(file: BinaryIO, where: str) -> Any:
     file.seek(0)
     names = pyarrow.parquet.read_schema(file).names
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise DataError(f"'{where}' has {names.count(twice)} columns called '{twice}'; expected different names. Rename them.")
+        raise DataError(
+            f"'{where}' has {names.count(twice)} columns called '{twice}'; expected different names. Rename them."
+        )
     file.seek(0)
     return pd.read_parquet(file)
 
 
-def _read_arff(file: BinaryIO) -> Any:
+def _read_arff(file: BinaryIO, where: str) -> Any:
     """Return the columns of an ARFF file, that of KEEL included, whose attributes have ranges, and files ``@inputs``."""
     import pandas as pd
 
@@ -437,7 +449,7 @@ def _read_arff(file: BinaryIO) -> Any:
         import arff
     except ModuleNotFoundError:
         raise UsageError("reading ARFF needs liac-arff; run `pip install 'svm-harness[arff]'`.") from None
-    text = re.sub(r"(?im)^@(inputs?|outputs?)\b.*$", "", file.read().decode().removeprefix("\ufeff"))
+    text = re.sub(r"(?im)^@(inputs?|outputs?)\b.*$", "", decode(file.read(), where))
     # liac-arff reads neither ranges nor blanks before the commas and the bracket of a nominal attribute
     untidy = re.compile(r"\s+(?=[,}])|(?<=\{)\s+|(?<=real|eger)\s*\[.*", re.IGNORECASE)
     text = re.sub(r"(?im)^@attribute.*$", lambda line: untidy.sub("", line[0]), text)

@@ -76,12 +76,14 @@ def rescaled(x_train: Points, x_test: Points, how: Scale) -> tuple[Points, Point
         largest = np.maximum(abs(x_train).max(axis=0).toarray().ravel(), 0.0)
         divisor = scipy.sparse.diags_array(1.0 / np.where(largest > 0, largest, 1.0)).tocsr()
         return scipy.sparse.csr_array(x_train @ divisor), scipy.sparse.csr_array(x_test @ divisor)
+    low, high = x_train.min(axis=0), x_train.max(axis=0)
     if how == "standard":
         shift, spread = x_train.mean(axis=0), x_train.std(axis=0)
     else:
-        shift = x_train.min(axis=0)
-        spread = x_train.max(axis=0) - shift
-    spread = np.where(spread > 0, spread, 1.0)
+        shift, spread = low, high - low
+    # the mean of equal values is rounded, and their deviation is that rounding
+    is_constant = high - low <= 16 * np.finfo(x_train.dtype).eps * np.maximum(abs(low), abs(high))
+    spread = np.where(is_constant, 1.0, spread)
     scaled = ((x_train - shift) / spread, (x_test - shift) / spread)
     return (2.0 * scaled[0] - 1.0, 2.0 * scaled[1] - 1.0) if how == "box" else scaled
 

@@ -35,10 +35,15 @@ def as_points(x: Any, what: str = "the points") -> Points:
     ------
     DataError : no real numbers of two dimensions. Whether they are finite is not looked at.
     """
-    if isinstance(x, np.ndarray) and not isinstance(x, np.matrix | np.ma.MaskedArray) and x.ndim == 2 and x.dtype in FLOATS:
+    if (
+        isinstance(x, np.ndarray)
+        and not isinstance(x, np.matrix | np.ma.MaskedArray)
+        and x.ndim == 2
+        and x.dtype in FLOATS
+    ):
         return x if x.flags.c_contiguous else np.ascontiguousarray(x)
     if np.ma.isMaskedArray(x):
-        x = x.astype(np.float64).filled(np.nan)
+        x = np.ma.filled(x.astype(np.float64), np.nan)
     import scipy.sparse
 
     if isinstance(x, scipy.sparse.csr_array) and x.ndim == 2 and x.dtype in FLOATS and x.has_canonical_format:

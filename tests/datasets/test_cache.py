@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 
 from harness import DataError, content_sha256
-from harness.datasets import cache
+from harness.datasets import FileSource, cache, measured_sha256
 from harness.datasets.catalogue import Banana
 from harness.datasets.raw_files import fetched_root, roots
 
@@ -76,9 +76,10 @@ def test_an_entry_without_a_file_or_with_half_of_one_is_rebuilt(fresh, arrays, f
     cache.fetch("thing", {}, build)
     (folder,) = fresh.iterdir()
     (folder / file).write_bytes((folder / file).read_bytes()[:content]) if content else (folder / file).unlink()
-    for _ in range(2):
+    with pytest.warns(UserWarning, match="are not what was stored there"):
         assert_same(cache.fetch("thing", {}, build).arrays, arrays)
-        assert build.calls == 2
+    assert_same(cache.fetch("thing", {}, build).arrays, arrays)
+    assert build.calls == 2
     assert list(fresh.iterdir()) == [folder], "nothing is left lying about"
 
 
@@ -155,3 +156,19 @@ def test_without_a_setting_both_folders_are_in_the_users_cache(monkeypatch):
         monkeypatch.delenv(variable, raising=False)
     assert cache.cache_root() == platformdirs.user_cache_path("svm-harness") == fetched_root().parent
     assert roots() == [fetched_root()]
+
+
+@pytest.mark.parametrize("part", ["y_train.npy", "x_train.npy", "manifest.json"])
+def test_an_entry_that_was_changed_is_read_again_and_said(tmp_path, monkeypatch, part):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "a.csv").write_text("a,b,label\n" + "".join(f"{i},{i * i},{i % 2}\n" for i in range(40)))
+    first = FileSource(path=str(tmp_path / "a.csv")).load()
+    (path,) = (tmp_path / "cache/parsed").glob(f"*/{part}")
+    if part == "manifest.json":
+        path.write_text(path.read_text().replace('"positive": "1"', '"positive": "0"'))
+    else:
+        array = np.load(path)
+        np.save(path, array[::-1])
+    with pytest.warns(UserWarning, match="are not what was stored there; they are read again"):
+        again = FileSource(path=str(tmp_path / "a.csv")).load()
+    assert (again.sha256, again.notes, measured_sha256(again)) == (first.sha256, first.notes, first.sha256)
