@@ -116,16 +116,20 @@ class FileSource(DataSource):
             item = Item(self.path, {name: [as_text(value)] for name, value in values.items()})
             return f"--datasets {shlex.quote(text_of(item))}"
         label = values.pop("label_column", None)  # -1: of points and labels that `harness.data` put side by side
-        is_pair = label == "-1" or self.path.endswith(".npz")
-        given = ["X", "y"] if is_pair else ["frame", *([f"label={label!r}"] if label else [])]
+        given = ["X", "y"] if self._is_pair else ["frame", *([f"label={label!r}"] if label else [])]
         if values.pop("test", None):
-            given += ["X_test=X_test", "y_test=y_test"] if is_pair else ["X_test=test"]
+            given += ["X_test=X_test", "y_test=y_test"] if self._is_pair else ["X_test=test"]
         return f"harness.data({', '.join([*given, *(f'{name}={value!r}' for name, value in values.items())])})"
 
     @property
     def memory_name(self) -> str:
         """The name of data that were given in memory; empty for a file of a user's."""
         return "" if (name := display_name(self.path)) == self.path else name
+
+    @property
+    def _is_pair(self) -> bool:
+        """Whether the data were given in memory as points and labels, not as a frame with its label."""
+        return bool(self.memory_name) and (self.label_column == "-1" or self.path.endswith(".npz"))
 
     @property
     def _files(self) -> list[tuple[str, str]]:
@@ -218,7 +222,7 @@ class FileSource(DataSource):
         numbers = [names[name] for name, kind in kinds.items() if kind != "text"]
         texts = [names[name] for name, kind in kinds.items() if kind == "text"]
         notes = {
-            "label_column": tables[0].shown(columns.schema.label).strip("'"),
+            "label_column": "" if self._is_pair else tables[0].shown(columns.schema.label).strip("'"),
             "preprocessing": done,
             "unscaled": spread(x_train, numbers, texts) if self.scale == "none" else {},
         }

@@ -267,7 +267,7 @@ def test_a_frame_of_every_kind_of_numbers_under_the_name_of_its_key(tmp_path):
     assert made.to_html(tmp_path / "page.html") is None
     page = (tmp_path / "page.html").read_text()
     assert page == made.to_html()
-    assert " mine.parquet" in page
+    assert "mine.parquet[" in page
     assert "/arrays/" in made.command
     assert "/arrays/" not in page
 

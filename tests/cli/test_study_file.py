@@ -92,7 +92,7 @@ def test_the_hash_does_not_depend_on_where_files_lie(tmp_path, registry):
     found = set()
     for folder in ("here", "there"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "d.csv").write_text("1,2,a\n3,4,b\n")
+        (tmp_path / folder / "d.csv").write_text("1,2,a\n3,4,b\n5,6,a\n")
         (tmp_path / folder / "study.toml").write_text('plugins = "smo"\ndatasets = "d.csv[test=./d.csv]"\n')
         study = meant(tmp_path / folder / "study.toml", registry)
         (source,) = study.datasets
@@ -104,7 +104,7 @@ def test_the_hash_does_not_depend_on_where_files_lie(tmp_path, registry):
 def test_a_file_finds_its_plugins_and_data_from_where_it_lies_and_options_replace_what_it_says(invoke, tmp_path, slow):
     (tmp_path / "own.py").write_text(Path(slow).read_text())
     for name in ("d.csv", "a,b.csv"):
-        (tmp_path / name).write_text("1,2,a\n3,4,b\n")
+        (tmp_path / name).write_text("1,2,a\n3,4,b\n5,6,a\n")
     path = tmp_path / "s.toml"
     path.write_text("plugins = ['quick', 'skipper']\nplugin_path = './own.py'\ndatasets = ['d.csv[test_fraction=0]', 'a,b.csv']\n"
                     "C = [1, 10]\nrepeat = 5\n")  # fmt: skip
