@@ -137,10 +137,15 @@ def _with(row: dict[str, Any]) -> str:
 
 
 def fits(results: Results, every: bool = False) -> pd.DataFrame:
-    """Return the runs on the divisions, ``solver`` without its chosen values; every: those that failed too."""
+    """Return the runs on the divisions, of each solver in the formulation in which it chose its values, which are left out of ``solver``.
+
+    every : those that failed too
+    """
     found = results.finished(results.every, "divisions") if every else results.runs("divisions")
     plain = found["solver"].str.replace(r"(?<=[\[,])(C|gamma|outliers)=[^,\]]*,?", "", regex=True)
-    return found.assign(solver=plain.str.replace(",]", "]").str.replace("[]", ""))
+    found = found.assign(solver=plain.str.replace(",]", "]").str.replace("[]", ""))
+    # the exact solver was also run on l2-svc, which other solvers chose on the same divisions
+    return found[found["formulation"] == found["solver"].map(FORMULATION).fillna("c-svc")]
 
 
 def errors(results: Results) -> pd.DataFrame:

@@ -15,6 +15,7 @@ import pytest
 
 from reports.kit import page, rows
 from reports.kit.study import ROOT, study_named, study_names
+from reports.side_by_side.study import claims, costs, fits
 
 PAPERS = ROOT.parent / "../shared/seeds"
 LINES = 150
@@ -136,3 +137,31 @@ def test_every_table_can_be_made_from_a_part_of_the_runs(name: str) -> None:
             assert page.markdown(make(part))
         assert all(claim.verdict for claim in study.claims(part))
         assert isinstance(study.numbers(part), Mapping)
+
+
+def key_faults(every: pd.DataFrame) -> list[str]:
+    """Return a sentence for each key of a study's runs that is not one run."""
+    key = ["figure", "set", "dataset", "seed", "solver", "formulation", "C", "gamma", "kernel", "cache_mb", "session"]
+    runs = every[every["status"] != "missing"]
+    found = runs[runs.duplicated(key, keep=False)].groupby(key, dropna=False).size()
+    return [f"{dict(zip(key, each, strict=True))}: {count} runs" for each, count in found.items()]
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_one_key_is_one_run(name: str) -> None:
+    every = study_named(name).results().every
+    assert key_faults(every) == []
+    assert key_faults(pd.concat([every, every[every["status"] != "missing"].head(1)]))
+
+
+def test_side_by_side_compares_each_solver_in_one_formulation() -> None:
+    results = study_named("side-by-side").results()
+    for every in (False, True):
+        runs = fits(results, every)
+        assert (runs.groupby("solver")["formulation"].nunique() == 1).all()
+        assert not runs.duplicated(["solver", "set", "dataset"]).any()
+    (claim,) = [claim for claim in claims(results) if claim.text.startswith("LASVM 2005")]
+    cost = costs(results)
+    faster = cost[["lasvm", "lasvm[epochs=2]"]].min(axis=1) < cost["smo-block"] / 1.5
+    assert [faster.sum(), len(faster)] == [2, 21]
+    assert "sets of 21 on which it is (australian, banana)" in str(claim.estimates)
