@@ -126,8 +126,8 @@ def _read(path: Path, where: str, kind: str, options: Any) -> Table | Arrays:
             x, labels = read_libsvm(file)
             if options.task != "regression" and (abs(labels) >= EXACT).any():
                 raise DataError(
-                    f"'{where}': the label {labels[abs(labels) >= EXACT][0]:.0f} is beyond 2^53, where scikit-learn, which reads LIBSVM "
-                    "text, takes neighbouring integers for one. Write classes as small numbers."
+                    f"'{where}': the label {labels[abs(labels) >= EXACT][0]:.0f} is beyond 2^53, where neighbouring integers of LIBSVM "
+                    "text are read as one. Write classes as small numbers."
                 )
             return Arrays(x, labels)
         if kind == "npz":

@@ -137,7 +137,9 @@ def _with(row: dict[str, Any]) -> str:
 
 
 def fits(results: Results, every: bool = False) -> pd.DataFrame:
-    """Return the runs on the divisions, of each solver in the formulation in which it chose its values, which are left out of ``solver``.
+    """Return the runs on the divisions, of each solver in the formulation in which it chose its values.
+
+    ``solver`` is its name without these values.
 
     every : those that failed too
     """

@@ -1,8 +1,9 @@
 """A table of files, frames and arrays as people have them: read right, or refused in a sentence whose remedy works.
 
-Each input is three classes of rows at most: what is read is compared with what the rows say; what is refused names the cause, and a line
-that it prints is applied and loads at least nine tenths of the rows.
+What is read is compared with what the rows say. What is refused names the cause; a line that it prints is applied, and
+loads at least nine tenths of the rows.
 """
+# ruff: noqa: E501 - the rows of a table
 
 from __future__ import annotations
 
@@ -218,7 +219,7 @@ def test_what_numpy_and_pandas_call_missing_is_missing_everywhere(kind, where):
     frame = "frame" in where
     x = X if "labels" in where else spoilt
     source = harness.data(pd.DataFrame(x) if frame else x, spoilt if "labels" in where else Y, name=f"gap-{kind}")
-    with pytest.raises(DataError, match="missing|empty cells"):
+    with pytest.raises(DataError, match=r"missing|empty cells"):
         source.load()
 
 

@@ -158,7 +158,7 @@ def test_side_by_side_compares_each_solver_in_one_formulation() -> None:
     results = study_named("side-by-side").results()
     for every in (False, True):
         runs = fits(results, every)
-        assert (runs.groupby("solver")["formulation"].nunique() == 1).all()
+        assert len(runs[["solver", "formulation"]].drop_duplicates()) == len(set(runs["solver"]))
         assert not runs.duplicated(["solver", "set", "dataset"]).any()
     (claim,) = [claim for claim in claims(results) if claim.text.startswith("LASVM 2005")]
     cost = costs(results)
