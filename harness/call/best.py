@@ -13,7 +13,6 @@ from harness.report import measures, path_table
 from harness.report.measures import Measure
 from harness.report.rows import Group, Row, grouped, short_name
 from harness.report.timing import clocks, differing, reached, spent
-from harness.report.verdict import parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,8 +32,8 @@ def best_of(records: Sequence[Record], by: str, target: float | None) -> pd.Data
     """
     import pandas as pd
 
-    groups = [part for group in grouped(path_table.without_paths(records) or records) for part in parts(group)]
-    rows = [row for group in groups for row in group.rows]
+    datasets = grouped(path_table.without_paths(records) or records)
+    rows = [row for group in datasets for row in group.rows]
     known = {measure.figure: measure for measure in measures.ranked(rows)}
     known |= {"time": measures.FIT, "seconds": measures.FIT}
     if by not in known:
@@ -43,6 +42,7 @@ def best_of(records: Sequence[Record], by: str, target: float | None) -> pd.Data
         raise UsageError(
             f"target={target!r}: a gap above 0 has a time or kernel evaluations until it, by={by!r} is neither."
         )
+    groups = [scope for group in datasets for scope in measures.scopes(known[by], group)]
     if target is None and known[by].stops and any(group.loose for group in groups):
         raise UsageError(
             "without target_gap each solver stops where its own rule says, so what they cost does not compare; ask for "

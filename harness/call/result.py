@@ -69,10 +69,11 @@ class Result:
         return tuple(record for record in self.records if record.failed)
 
     def best(self, by: str = "time", target: float | None = None) -> pd.DataFrame:
-        """Return which solver is best on each data set, and whether that can be told apart from the noise of the runs.
+        """Return which solver is best on each data set, and whether that is more than the noise of the runs.
 
-        A line a data set and kernel, and a problem where C has several values: ``solver`` (empty: none did what was asked),
-        its figure, the median of its runs, between ``low`` and ``high``; ``ties``: who cannot be told apart from it.
+        A line a data set and kernel, of costs, gaps and violations of optimality a line a problem: ``solver`` (empty: none
+        did what was asked), its figure, the median of its runs, between ``low`` and ``high``; ``ties``: who could not be
+        distinguished from it.
 
         Parameters
         ----------
@@ -88,7 +89,7 @@ class Result:
         return best_of(self.records, by, target)
 
     def plot(self) -> Figure:
-        """Return a figure of matplotlib: relative gap against seconds, a panel a data set, a curve a solver.
+        """Return a figure of matplotlib: relative gap against seconds, a panel a problem, a curve a solver.
 
         A curve is the trace of the run of median time. A notebook shows the figure; ``figure.savefig("gaps.png")`` writes it.
 

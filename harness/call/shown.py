@@ -25,7 +25,7 @@ def html(records: Sequence[Record]) -> str:
             parts += [_table(sheet.titles, rows, left)]
         parts += map(_note, footnotes.sentences(sheet, "bold:"))
         answer, _ = verdict(sheet.groups, "")
-        parts += [f"<p>{_text(answer)}</p>"] if answer else []
+        parts += [f"<p>{_text(sentence)}</p>" for sentence in answer]
         told = "".join(map(_note, sheet.explained))
         parts += [f"<details><summary>What columns and marks mean</summary>{told}</details>"] if told else []
     return f'<div class="harness-result" style="overflow-x: auto">{"".join(parts) or "<p>no records</p>"}</div>'

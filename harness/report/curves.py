@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from harness.errors import UsageError
 from harness.report import figures, layout, path_table, pictures, timing
 from harness.report.rows import Row, grouped, short_name
-from harness.report.verdict import parts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +30,7 @@ _EXTRAS = {"plotext": ("--plot", "plot"), "matplotlib": ("result.plot()", "repor
 
 @dataclass(frozen=True)
 class Panel:
-    """The curves of one data set, kernel and, where a parameter has several values, problem.
+    """The curves of one data set, kernel and problem.
 
     clock : ``cpu`` or ``wall``
     """
@@ -56,10 +55,9 @@ def check(library: str) -> None:
 def panels(records: Sequence[Record]) -> list[Panel]:
     """Return what there is to draw: of each row the run of median time, its trace and its end; paths have no curve."""
     found = []
-    for unit in (part for group in grouped(path_table.without_paths(records)) for part in parts(group)):
+    for unit in (unit for group in grouped(path_table.without_paths(records)) for unit in group.units):
         _, clock = timing.clocks([record for row in unit.rows for record in row.measured])
-        several = len(unit.problems) > 1
-        curves = {f"{row.name} {row.formulation}" if several else row.name: _curve(row, clock) for row in unit.rows}
+        curves = {row.name: _curve(row, clock) for row in unit.rows}
         if shown := {name: curve for name, curve in curves.items() if curve}:
             found.append(
                 Panel(", ".join(part for part in (short_name(unit.dataset), unit.kernel) if part), clock, shown)

@@ -49,7 +49,7 @@ def not_shown(columns: Sequence[str], width: int | None) -> list[str]:
     )
 
 
-BEST = "{} best of its data set, or not told apart from the best."
+BEST = "{} best among comparable rows, or could not be distinguished from the best."
 
 
 def sentences(sheet: Sheet, mark: str, *, explain: bool = False) -> list[str]:
@@ -93,8 +93,8 @@ def explained(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
 RANKING = (
     "Best: only rows whose every run is ok compete. Costs (seconds, kernel evals, SV) are ranked if all runs had the same "
     "target gap. Seconds are ranked by CPU time if every run had one thread and waited for nothing. One run's seconds are known "
-    f"to a factor of {noise.ONE_RUN:g}, test % to its 95 % interval. Gap and KKT are ranked within a problem; so are costs if a "
-    "parameter has several values. Objectives are never ranked."
+    f"to a factor of {noise.ONE_RUN:g}, test % to its 95 % interval. Costs, gap and KKT are ranked within a problem, test "
+    "figures within a data set. Objectives are never ranked."
 )
 _STORED = "Runs from the store are of the same code, data and machine. --fresh measures them again."
 _MEANINGS = {
@@ -147,7 +147,8 @@ def _formulations(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
         ]
         solvers = ", ".join(dict.fromkeys(str(row.first.get("solver")) for row in own))
         told.append(f"{formulation}{' with ' if same else ''}{', '.join(same)} ({solvers})")
-    figures_ = "Gaps, KKT and objectives" if any(each.figure == "primal" for each in shown) else "Gaps and KKT"
+    objectives = any(each.figure == "primal" for each in shown)
+    figures_ = "Costs, gaps, KKT and objectives" if objectives else "Costs, gaps and KKT"
     return [f"Different problems: {', '.join(told)}. {figures_} compare only within one."]
 
 

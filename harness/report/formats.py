@@ -119,7 +119,7 @@ def markdown_text(
             result.append("")
         result += [f"- {_escaped(note)}" for note in footnotes.sentences(sheet, "bold:", explain=explain)]
         answer, shown = verdict(sheet.groups, ranking)
-        result += [f"- {_escaped(answer)}"] if answer else []
+        result += [f"- {_escaped(sentence)}" for sentence in answer]
         result += ["", f"      {plain_line(ranking or '')}"] if shown else []
         result.append("")
     result += [f"- {_escaped(remark)}" for remark in remarks]

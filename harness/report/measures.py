@@ -1,7 +1,7 @@
 """The measured columns of a report: what is read, how it is written, what is best, and among whom.
 
-Seconds, kernel evaluations, sizes and test figures compare over a whole data set. A gap and a violation
-of optimality compare only within one problem (formulation and parameters). Objectives are never ranked.
+Test figures compare over a whole data set. Costs (seconds, kernel evaluations, sizes), gaps and violations of
+optimality compare only within one problem (formulation and parameters). Objectives are never ranked.
 What depends on where a solver stopped compares only among rows that were asked for the same gap.
 """
 
@@ -89,10 +89,11 @@ class Measure:
         return text + (figures.spread(values) if self.spread and values else "")
 
 
-FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", stops=True, timed=True, spread=True, room=13)
-EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", stops=True,
+FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", stops=True, timed=True, spread=True, within="problem",
+              room=13)  # fmt: skip
+EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", stops=True, within="problem",
                       doubt="evaluations_at_least", doubted="≥{}", room=6)  # fmt: skip
-SIZE = Measure("SV", "support_vectors", figures.count, "low", stops=True, room=5)
+SIZE = Measure("SV", "support_vectors", figures.count, "low", stops=True, within="problem", room=5)
 GAP = Measure(
     "rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?", within="problem", room=7
 )
@@ -166,7 +167,7 @@ def ranked(rows: Sequence[Row]) -> list[Measure]:
 
 
 def winners(measure: Measure, values: Mapping[K, Sequence[float]]) -> list[K]:
-    """Return who has the best of some figures of runs, and then those that are not told apart from it.
+    """Return who has the best of some figures of runs, and then those that could not be distinguished from it.
 
     These are the ones whose intervals overlap (`noise`), and those whose medians have the same text.
     """
@@ -180,24 +181,23 @@ def winners(measure: Measure, values: Mapping[K, Sequence[float]]) -> list[K]:
     ]
 
 
+def scopes(measure: Measure, group: Group) -> list[Group]:
+    """Return the groups of rows within which a measure is ranked."""
+    return [group] if measure.within == "group" else group.units
+
+
 def best_rows(measure: Measure, group: Group) -> set[int]:
     """Return the positions of the rows that are best in a column.
 
     Only rows whose every run ended with ``ok`` are candidates, and for what depends on where a solver stopped only those
-    with a common target, so that stopping early is no advantage. Rows that are not told apart from the best are equally
-    good; if all candidates are, none stands out.
+    with a common target, so that stopping early is no advantage. Rows that could not be distinguished from the best are
+    equally good; if all candidates are, none stands out.
     """
-    if measure.best is None or (measure.stops and group.loose):
-        return set()
-    measure = measure.honest(group)
     best: set[int] = set()
-    whole = measure.within == "group" and not (measure.stops and group.swept)
-    for scope in [None] if whole else dict.fromkeys(row.problem for row in group.rows):
-        rivals = {
-            i: values
-            for i, row in enumerate(group.rows)
-            if row.complete and scope in (None, row.problem) and (values := measure.ranked(row))
-        }
-        if rivals and len(found := winners(measure, rivals)) < len(rivals):
+    for scope in scopes(measure, group) if measure.best else ():
+        honest = measure.honest(scope)
+        ranked = {id(row): honest.ranked(row) for row in scope.rows if row.complete}
+        rivals = {row: values for row, values in ranked.items() if values and not (measure.stops and scope.loose)}
+        if rivals and len(found := winners(honest, rivals)) < len(rivals):
             best.update(found)
-    return best
+    return {i for i, row in enumerate(group.rows) if id(row) in best}

@@ -1,7 +1,7 @@
-"""How sure a figure is, and which two figures are told apart: the one rule of tables, stars and pages.
+"""How sure a figure is, and which two figures can be distinguished: the one rule of tables, stars and pages.
 
-The figure of a few runs is their median. What is said of it is an interval; two figures whose intervals overlap are not
-told apart, so neither is called the better one.
+The figure of a few runs is their median. What is said of it is an interval; two figures whose intervals overlap could
+not be distinguished, so neither is called the better one.
 """
 
 from __future__ import annotations

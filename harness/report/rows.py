@@ -66,6 +66,11 @@ class Row:
         return problem_text(self.formulation, self.first.get("problem_parameters"))
 
     @property
+    def begun(self) -> bool:
+        """False if no run got as far as a kernel: a broken plugin, a solver of other formulations than those asked for."""
+        return bool(self.first.get("kernel"))
+
+    @property
     def measured(self) -> list[Record]:
         """The runs that ended with a model."""
         return [record for record in self.records if record.get("status") in MEASURED]
@@ -113,7 +118,7 @@ def short_name(dataset: str) -> str:
 
 @dataclass
 class Group:
-    """The rows that are compared with each other: one data set under one kernel."""
+    """The rows of one data set under one kernel: what is predicted compares among all, costs only within one of `units`."""
 
     dataset: str
     kernel: str
@@ -153,13 +158,17 @@ class Group:
         return rivals if len(rivals) > 1 and (len(targets) > 1 or None in targets) else []
 
     @property
-    def swept(self) -> bool:
-        """Whether a formulation has several problems, ``C=[1, 10]``: what they cost says nothing of solvers."""
-        begun = [
-            row for row in self.rows if row.first.get("kernel")
-        ]  # a row that was not has no parameters of a problem
-        formulations = {row.problem: row.formulation for row in begun if row.problem}
-        return len(formulations) > len(set(formulations.values()))
+    def units(self) -> list[Group]:
+        """The begun rows of each problem, a formulation with its parameters; the group itself if none was begun.
+
+        Which problem is easier says nothing about solvers, so costs compare only within a unit.
+        """
+        rows: dict[str, list[Row]] = {}
+        for row in self.rows:
+            if row.begun:
+                rows.setdefault(row.problem, []).append(row)
+        names = {problem: f"{self.dataset} {problem}" if len(rows) > 1 else self.dataset for problem in rows}
+        return [Group(names[problem], self.kernel, each) for problem, each in rows.items()] or [self]
 
     @property
     def problems(self) -> list[str]:

@@ -51,7 +51,8 @@ def render(
         told = footnotes.sentences(sheet_, "*", explain=explain)
         result += [*_set(told, hint if sheet_.explained and not explain else "", width), ""]
         answer, shown = verdict(sheet_.groups, ranking)
-        result += [*layout.paragraph(answer, width), *([f"  {plain_line(ranking or '')}"] if shown else [])]
+        result += [line for sentence in answer for line in layout.paragraph(sentence, width)]
+        result += [f"  {plain_line(ranking or '')}"] if shown else []
         result += [""] if answer else []
     while result and not result[-1]:
         result.pop()

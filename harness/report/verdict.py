@@ -1,8 +1,8 @@
-"""Which solver to take, in one sentence that is as sure as the runs are; or what is missing to say it."""
+"""Which solver to take for a formulation, in one sentence that is as sure as the runs are; or what is missing to say it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import geometric_mean, median
 
 from harness.report import figures
@@ -10,97 +10,109 @@ from harness.report.measures import FIT, GAP
 from harness.report.noise import Interval
 from harness.report.rows import Group, Row, is_cell, machines, short_name
 
-Who = tuple[str, str]
-"""A solver's name, and the formulation that it solved."""
-
 _NAMED = 3  # solvers that a sentence lists
 _OPTIONS = "Rank them with --target-gap 1e-3 --repeat 3 (in Python: target_gap=1e-3, repeat=3)."
+_NO_RIVALS = "No winner: each formulation has one solver, and solvers of different formulations are not compared."
 
 
-def parts(group: Group) -> list[Group]:
-    """Return a group a problem where a formulation has several (``C=[1, 10]``): which is easier says nothing of solvers."""
-    if not group.swept:
-        return [group]
-    rows = {problem: [row for row in group.rows if row.problem == problem] for problem in group.problems}
-    return [Group(f"{group.dataset} {problem}", group.kernel, each) for problem, each in rows.items()]
+def contests(groups: Sequence[Group]) -> dict[str, list[Group]]:
+    """Return the units of each formulation, its problems on the data sets: solvers compare within a formulation only."""
+    found: dict[str, list[Group]] = {}
+    for unit in (unit for group in groups for unit in group.units):
+        found.setdefault(unit.rows[0].formulation, []).append(unit)
+    return found
 
 
-def verdict(groups: Sequence[Group], command: str | None) -> tuple[str, bool]:
-    """Return a sentence, empty where there is nothing to choose from, and whether ``command`` is to be shown behind it.
+def verdict(groups: Sequence[Group], command: str | None) -> tuple[list[str], bool]:
+    """Return a sentence for each formulation that has something to choose from, and whether to show ``command`` below.
 
     command : the line of a comparison that ranks, or ranks surer; empty: there is none; None: the runs are no comparison,
         of which no solver is named
     """
-    loose = [row for group in groups for row in group.loose]
-    if not loose:
-        return ("", False) if command is None else _winner([part for group in groups for part in parts(group)], command)
-    told = "Costs are not ranked:" if command is None else "No winner yet. Costs are not ranked:"
-    gaps = sorted(median(found) for row in loose if (found := GAP.ranked(row)))
+    found, rows = contests(groups), [row for group in groups for row in group.rows]
+    loose = {name: rivals for name, units in found.items() if (rivals := [row for unit in units for row in unit.loose])}
+    lines, hint = list[str](), ""
+    if command is not None and not any(is_cell(row.first) for row in rows):
+        # a run that was not begun may have no formulation: where there is one only, its solver is a rival
+        strays = [row for row in rows if not row.begun] if len(found) == 1 else []
+        for name in (name for name in found if name not in loose):
+            line, single = _winner(found[name], strays, f" for {name}" if len(found) > 1 else "")
+            lines += [line] if line else []
+            hint = "More runs make this surer:" if single and command else hint
+        if not lines and not loose and len({row.name for row in rows if row.begun}) > 1:
+            lines = [_NO_RIVALS]
+    if loose:
+        gaps = sorted(median(gaps) for rivals in loose.values() for row in rivals if (gaps := GAP.ranked(row)))
+        none = f"No winner yet for {' and '.join(loose)}. " if len(loose) < len(found) else "No winner yet. "
+        lines.append(f"{'' if command is None else none}Costs are not ranked: {_ends(gaps)}.")
+        lines[-1] += f" {_OPTIONS}" if gaps and not command else ""
+        hint = "To rank them:" if gaps and command else hint
+    if hint:
+        lines = [f"{lines[0]} {hint}"] if len(lines) == 1 else [*lines, hint]
+    return lines, bool(hint)
+
+
+def _ends(gaps: Sequence[float]) -> str:
+    """Return where runs without a common target stopped."""
     if not gaps:
-        return f"{told} each solver stops by its own rule.", False
-    ends = figures.span(figures.gap(gaps[0]), figures.gap(gaps[-1]))
-    return f"{told} the runs stopped at gaps {ends}. {'To rank them:' if command else _OPTIONS}", bool(command)
+        return "each solver stops by its own rule"
+    return f"the runs stopped at gaps {figures.span(figures.gap(gaps[0]), figures.gap(gaps[-1]))}"
 
 
-def _winner(units: Sequence[Group], command: str) -> tuple[str, bool]:
-    """Return which solver to take by time.
+def _winner(units: Sequence[Group], strays: Sequence[Row], of: str) -> tuple[str, bool]:
+    """Return which solver of a formulation to take by time, and whether more runs may say more.
 
-    One is ahead of another if it is faster beyond the noise of the runs on some data set, and slower on none. Their ratio is
-    the geometric mean over the data sets; its interval holds that of each data set, and says nothing of others. Only who did
-    what was asked on every data set is named.
+    One is ahead of another if it is faster beyond the noise of the runs in some unit, and slower in none. Their ratio is
+    the geometric mean over the units; its interval holds that of each unit, and says nothing of others. Only who did what
+    was asked in every unit is named.
+
+    strays : rows of solvers that were begun nowhere
+    of : `` for c-svc`` if there are several formulations
     """
-    rows = [row for unit in units for row in unit.rows]
-    every = dict.fromkeys(map(_who, rows))
-    if len(every) < 2 or any(is_cell(row.first) for row in rows):
+    rows = [*(row for unit in units for row in unit.rows), *strays]
+    every = dict.fromkeys(row.name for row in rows)
+    if len(every) < 2:
         return "", False
-    times = [_times(unit) for unit in units]
-    able = [who for who in every if all(who in found for found in times)]
-    gap, where = _gap(rows), _where(units, rows)
+    done = [{row.name: row for row in unit.rows if row.complete} for unit in units]
+    able = [name for name in every if all(name in each for each in done)]
+    kind = "problem" if len(units) > len({row.first.get("dataset") for row in rows}) else "data set"
+    gap, (place, runs) = _gap(rows), _where(units, rows, kind)
     asked = f"reached a certified gap of {gap}" if gap else "did what was asked"
-    if len(able) < 2:
-        everywhere = f"on {short_name(units[0].dataset)}" if len(units) == 1 else "on every data set"
-        none = f"No winner: no solver {asked} {everywhere}."
-        return f"Take {_names(able, every)}: it alone {asked} {where}." if able else none, False
-    middle = {who: geometric_mean([median(found[who]) for found in times]) for who in able}
-    first, *others = sorted(able, key=lambda who: middle[who])
-    ratios = {who: [_ratio(found[who], found[first]) for found in times] for who in others}
-    split = {who for who in others if any(high < 1.0 for _, high in ratios[who])}
-    behind = [who for who in others if who not in split and any(low > 1.0 for low, _ in ratios[who])]
-    level = [who for who in others if who not in behind]
-    after = f"at a certified gap of {gap} {where}" if gap else where
-    slower, time = "", _time(units)
+    if not able:
+        return f"No winner{of}: no solver {asked} on {place if len(units) == 1 else f'every {kind}'}.", False
+    if len(able) == 1:
+        return f"Take {able[0]}{of}: it alone {asked} on {place}, {runs}.", False
+    times = [_times(unit, each) for unit, each in zip(units, done, strict=True)]
+    timed = [name for name in able if all(name in found for found in times)]
+    if len(timed) < 2:
+        unranked = _names([name for name in able if name not in timed], "and")
+        return f"No winner{of}: the times of {unranked} are not ranked.", False
+    middle = {name: geometric_mean([median(found[name]) for found in times]) for name in timed}
+    first, *others = sorted(timed, key=lambda name: middle[name])
+    ratios = {name: [_ratio(found[name], found[first]) for found in times] for name in others}
+    split = {name for name in others if any(high < 1.0 for _, high in ratios[name])}
+    behind = [name for name in others if name not in split and any(low > 1.0 for low, _ in ratios[name])]
+    level = [name for name in others if name not in behind]
+    after = f"{f'at a certified gap of {gap} ' if gap else ''}on {place}, {runs}"
+    slower, time = "", "CPU time" if all(FIT.honest(unit).figure != FIT.figure for unit in units) else "time"
     if behind:
-        of = ratios[behind[0]]
-        ahead, least, most = sum(low > 1.0 for low, _ in of), min(low for low, _ in of), max(high for _, high in of)
-        within = f"{_ratio_text(least)} to {_ratio_text(most)}"
-        within += f", faster on {ahead} of {len(of)} and not told apart on the others" if ahead < len(of) else ""
-        ratio = _ratio_text(middle[behind[0]] / middle[first])
-        slower = (
-            f"{ratio} times ({within}) as fast as {_names(behind[:1], every)}{f' in {time}' if time != 'time' else ''}"
-        )
-    single = bool(command) and not split and all(len(row.records) == 1 for row in rows)
+        lows, highs = zip(*ratios[behind[0]], strict=True)
+        ahead, within = sum(low > 1.0 for low in lows), f"{_ratio_text(min(lows))} to {_ratio_text(max(highs))}"
+        within += f"; faster on {ahead} of {len(lows)}, a tie on the others" if ahead < len(lows) else ""
+        slower = f"{_ratio_text(middle[behind[0]] / middle[first])} times ({within}) as fast as {behind[0]}"
+        slower += f" in {time}" if time != "time" else ""
+    single = not split and all(len(row.records) == 1 for row in rows)
     if not level:
-        surer = " More runs make this surer:" if single else ""
-        return f"Take {_names([first], every)}: {slower} {after}.{surer}", single
-    why = "which of them is faster depends on the data set" if split else f"their {time}s are not told apart"
-    told = f"Take {_names([first, *level], every)}: {why} {after}."
-    told += f" {_names([first], every)} is {slower}." if behind else ""
-    return f"{told} More runs may tell them apart:" if single else told, single
+        return f"Take {first}{of}: {slower} {after}.", single
+    why = f"their {time}s could not be distinguished{' from the shortest' if len(level) > 1 else ''}"
+    why = f"which of them is faster depends on the {kind}" if split else why
+    return f"Take {_names([first, *level])}{of}: {why} {after}.{f' {first} is {slower}.' if behind else ''}", single
 
 
-def _who(row: Row) -> Who:
-    return row.name, row.formulation
-
-
-def _times(unit: Group) -> dict[Who, list[float]]:
-    """Return the seconds of the rows whose every run did what was asked, by the clock by which their group is ranked."""
+def _times(unit: Group, rows: Mapping[str, Row]) -> dict[str, list[float]]:
+    """Return the seconds of rows, by the clock by which their unit is ranked; of a row that is not ranked none."""
     clock = FIT.honest(unit)
-    return {_who(row): found for row in unit.rows if row.complete and (found := clock.ranked(row)) and min(found) > 0.0}
-
-
-def _time(units: Sequence[Group]) -> str:
-    """Return by which time the solvers are ranked, where the table shows another one."""
-    return "CPU time" if all(FIT.honest(unit).figure != FIT.figure for unit in units) else "time"
+    return {name: found for name, row in rows.items() if (found := clock.ranked(row)) and min(found) > 0.0}
 
 
 def _ratio(slower: Sequence[float], faster: Sequence[float]) -> Interval:
@@ -109,12 +121,10 @@ def _ratio(slower: Sequence[float], faster: Sequence[float]) -> Interval:
     return low / most, high / least
 
 
-def _names(some: Sequence[Who], every: Iterable[Who]) -> str:
-    """Return ``a, b or c``, with the formulations where there are several."""
-    several = len({formulation for _, formulation in every}) > 1
-    names = [f"{name} ({formulation})" if several else name for name, formulation in some[:_NAMED]]
-    names += [f"{len(some) - _NAMED} more"] if len(some) > _NAMED else []
-    return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
+def _names(some: Sequence[str], word: str = "or") -> str:
+    """Return ``a, b or c``."""
+    names = [*some[:_NAMED], *([f"{len(some) - _NAMED} more"] if len(some) > _NAMED else [])]
+    return f"{', '.join(names[:-1])} {word} {names[-1]}" if len(names) > 1 else names[0]
 
 
 def _gap(rows: Sequence[Row]) -> str:
@@ -127,16 +137,13 @@ def _gap(rows: Sequence[Row]) -> str:
     return short if float(short) == target else f"{target:g}"
 
 
-def _where(units: Sequence[Group], rows: Sequence[Row]) -> str:
-    """Return ``on 2 data sets, 3 runs each``."""
-    sets, counts = {row.first.get("dataset") for row in rows}, sorted({len(row.records) for row in rows})
-    on = f"{len(units)} problems" if len(units) > len(sets) else f"{len(sets)} data sets"
-    classes = len(machines(record for row in rows for record in row.records))
-    on += f" ({classes} classes of machines)" if classes > 1 else ""
-    runs = figures.span(str(counts[0]), str(counts[-1]))
-    return (
-        f"on {short_name(units[0].dataset) if len(units) == 1 else on}, {runs} run{'' if counts[-1] == 1 else 's'} each"
-    )
+def _where(units: Sequence[Group], rows: Sequence[Row], kind: str) -> tuple[str, str]:
+    """Return ``2 data sets``, or the name of the only one, and ``3 runs each``."""
+    counts, classes = sorted({len(row.records) for row in rows}), len(machines(r for row in rows for r in row.records))
+    runs = f"{figures.span(str(counts[0]), str(counts[-1]))} run{'' if counts[-1] == 1 else 's'} each"
+    if len(units) == 1:
+        return short_name(str(rows[0].first.get("dataset"))), runs
+    return f"{len(units)} {kind}s{f' ({classes} classes of machines)' if classes > 1 else ''}", runs
 
 
 def _ratio_text(ratio: float) -> str:

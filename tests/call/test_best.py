@@ -76,3 +76,15 @@ def test_costs_of_runs_that_stop_where_they_want_do_not_compare():
     loose = [{**each, "target_gap": None} for each in [*runs("smo", [1.0]), *runs("lasvm", [2.0])]]
     with pytest.raises(UsageError, match=r"ask for best\(target=1e-3\), or give target_gap=1e-3"):
         best_of([type(runs("smo", [1.0])[0])(each) for each in loose], "time", None)
+
+
+def test_costs_are_best_within_a_problem_and_test_figures_within_a_data_set():
+    other = {"formulation": "l2-svc", "problem_parameters": {"C": 10.0, "chi": 10.0}}
+    both = [*runs("smo", [1.0], test_accuracy=0.5), *runs("lasvm", [2.0], test_accuracy=0.5),
+            *runs("smo", [4.0], test_accuracy=0.5, **other), *runs("fw", [0.1], test_accuracy=0.9, **other)]  # fmt: skip
+    lines = best_of(both, "time", None).to_dict("records")
+    assert [(line["dataset"], line["solver"], line["ties"]) for line in lines] == [
+        ("digits c-svc C=10", "smo", ["lasvm"]),
+        ("digits l2-svc chi=10", "fw", []),
+    ]
+    assert only(both, "test_accuracy")["solver"] == "fw l2-svc chi=10"

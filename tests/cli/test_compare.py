@@ -83,8 +83,9 @@ def test_the_table_ends_with_the_command_that_ranks_and_the_picture_stands_below
     target = tmp_path / "drawn.txt"
     assert invoke(*given, "--repeat", "2", "--target-gap", "2", "--plot", "--output", str(target)).exit_code == 0
     table, _, picture = target.read_text().partition("\ntwonorm[n=200], rbf gamma=")
-    assert "their CPU times are not told apart at a certified gap of 2e0 on twonorm[n=200], 2 runs each." in " ".join(
-        table.split()
+    assert (
+        "their CPU times could not be distinguished at a certified gap of 2e0 on twonorm[n=200], 2 runs each."
+        in " ".join(table.split())
     )
     assert "o quick   x quick[shift=0.5]" in picture
     assert "--plot draws no paths" in invoke(*given, "--plot", "--path", "C=[1,2]").stderr

@@ -25,11 +25,13 @@ def test_a_curve_is_the_trace_and_the_end_of_the_run_of_median_time():
         record("c", relative_gap=None),
         record("d", dataset="other", status="crashed"),
     ]
-    (panel,) = curves.panels(rows)
-    assert (panel.title, panel.clock) == ("digits, rbf gamma=0.05", "cpu")
-    assert panel.curves == {"a c-svc": [(0.01, 1.0), (0.2, 0.1), (2.0, 1e-3)], "b l2-svc": [(1.0, 1e-3)]}
-    (panel,) = curves.panels([type(row)({**row, "threads": 2}) for row in rows])
-    assert (panel.clock, panel.curves["b l2-svc"]) == ("wall", [(2.0, 1e-3)])
+    found = [(panel.title, panel.clock, panel.curves) for panel in curves.panels(rows)]
+    assert found == [
+        ("digits c-svc C=10, rbf gamma=0.05", "cpu", {"a": [(0.01, 1.0), (0.2, 0.1), (2.0, 1e-3)]}),
+        ("digits l2-svc chi=10, rbf gamma=0.05", "cpu", {"b": [(1.0, 1e-3)]}),
+    ], "gaps of two problems do not compare"
+    _, panel = curves.panels([type(row)({**row, "threads": 2}) for row in rows])
+    assert (panel.clock, panel.curves["b"]) == ("wall", [(2.0, 1e-3)])
 
 
 def test_in_the_terminal_each_solver_has_its_mark_and_a_picture_is_80_columns_wide(monkeypatch):
