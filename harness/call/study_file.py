@@ -105,7 +105,7 @@ def parsed(path: str | Path) -> StudyFile:
     """
     path = Path(path)
     try:
-        return StudyFile(str(path), path.resolve().parent, tomllib.loads(path.read_text(encoding="utf-8")))
+        return StudyFile(str(path), path.resolve().parent, tomllib.loads(path.read_text(encoding="utf-8-sig")))
     except (OSError, ValueError, RecursionError) as error:  # ValueError: no TOML, no UTF-8, no name of a file
         reason = plain_line(str(getattr(error, "strerror", None) or error).rstrip("."))
         raise UsageError(

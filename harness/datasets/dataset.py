@@ -45,6 +45,7 @@ class Dataset:
         elsewhere than the rest; None where there are none. Solvers are not told
     ``defaults``: the source's (or its paper's) ``kernel``, ``gamma``, ``C``; the user's options win
     ``notes`` : what a table's head says of the data, as JSON has it: ``label_column``; ``positive``, the class that is +1;
+        ``regression``, why the labels are numbers to predict; ``preprocessing``, what was fitted on the training part;
         ``unscaled``, where columns lie far apart: the ``widest`` and the ``narrowest``, each with its range, and what to ``write``
     """
 

@@ -123,13 +123,13 @@ def _read(path: Path, where: str, kind: str, options: Any) -> Table | Arrays:
         if kind == "csv":
             return read_csv(file.read(), where, options)
         if kind == "libsvm":
-            x, labels = read_libsvm(file)
+            points, labels = read_libsvm(file)
             if options.task != "regression" and (abs(labels) >= EXACT).any():
                 raise DataError(
-                    f"'{where}': the label {labels[abs(labels) >= EXACT][0]:.0f} is beyond 2^53, where neighbouring integers of LIBSVM "
-                    "text are read as one. Write classes as small numbers."
+                    f"'{where}': the label {labels[abs(labels) >= EXACT][0]:.0f} is beyond 2^53, where neighbouring integers of "
+                    "LIBSVM text are read as one. Write classes as small numbers."
                 )
-            return Arrays(x, labels)
+            return Arrays(points, labels)
         if kind == "npz":
             return _read_npz(file, where)
         frame = _read_parquet(file, where) if kind == "parquet" else _read_arff(file, where)

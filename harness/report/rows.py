@@ -138,6 +138,7 @@ class Group:
         parts = [
             size,
             label_text(self.known("data_notes"), self.known("positive_share")),
+            str((self.known("data_notes") or {}).get("preprocessing", "")),
             self.kernel,
             f"{int(n_test)} test points" if n_test else "",
             problem,
@@ -247,6 +248,7 @@ def label_text(notes: Mapping[str, Any] | None, share: float | None) -> str:
     column, positive = ((notes or {}).get(name) for name in ("label_column", "positive"))
     told = f"+1 = {positive}" if positive else ""
     told += f": {100.0 * share:.0f} %" if told and share is not None else ""
+    told = f"regression: {notes['regression']}" if notes and "regression" in notes else told
     if column:
         return f"label column '{column}'{f' ({told})' if told else ''}"
     return told if positive != "1" else ""

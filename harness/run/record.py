@@ -223,7 +223,7 @@ class Fields(TypedDict):
     n_test: int  # [points] number of test points
     density: float  # [share] features of the training points that are not zero
     positive_share: float  # [share] training points whose label is +1; None in regression
-    data_notes: dict[str, Any]  # of a file: the label's column, the class that is +1, unscaled columns
+    data_notes: dict[str, Any]  # of a file: the label's column, the class that is +1, preprocessing, unscaled columns
     # What it was held to
     threads: int  # [threads] threads of BLAS, OpenMP and compiled loops
     time_limit: float  # [s] most wall clock inside the solver; None: no limit
