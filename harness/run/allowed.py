@@ -1,6 +1,7 @@
 """How long each phase of a run may take, as the processes around it see it: the limit, and what is added for whose sake.
 
-A phase ends at the time limit and 2 s at the latest: warm-up, start, the measured run, what comes after. Two things are no
+The measured run and what comes after it end at the time limit and 2 s at the latest. What comes before its clock, a warm-up and
+then imports and ``skip()``, has a limit of its own, since importing a library can take longer than solving. Two things are no
 phase of the solver's and have bounds of their own: what is compiled in its warm-up, which takes a minute where nothing is
 in the cache yet, and what the host itself does, importing plugins, reading data and certifying.
 """
@@ -11,6 +12,7 @@ _SLACK_SECONDS = 2.0  # of a phase beyond the time limit
 _GRACE_SECONDS = 0.7  # a solver that yields is stopped by the host at its limit; one that does not, this much later
 _OFF_THE_CLOCK_SECONDS = 0.8  # more, for compilation and the host's own work in the measured run
 _WITHOUT_LIMIT_SECONDS = 60.0  # what a phase may take beside the measured run, where there is no time limit; its most
+_PREPARATION_SECONDS = 30.0  # that a warm-up without its compilation, or imports and skip(), may take at least
 _COMPILATION_SECONDS = 120.0  # of a warm-up, at least
 _START_SECONDS = 60.0  # that a process may import plugins and read data, at least
 _CERTIFY_SECONDS = 1800.0
@@ -19,6 +21,11 @@ _CERTIFY_SECONDS = 1800.0
 def phase(time_limit: float | None) -> float:
     """Return what a phase beside the measured run may take: the time limit, at most a minute, and 2 s."""
     return min(_WITHOUT_LIMIT_SECONDS, time_limit or _WITHOUT_LIMIT_SECONDS) + _SLACK_SECONDS
+
+
+def preparation(time_limit: float | None) -> float:
+    """Return what a phase before the clock may take: 30 s, or the time limit and 2 s if that is more, at most 62 s."""
+    return max(_PREPARATION_SECONDS, phase(time_limit))
 
 
 def compilation(time_limit: float | None) -> float:

@@ -60,6 +60,7 @@ class StoppedBy(StrEnum):
     EXHAUSTED = "exhausted"  # its iterates ended without done
     TARGET = "target"  # the host, at the relative gap that was asked for
     TIME = "time"  # the time limit
+    PREPARATION = "preparation"  # the limit of imports, skip() and warm-up, before the clock of the time limit
     KERNEL_EVALUATIONS = "kernel-evaluations"  # the limit of kernel evaluations
     ITERATIONS = "iterations"  # the limit of iterations
     MEMORY = "memory"  # the memory limit
@@ -301,7 +302,7 @@ class Record(dict[str, Any]):
     def reusable(self) -> bool:
         """Whether the same run need not be measured again: not what the machine or somebody outside was the cause of."""
         return self.status not in (None, Status.SKIPPED, Status.ENVIRONMENT) and self.get("stopped_by") not in (
-            None, StoppedBy.KILLED
+            None, StoppedBy.KILLED, StoppedBy.PREPARATION
         )  # fmt: skip
 
     def text(self) -> str:

@@ -204,8 +204,10 @@ class Observed:
         most = allowed.compilation(limits.seconds)
         if self.phase == "warm-up" and self.compiling_since is not None:
             return self.compiling_since + most - self.compile_spent
+        if self.phase == "end":
+            return self.phase_began + allowed.phase(limits.seconds)
         spared = min(self.compile_spent, most) if self.phase == "warm-up" else 0.0
-        return self.phase_began + allowed.phase(limits.seconds) + spared
+        return self.phase_began + allowed.preparation(limits.seconds) + spared
 
     def note(self, message: Message, child: Child) -> None:
         """Take in what a child says."""
@@ -450,7 +452,8 @@ def _impossible(seen: Observed, claims: dict[str, Any]) -> str:
 def _cause(seen: Observed, limits: Limits) -> tuple[Status, StoppedBy, str]:
     """Return status, cause and reason of a child that ended without a result."""
     if seen.killed_for is StoppedBy.TIME:
-        return Status.TIMEOUT, StoppedBy.TIME, _late(seen, limits.seconds)
+        stopped = StoppedBy.PREPARATION if seen.phase in ("warm-up", "start") else StoppedBy.TIME
+        return Status.TIMEOUT, stopped, _late(seen, limits.seconds)
     if seen.killed_for is StoppedBy.MEMORY:
         reason = f"resident memory passed the limit of {(limits.memory_bytes or 0) / 2**20:g} MB; killed"
         return Status.MEMORY, StoppedBy.MEMORY, reason
@@ -470,11 +473,15 @@ def _cause(seen: Observed, limits: Limits) -> tuple[Status, StoppedBy, str]:
 def _late(seen: Observed, limit: float | None) -> str:
     """Return the sentence on a child that was killed for time."""
     wall = monotonic() - seen.phase_began
+    if seen.phase == "start":
+        most = f"the {allowed.preparation(limit):g} s that preparing a run may take"
+        return (
+            f"still importing or in skip(), before its first step, after {most}; killed. It is measured again next time"
+        )
     ended = f"at the time limit of {limit or 60.0:g} s; killed after {wall:.1f} s"
     compiling = f", {seen.compiled:.1f} s of them compiling; compile in warm_ups()" if seen.compiled > 0.1 else ""
     where = {
         "warm-up": " on a few points, before the measured run,",
-        "start": " before its first step, in skip() for example,",
         "fit": "",
         "end": " after its last model, closing its iterates for example,",
     }[seen.phase]

@@ -294,7 +294,7 @@ class Worker:
         from harness.run.child import warm_up
 
         assert self.folder is not None
-        send(self.control, Busy(allowed.phase(limit) + self.proven[kind] + _ENDING, running=False))
+        send(self.control, Busy(allowed.preparation(limit) + self.proven[kind] + _ENDING, running=False))
         self.bench.forget_labels()
         threads = _own_threads()
         with self.folder.entered():

@@ -9,6 +9,7 @@ from harness.datasets.generators import Checkerboard
 from harness.problems import ReducedHull
 from harness.run.child import _few_points
 from harness.run.messages import Compiling, Fitting, Stopped, Warm
+from harness.run.record import Record, Status, StoppedBy
 from harness.run.watch import Child, Observed
 from tests.run.conftest import PLUGINS, compared
 
@@ -24,7 +25,7 @@ EXPECTED = {
     "compiles-each-step": ("timeout|budget", "compil"),
     "never-closes": ("timeout", "still running after its last model"),
     "stops-worker": ("timeout", "the process that carries out the solver's runs failed: nothing was heard for"),
-    "hangs-in-skip": ("timeout", "still running before its first step, in skip() for example"),
+    "hangs-in-skip": ("timeout", "still importing or in skip()"),
 }
 
 
@@ -42,8 +43,9 @@ def remaining(*messages, seconds=0.0, **seen_then):
 
 
 def test_nothing_a_child_says_makes_a_phase_longer_than_its_bound():
-    for messages in ((), (Warm(1.0), Fitting(), Stopped()), (Compiling(True), Compiling(True), Compiling(False))):
-        assert remaining(*messages) == pytest.approx(LIMIT + 2.0, abs=0.2)
+    for messages in ((), (Warm(1.0),), (Compiling(True), Compiling(True), Compiling(False))):
+        assert remaining(*messages) == pytest.approx(30.0, abs=0.2)  # before the clock
+    assert remaining(Warm(1.0), Fitting(), Stopped()) == pytest.approx(LIMIT + 2.0, abs=0.2)
     assert remaining(Compiling(True)) == pytest.approx(120.0, abs=0.2)
     fit, bound = (Warm(0.0), Fitting()), pytest.approx(LIMIT + 1.5 - 100.0, abs=0.2)
     assert remaining(*fit, Compiling(True), seconds=100.0) == bound
@@ -84,3 +86,25 @@ def test_whoever_keeps_a_phase_waiting_has_its_rows_and_no_one_else(rows, way):
         assert reason in record["reason"]
         if "killed after" in record["reason"]:
             assert float(record["reason"].rpartition("killed after ")[2].split()[0]) < LIMIT + 3.5
+
+
+@pytest.mark.slow
+def test_what_comes_before_the_clock_does_not_count_as_solving(tmp_path):
+    plugin = tmp_path / "late.py"
+    text = (PLUGINS / "faulty.py").read_text()
+    plugin.write_text(
+        text.replace('time.sleep(3600) if self.fault == "hangs-in-skip"', "time.sleep(5.0) if self.fault")
+    )
+    _, records, _ = compared(
+        tmp_path / "s.sqlite", plugin, "faulty[fault=none]", "--datasets", "checkerboard[n=200,n_test=50]",
+        "--time-limit", 1.0,
+    )  # fmt: skip
+    (record,) = records
+    assert (record["status"], record["time_limit"]) == ("ok", 1.0)
+    assert record["fit_seconds"] < 1.0
+
+
+def test_a_run_that_did_not_reach_its_clock_is_measured_again():
+    ended = Record(status=Status.TIMEOUT, stopped_by=StoppedBy.PREPARATION, reason="")
+    assert not ended.reusable
+    assert Record(status=Status.TIMEOUT, stopped_by=StoppedBy.TIME, reason="").reusable
