@@ -64,7 +64,7 @@ def data(
     """
     if isinstance(X, Dataset):
         alone = {} if X.x_test.shape[0] else {"test_fraction": 0.0}
-        settings = {"task": X.task, **alone, **settings}
+        settings = {**({} if X.task == "classification" else {"task": X.task}), **alone, **settings}
         parts = {"x_train": X.x_train, "y_train": X.y_train, "x_test": X.x_test, "y_test": X.y_test}
         return _store_arrays(parts, name or _file_name(X.name), settings, X.defaults)
     label = settings.pop("label_column", label)
