@@ -19,6 +19,7 @@ from reports.kit.estimates import Estimate, differences, exact, known, mean_of, 
 from reports.kit.page import beside
 from reports.kit.pictures import lines, plt
 from reports.kit.results import Results
+from reports.kit.rows import IDENTITY, grouped, pivoted
 from reports.kit.settings import FITTED, SETTINGS, Setting
 from reports.kit.study import Block, Claim, Study
 
@@ -145,14 +146,15 @@ def own(results: Results, figure: str | Sequence[str] = (), **fixed: Any) -> pd.
 def derived(results: Results) -> pd.DataFrame:
     """Return what the paper prints and no run has by itself, and C and gamma."""
     runs = own(results).drop(columns="solver").rename(columns={"selection": "solver"})
-    return runs.melt(["set", "solver", "protocol"], [*DERIVED, "C", "gamma"], "quantity").dropna(subset=["value"])
+    found = [runs.assign(quantity=name, value=runs[name]) for name in (*DERIVED, "C", "gamma")]
+    return pd.concat(found)[[*IDENTITY, "protocol", "quantity", "value"]].dropna(subset=["value"])
 
 
 def breakeven(runs: pd.DataFrame) -> pd.DataFrame:
     """Return mean PRBEP in percent, a row a set and a column a method, of the sets that have all five."""
     chosen = runs[(runs["figure"] == "table1") & (runs["status"] == Status.OK)]
-    means = chosen.assign(solver=named(chosen["solver"])).pivot_table(
-        index="set", columns="solver", values="metrics.prbep"
+    means = pivoted(
+        chosen.assign(solver=named(chosen["solver"])), ["set"], "solver", "metrics.prbep", ["dataset", "seed"]
     )
     return (100.0 * means.reindex(columns=list(FIVE)).dropna()).round(2)
 
@@ -178,7 +180,7 @@ def p_value(gaps: pd.Series) -> float:
 
 
 def curves(results: Results, figure: str | Sequence[str], quantity: str) -> pd.DataFrame:
-    """Return learning curves: set, solver, dataset, seed, labels, value.
+    """Return learning curves: what a run is, labels, value.
 
     Labels are spaced geometrically over the range that all runs of a solver have; between the points of a trace a curve goes
     straight over log labels.
@@ -191,19 +193,20 @@ def curves(results: Results, figure: str | Sequence[str], quantity: str) -> pd.D
     points = points.dropna(subset=["labels_used", column]).assign(solver=named(points["solver"]))
     points = points.drop_duplicates(["run", "labels_used"], keep="last").sort_values(["run", "labels_used"])
     ends = points.groupby(["set", "solver", "run"])["labels_used"].agg(["min", "max"]).groupby(["set", "solver"])
-    found = [pd.DataFrame(columns=["set", "solver", "dataset", "seed", "labels", "value"])]
-    key = ["set", "solver", "dataset", "seed", "run"]
-    for (name, solver, dataset, seed, _), each in points.groupby(key, sort=False):
+    found = [pd.DataFrame(columns=[*IDENTITY, "run", "labels", "value"])]
+    grouped(points.drop_duplicates("run"), ["set", "solver"])
+    for _, each in points.groupby("run", sort=False):
+        place = each[["run", *IDENTITY]].iloc[0].to_dict()
+        name, solver = place["set"], place["solver"]
         labels = np.geomspace(ends["min"].max()[name, solver], ends["max"].min()[name, solver], 200)
         value = factor * np.interp(np.log(labels), np.log(each["labels_used"]), each[column])
-        place = {"set": name, "solver": solver, "dataset": dataset, "seed": seed}
         found.append(pd.DataFrame({**place, "labels": labels, "value": value}))
     return pd.concat(found[1:] or found, ignore_index=True)
 
 
 def stops(results: Results, figure: str) -> pd.Series:
     """Return the labels of AL at its early stop, a mean for each set."""
-    return own(results, figure, solver=AL).groupby("set")["labels_used"].mean()
+    return grouped(own(results, figure, solver=AL), "set")["labels_used"].mean()
 
 
 # -- tables and pictures that a line describes ------------------------------------------------------------
@@ -256,7 +259,7 @@ def picture(
 def tuning(results: Results) -> pd.DataFrame:
     """The stopping rule: windows and tolerances on sets that stand in no table, two runs each; n: the pool's size."""
     values = ["metrics.g-means", "data_efficiency"]
-    means = own(results, "tuning").pivot_table(index="solver", columns="set", values=values)
+    means = pivoted(own(results, "tuning"), ["solver"], "set", values, ["dataset", "seed"])
     found = {}
     for rule, title in {**RULES, MARGIN: "margin"}.items() if "batch" in means.index else ():
         gap = 100.0 * (means.loc[rule, "metrics.g-means"] - means.loc["batch", "metrics.g-means"])
@@ -303,7 +306,7 @@ def aubc(results: Results) -> pd.DataFrame:
     def text(estimates: Sequence[Estimate]) -> str:
         return estimates[0].told().removeprefix(estimates[0].name).strip() if estimates else ""
 
-    for (name, solver), each in runs.groupby(["set", "solver"], sort=False):
+    for (name, solver), each in grouped(runs, ["set", "solver"], sort=False):
         here, first = runs[runs["set"] == name], each.iloc[0]
         found[name, NAMES[solver]] = {
             "draws": len(each), "AUBC": f"{each['aubc'].mean():.4f}", "published": f"{first['mean']:.4f} ± {first['sd']:.4f}",
@@ -317,7 +320,7 @@ def aubc(results: Results) -> pd.DataFrame:
 def near(results: Results) -> list[tuple[str, str, Estimate]]:
     """Return set, strategy, and our AUBC minus the published mean, judged by the deviation of the published trials."""
     found = []
-    for (name, solver, sd), each in areas(results).groupby(["set", "solver", "sd"], sort=False):
+    for (name, solver, sd), each in grouped(areas(results), ["set", "solver", "sd"], sort=False):
         one = known([mean_of(f"{name}, {NAMES[solver]}", each["aubc"] - each["mean"], "+.4f")])[0]
         inside, outside = -sd <= one.low <= one.high <= sd, one.low > sd or one.high < -sd
         found.append((name, NAMES[solver], one.judged(holds=inside, fails=outside)))
@@ -346,8 +349,8 @@ def claims(results: Results) -> list[Claim]:
     """Return what the papers claim, judged."""
     parts = ("table1", "figure2", "figure16", "figure7", "figure6")
     runs, search, sixteen, roc, adult = (own(results, part) for part in parts)
-    stopped, ours = runs[runs["solver"] == AL].groupby("set", sort=False), breakeven(results.every)
-    data = runs[runs["solver"] == "batch"].groupby("set")["imbalance"].first()
+    stopped, ours = grouped(runs[runs["solver"] == AL], "set", sort=False), breakeven(results.every)
+    data = grouped(runs[runs["solver"] == "batch"], "set")["imbalance"].first()
     most = results.published.loc[results.published["quantity"] == "data_efficiency", "value"].max()
     gap, p = ours[AL] - ours[UNDER], p_value(ours[AL] - ours[UNDER])
     wins = share(f"the share of {len(ours)} sets is", int((ours[AL] == ours.max(axis=1)).sum()), len(ours))
@@ -419,7 +422,7 @@ def numbers(results: Results) -> dict[str, Any]:
     same = theirs[theirs["set"].isin(ours.index)]
     printed = same.groupby(named(same["solver"]))["value"].mean().reindex(rank.index)
     slower = ratios(own(results, "table1"), AL, "smote", "cpu")
-    counts = own(results).groupby(["figure", "set", "solver"]).size().groupby("figure").agg(["min", "max"])
+    counts = grouped(own(results), ["figure", "set", "solver"]).size().groupby("figure").agg(["min", "max"])
     return {
         "ranks": ", ".join(f"{NAMES[each]} {value:.2f} ({printed[each]:.2f})" for each, value in rank.items()), "sets": len(ours),
         "place": list(rank.index).index(AL) + 1, "absent": ", ".join(sorted(set(theirs["set"]) - {*SETS, "average"})),

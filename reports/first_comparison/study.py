@@ -10,6 +10,7 @@ from harness import Status
 from reports.kit.page import beside
 from reports.kit.pictures import legend, plt
 from reports.kit.results import Results
+from reports.kit.rows import grouped
 from reports.kit.settings import SETTINGS
 from reports.kit.study import Block, Study
 
@@ -55,6 +56,7 @@ def ends(results: Results) -> pd.DataFrame:
 def anytime(results: Results) -> Any:
     """Draw relative gap and test error against wall time in the solver, a column a set."""
     points = results.course(["seconds", "relative_gap", "error"], "anytime", status=Status.OK)
+    grouped(points.drop_duplicates("run"), ["set", "solver"], over=())
     names = list(dict.fromkeys(points["set"]))
     if not names:
         return None

@@ -13,6 +13,7 @@ from harness_fw import core_set_bound, iteration_bound
 from reports.kit.estimates import Estimate, exact, geometric, known
 from reports.kit.pictures import COLOURS, lines
 from reports.kit.results import Results
+from reports.kit.rows import grouped, pivoted
 from reports.kit.settings import SETTINGS
 from reports.kit.sources import least_core_set
 from reports.kit.study import Block, Claim, Study
@@ -53,13 +54,7 @@ class Hulls:
 
     def options(self) -> dict[str, Any]:
         """Return what `harness.compare` takes of it."""
-        found = {
-            "formulation": self.formulation,
-            "kernel": self.kernel,
-            "C": self.C,
-            "gamma": self.gamma,
-            "cache_mb": self.cache_mb,
-        }
+        found = {name: getattr(self, name) for name in ("formulation", "kernel", "C", "gamma", "cache_mb")}
         return {"datasets": [self.selection], **{name: value for name, value in found.items() if value is not None}}
 
     def ladder(self, solver: str) -> str:
@@ -110,32 +105,12 @@ def plan(quick: bool) -> list[Block]:
             (((NEWTON, *LINEAR_PEERS), 200.0), (SOLVERS, 20.0)) if linear else (((*SOLVERS, SMO, BLOCK), 60.0),)
         ):
             if hulls.peers and not quick:
-                seeds = list(range(hulls.peers))
-                found.append(
-                    {
-                        **own,
-                        "figure": "peers",
-                        "plugins": list(solvers),
-                        "time_limit": limit,
-                        "target_gap": GAP,
-                        "seeds": seeds,
-                    }
-                )
+                how = {"time_limit": limit, "target_gap": GAP, "seeds": list(range(hulls.peers))}
+                found.append({**own, "figure": "peers", "plugins": list(solvers), **how})
     for n in () if quick else LARGE:
-        large = {
-            "datasets": [f"checkerboard[n={n},n_test=1000]"],
-            "target_gap": 2e-3,
-            "time_limit": 120.0,
-            "formulation": "l2-svc",
-        }
-        found.append(
-            {
-                **large,
-                "figure": "large",
-                "set": f"checkerboard, {n:,}",
-                "plugins": ["fw", "fw-fully-corrective", NEWTON],
-            }
-        )
+        own = {"figure": "large", "set": f"checkerboard, {n:,}", "datasets": [f"checkerboard[n={n},n_test=1000]"]}
+        how = {"target_gap": 2e-3, "time_limit": 120.0, "formulation": "l2-svc"}
+        found.append({**own, **how, "plugins": ["fw", "fw-fully-corrective", NEWTON]})
     return found
 
 
@@ -147,9 +122,8 @@ def levels(results: Results, figure: str = "ladder") -> pd.DataFrame:
     found = results.course([f"info.levels.{name}" for name in LEVEL], figure)
     found = found.rename(columns={f"info.levels.{name}": name for name in LEVEL}).dropna(subset=["epsilon"])
     found["solver"] = found["solver"].str.extract(r"oracle=([a-z-]+)")[0]
-    newest = found.groupby(["set", "solver"])["run"].transform("max") == found["run"]
-    sizes = results.every.set_index("run")["n_train"]
-    return found[newest].assign(n=lambda each: each["run"].map(sizes))
+    grouped(found.drop_duplicates("run"), ["set", "solver"], over=())
+    return found.assign(n=found["run"].map(results.every.set_index("run")["n_train"]))
 
 
 def geometry(results: Results) -> pd.DataFrame:
@@ -158,7 +132,7 @@ def geometry(results: Results) -> pd.DataFrame:
     runs = runs[(runs.get("info.delta", 0.0) > 0.0) & (runs["primal"] > 0.0)].dropna(subset=["relative_gap"])
     if runs.empty:
         return pd.DataFrame()
-    best = runs.loc[runs.groupby("set", sort=False)["relative_gap"].idxmin()].set_index("set")
+    best = runs.loc[grouped(runs, "set", ["solver"], sort=False)["relative_gap"].idxmin()].set_index("set")
     zeta = best["info.delta"] / best["primal"]
     found = {"formulation": best["formulation"], "n": best["n_train"], "d": best["n_features"], "delta": best["info.delta"],
              "psi": best["primal"], "zeta": zeta, "sigma, least": (np.sqrt(best["info.delta"] / best["dual"]) - 1.0) ** 2,
@@ -172,7 +146,7 @@ def rates(results: Results) -> pd.DataFrame:
     found = levels(results)
     rated = [name for name, hulls in PROBLEMS.items() if hulls.rates]
     decades = found[found["set"].isin(rated) & np.isclose(np.log10(found["epsilon"]) % 2.0, 0.0, atol=1e-6)]
-    wide = decades.pivot_table(index=["set", "solver"], columns="epsilon", values="iterations", sort=False)
+    wide = pivoted(decades, ["set", "solver"], "epsilon", "iterations", sort=False)
     wide = wide[sorted(wide.columns, reverse=True)].rename(columns=lambda epsilon: f"{epsilon:.0e}")
     return wide.assign(**{"least reached": found.groupby(["set", "solver"])["epsilon"].min().map("{:.0e}".format),
                           "last factor of ten": last_factors(results)})  # fmt: skip
@@ -195,9 +169,7 @@ def moderate(results: Results) -> pd.DataFrame:
     found = found[np.isclose(found["epsilon"], 1e-3, rtol=1e-6, atol=0.0)].assign(
         rows=lambda each: each["evaluations"] / each["n"]
     )
-    wide = found.pivot_table(
-        index="set", columns="solver", values=["iterations", "rows", "core_set", "cpu"], sort=False
-    )
+    wide = pivoted(found, ["set"], "solver", ["iterations", "rows", "core_set", "cpu"], sort=False)
     return (
         wide.stack(0)
         .rename_axis(["set", "what"])
@@ -236,19 +208,15 @@ def margins(results: Results) -> pd.DataFrame:
     found = found[np.isclose(np.log10(found["epsilon"]) % 1.0, 0.0, atol=1e-6)]
     if found.empty:
         return found
-    text = found["most"].map("{:.1e}".format) + " (" + found["core_set"].map("{:,.0f}".format) + ")"
-    return (
-        found.assign(text=text)
-        .pivot_table(index=["set", "epsilon"], columns="solver", values="text", aggfunc="first", sort=False)
-        .fillna("")
-    )
+    found["text"] = found["most"].map("{:.1e}".format) + " (" + found["core_set"].map("{:,.0f}".format) + ")"
+    return pivoted(found, ["set", "epsilon"], "solver", "text", aggfunc="first", sort=False).fillna("")
 
 
 def simplices(results: Results) -> pd.DataFrame:
     """Two regular simplices, whose least core set is known, and the core sets of the solvers"""
     found = levels(results)
     found = found[found["set"] == "simplices"]
-    wide = found.pivot_table(index="epsilon", columns="solver", values="core_set").sort_index(ascending=False)
+    wide = pivoted(found, ["epsilon"], "solver", "core_set").sort_index(ascending=False)
     if len(wide):
         corners = int(found["n"].max()) // 2
         wide.insert(0, "least", [least_core_set(corners, 0.5, epsilon) for epsilon in wide.index])
@@ -261,13 +229,19 @@ def lemma(results: Results) -> pd.DataFrame:
     runs = results.runs("lemma")
     names = {"info.steps": "iterations", "info.drops": "drops", "info.least": "gain / promise, least", "info.median": "median",
              "info.worst_drop": "drop, at most"}  # fmt: skip
-    return runs.set_index("set")[[name for name in names if name in runs]].rename(columns=names)
+    return (
+        grouped(runs, "set", over=(), sort=False)[[name for name in names if name in runs]]
+        .first()
+        .rename(columns=names)
+    )
 
 
 def gap_runs(results: Results) -> pd.DataFrame:
-    """Return the runs to the peers' gap that have it."""
+    """Return the runs to the peers' gap that have it; LinearSVC's under its name, whatever their tolerance."""
     runs = results.runs("peers")
-    return runs[runs["relative_gap"] <= GAP]
+    runs = runs[runs["relative_gap"] <= GAP]
+    grouped(runs, "set", ["solver", "seed"])
+    return runs.assign(solver=runs["solver"].where(~runs["solver"].isin(LINEAR_PEERS), "LinearSVC"))
 
 
 def peers(results: Results) -> pd.DataFrame:
@@ -275,7 +249,6 @@ def peers(results: Results) -> pd.DataFrame:
     runs = gap_runs(results)
     if runs.empty:
         return runs
-    runs = runs.assign(solver=runs["solver"].where(~runs["solver"].isin(LINEAR_PEERS), "LinearSVC"))
     cpu = runs.groupby(["set", "solver", "seed"])["cpu"].min().groupby(["set", "solver"]).median().unstack()
     core = runs[runs["solver"].isin(["fw-fully-corrective", NEWTON])].groupby("set")
     share = (core["support_vectors"].min() / core["n_train"].first()).rename("core set / n")
@@ -290,6 +263,7 @@ def peers(results: Results) -> pd.DataFrame:
 def large(results: Results) -> pd.DataFrame:
     """Many points of a checkerboard, to epsilon = 1e-3"""
     runs = results.finished(results.every, "large")
+    grouped(runs, ["set", "solver"], over=())
     names = {"set": "set", "solver": "solver", "status": "status", "cpu": "CPU s", "support_vectors": "core set",
              "relative_gap": "gap", "kernel_evaluations": "kernel values", "peak_memory": "MB"}  # fmt: skip
     return runs[list(names)].rename(columns=names)
@@ -367,7 +341,6 @@ def claims(results: Results) -> list[Claim]:
 def _fastest(results: Results, peer: str, *, sparse: bool = False) -> list[Estimate]:
     """Return, for each set with small core sets or of linear problems, the ratio of the fastest solver of a paper to a peer."""
     runs = gap_runs(results)
-    runs = runs.assign(solver=runs["solver"].where(~runs["solver"].isin(LINEAR_PEERS), "LinearSVC"))
     found: list[Estimate | None] = []
     for name, own in runs.groupby("set", sort=False):
         core = own[own["solver"] == "fw-fully-corrective"]

@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from reports.kit.rows import grouped
+
 HOLDS, FAILS, DEPENDS, UNTESTED = "holds", "does not hold", "depends", "not tested"
 CLOCKS = ("cpu", "seconds")
 ONE_RUN = 1.5  # factor to which a single time is known
@@ -105,10 +107,8 @@ def pairs(runs: pd.DataFrame, first: str, second: str, quantity: str) -> pd.Data
     A solver with a single run on some data is paired with all of the other's there. Times pair only within a session.
     """
     on = ["set", "dataset", *(["session"] if quantity in CLOCKS else [])]
-    one, other = (
-        runs.loc[runs["solver"] == solver, [*on, "seed", quantity]].dropna(subset=[quantity])
-        for solver in (first, second)
-    )
+    both = [runs[runs["solver"] == solver].dropna(subset=[quantity]) for solver in (first, second)]
+    one, other = (grouped(own, "set", [*on[1:], "seed"]).obj[[*on, "seed", quantity]] for own in both)
     exactly = one.merge(other, on=[*on, "seed"])
     alone = [each.groupby(on)["seed"].transform("nunique") == 1 for each in (one, other)]
     loosely = pd.concat([one[alone[0]].merge(other, on=on), one.merge(other[alone[1]], on=on)]).drop_duplicates()

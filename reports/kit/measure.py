@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -129,18 +131,16 @@ class Measuring:
     def _lacking(self, group: Sequence[Block], plugins: list[str]) -> tuple[list[str], list[str]]:
         """Return the solvers and data sets of which a run is not there yet."""
         every = self.results.every
-        own = every[(every["figure"] == group[0]["figure"]) & (every["status"] != MISSING)]
-        have = set(zip(own["set"], own["solver"], own["dataset"], own["seed"], strict=True))
-        wanted = [
-            (plugin, dataset)
-            for block in group
-            for plugin in plugins
-            for dataset in block["datasets"]
-            if any((block["set"], plugin, dataset, seed) not in have for seed in block.get("seeds", [0]))
-        ]
-        return list(dict.fromkeys(plugin for plugin, _ in wanted)), list(
-            dict.fromkeys(dataset for _, dataset in wanted)
-        )
+        every, wanted = every[(every["figure"] == group[0]["figure"]) & (every["status"] != MISSING)], []
+        for block in group:
+            own = every[every["set"] == block["set"]]
+            for name in ("kernel", "C", "gamma"):  # empty: not recorded, or not of the formulation
+                own = own[own[name].isin([block[name], "", math.nan])] if name in block else own
+            have = set(zip(own["solver"], own["dataset"], own["seed"], strict=True))
+            for plugin, dataset in itertools.product(plugins, block["datasets"]):
+                if any((plugin, dataset, seed) not in have for seed in block.get("seeds", [0])):
+                    wanted.append((plugin, dataset))
+        return tuple(list(dict.fromkeys(names)) for names in zip(*wanted, strict=True)) if wanted else ([], [])
 
     def _table(
         self,
@@ -197,8 +197,9 @@ class Measuring:
 
 def _with_protocol(table: pd.DataFrame, plan: Sequence[Block]) -> pd.DataFrame:
     """Return the table with what is smaller than in the paper: what the plan says, and fewer runs than the paper has."""
-    ends = table[table["status"] == harness.Status.OK].drop_duplicates("run")
-    have = ends.groupby(["figure", "set", "solver"]).size().to_dict()
+    key = ["figure", "set", "solver"]
+    ends = table[table["status"] == harness.Status.OK].drop_duplicates([*key, *rows.REPETITION])
+    have = ends.groupby(key).size().to_dict()
     said: dict[tuple[str, str, str], str] = {}
     for block in plan:
         for solver in block["plugins"]:

@@ -12,6 +12,7 @@ import pandas as pd
 from harness import UsageError
 from reports.kit.estimates import listed
 from reports.kit.results import Results
+from reports.kit.rows import REPETITION, grouped
 from reports.kit.study import ROOT, Claim, Study, study_named, study_names
 
 _ENVIRONMENT = jinja2.Environment(
@@ -56,14 +57,16 @@ def beside(
     quantities: Mapping[str, tuple[str, str, float, str]],
     *,
     spread: bool = False,
+    over: Sequence[str] = REPETITION,
 ) -> pd.DataFrame:
     """Return our numbers, each with the published one in parentheses, a row for each value of ``index`` and their runs.
 
     published : the rows of a figure, its quantities as it calls them
     quantities : as published.csv calls one -> (title, our column, factor, format); times are medians, the others means
     spread : tell the deviation of our runs, where there are several
+    over : see `reports.kit.rows.grouped`
     """
-    grouped = runs.groupby(list(index), sort=False)
+    groups = grouped(runs, index, over, sort=False)
     printed_ = (
         published.pivot_table(index=list(index), columns="quantity", values="value")
         if len(published)
@@ -71,7 +74,7 @@ def beside(
     )
     found: dict[str, list[str]] = {title: [] for title, *_ in quantities.values()}
     keys = []
-    for key, own in grouped:
+    for key, own in groups:
         keys.append(key)
         for name, (title, column, factor, form) in quantities.items():
             values = own[column].dropna() if column in own else pd.Series(dtype=float)
@@ -86,7 +89,7 @@ def beside(
                 text if theirs is None or pd.isna(theirs) else f"{text} ({number(theirs, form)})".strip()
             )
     names = pd.MultiIndex.from_tuples(keys, names=index) if keys else None
-    return pd.DataFrame({**found, "runs": [len(own) for _, own in grouped]}, index=names)
+    return pd.DataFrame({**found, "runs": groups.size().to_list()}, index=names)
 
 
 def told(claim: Claim) -> str:
@@ -114,18 +117,19 @@ def provenance(results: Results) -> pd.DataFrame:
     every = every.assign(
         commit=every["commit"].str[:7] + every["commit"].str.extract(r"(\+)$")[0].fillna(""), day=every["date"].str[:10]
     )
-    grouped = every.groupby(["machine", "commit", "command"], sort=False)
-    found = grouped.agg(
-        day=("day", "min"), last=("day", "max"), load=("load", "median"), runs=("run", "size")
-    ).reset_index()
+    found = (
+        every.groupby(["machine", "commit", "command"], sort=False)
+        .agg(day=("day", "min"), last=("day", "max"), load=("load", "median"), runs=("run", "size"))
+        .reset_index()
+    )
     return found.rename(columns={"day": "from", "last": "to", "load": "load (median)"})
 
 
 def stopped(study: Study, results: Results) -> pd.DataFrame:
     """Runs that did not do what was asked, and what could not be measured."""
     found = results.stopped(study.expected)
-    grouped = found.groupby(["figure", "set", "solver", "status"], sort=False)
-    return grouped.agg(runs=("run", "size"), reason=("reason", "first")).reset_index()
+    alike = found.groupby(["figure", "set", "solver", "formulation", "status"], sort=False)
+    return alike.agg(runs=("run", "size"), reason=("reason", "first")).reset_index()
 
 
 def covered(study: Study, results: Results) -> pd.DataFrame:
@@ -162,7 +166,7 @@ def write(study: Study, folder: Path | None = None) -> Path:
         "tables": {name: markdown(table) for name, table in tables.items()},
         "titles": {name: (make.__doc__ or name).strip().partition("\n")[0].rstrip(".") for name, make in study.tables.items()},
         "provenance": markdown(provenance(results)), "stopped": stopped(study, results), "markdown": markdown,
-        "covered": covered(study, results), "runs": len(results.every),
+        "covered": covered(study, results), "runs": results.table["run"].nunique(),
     }  # fmt: skip
     known["picture"] = lambda name, text: f"![{text}]({name}.png)" if name in drawn else f"*{text}: {NOT_MEASURED}*"
     page = folder / "README.md"
@@ -191,7 +195,7 @@ def overview() -> list[Path]:
     counts = {study.name: _states(covered(study, found[study.name])) for study in studies}
     known = {
         "studies": studies, "claims": claims, "brief": brief, "counts": counts,
-        "runs": {name: len(results.every) for name, results in found.items() if len(results.table)},
+        "runs": {name: results.table["run"].nunique() for name, results in found.items() if len(results.table)},
         "numbers": {study.name: dict(study.numbers(found[study.name])) for study in studies},
         "verdicts": pd.Series([c.verdict for own in claims.values() for c in own]).value_counts().to_dict(),
     }  # fmt: skip

@@ -13,6 +13,7 @@ mpl.use("agg")
 import matplotlib.pyplot as plt
 
 from harness.report.pictures import COLOURS, grid, legend, plain
+from reports.kit.rows import IDENTITY, REPETITION, grouped
 
 __all__ = ["COLOURS", "bars", "grid", "legend", "lines", "plain", "plt"]
 
@@ -28,13 +29,19 @@ def lines(
     labels: Mapping[str, str] | None = None,
     style: str = "-",
     columns: int = 4,
+    over: Sequence[str] | None = REPETITION,
     **axes_options: Any,
 ) -> Any:
     """Return a figure of ``y`` over ``x``: a panel for each value of ``panel``, the mean of each ``line`` with its range.
 
-    None where no panel has a line of two points.
+    None where no panel has a line of two points. A line is of one formulation and kernel, a point is a group of
+    `reports.kit.rows.grouped`; ``over=None``: the points are no runs, and are drawn as they are.
     """  # fmt: skip
     points = points.dropna(subset=[x, y])
+    if over is not None:
+        free = [name for name in IDENTITY if name not in ("formulation", "kernel")]
+        grouped(points.drop_duplicates([panel, line, "run"]), [panel, line], ["run"], free)
+        grouped(points.drop_duplicates([panel, line, x, "run"]), [panel, line, x], over)
     enough = points.groupby([panel, line])[x].transform("nunique") > 1
     names = list(dict.fromkeys(points.loc[enough, panel]))
     if not names:

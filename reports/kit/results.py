@@ -40,7 +40,12 @@ class Results:
 
     @cached_property
     def every(self) -> pd.DataFrame:
-        """All runs, however they ended: a row each, its quantities at its end as columns."""
+        """The newest of all runs, however they ended: a row each, its quantities at its end as columns."""
+        return rows.newest(self.of_all_sessions)
+
+    @cached_property
+    def of_all_sessions(self) -> pd.DataFrame:
+        """As `every`, and the runs that were measured again later: their times are of the session of others."""
         of_run = self.table.drop_duplicates("run").set_index("run")[[name for name in rows.OF_RUN if name != "run"]]
         ends = self.table[(self.table["point"] == rows.END) & (self.table["quantity"] != "")]
         wide = ends.pivot_table(index="run", columns="quantity", values="value", aggfunc="first")
@@ -70,9 +75,7 @@ class Results:
             index=["run", "point"], columns="quantity", values="value", aggfunc="first"
         ).reset_index()
         wide = wide.reindex(columns=["run", "point", *quantities])
-        return wide.merge(
-            self.every[["run", "figure", "set", "solver", "seed", "dataset", "formulation", "status"]], on="run"
-        )
+        return wide.merge(self.every[["run", *rows.IDENTITY, "status"]], on="run")
 
     def stopped(self, expected: Sequence[str] = ()) -> pd.DataFrame:
         """Return the runs that did not do what was asked, those that ended as they were meant to left out."""
@@ -86,9 +89,14 @@ class Results:
         """
         found = self.expressed
         found = found[~found["ours_as"].isin(["seconds", "cpu"])].copy()
-        ends = self.table[(self.table["point"] == rows.END) & (self.table["status"] == Status.OK)]
+        ends = self.table[(self.table["point"] == rows.END) & self.table["run"].isin(self.runs()["run"])]
         ends = pd.concat([ends, *([] if derived is None or derived.empty else [derived])])
-        ours = ends.groupby(["set", "solver", "quantity"]).agg(ours=("value", "mean"), protocol=("protocol", "first"))
+        key = ["set", "solver", "quantity"]
+        ends = ends[pd.MultiIndex.from_frame(ends[key]).isin(pd.MultiIndex.from_frame(found[[*key[:2], "ours_as"]]))]
+        ends = ends.drop_duplicates(
+            [*set(rows.IDENTITY) - {"figure"}, "quantity"], keep="last"
+        )  # once, not in every figure
+        ours = rows.grouped(ends, key, varying=["figure"]).agg(ours=("value", "mean"), protocol=("protocol", "first"))
         found = found.merge(ours, left_on=["set", "solver", "ours_as"], right_index=True, how="left")
         found["ours"] = found["factor"] * found["ours"] + found["offset"]
         found["state"] = "by protocol"

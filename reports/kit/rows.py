@@ -40,6 +40,8 @@ OF_RUN = (
 COLUMNS = (*OF_RUN[:5], "quantity", "point", "value", "unit", "published", *OF_RUN[5:])
 IDENTITY = ["figure", "set", "solver", "seed", "dataset", "formulation", "C", "gamma", "kernel", "cache_mb"]
 """What tells one run of a study from another; the newest of each counts."""
+REPETITION = ("dataset", "seed")
+"""Columns in which the repetitions of one configuration differ: the draw of the data and the seed."""
 _NUMBERS = ("value", "published", "C", "gamma", "cache_mb", "load")
 _WHOLE = ("seed", "point", "run")
 
@@ -132,6 +134,51 @@ def _typed(table: pd.DataFrame) -> pd.DataFrame:
         else:
             table[name] = table[name].astype(object).where(table[name].notna(), "").astype("str")
     return table
+
+
+def newest(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return of runs, a row each, the newest of each ``IDENTITY``; old ones did not record the kernel, any is theirs."""
+    others = [runs[name] for name in IDENTITY if name != "kernel"]
+    kernel = runs["kernel"].where(runs["kernel"] != "")
+    known = kernel.fillna(kernel.groupby(others, dropna=False).transform("last")).fillna("")
+    again = runs.assign(kernel=known).sort_values("date", kind="stable").duplicated(IDENTITY, keep="last")
+    return runs[~again.sort_index()]
+
+
+def grouped(
+    runs: pd.DataFrame, by: str | Sequence[str], over: Sequence[str] = REPETITION, varying: Sequence[str] = (), **how: Any
+) -> Any:  # fmt: skip
+    """Return ``runs.groupby(by)``, each group the repetitions of one configuration.
+
+    over : columns that tell the runs of a group from each other; empty: a group is one run
+    varying : columns of `IDENTITY` that differ within a group on purpose
+
+    Raises
+    ------
+    ValueError : two runs of a group have the same ``over``, or a group has several formulations, kernels, C ...
+    """
+    key = [by] if isinstance(by, str) else list(by)
+    there = runs.dropna(subset=key)
+    wrong = {f"several runs of one {', '.join(over) or 'key'}": there.duplicated([*key, *over])}
+    for name in IDENTITY:
+        if over and name not in (*key, *over, *varying):  # gamma of the data has rounding errors; empty: not recorded
+            values = there[name].map("{:.9g}".format) if name in _NUMBERS else there[name].where(there[name] != "")
+            wrong[f"several values of {name}"] = values.groupby([there[each] for each in key]).transform("nunique") > 1
+    for fault, where in wrong.items():
+        if where.any():
+            group = ", ".join(f"{name} = {value}" for name, value in there.loc[where, key].iloc[0].items())
+            raise ValueError(
+                f"the runs with {group} have {fault}; expected one. Choose some of the runs, or add it to the key."
+            )
+    return runs.groupby(by if isinstance(by, str) else key, **how)
+
+
+def pivoted(
+    runs: pd.DataFrame, index: Sequence[str], columns: str, values: Any, over: Sequence[str] = (), **how: Any
+) -> pd.DataFrame:  # fmt: skip
+    """Return a pivot table of runs, each cell a group of :func:`grouped`: one run, or the repetitions in ``over``."""
+    grouped(runs, [*index, columns], over)
+    return runs.pivot_table(index=list(index), columns=columns, values=values, **how)
 
 
 def joined(tables: Sequence[pd.DataFrame], published: pd.DataFrame) -> pd.DataFrame:

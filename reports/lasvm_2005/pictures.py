@@ -10,6 +10,7 @@ import pandas as pd
 from reports.kit.estimates import pairs
 from reports.kit.pictures import COLOURS, lines
 from reports.kit.results import Results
+from reports.kit.rows import IDENTITY
 from reports.lasvm_2005.plan import AVERAGED, AVERAGED_TEN, CACHES, DELTAS, LIBSVM, ONE, TWO, WAYS, with_delta
 
 NAMES = {LIBSVM: "LIBSVM", ONE: "LASVM x1", TWO: "LASVM x2", AVERAGED: "perceptron x1", AVERAGED_TEN: "perceptron x10"}
@@ -86,7 +87,7 @@ def figure6(results: Results) -> Any:
     """Draw time against the cache, the mean over the digits with their range."""
     points = cached(results).assign(panel="CPU time over LIBSVM's with 1,024 MB")
     how = {"xscale": "log", "yscale": "log", "xlabel": "cache, MB"}
-    figure = lines(points, "cache_mb", "ratio", panel="panel", line="name", labels=NAMES, **how)
+    figure = lines(points, "cache_mb", "ratio", panel="panel", line="name", labels=NAMES, over=None, **how)
     if figure:
         figure.set_size_inches(6.0, 4.0)
         figure.axes[0].set_xticks(CACHES, CACHES)
@@ -98,7 +99,7 @@ def figure10(results: Results) -> Any:
     runs = (
         deltas(results)
         .rename(columns=QUANTITIES)
-        .melt(["delta_max", "way"], list(QUANTITIES.values()), "quantity", "y")
+        .melt(["run", *IDENTITY, "delta_max", "way"], list(QUANTITIES.values()), "quantity", "y")
     )
     how = {"xscale": "log", "yscale": "log", "xlabel": "delta_max"}
     return lines(runs, "delta_max", "y", panel="quantity", line="way", **how)

@@ -13,6 +13,7 @@ from reports.kit.estimates import Estimate, differences, geometric, known, mean_
 from reports.kit.page import beside
 from reports.kit.pictures import grid, legend, plain
 from reports.kit.results import Results
+from reports.kit.rows import grouped
 from reports.kit.study import Claim, Study
 from reports.lasvm_2005 import pictures, plan
 from reports.lasvm_2005.plan import COUNTED, COUNTS, EXACT, LIBSVM, ONE, ONLINE, PRINTED, stopped_at
@@ -46,13 +47,13 @@ def compared(results: Results) -> pd.DataFrame:
 def _counted(runs: pd.DataFrame) -> pd.DataFrame:
     """Return runs with the kernel values that LIBSVM counts itself beside those that the harness counts."""
     own = runs.get("info.kernel_evaluations_libsvm", pd.Series(index=runs.index, dtype=float))
-    sd = runs.groupby(["set", "solver"])["error"].transform("std")
+    sd = grouped(runs, ["set", "solver"])["error"].transform("std")
     return runs.assign(kernel_evaluations=runs["kernel_evaluations"].fillna(own), sd=sd)
 
 
 def errors(runs: pd.DataFrame, solver: str, other: str = LIBSVM) -> list[Estimate]:
     """Return how many points of error a solver has more than LIBSVM, judged, for each set."""
-    levels = runs[runs["solver"] == other].groupby("set")["error"].mean()
+    levels = grouped(runs[runs["solver"] == other], "set")["error"].mean()
     return [each.as_accurate(levels[each.name]) for each in differences(runs, solver, other, "error")]
 
 
@@ -135,7 +136,7 @@ def figure8(results: Results) -> pd.DataFrame:
     names = ("error", "sd", "support_vectors", "kernel_values_M", "seconds", "gap")
     runs = _counted(results.runs("figure8")).sort_values("set", kind="stable")
     found = _table(runs, ["set", "solver"], names, _printed(results, "figure8"))
-    return found.assign(protocol=runs.groupby(["set", "solver"], sort=False)["protocol"].first())
+    return found.assign(protocol=grouped(runs, ["set", "solver"], sort=False)["protocol"].first())
 
 
 def settings(results: Results) -> pd.DataFrame:
@@ -154,6 +155,7 @@ def settings(results: Results) -> pd.DataFrame:
     paper = paper.pivot_table(index=["set", "solver"], columns="quantity", values="value").reset_index()
     paper = paper[paper["set"].isin(runs["set"])].assign(features="", gamma=0.0, n_train=0)
     index, quantities = ["set", "features", "gamma", "n_train"], ["error", "support_vectors", "kernel_values_M"]
+    grouped(runs, [*index, "solver"])
     found = pd.concat([paper, runs]).pivot_table(index=index, columns="solver", values=quantities)
     theirs = found.xs("", level="features").droplevel([1, 2]).loc[found.index.get_level_values("set")]
     distance = np.log(found / theirs.to_numpy()).abs().mean(axis=1).to_numpy()
@@ -182,8 +184,8 @@ def figure9(results: Results) -> pd.DataFrame:
     """Figure 9: what the finishing step changes, in percent of what was before it"""
     ours = changes(results)
     columns = {name: (f"{name.replace('_', ' ')}, %", name, 1.0, "+.0f") for name in ours}
-    found = beside(ours.reset_index(), _printed(results, "figure9"), ["set"], columns)
-    return found.assign(runs=results.runs("figure9", solver=PRINTED).groupby("set").size())
+    found = beside(ours.reset_index(), _printed(results, "figure9"), ["set"], columns, over=())
+    return found.assign(runs=grouped(results.runs("figure9", solver=PRINTED), "set").size())
 
 
 def figure10(results: Results) -> pd.DataFrame:
@@ -245,7 +247,7 @@ def derived(results: Results) -> pd.DataFrame:
     """Return what figure 9 and section 4.4 print and no run has by itself."""
     changed = changes(results).rename_axis("set").reset_index().melt("set", var_name="quantity").assign(solver=PRINTED)
     runs = pictures.selected(results, ["figure11"])
-    means = runs.groupby(["criterion", "solver"])[["support_vectors", "error"]].mean().reset_index()
+    means = grouped(runs, ["criterion", "solver"])[["support_vectors", "error"]].mean().reset_index()
     level = means.loc[means["criterion"] == "LIBSVM", "error"].min()
     good = means[(means["criterion"] == "AUTOACTIVE") & (means["error"] <= level)]
     reached = {"set": "adult-split", "solver": "lasvm[selection=autoactive]", "quantity": "support_vectors_at_libsvm"}
@@ -288,7 +290,10 @@ def claims(results: Results) -> list[Claim]:
         finishing["set"].isin(each) for each in (["banana", "adult", "usps-n"], ["waveform", "reuters", "usps"])
     )
     there = np.where(eight["solver"] == LIBSVM, eight["set"] == "mnist-8", eight["set"] == "mnist-8-noise")
-    flipped = eight[there.astype(bool)].assign(set="mnist-8, 10 % flipped", dataset="")
+    draw = (
+        eight["dataset"].str.extract(r"noise_seed=(\d+)")[0].fillna("0").astype(int)
+    )  # each beside the one with clean labels
+    flipped = eight.assign(seed=draw, set="mnist-8, 10 % flipped", dataset="")[there.astype(bool)]
     found = {
         "x1": errors(runs, ONE),
         "x2": errors(runs, plan.TWO),
@@ -337,7 +342,7 @@ def growth(results: Results) -> list[Estimate]:
     runs = pictures.sizes(results)
     runs = runs[runs["n_train"] >= 5000].assign(draw=runs["dataset"].str.extract(r"seed=(\d+)")[0])
     fits: dict[str, list[float]] = {}
-    for (family, _), own in runs.groupby(["family", "draw"], sort=False):
+    for (family, _), own in grouped(runs, ["family", "draw"], ["n_train"], ["set", "dataset"], sort=False):
         if own["n_train"].nunique() > 2:
             time, product = np.polyfit(np.log(own["n_train"]), np.log(own[["cpu", "product"]]), 1)[0]
             fits.setdefault(str(family), []).append(time - product)
@@ -347,6 +352,7 @@ def growth(results: Results) -> list[Estimate]:
 def first_as_good(runs: pd.DataFrame) -> list[Estimate]:
     """Return the time at which a criterion has the error of a whole RANDOM epoch over that epoch's time: the mean over the seeds."""
     runs = runs[runs["set"] == "mnist-8"]
+    grouped(runs, ["solver", "session", "seed"], over=())
     whole = runs.loc[runs["solver"] == ONE, ["session", "seed", "error", "cpu"]]
     own = runs.merge(whole, on=["session", "seed"], suffixes=("", "_whole"))
     own = own[own["criterion"].isin(["GRADIENT", "ACTIVE"]) & (own["error"] <= own["error_whole"])]

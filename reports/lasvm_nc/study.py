@@ -12,6 +12,7 @@ from reports.kit.estimates import differences, known, ratios
 from reports.kit.page import beside
 from reports.kit.pictures import COLOURS, bars, lines
 from reports.kit.results import Results
+from reports.kit.rows import IDENTITY, grouped, newest, pivoted
 from reports.kit.settings import SETTINGS
 from reports.kit.study import Block, Claim, Study
 
@@ -119,7 +120,7 @@ def table1(results: Results) -> pd.DataFrame:
 
 def bends(results: Results) -> pd.DataFrame:
     """Figure 5 as numbers: error and support vectors for each s."""
-    return _bent(results).groupby(["set", "s", "kind"], sort=False)[["error", "support_vectors"]].mean().unstack()
+    return grouped(_bent(results), ["set", "s", "kind"], sort=False)[["error", "support_vectors"]].mean().unstack()
 
 
 def _bent(results: Results) -> pd.DataFrame:
@@ -133,7 +134,7 @@ def _bent(results: Results) -> pd.DataFrame:
 
 def during(results: Results) -> pd.DataFrame:
     """Figures 2 and 4 as numbers: error, PRBEP and support vectors after more and more examples."""
-    found = _during(results).groupby(["of", "solver", "n_train"], sort=False)
+    found = grouped(_during(results), ["of", "solver", "n_train"], sort=False)
     return found.agg(
         error=("error", "mean"), PRBEP=("metrics.prbep", "mean"), SV=("support_vectors", "mean"), runs=("run", "size")
     )
@@ -141,7 +142,7 @@ def during(results: Results) -> pd.DataFrame:
 
 def _during(results: Results) -> pd.DataFrame:
     """Return the runs on parts of a set, and those on all of it, with the set's own name as ``of``."""
-    runs = results.runs(["figure2", "figure4", "table3"], solver=[*SOLVERS, ONLINE])
+    runs = newest(results.runs(["figure2", "figure4", "table3"], solver=[*SOLVERS, ONLINE]).assign(figure=""))
     runs = runs.assign(of=runs["set"].str.split(",").str[0], prbep=100 * runs["metrics.prbep"])
     parts = runs.loc[runs["set"].str.contains(","), "of"].unique()
     return runs[runs["of"].isin(parts)].sort_values("n_train", kind="stable")
@@ -158,13 +159,8 @@ def growth(results: Results) -> pd.DataFrame:
     if not found:
         return pd.DataFrame()
     columns = ["set", "solver", "share", "info.visited", "gap", "support_vectors", "kernel_evaluations"]
-    renamed = {
-        "info.visited": "examples",
-        "gap": "gap / examples",
-        "support_vectors": "SV",
-        "kernel_evaluations": "kernel values",
-    }
-    return pd.concat(found)[columns].rename(columns=renamed)
+    titles = ["set", "solver", "share", "examples", "gap / examples", "SV", "kernel values"]
+    return pd.concat(found)[columns].set_axis(titles, axis="columns")
 
 
 def _epoch(results: Results) -> pd.DataFrame:
@@ -172,6 +168,7 @@ def _epoch(results: Results) -> pd.DataFrame:
     points = results.course(
         ["info.visited", "info.gap", "support_vectors", "kernel_evaluations"], "table3", status=Status.OK
     )
+    grouped(points.drop_duplicates("run"), ["set", "solver"])
     first = points.groupby(["set", "solver"])["run"].transform("min") == points["run"]
     points = points[first & (points["info.visited"] > 0)]
     return points.assign(gap=points["info.gap"] / points["info.visited"])
@@ -204,35 +201,27 @@ def figure4(results: Results) -> Any:
 def figure2(results: Results) -> Any:
     points = _during(results)
     points = points[(points["of"] == "adult") & points["solver"].isin([G, ONLINE])]
-    both = points.melt(["solver", "n_train"], ["error", "support_vectors"], "quantity")
+    both = points.melt(["run", *IDENTITY, "n_train"], ["error", "support_vectors"], "quantity")
     named = both.replace({"quantity": {"error": "test error, %", "support_vectors": "support vectors"}})
     labels = {ONLINE: "LASVM, before its finishing step", G: "LASVM-G"}
-    return lines(
-        named,
-        "n_train",
-        "value",
-        panel="quantity",
-        colours=COLOUR,
-        labels=labels,
-        style=".-",
-        xscale="log",
-        xlabel="examples",
-    )
+    how = {"colours": COLOUR, "labels": labels, "style": ".-", "xscale": "log", "xlabel": "examples"}
+    return lines(named, "n_train", "value", panel="quantity", **how)
 
 
 def figure5(results: Results) -> Any:
     found = _bent(results)
     if found.empty:
         return None
-    mean = found.groupby(["set", "kind", "s"])[["error", "support_vectors"]].mean().reset_index()
+    mean = grouped(found, ["set", "kind", "s"])[["error", "support_vectors"]].mean().reset_index()
     near = mean[mean["error"] <= 2 * mean.groupby("set")["error"].transform("min")].sort_values("s")
     several = near.groupby("set")["s"].transform("nunique") > 3
     return lines(near[several], "support_vectors", "error", line="kind", colours=COLOUR, style=".-", xlabel="support vectors",
-                 ylabel="test error, %")  # fmt: skip
+                 over=None, ylabel="test error, %")  # fmt: skip
 
 
 def figure8(results: Results) -> Any:
-    seconds = _table3(results).pivot_table(index="set", columns="solver", values="cpu", aggfunc="median", sort=False)
+    how = {"aggfunc": "median", "sort": False}
+    seconds = pivoted(_table3(results), ["set"], "solver", "cpu", ["dataset", "seed"], **how)
     return bars(
         seconds.reindex(columns=list(SOLVERS)), "CPU seconds, median", colours=[COLOUR[each] for each in SOLVERS]
     )
@@ -241,7 +230,7 @@ def figure8(results: Results) -> Any:
 def claims(results: Results) -> list[Claim]:
     """Return the paper's three claims on Table 3."""
     runs = _table3(results)
-    level = runs[runs["solver"] == FULL].groupby("set")["error"].mean()
+    level = grouped(runs[runs["solver"] == FULL], "set")["error"].mean()
     noisy = runs[runs["set"].isin(NOISY)]
     chain = (("i / nc", I, NC), ("nc / g", NC, G), ("g / full", G, FULL))
     return [

@@ -15,6 +15,7 @@ import pandas as pd
 from reports.kit.estimates import ONE_RUN, geometric, known, mean_of
 from reports.kit.pictures import COLOURS, grid, legend
 from reports.kit.results import Results
+from reports.kit.rows import grouped, pivoted
 from reports.kit.settings import SETTINGS
 from reports.kit.study import Block, Claim, Study
 
@@ -106,7 +107,9 @@ def certified(results: Results, figure: str) -> pd.DataFrame:
     runs = runs[(runs["kkt_violation"] <= KKT) & (runs["relative_gap"] <= GAP)]
     tol = runs["solver"].str.extract(r"tol=([-.e\d]+)")[0].astype(float).fillna(1.0)
     runs = runs.assign(tol=tol, who=_who(runs)).sort_values("tol", ascending=False, kind="stable")
-    return runs.drop_duplicates(["set", "dataset", "seed", "session", "who"]).sort_index()
+    key = ["set", "dataset", "seed", "session", "who"]
+    grouped(runs, key, ["tol"], ["solver"])
+    return runs.drop_duplicates(key).sort_index()
 
 
 def ratios(results: Results, figure: str) -> pd.DataFrame:
@@ -115,7 +118,7 @@ def ratios(results: Results, figure: str) -> pd.DataFrame:
     NaN: no run of it was certified in its time; ``ours``: our seconds
     """
     runs = certified(results, figure)
-    cpu = runs.pivot_table(index=["session", "set", "dataset", "seed"], columns="who", values="cpu", aggfunc="first")
+    cpu = pivoted(runs, ["session", "set", "dataset", "seed"], "who", "cpu", aggfunc="first")
     if OURS not in cpu:
         return pd.DataFrame()
     return cpu.div(cpu[OURS], axis=0).drop(columns=OURS).assign(ours=cpu[OURS])
@@ -164,12 +167,9 @@ def defaults(results: Results) -> pd.DataFrame:
     """What each leaves at a tolerance of 1e-3: certified KKT violation and relative gap, the worst of the sets"""
     runs = results.runs("sets")
     runs = runs[runs["solver"].str.contains("tol=0.001") | runs["solver"].str.startswith(OURS)]
-    named = _who(runs).map({OURS: OURS, **LIBRARIES})
-    return (
-        runs.assign(library=named)
-        .groupby("library", sort=False)
-        .agg(kkt=("kkt_violation", "max"), gap=("relative_gap", "max"))
-    )
+    runs = runs.assign(library=_who(runs).map({OURS: OURS, **LIBRARIES}))
+    found = grouped(runs, "library", ["set", "dataset", "seed"], ["C", "gamma"], sort=False)
+    return found.agg(kkt=("kkt_violation", "max"), gap=("relative_gap", "max"))
 
 
 def threads(results: Results) -> pd.DataFrame:
@@ -179,7 +179,7 @@ def threads(results: Results) -> pd.DataFrame:
         return pd.DataFrame()
     parts = runs["set"].str.extract(r"(.+) on (\d) threads")
     runs = runs.assign(of=parts[0], threads=parts[1] + " threads")
-    wide = runs.pivot_table(index=["of", "solver"], columns="threads", values="seconds", aggfunc="median")
+    wide = pivoted(runs, ["of", "solver"], "threads", "seconds", ["dataset", "seed"], aggfunc="median")
     return wide.assign(times=wide.get("1 threads", np.nan) / wide.get("2 threads", np.nan)).rename_axis(
         ["set", "solver"]
     )
@@ -190,7 +190,7 @@ def grids(results: Results) -> pd.DataFrame:
     runs = results.runs("grid")
     if "info.choice_cpu" not in runs:
         return pd.DataFrame()
-    wide = runs.pivot_table(index="set", columns="solver", values="info.choice_cpu", aggfunc="median", sort=False)
+    wide = pivoted(runs, ["set"], "solver", "info.choice_cpu", sort=False)
     return wide.assign(**{"LIBSVM / smo-block": wide.get("libsvm", np.nan) / wide.get(OURS, np.nan)})
 
 

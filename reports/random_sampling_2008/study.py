@@ -14,6 +14,7 @@ from harness import Status
 from reports.kit.estimates import Estimate, exact, known, mean_of, share
 from reports.kit.pictures import COLOURS, bars, lines
 from reports.kit.results import Results
+from reports.kit.rows import grouped
 from reports.kit.study import Block, Claim, Study
 
 ORACLE = "oracle=smo-block]"
@@ -138,27 +139,16 @@ def plan(quick: bool) -> list[Block]:
                   each.block("dimension", [each.solver("delta=1", f"r={each.m // 2}", "max_rounds=1")], 10)]  # fmt: skip
     for name, (selection, ks, shares, m) in KERNELS.items():
         for k in ks:
-            own = {
-                "figure": "kernels",
-                "set": f"{name}, rbf, k={k}",
-                "datasets": [selection],
-                "formulation": "reduced-hull",
-                "time_limit": 120.0,
-            }
+            own = {"figure": "kernels", "set": f"{name}, rbf, k={k}", "datasets": [selection], "time_limit": 120.0}
+            own["formulation"] = "reduced-hull"
             cap = f"D={1.0 / k:.12g}"
             one = [f"optsoftmargin[{cap},delta=1,r={round(part * m)},max_rounds=1,gap=1e-4,{ORACLE}" for part in shares]
             adaptive = f"optsoftmargin[{cap},delta=adaptive,gap=1e-4,{ORACLE}"
             for solvers, count in (([f"smo-block[{cap},gap=1e-4]"], 1), (one, 5), ([adaptive], 3)):
                 found.append({**own, "plugins": solvers, "seeds": list(range(count))})
     for name, selection in CHOOSING.items():
-        own = {
-            "figure": "choosing",
-            "set": name,
-            "datasets": [selection],
-            "formulation": "hard-margin",
-            "kernel": "linear",
-            "time_limit": 120.0,
-        }
+        own = {"figure": "choosing", "set": name, "datasets": [selection], "time_limit": 120.0}
+        own |= {"formulation": "hard-margin", "kernel": "linear"}
         found += [{**own, "plugins": [BISECTION]}, {**own, "plugins": [DOUBLING], "seeds": list(range(5))}]
     return found
 
@@ -209,15 +199,14 @@ def counted(results: Results) -> pd.DataFrame:
 def tubes(results: Results) -> pd.DataFrame:
     """Rounds of tubes beside 6 delta ln m (Theorems 5.1 and 5.2), and the support of the optimum beside delta"""
     runs = sampled(results, "tubes")
-    held = runs[runs["solver"].str.startswith("smo-block")].groupby("set")["support_vectors"].mean()
+    held = grouped(runs[runs["solver"].str.startswith("smo-block")], "set")["support_vectors"].mean()
     found = _rounds(runs[runs["solver"].str.startswith("opt")])
     return found.assign(**{"support of the optimum": found.index.get_level_values("set").map(held)})
 
 
 def _rounds(runs: pd.DataFrame) -> pd.DataFrame:
     runs = runs.assign(how=runs["solver"].str.extract(r"delta=([a-z0-9]+)")[0])
-    grouped = runs.groupby(["set", "how"], sort=False)
-    return grouped.agg(
+    return grouped(runs, ["set", "how"], sort=False).agg(
         r=("info.r", "mean"), bound=("bound", "first"), rounds=("info.rounds", "mean"), most=("info.rounds", "max"),
         successful=("info.successful_rounds", "sum"), weight=("info.lemma_share", "mean"), lemma=("info.lemma_bound", "mean"),
         runs=("run", "size"),
@@ -229,10 +218,14 @@ def small(results: Results) -> pd.DataFrame:
     runs = results.finished(results.every, "small").assign(
         r=lambda each: each["solver"].str.extract(r"r=(\d+)")[0].astype(int)
     )
-    grouped = runs.assign(ended=runs["status"] == Status.OK).groupby(["set", "r"])
-    return grouped.agg(
+    return grouped(runs.assign(ended=_ended(runs)), ["set", "r"]).agg(
         ended=("ended", "sum"), runs=("run", "size"), rounds=("info.rounds", "mean"), cpu=("cpu", "median")
     )
+
+
+def _ended(runs: pd.DataFrame) -> pd.Series:
+    """Return which runs have no violator left; old ones are ``ok`` at the limit of their rounds too."""
+    return (runs["status"] == Status.OK) & ~runs["reason"].str.contains("violators are left")
 
 
 def dimension(results: Results) -> pd.DataFrame:
@@ -243,13 +236,17 @@ def dimension(results: Results) -> pd.DataFrame:
     m, r = runs["n_train"], runs["info.r"]
     runs = runs.assign(extremes=runs["run"].map(first) * m * (r + 1) / (m - r))
     exact_one = runs["solver"].str.startswith("smo-block")
-    grouped = runs.assign(support=runs["support_vectors"].where(exact_one)).groupby("set", sort=False)
-    return grouped.agg(
-        support=("support", "mean"),
-        extremes=("extremes", "mean"),
-        counted=("counted", "first"),
-        delta=("delta", "first"),
-    ).rename(columns={"counted": "n + 2 k - 1", "delta": "k (n + 1)", "extremes": "mean extremes"})
+    runs = runs.assign(support=runs["support_vectors"].where(exact_one))
+    return (
+        grouped(runs, "set", ["solver", "seed"], sort=False)
+        .agg(
+            support=("support", "mean"),
+            extremes=("extremes", "mean"),
+            counted=("counted", "first"),
+            delta=("delta", "first"),
+        )
+        .rename(columns={"counted": "n + 2 k - 1", "delta": "k (n + 1)", "extremes": "mean extremes"})
+    )
 
 
 def basis_runs(results: Results) -> pd.DataFrame:
@@ -264,19 +261,19 @@ def basis_runs(results: Results) -> pd.DataFrame:
 
 def bases(results: Results) -> pd.DataFrame:
     """The combinatorial dimension by its definition: the largest basis of a few examples, beside the bounds"""
-    grouped = basis_runs(results).groupby("set", sort=False)
-    found = grouped.agg(draws=("run", "size"), least=("info.largest", "min"), largest=("info.largest", "max"),
-        counted=("counted", "first"),
-                        argued=("argued", "first"), proved=("proved", "first"))  # fmt: skip
+    found = grouped(basis_runs(results), "set", sort=False).agg(
+        draws=("run", "size"), least=("info.largest", "min"), largest=("info.largest", "max"), counted=("counted", "first"),
+        argued=("argued", "first"), proved=("proved", "first"),
+    )  # fmt: skip
     return found.rename(columns={"counted": "n + 2 k - 1", "argued": "n + 1 + k", "proved": "k (n + 1)"})
 
 
 def choosing(results: Results) -> pd.DataFrame:
     """Choosing k: the least that separates, what doubling ends with, the test error there and the least of the ladder"""
     runs = results.runs(["choosing", "ladder"])
-    least = runs[runs["solver"] == BISECTION].set_index("set")
-    doubled = runs[runs["solver"] == DOUBLING].groupby("set")
-    over = runs[runs["solver"].str.startswith("smo-block")].groupby("set")
+    least = grouped(runs[runs["solver"] == BISECTION], "set", over=(), sort=False).first()
+    doubled = grouped(runs[runs["solver"] == DOUBLING], "set")
+    over = grouped(runs[runs["solver"].str.startswith("smo-block")], "set", ["solver"])
     found = pd.DataFrame({"m": least["n_train"], "least k": least["info.k"], "error % there": least["error"]})
     found["doubled to, least"], found["most"] = doubled["info.k"].min(), doubled["info.k"].max()
     found["rounds"] = doubled["info.rounds"].mean()
@@ -301,13 +298,12 @@ def extremes(results: Results) -> pd.DataFrame:
 def kernels(results: Results) -> pd.DataFrame:
     """In a kernel's space: mean extremes of a sample over the support of its solution; the adaptive scheme's last sample"""
     runs = extremes(results)
-    found = runs.groupby(["set", "named"], sort=False).agg(
+    found = grouped(runs, ["set", "named"], sort=False).agg(
         extremes=("ratio", "mean"), deviation=("ratio", "std"), support=("support_vectors", "mean")
     )
     ended = results.runs("kernels")
-    ended = ended[ended["solver"].str.contains("adaptive")].groupby("set")
-    whole = results.runs("kernels")
-    whole = whole[whole["solver"].str.startswith("smo-block")].groupby("set")["kernel_evaluations"].mean()
+    whole = grouped(ended[ended["solver"].str.startswith("smo-block")], "set")["kernel_evaluations"].mean()
+    ended = grouped(ended[ended["solver"].str.contains("adaptive")], "set")
     of_set = found.index.get_level_values("set")
     found = found.assign(**{
         "adaptive: rounds": of_set.map(ended["info.rounds"].mean()),
@@ -331,7 +327,8 @@ def rounds_over_m(results: Results) -> Any:
 
 def sizes(results: Results) -> Any:
     """Draw the rounds over r, of runs that ended."""
-    runs = results.runs("small").assign(r=lambda each: each["solver"].str.extract(r"r=(\d+)")[0].astype(float))
+    runs = results.finished(results.every, "small")
+    runs = runs[_ended(runs)].assign(r=lambda each: each["solver"].str.extract(r"r=(\d+)")[0].astype(float))
     colours = dict.fromkeys(runs["solver"].str.split("[").str[0], COLOURS[0])
     runs = runs.assign(solver=runs["solver"].str.split("[").str[0])
     how = {"style": ".-", "xscale": "log", "yscale": "log", "xlabel": "r, points in a sample", "ylabel": "rounds"}
@@ -347,18 +344,15 @@ def dimensions(results: Results) -> Any:
 def claims(results: Results) -> list[Claim]:
     """Return the paper's claims."""
     runs, small_ = theorem_runs(results), small(results)
-    over = [
-        mean_of(str(name), own["info.rounds"] / own["bound"], ".3f") for name, own in runs.groupby("set", sort=False)
-    ]
+    over, over_tubes = (
+        [mean_of(str(name), own["info.rounds"] / own["bound"], ".3f") for name, own in grouped(each, "set", sort=False)]
+        for each in (runs, theorem_runs(results, "tubes"))
+    )
     lucky = (
         share("all rounds", int(runs["info.successful_rounds"].sum()), int(runs["info.rounds"].sum()))
         if len(runs)
         else None
     )
-    tube = theorem_runs(results, "tubes")
-    over_tubes = [
-        mean_of(str(name), own["info.rounds"] / own["bound"], ".3f") for name, own in tube.groupby("set", sort=False)
-    ]
     half: list[Estimate | None] = []
     for name, own in small_.groupby("set") if len(small_) else ():
         r = own.index.get_level_values("r")
@@ -377,9 +371,9 @@ def claims(results: Results) -> list[Claim]:
         for name in ("proved", "argued")
     )
     doubled = results.runs("choosing", solver=DOUBLING)
-    least = results.runs("choosing", solver=BISECTION).set_index("set")["info.k"]
+    least = grouped(results.runs("choosing", solver=BISECTION), "set", over=())["info.k"].first()
     right = (doubled["info.k"] >= doubled["set"].map(least)) if len(doubled) else pd.Series(dtype=bool)
-    ratios = [mean_of(str(name), own["ratio"], ".2f") for name, own in extremes(results).groupby("named", sort=False)]
+    ratios = [mean_of(str(name), own["ratio"], ".2f") for name, own in grouped(extremes(results), "named", sort=False)]
     return [
         Claim(
             "Expected rounds are at most 6 delta ln m, and half of them succeed (Theorems 2.2 and 4.3).",
@@ -419,7 +413,8 @@ def claims(results: Results) -> list[Claim]:
 def numbers(results: Results) -> Mapping[str, Any]:
     """Return the counts of the bases, and of the counterexample."""
     found = basis_runs(results)
-    figure4 = results.course(["info.distance"], "bases", set="figure-4, n=3, k=3").set_index("point")["info.distance"]
+    figure4 = results.course(["info.distance"], "bases", set="figure-4, n=3, k=3")
+    figure4 = grouped(figure4, "point", over=())["info.distance"].first()
     least = next(
         (int(size) + 1 for size, value in figure4.items() if value > 0 and value <= figure4.iloc[-1] * (1 + 1e-6)), 0
     )

@@ -14,6 +14,7 @@ from harness import Status
 from reports.kit.estimates import Estimate, exact, known, mean_of, share
 from reports.kit.pictures import COLOURS, grid, legend, plt
 from reports.kit.results import Results
+from reports.kit.rows import grouped, pivoted
 from reports.kit.study import Block, Claim, Study
 
 VALIDATION, HELD_OUT = "validation-error", "held-out-error"
@@ -37,6 +38,7 @@ METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
 TREES = ("rgd-tree", "rgd-tree, a share a class", "rgd-boosted")
 BASELINE = (SOFT, "ramp-cccp", "outlier-path")
 RBF_PRICES = (0.1, 1.0, 10.0)
+CHOSEN = ("solver", "C")  # differ from draw to draw, as validation chooses
 SETS = {
     "BreastCancer": "of=wdbc", "AustralianCredit": "of=australian", "GermanNumber": "of=german.numer",
     "SVMGuide1": "of=svmguide1,rows=train", "Spambase": "of=spambase", "Musk": "of=musk2",
@@ -182,9 +184,9 @@ def choices(results: Results, figure: str | Sequence[str] = "table1") -> pd.Data
     method = runs["solver"].map(of).where(runs["kernel"] != "rbf", RBF)
     runs = runs.assign(method=method).dropna(subset=["method"])
     together = runs[runs["method"].isin(TREES)].assign(method=RGD)
-    groups = pd.concat([runs, together], ignore_index=True).groupby(["set", "dataset", "method"], sort=False)
-    best = groups[f"metrics.{VALIDATION}"].idxmin()
-    chosen = pd.concat([runs, together], ignore_index=True).loc[best.to_numpy()]
+    both = pd.concat([runs, together], ignore_index=True)
+    groups = grouped(both, ["set", "dataset", "method"], ["solver"], ["C"], sort=False)
+    chosen = both.loc[groups[f"metrics.{VALIDATION}"].idxmin().to_numpy()]
     return chosen.assign(
         test=chosen[f"metrics.{HELD_OUT}"],
         spent=groups["cpu"].sum().to_numpy(),
@@ -198,23 +200,21 @@ def table1(results: Results) -> pd.DataFrame:
     found = choices(results)
     if found.empty:
         return pd.DataFrame()
-    grouped = found.groupby(["set", "method"], sort=False)["test"].agg(["mean", "std", "size"])
-    text = grouped["mean"].map("{:.1f}".format) + grouped["std"].map(
-        lambda each: f" ± {each:.1f}" if each == each else ""
-    )
+    alike = grouped(found, ["set", "method"], varying=CHOSEN, sort=False)["test"].agg(["mean", "std", "size"])
+    text = alike["mean"].map("{:.1f}".format) + alike["std"].map(lambda each: f" ± {each:.1f}" if each == each else "")
     wide = text.unstack()
     order = [name for name in (*METHODS, RBF, RGD) if name in wide]
     printed = results.published[results.published["figure"] == "table1"].set_index("set")["value"]
     head = {
         "paper: RGD": wide.index.map(printed).map(lambda each: f"{each:.1f}"),
-        "draws": grouped["size"].groupby("set").max().reindex(wide.index),
+        "draws": alike["size"].groupby("set").max().reindex(wide.index),
     }
     return pd.concat([pd.DataFrame(head, index=wide.index), wide[order].fillna("")], axis="columns")
 
 
 def against(results: Results) -> pd.DataFrame:
     """RGD against the others over the draws of a set: difference of the errors in points, p of Wilcoxon's signed ranks (Holm)"""
-    found = choices(results).pivot_table(index=["set", "dataset"], columns="method", values="test")
+    found = pivoted(choices(results), ["set", "dataset"], "method", "test")
     rows = []
     for name, own in found.groupby("set", sort=False):
         others = [method for method in own if method not in (RGD, *TREES) and own[method].notna().any()]
@@ -244,7 +244,7 @@ def figure4b(results: Results) -> pd.DataFrame:
 
 
 def _errors(results: Results, figure: str) -> pd.DataFrame:
-    found = ended(results, figure).groupby(["set", "solver"], sort=False)
+    found = grouped(ended(results, figure), ["set", "solver"], sort=False)
     table = found.agg(error=("error", "mean"), deviation=("error", "std"), cpu=("cpu", "median"), draws=("run", "size"))
     table.attrs["forms"] = {"error": ".3f", "deviation": ".3f"}
     return table
@@ -254,7 +254,7 @@ def above(results: Results) -> pd.DataFrame:
     """Return set, solver, dataset and (J - J*) / J* where the global optimum J* of the ramp loss was proved, no less than 0."""
     runs = results.runs("exact")
     runs = runs.assign(objective=runs["primal"].fillna(runs.get("info.objective", np.nan)))
-    best = runs[runs["solver"] == RAMP_EXACT].set_index("dataset")["objective"].to_dict()
+    best = grouped(runs[runs["solver"] == RAMP_EXACT], "dataset", over=())["objective"].first()
     found = (
         runs[runs["solver"].isin(RAMP)]
         .assign(best=lambda each: each["dataset"].map(best).astype(float))
@@ -266,24 +266,21 @@ def above(results: Results) -> pd.DataFrame:
 def optima(results: Results) -> pd.DataFrame:
     """How far local solvers end above the global optimum of the ramp loss"""
     found = above(results)
-    grouped = found.assign(hit=found["above"] <= SAME, percent=100 * found["above"]).groupby(
-        ["set", "solver"], sort=False
-    )
+    found = found.assign(hit=found["above"] <= SAME, percent=100 * found["above"])
     columns = {"within 0.1 %": ("hit", "sum"), "draws": ("hit", "size"), "median %": ("percent", "median"),
         "most %": ("percent", "max"),
                "test error %": (f"metrics.{HELD_OUT}", "mean")}  # fmt: skip
-    return grouped.agg(**columns)
+    return grouped(found, ["set", "solver"], sort=False).agg(**columns)
 
 
 def margins(results: Results) -> pd.DataFrame:
     """The margins of trees over the widest one, found by branch and bound"""
     runs = ended(results, "exact")
-    widest = runs[runs["solver"] == OUTLIER_EXACT].set_index("dataset")["margin_lower"]
+    widest = grouped(runs[runs["solver"] == OUTLIER_EXACT], "dataset", over=())["margin_lower"].first()
     found = runs[runs["solver"].isin(MARGINS)].assign(widest=lambda each: each["dataset"].map(widest).astype(float))
     found = found[found["widest"] > 0.0]
     found = found.assign(ratio=found["margin_lower"].fillna(0.0) / found["widest"])
-    grouped = found.assign(apart=found["ratio"] > 0.0).groupby(["set", "solver"], sort=False)
-    return grouped.agg(
+    return grouped(found.assign(apart=found["ratio"] > 0.0), ["set", "solver"], sort=False).agg(
         separates=("apart", "sum"), draws=("apart", "size"), median=("ratio", "median"), least=("ratio", "min")
     )
 
@@ -294,7 +291,7 @@ def depth(results: Results) -> pd.DataFrame:
     there = found.loc[found["method"] == "rgd-tree, deep", ["set", "dataset"]]
     found = found.merge(there, on=["set", "dataset"])
     found = found[found["method"].isin(["rgd-tree, deep", "rgd-tree", RGD, SOFT])]
-    return found.groupby(["set", "method"], sort=False).agg(
+    return grouped(found, ["set", "method"], varying=CHOSEN, sort=False).agg(
         error=("test", "mean"), cpu=("spent", "mean"), draws=("test", "size")
     )
 
@@ -302,16 +299,14 @@ def depth(results: Results) -> pd.DataFrame:
 def theorem(results: Results) -> pd.DataFrame:
     """The share of seeds whose tree holds a node at least half as wide as the optimum may be, and what Theorems 2 and 4 promise"""
     found = _widths(results)
-    grouped = found.assign(wide=found["width"] >= 1.0 - EPSILON, near=found["width"] >= 0.9).groupby(
-        ["set", "solver"], sort=False
-    )
+    found = found.assign(wide=found["width"] >= 1.0 - EPSILON, near=found["width"] >= 0.9)
     columns = {
         "wide enough": ("wide", "mean"),
         "within 10 %": ("near", "mean"),
         "least": ("width", "min"),
         "seeds": ("wide", "size"),
     }
-    table = grouped.agg(**columns).assign(promised=PROMISED)
+    table = grouped(found, ["set", "solver"], sort=False).agg(**columns).assign(promised=PROMISED)
     table.attrs["forms"] = {"wide enough": ".3f"}
     return table
 
@@ -319,14 +314,14 @@ def theorem(results: Results) -> pd.DataFrame:
 def _widths(results: Results) -> pd.DataFrame:
     """Return the trees' widths over the least upper bound of the optimal width that any certificate of the problem found."""
     runs = ended(results, "theorem")
-    bound = runs.groupby("set")["margin_upper"].transform("min") if len(runs) else 1.0
+    bound = grouped(runs, "set", ["solver", "seed"])["margin_upper"].transform("min") if len(runs) else 1.0
     return runs.assign(width=runs["margin_lower"].fillna(0.0) / bound)
 
 
 def cost(results: Results) -> pd.DataFrame:
     """CPU seconds of a tree of height ten over n and over d"""
     runs = results.runs("cost", solver=tree(0.1))
-    return runs.groupby(["set", "n_train", "n_features"], sort=False).agg(
+    return grouped(runs, ["set", "n_train", "n_features"], sort=False).agg(
         cpu=("cpu", "median"), memory=("peak_memory", "median")
     )
 
@@ -336,7 +331,7 @@ def slopes(results: Results) -> dict[str, float]:
     found = {}
     for name, quantity in (("over n", "n_train"), ("over d", "n_features")):
         runs = results.runs("cost", set=name, solver=tree(0.1))
-        at = runs.groupby(quantity)["cpu"].median()
+        at = grouped(runs, quantity)["cpu"].median()
         at = at[at.index >= 10 * at.index.min()] if len(at) else at
         found[name] = (
             float(np.polyfit(np.log(at.index.to_numpy(float)), np.log(at.to_numpy()), 1)[0])
@@ -355,18 +350,18 @@ def figure4(results: Results) -> Any:
     handles: dict[str, Any] = {}
     kind = shares["solver"].str.extract(r"^(?:filtered\[detector=)?([a-z-]+)")[0].replace({"smo-block": SOFT})
     for place, (name, own) in enumerate(shares.assign(kind=kind).groupby("kind", sort=False)):
-        best = own.groupby(["set", "solver"], sort=False)["error"].agg(["mean", "std"]).reset_index()
+        best = grouped(own, ["set", "solver"], sort=False)["error"].agg(["mean", "std"]).reset_index()
         best = best.loc[best.groupby("set", sort=False)["mean"].idxmin()]
         x = best["set"].str.extract(r"([\d.]+)")[0].astype(float)
         handles[str(name)] = panels[0].errorbar(
             x, best["mean"], yerr=best["std"], color=COLOURS[place], marker="o", capsize=3
         )
     panels[0].set(title="4(a): D / rho = 10", xlabel="outliers, % of the training labels", ylabel="test error, %")
-    over = ratios[ratios["solver"] == tree(0.1)].groupby("set", sort=False)["error"].agg(["mean", "std"])
+    over = grouped(ratios[ratios["solver"] == tree(0.1)], "set", sort=False)["error"].agg(["mean", "std"])
     x = over.index.str.extract(r"([\d.]+)")[0].astype(float)
     panels[1].errorbar(x, over["mean"], yerr=over["std"], color=COLOURS[0], marker="o", capsize=3)
     panels[1].set(title="4(b): 10 % outliers", xlabel="D / rho", ylabel="test error, %")
-    last = ratios[ratios["set"] == f"D/rho {RATIOS[-1]:g}"].groupby("solver")["error"].agg(["mean", "std"])
+    last = grouped(ratios[ratios["set"] == f"D/rho {RATIOS[-1]:g}"], "solver")["error"].agg(["mean", "std"])
     for place, nodes in enumerate(NODES):
         names = [f"rgd-boosted[outliers=0.1,height=5,rounds={n},nodes={nodes}]" for n in ROUNDS]
         own = last.reindex(names)
@@ -393,11 +388,11 @@ def figure4d(results: Results) -> Any:
         for name in (*BASELINE, RBF, *(f"filtered, {each}" for each in FILTERS), RGD)
         if name in set(found["method"])
     ]
-    grouped = found.groupby(["set", "method"], sort=False)["test"].agg(["mean", "std"])
+    spread = grouped(found, ["set", "method"], varying=CHOSEN, sort=False)["test"].agg(["mean", "std"])
     sets = list(dict.fromkeys(found["set"]))
     figure, axes = plt.subplots(figsize=(10.0, 4.0), layout="constrained")
     for place, name in enumerate(names):
-        own = grouped.xs(name, level="method").reindex(sets)
+        own = spread.xs(name, level="method").reindex(sets)
         x = np.arange(len(sets)) + (place - (len(names) - 1) / 2) * 0.8 / len(names)
         axes.errorbar(
             x, own["mean"], yerr=own["std"], fmt="o", color=COLOURS[place], capsize=2, label=name, markersize=4
@@ -416,7 +411,7 @@ def claims(results: Results) -> list[Claim]:
     apart: list[Estimate | None] = []
     deep: list[Estimate | None] = []
     for name, own in found.groupby("set", sort=False):
-        wide = own.pivot_table(index="dataset", columns="method", values="test")
+        wide = pivoted(own, ["dataset"], "method", "test")
         rivals = [method for method in BASELINE if method in wide]
         if RGD in wide and rivals:
             best = min(rivals, key=lambda method: wide[method].mean())
@@ -424,14 +419,15 @@ def claims(results: Results) -> list[Claim]:
         if "rgd-tree, deep" in wide and SOFT in wide:
             deep.append(mean_of(str(name), wide["rgd-tree, deep"] - wide[SOFT]))
     widths = _widths(results)
+    widths["nodes"] = widths["solver"].str.extract(r"nodes=(\w+)")[0]
     shares = [
-        share(f"{name}", int((own["width"] >= 1.0 - EPSILON).sum()), len(own))
-        for name, own in widths.groupby("set", sort=False)
+        share(f"{name}, nodes = {nodes}", int((own["width"] >= 1.0 - EPSILON).sum()), len(own))
+        for (name, nodes), own in grouped(widths, ["set", "nodes"], sort=False)
     ]
     slope = slopes(results)
     hits = [
         share(str(solver), int((own["above"] <= SAME).sum()), len(own))
-        for solver, own in above(results).groupby("solver", sort=False)
+        for solver, own in grouped(above(results), "solver", ["set", "dataset"], sort=False)
     ]
     return [
         Claim(
@@ -466,7 +462,7 @@ def derived(results: Results) -> pd.DataFrame:
     found = choices(results)
     if found.empty:
         return pd.DataFrame()
-    mean = found.groupby(["set", "method"])["test"].mean().unstack().reindex(columns=[*METHODS, RGD])
+    mean = grouped(found, ["set", "method"], varying=CHOSEN)["test"].mean().unstack().reindex(columns=[*METHODS, RGD])
     draws = found[found["method"] == RGD].groupby("set").size()
     rows = []
     for name, own in mean.iterrows():

@@ -17,6 +17,7 @@ from harness import Status
 from reports.kit.estimates import ONE_RUN, differences, exact, known, ratios
 from reports.kit.pictures import COLOURS, grid, legend, plt
 from reports.kit.results import Results
+from reports.kit.rows import grouped, pivoted
 from reports.kit.study import Block, Claim, Study
 
 EXACT, RANDSVM = "smo-block", "randsvm-1[oracle=smo-block]"
@@ -92,12 +93,8 @@ def growth(quick: bool) -> list[Block]:
     machines = [EXACT, "libsvm"] if quick else [EXACT, "libsvm", "sklearnex", "lasvm", RANDSVM, "nystroem"]
     found: list[Block] = []
     for name in list(drawn)[: 1 if quick else 2]:
-        own = {
-            "figure": "growth",
-            "set": name,
-            "datasets": [drawn[name].format(n=n) for n in sizes],
-            "time_limit": 100.0,
-        }
+        datasets = [drawn[name].format(n=n) for n in sizes]
+        own = {"figure": "growth", "set": name, "datasets": datasets, "time_limit": 100.0}
         found.append({**own, "plugins": machines, "formulation": "c-svc"})
         if not quick:
             found.append({**own, "plugins": ["fw-fully-corrective"], "formulation": "l2-svc"})
@@ -152,14 +149,14 @@ def fits(results: Results, every: bool = False) -> pd.DataFrame:
 
 def errors(results: Results) -> pd.DataFrame:
     """Test error in percent: the mean over the divisions, and its standard deviation"""
-    found = fits(results).groupby(["set", "solver"])["error"].agg(["mean", "std"])
+    found = grouped(fits(results), ["set", "solver"])["error"].agg(["mean", "std"])
     text = found["mean"].map("{:.2f}".format) + found["std"].map(lambda each: f" ± {each:.2f}" if each == each else "")
     return text.unstack().reindex(index=_present(results), columns=_solvers(results)).T.fillna("")
 
 
 def seconds(results: Results) -> pd.DataFrame:
     """CPU seconds of a fit with the chosen values: the median over the divisions"""
-    found = fits(results).groupby(["set", "solver"])["cpu"].median().unstack()
+    found = grouped(fits(results), ["set", "solver"])["cpu"].median().unstack()
     return found.reindex(index=_present(results), columns=_solvers(results)).T
 
 
@@ -168,7 +165,7 @@ def choosing(results: Results) -> pd.DataFrame:
     runs = results.runs("choice")
     if "info.choice_cpu" not in runs:
         return pd.DataFrame()
-    return runs.pivot_table(index="solver", columns="set", values="info.choice_cpu").reindex(_solvers(results))
+    return pivoted(runs, ["solver"], "set", "info.choice_cpu").reindex(_solvers(results))
 
 
 def _present(results: Results) -> list[str]:
@@ -184,12 +181,9 @@ def costs(results: Results) -> pd.DataFrame:
 
     The best is the least mean error of a set; a solver's own mean error decides, its median time counts.
     """
-    own = (
-        fits(results)
-        .groupby(["set", "solver"])
-        .agg(error=("error", "mean"), cpu=("cpu", "median"), runs=("run", "size"))
-    )
-    asked = fits(results, every=True).groupby(["set", "solver"])["run"].size()
+    own = grouped(fits(results), ["set", "solver"])
+    own = own.agg(error=("error", "mean"), cpu=("cpu", "median"), runs=("run", "size"))
+    asked = grouped(fits(results, every=True), ["set", "solver"])["run"].size()
     best = own["error"].groupby("set").transform("min")
     good = (own["error"] <= best + NEAR) & (own["runs"] == asked.reindex(own.index))
     cost = own["cpu"].where(good, np.inf)
@@ -204,7 +198,7 @@ def summary(results: Results) -> pd.DataFrame:
     least = cost.min(axis=1)
     times = cost.div(least, axis=0).replace(np.inf, np.nan)
     rank, low, high = ranks(results)
-    vectors = fits(results).groupby("solver")["support_vectors"].mean()
+    vectors = grouped(fits(results), "solver", ["set", "dataset"], ["C", "gamma"])["support_vectors"].mean()
     found = pd.DataFrame({
         "line of work": pd.Series(LINE), f"within {NEAR} points of the best, sets": np.isfinite(cost).sum(),
         "the fastest of these, sets": cost.eq(least, axis=0).where(np.isfinite(cost), False).sum(),
@@ -219,7 +213,7 @@ def ranks(results: Results) -> tuple[pd.Series, pd.Series, pd.Series]:
 
     A solver without a result on a set has the last rank there.
     """
-    mean = fits(results).groupby(["set", "solver"])["error"].mean().unstack().reindex(columns=_solvers(results))
+    mean = grouped(fits(results), ["set", "solver"])["error"].mean().unstack().reindex(columns=_solvers(results))
     rank = mean.fillna(np.inf).rank(axis=1)
     rng = np.random.default_rng(0)
     drawn = [rank.iloc[rng.integers(len(rank), size=len(rank))].mean() for _ in range(2000)]
@@ -244,9 +238,8 @@ def grown(results: Results) -> pd.DataFrame:
     text = found["cpu"].map("{:.3g} s".format).where(found["status"] == Status.OK, found["status"])
     text += found["peak_memory"].map(lambda mb: f", {mb:,.0f} MB" if mb == mb else "")
     text += found["error"].map(lambda error: f", {error:.2f} %" if error == error else "")
-    return pd.DataFrame({"set": found["set"], "solver": found["solver"], "n": n.map("{:,}".format), "text": text}).pivot_table(
-        index=["set", "solver"], columns="n", values="text", aggfunc="first", sort=False
-    ).fillna("")  # fmt: skip
+    found = found.assign(n=n.map("{:,}".format), text=text)
+    return pivoted(found, ["set", "solver"], "n", "text", aggfunc="first", sort=False).fillna("")
 
 
 def profile(results: Results) -> Any:
@@ -297,6 +290,7 @@ def scaled(results: Results) -> Any:
     found = results.runs("growth")
     if found.empty:
         return None
+    grouped(found, ["set", "solver"])
     names = list(dict.fromkeys(found["set"]))
     figure, panels = grid(2 * len(names), width=4.2, height=3.0, columns=2)
     handles: dict[str, Any] = {}
@@ -326,7 +320,7 @@ def claims(results: Results) -> list[Claim]:
     runs = fits(results)
     if runs.empty:
         return []
-    level = runs[runs["solver"] == EXACT].groupby("set")["error"].mean()
+    level = grouped(runs[runs["solver"] == EXACT], "set")["error"].mean()
     sooner = known(ratios(runs, RANDSVM, EXACT, "cpu"), lambda each: each.at_most(1.0), "time")
     off = known(
         differences(runs, RANDSVM, EXACT, "error"), lambda each: each.as_accurate(level[each.name]), "points of error"
@@ -367,7 +361,7 @@ def numbers(results: Results) -> dict[str, Any]:
     return {
         "sets": len(present), "solvers": len(_solvers(results)), "critical": distance,
         "fastest": "; ".join(f"`{solver}` on {count}" for solver, count in fastest.items()),
-        "divisions": int(fits(results).groupby(["set", "solver"]).size().median()) if present else 0,
+        "divisions": int(grouped(fits(results), ["set", "solver"]).size().median()) if present else 0,
     }  # fmt: skip
 
 

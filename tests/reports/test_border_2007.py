@@ -45,6 +45,7 @@ def test_equal_methods_share_the_best_rank_and_a_set_that_lacks_one_has_none():
     runs += [("part", name, 0.5) for name in names[:4]]
     frame = pd.DataFrame(runs, columns=["set", "solver", "metrics.prbep"]).assign(figure="table1", status="ok")
     frame.loc[len(frame)] = ["whole", names[0], 0.1, "figure2", "ok"]
+    frame = frame.assign(dataset="d", seed=0, formulation="c-svc", C=1.0, gamma=1.0, kernel="rbf", cache_mb=40.0)
     assert ranks(frame).fillna(0).tolist() == [2, 5, 2, 1, 4, 0, 0, 0, 0, 0]
     one = pd.DataFrame(
         {"support_vectors": [40.0], "positive_support_vectors": [10.0], "labels_used": [30.0], "n_train": [120.0]}

@@ -139,21 +139,6 @@ def test_every_table_can_be_made_from_a_part_of_the_runs(name: str) -> None:
         assert isinstance(study.numbers(part), Mapping)
 
 
-def key_faults(every: pd.DataFrame) -> list[str]:
-    """Return a sentence for each key of a study's runs that is not one run."""
-    key = ["figure", "set", "dataset", "seed", "solver", "formulation", "C", "gamma", "kernel", "cache_mb", "session"]
-    runs = every[every["status"] != "missing"]
-    found = runs[runs.duplicated(key, keep=False)].groupby(key, dropna=False).size()
-    return [f"{dict(zip(key, each, strict=True))}: {count} runs" for each, count in found.items()]
-
-
-@pytest.mark.parametrize("name", study_names())
-def test_one_key_is_one_run(name: str) -> None:
-    every = study_named(name).results().every
-    assert key_faults(every) == []
-    assert key_faults(pd.concat([every, every[every["status"] != "missing"].head(1)]))
-
-
 def test_side_by_side_compares_each_solver_in_one_formulation() -> None:
     results = study_named("side-by-side").results()
     for every in (False, True):
