@@ -1,10 +1,14 @@
-"""Files that are never half there, and the folders of a user's own."""
+"""Files that are never half there, their checksums, and the folders of a user's own."""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
+import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -40,6 +44,30 @@ def _fill(file: IO[bytes], content: bytes | Callable[[IO[bytes]], object]) -> No
         file.write(content)
     else:
         content(file)
+
+
+@contextmanager
+def locked_scratch(target: Path) -> Iterator[Path]:
+    """Yield an empty folder beside ``target``, in which one process at a time makes it; it is removed at the end.
+
+    Other processes wait. A killed process releases the lock; its folder is emptied by the next one.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    scratch = target.with_name(f".{target.name}.part")
+    with target.with_name(f".{target.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()  # not mkdtemp, whose folders are private
+        try:
+            yield scratch
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def file_sha256(path: Path) -> str:
+    """Return a file's SHA-256. It is computed each time (1 to 2 GB a second): size and times do not tell the content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def user_cache(variable: str) -> Path:

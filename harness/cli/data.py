@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -79,20 +78,19 @@ def fetch(ctx: click.Context, names: Sequence[str], base: str, timeout: float | 
     NAME may be the URL of a data file, or openml:ID, too. Exit codes: 0 all are there, 1 one could not be fetched, 2 bad
     usage.
     """
-    from harness.datasets import fetching
+    from harness.datasets import fetching, raw_files
 
     addresses = [name for name in names if fetching.is_address(name)]
     wanted: dict[str, Callable[..., Path]] = {each: partial(fetching.local, each, tell=say) for each in addresses}
     for file in _meant([name for name in names if name not in addresses]):
-        wanted[file.name] = partial(fetching.fetch, file, base)
+        wanted[file.name] = partial(raw_files.fetch, file, base)
     failed = False
-    with _bars() as bar:
-        for name, get in wanted.items():
-            try:
-                show(f"{name}: {get(wait=timeout or fetching.WAIT, progress=bar(name))}\n")
-            except DataError as error:
-                failed = True
-                say(f"harness: {error}")
+    for name, get in wanted.items():
+        try:
+            show(f"{name}: {get(wait=timeout or fetching.WAIT, progress=sys.stderr.isatty())}\n")
+        except DataError as error:
+            failed = True
+            say(f"harness: {error}")
     ctx.exit(int(failed))
 
 
@@ -170,37 +168,3 @@ def _meant(names: Sequence[str]) -> list[RawFile]:
             )
         found |= {each.name: each for one in meant for each in sets[one]}
     return list(found.values())
-
-
-@contextlib.contextmanager
-def _bars() -> Iterator[Any]:
-    """Yield what makes a bar for a file, as pooch takes one; none where nobody looks on."""
-    if not sys.stderr.isatty():
-        yield lambda _name: None
-        return
-    from rich.console import Console
-    from rich.progress import DownloadColumn, Progress
-
-    with Progress(
-        *Progress.get_default_columns(), DownloadColumn(), console=Console(stderr=True), transient=True
-    ) as display:
-
-        class Bar:
-            def __init__(self, name: str) -> None:
-                self._task = display.add_task(name, total=None, visible=False)
-
-            def __setattr__(self, name: str, value: Any) -> None:
-                object.__setattr__(self, name, value)
-                if name == "total":
-                    display.update(self._task, total=value or None, visible=True)
-
-            def update(self, size: int) -> None:
-                display.advance(self._task, size)
-
-            def reset(self) -> None:
-                display.reset(self._task)
-
-            def close(self) -> None:
-                display.update(self._task, visible=False)
-
-        yield Bar

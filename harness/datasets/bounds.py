@@ -5,9 +5,8 @@ What is unpacked is counted as it comes, and what a header or an index claims is
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -74,14 +73,13 @@ def available_memory() -> int:
     """Return the bytes that this process can still have: of the machine, and of its control groups where they say."""
     import psutil
 
-    found = int(psutil.virtual_memory().available)
-    root = Path("/sys/fs/cgroup")
-    with contextlib.suppress(OSError):
-        groups = [
-            root / line.split(":", 2)[2].strip("/") for line in Path("/proc/self/cgroup").read_text().splitlines()
-        ]
-        for folder in {folder for group in groups for folder in (group, *group.parents)}:
-            with contextlib.suppress(OSError, ValueError):  # a group that does not say; 'max' is no bound
-                most, used = (int((folder / file).read_text()) for file in ("memory.max", "memory.current"))
-                found = min(found, most - used)
-    return max(found, 0)
+    found = [int(psutil.virtual_memory().available)]
+    with suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            group = Path("/sys/fs/cgroup", line.split(":", 2)[2].strip("/"))
+            for folder in (group, *group.parents):
+                with suppress(OSError, ValueError):  # a group that does not say; 'max' is no bound
+                    found.append(
+                        int((folder / "memory.max").read_text()) - int((folder / "memory.current").read_text())
+                    )
+    return max(min(found), 0)

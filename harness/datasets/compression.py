@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from harness.datasets import fetching
 from harness.datasets.bounds import bound, refuse_beyond, shown, too_large
 from harness.errors import DataError, UsageError
 from harness.parameters import did_you_mean
@@ -20,15 +21,9 @@ from harness.selection import quoted
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}
 SUFFIXES = tuple(_MAGIC)
 """Of compressed files."""
-_STREAM: Mapping[str, Callable[[], Any]] = {".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}
+_STREAM: Mapping[str | None, Callable[[], Any]] = {".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}
 _BLOCK = 1 << 20  # bytes unpacked at a time
 _LONGEST = 2000  # characters of a message
-
-
-def _path(name: str) -> Path:
-    from harness.datasets import fetching
-
-    return fetching.local(name) if fetching.is_address(name) else Path(name).expanduser()
 
 
 def existing_file(path: str) -> Path:
@@ -41,7 +36,7 @@ def existing_file(path: str) -> Path:
     DataError : it is missing (near names in the folder are listed), no regular file, empty, or not readable.
     """
     try:
-        found = _path(path)
+        found = fetching.local(path) if fetching.is_address(path) else Path(path).expanduser()
         size = found.stat().st_size
         if found.is_file() and size:
             found.open("rb").close()
@@ -72,11 +67,9 @@ def format_suffix(path: Path) -> str:
 def streamed(path: Path) -> BinaryIO:
     """Return the file's (decompressed) content as it is unpacked, some MB at a time."""
     kind = compression_of(path)
-    if kind is None:
-        return path.open("rb")
-    return (
-        cast("BinaryIO", gzip.open(path)) if kind == ".gz" else io.BufferedReader(_Streams(path, _STREAM[kind]), _BLOCK)
-    )
+    if kind in _STREAM:
+        return io.BufferedReader(_Streams(path, _STREAM[kind]), _BLOCK)
+    return cast("BinaryIO", gzip.open(path)) if kind else path.open("rb")
 
 
 class _Streams(io.RawIOBase):

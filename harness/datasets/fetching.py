@@ -1,74 +1,25 @@
-"""Fetching: raw files of the catalogue, files of any address, data sets of OpenML; each is checked before it is there.
+"""Fetching from the network with pooch: files of any address, and data sets of OpenML by scikit-learn.
 
-What comes is written to a folder beside its target, checked and renamed, under a lock: of several processes one fetches, the others
-find what it brought. A process that is killed leaves that folder, which the next one empties.
+What comes is written beside its target, checked and renamed, under a lock: one process fetches, the others find the file.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import importlib.util
-import itertools
-import re
-import shutil
 import socket
-import tarfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
-from harness.datasets import cache
-from harness.datasets.compression import SUFFIXES, compression_of, streamed
-from harness.datasets.raw_files import RawFile, fetched_root, look
 from harness.errors import DataError, UsageError
-from harness.files import writable_folder, write_whole
+from harness.files import file_sha256, locked_scratch, user_cache, writable_folder, write_whole
 from harness.plain import plain_line
 
 WAIT = 30.0
-"""Seconds without a byte after which an address is given up."""
+"""Seconds without a byte after which a request fails."""
 OPENML = "openml:"
-_RETRIES = 2
-_CHUNK = 1 << 16  # bytes
 _PIN = "#sha256="
-
-
-class _NotThere(DataError):
-    """An address has no file; another form of it may have one."""
-
-
-def fetch(file: RawFile, base: str = "", *, wait: float = WAIT, progress: Any = None) -> Path:
-    """Return a right copy of a raw file, fetched where there is none.
-
-    Parameters
-    ----------
-    base : an address or a folder that has the files under their names, compressed or not; it stands for all of the registry's
-    wait : seconds without a byte after which an address is given up
-    progress : what pooch takes as a progress bar
-
-    Raises
-    ------
-    DataError : no address has it; the sentence says why of each.
-    UsageError : the cache folder cannot be written.
-    """
-    if base and not urlsplit(base).scheme:
-        base = Path(base).expanduser().resolve().as_uri()
-    forms = [f"{base.rstrip('/')}/{file.name}{suffix}" for suffix in ("", *SUFFIXES)] if base else []
-    target = fetched_root() / file.name
-
-    def there() -> Path | None:
-        return look(file.name, file.sha256)[0]
-
-    def keep(came: Path) -> Path:
-        _expect(file.sha256, cache.unpacked_sha256(came))
-        # compressed or not by what it is, whatever the address calls it
-        return came.replace(target.with_name(target.name + (compression_of(came) or "")))
-
-    remedy = "try --from URL_OR_FOLDER of a copy, or set HARNESS_DATA to a folder that holds it"
-    return there() or _brought(target, forms or file.urls, there, keep, remedy, wait, progress, one=bool(forms))
 
 
 def is_address(text: str) -> bool:
@@ -77,224 +28,120 @@ def is_address(text: str) -> bool:
 
 
 def local(
-    address: str, *, wait: float = WAIT, progress: Any = None, tell: Callable[[str], object] | None = None
+    address: str, *, wait: float = WAIT, progress: bool = False, tell: Callable[[str], object] | None = None
 ) -> Path:
     """Return the copy of what an address has, fetched once and kept with its SHA-256.
+
+    A copy that has another SHA-256 is fetched again; what comes must then be the content of the first time.
 
     Parameters
     ----------
     address : a URL, ``#sha256=...`` behind it pins its content; ``openml:61``, which comes as a Parquet file, its target last
-    tell : told the SHA-256 of what was fetched just now
+    wait : seconds without a byte after which a request fails
+    tell : called with a sentence on the SHA-256 of what was fetched just now
 
     Raises
     ------
-    DataError : it cannot be fetched, or the copy or what comes is not what was fetched first or is pinned.
+    DataError : the file cannot be fetched, or its SHA-256 is not the expected one.
+    UsageError : the cache folder cannot be written.
     """
-    plain, _, pin = address.partition(_PIN)
-    folder = cache.cache_root() / "fetched" / hashlib.sha256(plain.encode()).hexdigest()[:16]
-    name = f"{plain.replace(':', '-')}.parquet" if plain.startswith(OPENML) else _name(plain)
-    target, note = folder / name, folder / f"{name}.sha256"
+    url, _, pin = address.partition(_PIN)
+    folder = user_cache("HARNESS_CACHE") / "fetched" / hashlib.sha256(url.encode()).hexdigest()[:16]
+    name = Path(urlsplit(url).path).name.strip(".") or "data"
+    target = folder / (f"{url.replace(':', '-')}.parquet" if url.startswith(OPENML) else name)
+    note = folder / "sha256"
 
-    def there() -> Path | None:
-        return target if note.is_file() else None
+    def expected() -> str:
+        return pin or (note.read_text() if note.is_file() else "")
 
-    def keep(came: Path) -> Path:
-        found = cache.file_sha256(came)
-        _expect(pin or found, found)
-        came.replace(target)
-        write_whole(note, found.encode())
+    def is_right() -> bool:
+        return target.is_file() and file_sha256(target) == expected()
+
+    if is_right():
         return target
-
-    if there() is None:
-        _brought(target, [plain], there, keep, "check the address" + (" and the pin" if pin else ""), wait, progress)
-        if tell is not None:
-            tell(f"{plain} holds SHA-256 {note.read_text()}; {plain}{_PIN}{note.read_text()} accepts nothing else.")
-    if not target.is_file() or (found := cache.file_sha256(target)) != note.read_text():
-        raise DataError(
-            f"the copy {target} of {plain} is not what was fetched, which has SHA-256 {note.read_text()}. Delete the folder "
-            f"{folder}; it is fetched again then."
-        )
-    if pin not in ("", found):
-        raise DataError(
-            f"{plain} was fetched with SHA-256 {found}, expected {pin} as pinned. Check the pin; if the address has other "
-            f"content now, delete the folder {folder} to fetch it again."
-        )
+    writable_folder(folder)
+    with locked_scratch(target) as scratch:
+        if is_right():  # another process has fetched it meanwhile
+            return target
+        if target.is_file():
+            warnings.warn(f"{target} is not the expected content of {url}; it is fetched again.", stacklevel=2)
+        get = (lambda url, file: _openml(url, file, wait)) if url.startswith(OPENML) else web(wait, progress)
+        try:
+            came = download(url, scratch / target.name, expected(), get)
+        except Exception as error:
+            raise DataError(
+                f"{url} could not be fetched: {reason(error)}. Check the address and its pin; if it has other content now, "
+                f"delete the folder {folder} to take that."
+            ) from None
+        sha256 = file_sha256(came)
+        write_whole(note, sha256.encode())
+        came.replace(target)
+    if tell is not None:
+        tell(f"{url} holds SHA-256 {sha256}; {url}{_PIN}{sha256} accepts nothing else.")
     return target
 
 
-def _name(url: str) -> str:
-    name = Path(urlsplit(url).path).name
-    return name if name.strip(".") else "data"  # of a URL that ends with / or ..
+def reason(error: Exception) -> str:
+    """Return why something could not be fetched, for a sentence."""
+    return plain_line(str(error).rstrip("."), 300) or type(error).__name__
 
 
-def _expect(sha256: str, found: str) -> None:
-    if found != sha256:
-        raise DataError(f"it holds SHA-256 {found}, expected {sha256}")
-
-
-def _brought(
-    target: Path,
-    addresses: Sequence[str],
-    there: Callable[[], Path | None],
-    keep: Callable[[Path], Path],
-    remedy: str,
-    wait: float,
-    progress: Any,
-    *,
-    one: bool = False,
-) -> Path:
-    """Return the file that the first address brings which has it.
-
-    Parameters
-    ----------
-    there : looks for it once more when the lock is held
-    keep : checks what came and puts it in its place
-    one : the addresses are forms of one place, which is given up with the first fault other than that it has not this form
-    """
-    if any(address.startswith("http") for address in addresses) and importlib.util.find_spec("pooch") is None:
-        raise UsageError("fetching needs pooch, which is not installed; run `pip install 'svm-harness[data]'`.")
-    writable_folder(target.parent)
-    scratch = target.with_name(f".{target.name}.part")
-    missing: dict[str, str] = {}
-    faults: dict[str, str] = {}
-    with target.with_name(f".{target.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time
-        if (found := there()) is not None:
-            return found
-        for address in addresses:
-            shutil.rmtree(scratch, ignore_errors=True)  # also what a killed process left
-            scratch.mkdir()
-            try:
-                return keep(_made(address, target, scratch, wait, progress))
-            except _NotThere as error:
-                missing[address] = str(error)
-            except Exception as error:
-                faults[address] = plain_line(str(error).rstrip("."), 300) or type(error).__name__
-                if one:
-                    break
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
-    told = faults if one and faults else {**missing, **faults}
-    each = "; ".join(f"{address}: {why}" for address, why in told.items())
-    raise DataError(f"'{target.name}' could not be fetched: {each}. Try again later; else {remedy}.")
-
-
-# -- what addresses mean: one file, several that are packed, a part of one -----------------------------------
-
-
-def _made(address: str, target: Path, scratch: Path, wait: float, progress: Any) -> Path:
-    """Return the file that an address of the registry means, made in ``scratch``."""
-    if address.startswith(OPENML):
-        return _openml(address.removeprefix(OPENML), scratch, wait)
-    plain, _, form = address.partition("#")
-    came = [_single(each, scratch / _name(each), wait, progress) for each in _expanded(plain)]
-    made = scratch / "made"
-    if len(came) > 1:
-        folder = re.split(r"\W", target.name)[0]
-        with tarfile.open(
-            made, "w", format=tarfile.USTAR_FORMAT
-        ) as tar:  # of fixed owner, mode and time, as its SHA-256 is
-            for path in came:
-                member = tarfile.TarInfo(f"{folder}/{path.name}")
-                member.size = path.stat().st_size
-                with path.open("rb") as file:
-                    tar.addfile(member, file)
-    elif form.startswith("line="):
-        first, last = map(int, form.removeprefix("line=").split(","))
-        made.write_bytes(b"".join(came[0].read_bytes().splitlines(keepends=True)[first:last]))
-    elif form == "libsvm":
-        with streamed(came[0]) as rows, made.open("w") as lines:
-            for row in rows:
-                *cells, label = row.decode().strip().split(",")
-                values = " ".join(f"{i}:{cell}" for i, cell in enumerate(cells, 1) if cell != "0")
-                lines.write(f"{2 if label == '2' else 1} {values}\n")
-    else:
-        return came[0]
-    return made
-
-
-def _expanded(address: str) -> Iterator[str]:
-    """Yield the addresses that braces stand for, the last ones changing last: ``{a,b}_{1..2}`` a_1, b_1, a_2, b_2."""
-    texts = re.split(r"\{(.*?)\}", address)
-    choices = []
-    for braces in texts[1::2]:
-        first, _, last = braces.partition("..")
-        numbers = range(int(first), int(last) + 1) if last else ()
-        choices.append([f"{number:0{len(first)}}" for number in numbers] or braces.split(","))
-    for chosen in itertools.product(*reversed(choices)):
-        texts[1::2] = reversed(chosen)
-        yield "".join(texts)
-
-
-def _single(url: str, target: Path, wait: float, progress: Any) -> Path:
-    """Return the file that one address has, brought to ``target``.
+def download(url: str, target: Path, sha256: str, get: Callable[[str, Path], object]) -> Path:
+    """Return ``target``, which pooch fetches by ``get(url, file)``, checks and puts there.
 
     Raises
     ------
-    DataError : why it has none; on a fault that may pass it has been asked again.
+    ValueError : the SHA-256 is not ``sha256``.
+    Exception : what ``get`` raises; pooch has tried three times if it is a ValueError or one of requests.
     """
-    if urlsplit(url).scheme == "file":
-        source = Path(url2pathname(urlsplit(url).path))
-        if not source.is_file():
-            raise _NotThere("there is no such file")
-        return Path(shutil.copyfile(source, target))
     import pooch
-    import requests
-
-    def download(url: str, file: Any, caller: Any) -> None:
-        # as it is: what a server compresses on its way would arrive unpacked, and a bar would not know its end
-        headers = {"Accept-Encoding": "identity"}
-        get = pooch.HTTPDownloader(progressbar=progress or False, chunk_size=_CHUNK, timeout=wait, headers=headers)
-        try:
-            get(url, file, caller)
-        except requests.HTTPError as error:
-            if "Client Error" in str(error):
-                raise _NotThere(_http(error)) from None
-            raise
-        except requests.RequestException as error:
-            if "timed out" in str(error):
-                raise DataError(f"not a byte for {wait:g} s") from None
-            raise
 
     pooch.get_logger().setLevel("ERROR")
-    names = {target.name: None}, {target.name: url}
+    registry, urls = {target.name: sha256 or None}, {target.name: url}
+    box = pooch.create(target.parent, "", registry=registry, urls=urls, retry_if_failed=2)
+    return Path(box.fetch(target.name, downloader=lambda url, file, _box: get(url, Path(file))))
+
+
+def web(wait: float, progress: bool) -> Callable[[str, Path], None]:
+    """Return what downloads a URL to a file; an answer that asking again will not change is a DataError.
+
+    Raises
+    ------
+    UsageError : pooch is not installed.
+    """
     try:
-        pooch.Pooch(target.parent, "", *names, retry_if_failed=_RETRIES).fetch(target.name, downloader=download)
-    except requests.HTTPError as error:
-        raise DataError(_http(error)) from None
-    except requests.exceptions.ChunkedEncodingError:
-        raise DataError(f"it breaks off, {_RETRIES + 1} times") from None
-    except requests.ConnectionError:
-        raise DataError("its host cannot be reached") from None
-    return target
+        import pooch
+        import requests
+    except ImportError:
+        why = "fetching needs pooch, which is not installed; run `pip install 'svm-harness[data]'`."
+        raise UsageError(why) from None
+    # as it is: what a server compresses on its way would arrive unpacked, under another SHA-256
+    headers = {"Accept-Encoding": "identity"}
+    http = pooch.HTTPDownloader(progressbar=progress, chunk_size=1 << 16, timeout=wait, headers=headers)
+
+    def get(url: str, file: Path) -> None:
+        try:
+            http(url, str(file), None)
+        except requests.HTTPError as error:
+            if "Client Error" in str(error):  # 4xx
+                raise DataError(str(error)) from None
+            raise
+
+    return get
 
 
-def _http(error: Exception) -> str:
-    return f"HTTP {str(error).partition(' for url')[0]}"
-
-
-def _openml(number: str, scratch: Path, wait: float) -> Path:
-    """Return a data set of OpenML as a Parquet file, the target in the last column; scikit-learn checks OpenML's own sum."""
-    if not number.isdecimal():
-        raise DataError(f"{number!r} is no number of a data set of OpenML; write for example openml:61")
+def _openml(name: str, file: Path, wait: float) -> None:
+    """Write a data set of OpenML as a Parquet file, the target in the last column; scikit-learn checks OpenML's own sum."""
     from sklearn.datasets import fetch_openml
 
     usual = socket.getdefaulttimeout()
     socket.setdefaulttimeout(wait)
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", "A network error|.*redownloading"
-            )  # it tries again; the last fault is told
-            found = fetch_openml(data_id=int(number), as_frame=True, cache=False, parser="auto", n_retries=_RETRIES)
+        found = fetch_openml(data_id=int(name.removeprefix(OPENML)), as_frame=True, cache=False, parser="auto")
     finally:
         socket.setdefaulttimeout(usual)
-    frame = found.frame
     if len(found.target_names) != 1:
         raise DataError(f"it has {len(found.target_names)} targets ({', '.join(found.target_names)}), expected one")
-    frame = frame[[*frame.columns.drop(found.target_names), *found.target_names]]
-    for name in frame.columns[[str(kind) == "category" for kind in frame.dtypes]]:
-        frame[name] = frame[name].astype(object)
-    made = scratch / "made"
-    frame.to_parquet(made, index=False)
-    return made
+    frame = found.frame[[*found.frame.columns.drop(found.target_names), *found.target_names]]
+    kinds = frame.dtypes.astype(str)
+    frame.astype(dict.fromkeys(kinds.index[kinds == "category"], object)).to_parquet(file, index=False)

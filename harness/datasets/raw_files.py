@@ -1,17 +1,21 @@
-"""The raw files of the catalogue: what each must hold, by ``registry.txt``, and where they are looked for."""
+"""The raw files of the catalogue: what each must hold, by ``registry.txt``, where they are looked for, and fetching them."""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+import re
+import shutil
+import tarfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.datasets import cache
-from harness.datasets.compression import SUFFIXES
+from harness.datasets.compression import SUFFIXES, streamed
+from harness.datasets.fetching import WAIT, download, reason, web
 from harness.errors import DataError, FilesMissing
-from harness.plain import plain_line
+from harness.files import locked_scratch, writable_folder
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ def look(name: str, sha256: str) -> tuple[Path | None, dict[Path, str]]:
         try:
             found = cache.unpacked_sha256(path)
         except Exception as error:  # each library of compression has its own
-            wrong[path] = f"cannot be unpacked or read ({plain_line(str(error), 200) or type(error).__name__})"
+            wrong[path] = f"cannot be unpacked or read ({reason(error)})"
             continue
         if found == sha256:
             return path, wrong
@@ -84,13 +88,86 @@ def verified(name: str, sha256: str, *, wanted_by: str) -> Path:
     path, wrong = look(name, sha256)
     if path is not None:
         return path
-    fetch = f"`harness data fetch {wanted_by}`"
+    begin, fetch = f"data set '{wanted_by}'", f"etch it: `harness data fetch {wanted_by}`"
     for each, why in wrong.items():
         raise DataError(
-            f"data set '{wanted_by}': the raw file {each} {why}, expected {sha256}. It is damaged or another version; "
-            f"replace it by the original, or fetch one: {fetch}."
+            f"{begin}: the raw file {each} {why}, expected {sha256}. Replace it by the original, or f{fetch}."
         )
-    raise FilesMissing(
-        f"data set '{wanted_by}' needs the raw file '{name}', which is not under {' or '.join(map(str, roots()))}. "
-        f"Fetch it: {fetch}. Or set HARNESS_DATA to a folder that holds it."
+    where = " or ".join(map(str, roots()))
+    remedy = f"F{fetch}. Or set HARNESS_DATA to a folder that holds it."
+    raise FilesMissing(f"{begin} needs the raw file '{name}', which is not under {where}. {remedy}")
+
+
+def fetch(file: RawFile, base: str = "", *, wait: float = WAIT, progress: bool = False) -> Path:
+    """Return a right copy of a raw file, fetched from the first address that has it where there is none.
+
+    Parameters
+    ----------
+    base : an address or a folder that has the files under their names, compressed or not; it replaces the registry's addresses
+    wait : seconds without a byte after which a request fails
+
+    Raises
+    ------
+    DataError : no address has it; the sentence gives the reason for each.
+    UsageError : the cache folder cannot be written.
+    """
+    if right := look(file.name, file.sha256)[0]:
+        return right
+    base = base.rstrip("/")
+    addresses = [f"{base}/{file.name}{suffix}" for suffix in ("", *SUFFIXES)] if base else file.urls
+    target = fetched_root() / file.name
+    writable_folder(target.parent)
+    faults = []
+    with locked_scratch(target) as scratch:
+        if right := look(file.name, file.sha256)[0]:  # another process has fetched it meanwhile
+            return right
+        get = web(wait, progress) if "://" in addresses[0] else _copy
+        for address in addresses:
+            try:
+                return download(address, target, file.sha256, lambda url, made: _make(url, made, scratch, get))
+            except Exception as error:
+                faults.append(f"{address}: {reason(error)}")
+    raise DataError(
+        f"'{file.name}' could not be fetched: {'; '.join(faults)}. Try again later; else try --from URL_OR_FOLDER of a copy, "
+        "or set HARNESS_DATA to a folder that holds it."
     )
+
+
+def _copy(path: str, file: Path) -> None:
+    shutil.copyfile(Path(path).expanduser(), file)
+
+
+def _make(address: str, made: Path, scratch: Path, get: Callable[[str, Path], object]) -> None:
+    """Write the file that an address of the registry stands for: unpacked, packed with others, or converted."""
+    came = []
+    for url in _expanded(address.removesuffix("#libsvm")):
+        came.append(scratch / Path(url).name)
+        get(url, came[-1])
+    if len(came) > 1:
+        folder = scratch.name.split(".")[1].split("-")[0]  # of .banana.asc.tar.part, .reuters21578-sgm.tar.part
+        with tarfile.open(made, "w", format=tarfile.USTAR_FORMAT) as tar:
+            for path in came:
+                member = tarfile.TarInfo(f"{folder}/{path.name}")  # of fixed owner, mode and time, as the SHA-256 is
+                member.size = path.stat().st_size
+                with path.open("rb") as content:
+                    tar.addfile(member, content)
+        return
+    with streamed(came[0]) as content, made.open("wb") as file:
+        if not address.endswith("#libsvm"):
+            shutil.copyfileobj(content, file)
+            return
+        for row in content:
+            *cells, label = row.strip().split(b",")
+            values = b" ".join(b"%d:%s" % cell for cell in enumerate(cells, 1) if cell[1] != b"0")
+            file.write(b"%d %s\n" % (2 if label == b"2" else 1, values))
+
+
+def _expanded(url: str) -> list[str]:
+    """Return the URLs that braces stand for, the last ones changing last: ``{a,b}_{1..2}`` a_1, b_1, a_2, b_2."""
+    if (braces := re.fullmatch(r"(.*)\{(.*?)\}(.*)", url)) is None:
+        return [url]
+    first, _, last = braces[2].partition("..")
+    numbers = [f"{number:0{len(first)}}" for number in range(int(first), int(last) + 1)] if last else []
+    return [
+        f"{start}{choice}{braces[3]}" for choice in numbers or braces[2].split(",") for start in _expanded(braces[1])
+    ]
