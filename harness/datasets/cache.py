@@ -183,6 +183,7 @@ def _read(path: Path) -> Points:
         return mapped if mapped.ndim > 1 and mapped.size else np.array(mapped)
     import scipy.sparse
 
-    matrix: Any = scipy.sparse.load_npz(path.with_suffix(".npz"))
+    with path.with_suffix(".npz").open("rb") as file:
+        matrix: Any = scipy.sparse.load_npz(file)
     matrix.has_canonical_format = True  # as it was written; spares a pass over all indices
     return cast("Points", matrix)

@@ -65,7 +65,10 @@ def local(
             return target
         if target.is_file():
             warnings.warn(f"{target} is not the expected content of {url}; it is fetched again.", stacklevel=2)
-        get = (lambda url, file: _openml(url, file, wait)) if url.startswith(OPENML) else web(wait, progress)
+
+        def get(url: str, file: Path) -> None:
+            _openml(url, file, wait) if url.startswith(OPENML) else http(url, file, wait, progress)
+
         try:
             came = download(url, scratch / target.name, expected(), get)
         except Exception as error:
@@ -91,43 +94,33 @@ def download(url: str, target: Path, sha256: str, get: Callable[[str, Path], obj
 
     Raises
     ------
+    UsageError : pooch is not installed.
     ValueError : the SHA-256 is not ``sha256``.
     Exception : what ``get`` raises; pooch has tried three times if it is a ValueError or one of requests.
     """
-    import pooch
-
+    try:
+        import pooch
+    except ImportError:
+        raise UsageError("pooch is not installed; run `pip install 'svm-harness[data]'`") from None
     pooch.get_logger().setLevel("ERROR")
     registry, urls = {target.name: sha256 or None}, {target.name: url}
     box = pooch.create(target.parent, "", registry=registry, urls=urls, retry_if_failed=2)
     return Path(box.fetch(target.name, downloader=lambda url, file, _box: get(url, Path(file))))
 
 
-def web(wait: float, progress: bool) -> Callable[[str, Path], None]:
-    """Return what downloads a URL to a file; an answer that asking again will not change is a DataError.
+def http(url: str, file: Path, wait: float, progress: bool) -> None:
+    """Download a URL to a file; an answer 4xx, which asking again will not change, is a DataError."""
+    import pooch
+    import requests
 
-    Raises
-    ------
-    UsageError : pooch is not installed.
-    """
-    try:
-        import pooch
-        import requests
-    except ImportError:
-        why = "fetching needs pooch, which is not installed; run `pip install 'svm-harness[data]'`."
-        raise UsageError(why) from None
     # as it is: what a server compresses on its way would arrive unpacked, under another SHA-256
     headers = {"Accept-Encoding": "identity"}
-    http = pooch.HTTPDownloader(progressbar=progress, chunk_size=1 << 16, timeout=wait, headers=headers)
-
-    def get(url: str, file: Path) -> None:
-        try:
-            http(url, str(file), None)
-        except requests.HTTPError as error:
-            if "Client Error" in str(error):  # 4xx
-                raise DataError(str(error)) from None
-            raise
-
-    return get
+    try:
+        pooch.HTTPDownloader(progress, 1 << 16, timeout=wait, headers=headers)(url, str(file), None)
+    except requests.HTTPError as error:
+        if "Client Error" in str(error):
+            raise DataError(str(error)) from None
+        raise
 
 
 def _openml(name: str, file: Path, wait: float) -> None:

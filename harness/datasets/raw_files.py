@@ -7,13 +7,13 @@ import os
 import re
 import shutil
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.datasets import cache
 from harness.datasets.compression import SUFFIXES, streamed
-from harness.datasets.fetching import WAIT, download, reason, web
+from harness.datasets.fetching import WAIT, download, http, reason
 from harness.errors import DataError, FilesMissing
 from harness.files import locked_scratch, writable_folder
 
@@ -88,14 +88,13 @@ def verified(name: str, sha256: str, *, wanted_by: str) -> Path:
     path, wrong = look(name, sha256)
     if path is not None:
         return path
-    begin, fetch = f"data set '{wanted_by}'", f"etch it: `harness data fetch {wanted_by}`"
+    remedy = f"`harness data fetch {wanted_by}`, or set HARNESS_DATA to a folder that holds it."
     for each, why in wrong.items():
-        raise DataError(
-            f"{begin}: the raw file {each} {why}, expected {sha256}. Replace it by the original, or f{fetch}."
-        )
+        raise DataError(f"data set '{wanted_by}': the raw file {each} {why}, expected {sha256}. Fetch it: {remedy}")
     where = " or ".join(map(str, roots()))
-    remedy = f"F{fetch}. Or set HARNESS_DATA to a folder that holds it."
-    raise FilesMissing(f"{begin} needs the raw file '{name}', which is not under {where}. {remedy}")
+    raise FilesMissing(
+        f"data set '{wanted_by}' needs the raw file '{name}', which is not under {where}. Fetch it: {remedy}"
+    )
 
 
 def fetch(file: RawFile, base: str = "", *, wait: float = WAIT, progress: bool = False) -> Path:
@@ -121,10 +120,13 @@ def fetch(file: RawFile, base: str = "", *, wait: float = WAIT, progress: bool =
     with locked_scratch(target) as scratch:
         if right := look(file.name, file.sha256)[0]:  # another process has fetched it meanwhile
             return right
-        get = web(wait, progress) if "://" in addresses[0] else _copy
+
+        def get(url: str, made: Path) -> None:
+            _make(url, made, scratch, wait, progress)
+
         for address in addresses:
             try:
-                return download(address, target, file.sha256, lambda url, made: _make(url, made, scratch, get))
+                return download(address, scratch / target.name, file.sha256, get).replace(target)
             except Exception as error:
                 faults.append(f"{address}: {reason(error)}")
     raise DataError(
@@ -133,16 +135,13 @@ def fetch(file: RawFile, base: str = "", *, wait: float = WAIT, progress: bool =
     )
 
 
-def _copy(path: str, file: Path) -> None:
-    shutil.copyfile(Path(path).expanduser(), file)
-
-
-def _make(address: str, made: Path, scratch: Path, get: Callable[[str, Path], object]) -> None:
+def _make(address: str, made: Path, scratch: Path, wait: float, progress: bool) -> None:
     """Write the file that an address of the registry stands for: unpacked, packed with others, or converted."""
     came = []
     for url in _expanded(address.removesuffix("#libsvm")):
-        came.append(scratch / Path(url).name)
-        get(url, came[-1])
+        came.append(scratch / Path(url).name if "://" in url else Path(url).expanduser())
+        if "://" in url:
+            http(url, came[-1], wait, progress)
     if len(came) > 1:
         folder = scratch.name.split(".")[1].split("-")[0]  # of .banana.asc.tar.part, .reuters21578-sgm.tar.part
         with tarfile.open(made, "w", format=tarfile.USTAR_FORMAT) as tar:

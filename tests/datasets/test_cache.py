@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,19 +70,53 @@ def test_the_second_load_is_from_the_cache_and_equal(fresh, arrays):
     assert build.calls == 2
 
 
+def entries(parsed):
+    """Return the entries; locks are hidden files."""
+    return sorted(path for path in parsed.iterdir() if path.name[0] != ".")
+
+
+def reverse(path):
+    np.save(path, np.load(path)[::-1])
+
+
+def edit(path):
+    path.write_text(path.read_text().replace("kept", "lost"))
+
+
+CHANGES = {
+    "x.npy": [Path.unlink, lambda path: os.truncate(path, 200), reverse],
+    "y.npy": [reverse],
+    "s.npz": [Path.unlink, lambda path: os.truncate(path, 200)],
+    "manifest.json": [Path.unlink, lambda path: os.truncate(path, 20), edit],
+}
+
+
 @pytest.mark.parametrize(
-    ("file", "content"), [("x.npy", None), ("x.npy", 200), ("s.indices.npy", 200), ("manifest.json", 20)]
+    ("file", "change"), [(file, change) for file, changes in CHANGES.items() for change in changes]
 )
-def test_an_entry_without_a_file_or_with_half_of_one_is_rebuilt(fresh, arrays, file, content):
+def test_an_entry_that_is_damaged_or_was_changed_is_built_again_and_said(fresh, arrays, file, change):
     build = Builder(arrays)
     cache.fetch("thing", {}, build)
-    (folder,) = fresh.iterdir()
-    (folder / file).write_bytes((folder / file).read_bytes()[:content]) if content else (folder / file).unlink()
-    with pytest.warns(UserWarning, match="are not what was stored there"):
-        assert_same(cache.fetch("thing", {}, build).arrays, arrays)
-    assert_same(cache.fetch("thing", {}, build).arrays, arrays)
-    assert build.calls == 2
-    assert list(fresh.iterdir()) == [folder], "nothing is left lying about"
+    (folder,) = entries(fresh)
+    change(folder / file)
+    with pytest.warns(UserWarning, match=f"{folder} are not what was stored there; they are read again"):
+        again = cache.fetch("thing", {}, build)
+    for entry in (again, cache.fetch("thing", {}, build)):
+        assert_same(entry.arrays, arrays)
+        assert (entry.notes, build.calls) == ({"note": "kept"}, 2)
+    assert entries(fresh) == [folder], "nothing is left lying about"
+
+
+def test_an_entry_in_the_place_of_another_is_not_taken_for_it(fresh, arrays):
+    builders = [Builder({"x": arrays["x"]}), Builder({"x": -arrays["x"]})]
+    for k, build in enumerate(builders):
+        cache.fetch("thing", {"k": k}, build)
+    one, other = entries(fresh)
+    shutil.rmtree(one)
+    shutil.copytree(other, one)
+    with pytest.warns(UserWarning, match=f"{one} are not what was stored there"):
+        found = [cache.fetch("thing", {"k": k}, build).arrays["x"] for k, build in enumerate(builders)]
+    np.testing.assert_array_equal(found, [arrays["x"], -arrays["x"]])
 
 
 def test_an_unwritable_cache_costs_a_warning_only(tmp_path, monkeypatch, arrays):
@@ -112,25 +148,35 @@ def test_processes_that_build_the_same_entry_at_once_all_succeed(fresh):
     )
     running = [subprocess.Popen([sys.executable, "-c", code], env=os.environ.copy()) for _ in range(3)]
     assert [process.wait(60) for process in running] == [0, 0, 0]
-    assert len(list(fresh.iterdir())) == 15
+    assert len(entries(fresh)) == 15
 
 
-def test_remains_of_a_killed_process_go_after_a_day(fresh, arrays):
-    for name in (".building-old", ".building-new"):
-        (fresh / name).mkdir(parents=True)
-    os.utime(fresh / ".building-old", (1, 1))
+def test_remains_of_a_killed_process_are_removed(fresh, arrays):
     cache.fetch("thing", {}, Builder(arrays))
-    assert sorted(path.name for path in fresh.iterdir() if path.name.startswith(".")) == [".building-new"]
+    (folder,) = entries(fresh)
+    folder.rename(fresh / f".{folder.name}.part")
+    assert_same(cache.fetch("thing", {}, Builder(arrays)).arrays, arrays)
+    assert [path for path in fresh.iterdir() if path.is_dir()] == [folder]
 
 
-def test_the_content_of_a_compressed_file_is_known_by_its_bytes_not_its_name(tmp_path, fresh):
+def test_the_content_of_a_compressed_file_is_known_by_its_bytes_not_its_name(tmp_path, fresh, monkeypatch):
     path = tmp_path / "x.gz"
     for content in (b"one", b"two"):
         for level in (0, 9):
             path.write_bytes(gzip.compress(content, level, mtime=0))
             os.utime(path, (1, 1))
-            assert [cache.unpacked_sha256(path) for _ in range(2)] == [hashlib.sha256(content).hexdigest()] * 2
-    assert len(list((fresh.parent / "unpacked").iterdir())) == 4
+            assert cache.unpacked_sha256(path) == hashlib.sha256(content).hexdigest()
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "streamed", lambda path: pytest.fail("unpacked again"))
+        assert cache.unpacked_sha256(path) == hashlib.sha256(b"two").hexdigest()
+    assert len(entries(fresh)) == 4
+    for folder in entries(fresh):
+        note = folder / "manifest.json"
+        note.write_text(
+            note.read_text().replace(hashlib.sha256(b"two").hexdigest(), hashlib.sha256(b"six").hexdigest())
+        )
+    with pytest.warns(UserWarning, match="unpacked-.* are not what was stored"):
+        assert cache.unpacked_sha256(path) == hashlib.sha256(b"two").hexdigest()
 
 
 def test_a_raw_file_that_is_missing_or_another_is_refused_cached_or_not(tmp_path, fresh, raw_data, monkeypatch):
@@ -145,7 +191,7 @@ def test_a_raw_file_that_is_missing_or_another_is_refused_cached_or_not(tmp_path
     Banana().load()
     content[5000] ^= 1
     copy.write_bytes(content)
-    with pytest.raises(DataError, match=r"holds SHA-256 .*, expected 05c98ccd67268c59.* replace it by the original"):
+    with pytest.raises(DataError, match=r"holds SHA-256 .*, expected 05c98ccd67268c59.* Fetch it: `harness data fetch banana`"):
         Banana().load()
 
 
@@ -158,17 +204,11 @@ def test_without_a_setting_both_folders_are_in_the_users_cache(monkeypatch):
     assert roots() == [fetched_root()]
 
 
-@pytest.mark.parametrize("part", ["y_train.npy", "x_train.npy", "manifest.json"])
-def test_an_entry_that_was_changed_is_read_again_and_said(tmp_path, monkeypatch, part):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "a.csv").write_text("a,b,label\n" + "".join(f"{i},{i * i},{i % 2}\n" for i in range(40)))
-    first = FileSource(path=str(tmp_path / "a.csv")).load()
-    (path,) = (tmp_path / "cache/parsed").glob(f"*/{part}")
-    if part == "manifest.json":
-        path.write_text(path.read_text().replace('"positive": "1"', '"positive": "0"'))
-    else:
-        array = np.load(path)
-        np.save(path, array[::-1])
-    with pytest.warns(UserWarning, match="are not what was stored there; they are read again"):
-        again = FileSource(path=str(tmp_path / "a.csv")).load()
-    assert (again.sha256, again.notes, measured_sha256(again)) == (first.sha256, first.notes, first.sha256)
+def test_labels_that_were_changed_in_the_cache_are_those_of_the_file_again(tmp_path, fresh):
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,label\n" + "".join(f"{i},{i * i},{i % 2}\n" for i in range(40)))
+    first = FileSource(path=str(path)).load()
+    reverse(entries(fresh)[0] / "y_train.npy")
+    with pytest.warns(UserWarning, match="they are read again"):
+        again = FileSource(path=str(path)).load()
+    assert (again.notes, measured_sha256(again)) == (first.notes, first.sha256)

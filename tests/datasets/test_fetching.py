@@ -29,15 +29,19 @@ from harness.cli.main import cli
 from harness.datasets import FileSource, raw_files
 from harness.datasets.catalogue import REAL
 from harness.datasets.compression import streamed
-from harness.datasets.fetching import fetch, local
-from harness.datasets.raw_files import RawFile
+from harness.datasets.fetching import local
+from harness.datasets.raw_files import RawFile, fetch, fetched_root
 from tests.datasets.test_real import CONTENTS
 
 CONTENT = b"+1 1:0.5 2:1\n-1 1:0.25\n" * 20_000
 
 
+def sha(content):
+    return hashlib.sha256(content).hexdigest()
+
+
 class Server(http.server.ThreadingHTTPServer):
-    """Serves ``pages``: bytes, or a function of the handler; counts what is asked for."""
+    """Serves ``pages``: bytes, or a function of the handler; counts the requests."""
 
     daemon_threads = True
 
@@ -76,11 +80,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def half(handler):
     handler.begin(len(CONTENT))
     handler.wfile.write(CONTENT[: len(CONTENT) // 2])
+    handler.wfile.flush()
 
 
 def hang(handler):
     half(handler)
-    handler.wfile.flush()
     handler.server.over.wait(30)
 
 
@@ -98,85 +102,76 @@ def server(monkeypatch, tmp_path):
 
 
 def raw(*urls, content=CONTENT, name="set/part.txt"):
-    return RawFile(name, hashlib.sha256(content).hexdigest(), "none", urls)
+    return RawFile(name, sha(content), "none", urls)
 
 
 def left():
-    """Return what lies among the fetched files, without the files that are locked."""
-    return sorted(
-        path.name for path in raw_files.fetched_root().rglob("*") if not path.name.endswith(".lock") and path.is_file()
-    )
+    """Return the names of the fetched files, without the locks."""
+    return sorted(path.name for path in fetched_root().rglob("*") if path.is_file() and path.suffix != ".lock")
 
 
-def test_a_file_is_fetched_once_plain_or_compressed_from_the_first_address_that_has_it(server):
+def test_a_file_is_fetched_once_and_unpacked_from_the_first_address_that_has_it(server):
+    moved = {"Location": "/plain"}
     server.pages |= {
         "/plain": CONTENT,
-        "/moved": lambda handler: handler.begin(0, 302, Location="/plain"),
+        "/moved": lambda handler: handler.begin(0, 302, **moved),
         "/packed": lzma.compress(CONTENT),
-        "/busy": lambda handler: (
-            handler.send_error(503) if server.asked["/busy"] < 3 else handler.begin(0, 302, Location="/plain")
-        ),
+        "/busy": lambda handler: handler.begin(0, *((503,) if server.asked["/busy"] < 3 else (302,)), **moved),
     }
     plain = fetch(raw(f"{server.url}/gone", f"{server.url}/moved", f"{server.url}/packed"))
     assert (plain.name, plain.read_bytes()) == ("part.txt", CONTENT)
     assert server.asked == {"/gone": 1, "/moved": 1, "/plain": 1}
     assert fetch(raw(f"{server.url}/packed")) == plain, "it is there"
-    packed = fetch(raw(f"{server.url}/packed", name="other"))
-    assert (packed.name, lzma.decompress(packed.read_bytes())) == ("other.xz", CONTENT)
+    assert fetch(raw(f"{server.url}/packed", name="other")).read_bytes() == CONTENT
     assert fetch(raw(f"{server.url}/busy", name="third")).read_bytes() == CONTENT, "the third time it was not"
-    assert left() == ["other.xz", "part.txt", "third"]
+    assert left() == ["other", "part.txt", "third"]
 
 
 FAULTS = {
-    "wrong": (b"else", f"wrong: it holds SHA-256 {hashlib.sha256(b'else').hexdigest()}, expected "),
-    "half": (half, "half: it breaks off, 3 times"),
-    "hang": (hang, "hang: not a byte for 0.2 s"),
-    "damaged": (gzip.compress(CONTENT)[:-9], "damaged: "),
-    "gone": (None, "gone: HTTP 404 Client Error: Not Found"),
-    "broken": (lambda handler: handler.send_error(500), "broken: HTTP 500 Server Error: Internal Server Error"),
+    "wrong": (b"else", f"expected {raw().sha256} but got {sha(b'else')}"),
+    "half": (half, "IncompleteRead"),
+    "hang": (hang, "Read timed out"),
+    "damaged": (gzip.compress(CONTENT)[:-9], "Compressed file ended"),
+    "gone": (None, "404 Client Error: Not Found"),
+    "broken": (lambda handler: handler.send_error(500), "500 Server Error: Internal Server Error"),
 }
 
 
 @pytest.mark.parametrize("page", FAULTS)
 def test_a_fault_is_told_and_nothing_is_kept(server, page):
-    content, told = FAULTS[page]
+    content, why = FAULTS[page]
     server.pages |= {f"/{page}": content} if content else {}
     begun = time.monotonic()
-    with pytest.raises(DataError) as error:
+    with pytest.raises(DataError, match=rf"'set/part.txt' could not be fetched: .*/{page}: .*try --from") as error:
         fetch(raw(f"{server.url}/{page}", "http://127.0.0.1:9/nobody"), wait=0.2)
     assert time.monotonic() - begun < 15, "the server hangs for 30 s"
-    assert told in str(error.value)
-    assert "127.0.0.1:9/nobody: its host cannot be reached" in str(error.value)
-    assert "'part.txt' could not be fetched" in str(error.value)
-    assert "try --from URL_OR_FOLDER" in str(error.value)
+    assert why in str(error.value)
+    assert "127.0.0.1:9/nobody: " in str(error.value)
+    assert "Connection refused" in str(error.value)
     assert left() == []
-    assert server.asked[f"/{page}"] == (3 if page in ("half", "broken") else 1), "asked again where that may help"
+    assert server.asked[f"/{page}"] == (1 if page in ("gone", "damaged") else 3), "asked again where that may help"
 
 
 def test_a_mirror_has_the_files_under_their_names(server, tmp_path):
     server.pages["/data/set/part.txt.gz"] = gzip.compress(CONTENT)
-    assert fetch(raw(), f"{server.url}/data/").name == "part.txt.gz"
+    assert fetch(raw(), f"{server.url}/data/").read_bytes() == CONTENT
     assert list(server.asked) == ["/data/set/part.txt", "/data/set/part.txt.gz"]
     folder = tmp_path / "a # folder"
-    with pytest.raises(DataError, match=r"part.txt: there is no such file; .*part.txt.xz: there is no such file\."):
-        fetch(raw(name="set/part.txt", content=b"more"), str(folder))
+    with pytest.raises(DataError, match=r"No such file or directory: .*part.txt.xz"):
+        fetch(raw(content=b"more"), str(folder))
     folder.mkdir()
     (folder / "alone").write_bytes(CONTENT)
     assert fetch(raw(name="alone"), str(folder)).read_bytes() == CONTENT
-    with pytest.raises(
-        DataError, match=r"refused/one: its host cannot be reached\. Try"
-    ):  # and no other form of it is tried
-        fetch(raw(name="one"), "http://127.0.0.1:9/refused")
 
 
 def test_a_folder_that_cannot_be_written_and_a_package_that_is_missing(server, tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"fetching needs pooch, .* `pip install 'svm-harness\[data\]'"):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(UsageError, match=r"pooch is not installed; run `pip install 'svm-harness\[data\]'"):
         fetch(raw(f"{server.url}/any"))
     (tmp_path / "file").touch()
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "file"))
     with pytest.raises(UsageError, match=r"the cache folder .*file/raw/set cannot be written \(.*; set HARNESS_CACHE"):
-        fetch(raw("file:///any"))
+        fetch(raw("http://any"))
 
 
 def test_a_wrong_file_in_a_folder_of_ones_own_is_told_or_passed_over(server, tmp_path, monkeypatch):
@@ -189,63 +184,46 @@ def test_a_wrong_file_in_a_folder_of_ones_own_is_told_or_passed_over(server, tmp
     ):
         raw_files.verified("a", file.sha256, wanted_by="mine")
     server.pages["/a"] = CONTENT
-    assert fetch(file) == raw_files.verified("a", file.sha256, wanted_by="mine") == raw_files.fetched_root() / "a"
+    assert fetch(file) == raw_files.verified("a", file.sha256, wanted_by="mine") == fetched_root() / "a"
     (tmp_path / "a").write_bytes(CONTENT)
     assert raw_files.verified("a", file.sha256, wanted_by="mine") == tmp_path / "a"
 
 
-CHILD = """
-import sys
-from harness.datasets.fetching import fetch
-from harness.datasets.raw_files import RawFile
-print(fetch(RawFile("set/part.txt", sys.argv[2], "none", (sys.argv[1],))), flush=True)
-"""
-
-
 def child(url):
-    return subprocess.Popen(
-        [sys.executable, "-c", CHILD, url, raw().sha256], stdout=subprocess.PIPE, text=True, env={**os.environ}
+    code = (
+        "import sys\nfrom harness.datasets.raw_files import RawFile, fetch\n"
+        "print(fetch(RawFile('set/part.txt', sys.argv[2], 'none', (sys.argv[1],))), flush=True)\n"
     )
+    words = [sys.executable, "-c", code, url, raw().sha256]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ})
 
 
-def test_of_eight_processes_one_fetches(server):
-    begun = threading.Event()
+def test_of_eight_processes_one_fetches_and_a_killed_one_leaves_no_file_and_no_lock(server):
+    begun, go = threading.Event(), threading.Event()
 
     def slow(handler):
-        begun.wait(60)
         handler.begin(len(CONTENT))
-        handler.wfile.write(CONTENT)
-
-    server.pages["/slow"] = slow
-    children = [child(f"{server.url}/slow") for _ in range(8)]
-    threading.Timer(2.0, begun.set).start()  # until then the others have come to the lock
-    assert {each.communicate(timeout=60)[0] for each in children} == {
-        f"{raw_files.fetched_root() / 'set' / 'part.txt'}\n"
-    }
-    assert server.asked["/slow"] == 1
-    assert left() == ["part.txt"]
-
-
-def test_a_killed_process_leaves_no_file_and_no_lock(server):
-    begun = threading.Event()
-
-    def stuck(handler):
-        half(handler)
+        handler.wfile.write(CONTENT[:1000])
         handler.wfile.flush()
         begun.set()
-        server.over.wait(30)
+        go.wait(60)
+        handler.wfile.write(CONTENT[1000:])
 
-    server.pages |= {"/stuck": stuck, "/whole": CONTENT}
-    victim = child(f"{server.url}/stuck")
+    server.pages["/slow"] = slow
+    victim = child(f"{server.url}/slow")
     assert begun.wait(60)
     victim.send_signal(signal.SIGKILL)
     victim.communicate(timeout=10)
     assert raw_files.copies("set/part.txt") == []
-    assert fetch(raw(f"{server.url}/whole")).read_bytes() == CONTENT
+    server.asked.clear()
+    children = [child(f"{server.url}/slow") for _ in range(8)]
+    threading.Timer(2.0, go.set).start()  # until then the others have come to the lock
+    assert {each.communicate(timeout=60)[0] for each in children} == {f"{fetched_root() / 'set' / 'part.txt'}\n"}
+    assert server.asked["/slow"] == 1
     assert left() == ["part.txt"], "what the killed one wrote is gone"
 
 
-def test_an_address_may_stand_for_several_files_or_a_part_of_one(server):
+def test_an_address_may_stand_for_several_files(server):
     members = {f"p_{part}_{number:02}": f"{part}{number}".encode() for number in (9, 10) for part in ("x", "y")}
     server.pages |= {f"/t/{name}": content for name, content in members.items()}
     packed = io.BytesIO()
@@ -256,10 +234,6 @@ def test_an_address_may_stand_for_several_files_or_a_part_of_one(server):
             tar.addfile(entry, io.BytesIO(content))
     file = raw(f"{server.url}/t/p_{{x,y}}_{{09..10}}", content=packed.getvalue(), name="set/mine-all.tar")
     assert fetch(file).read_bytes() == packed.getvalue()
-    server.pages["/lines"] = b"1\r\n2\r\n3\r\nend"
-    assert fetch(raw(f"{server.url}/lines#line=1,3", content=b"2\r\n3\r\n")).read_bytes() == b"2\r\n3\r\n"
-    server.pages["/forest.gz"] = gzip.compress(b"5,0,-1,2\n0,3,0,7\n")
-    assert fetch(raw(f"{server.url}/forest.gz#libsvm", content=b"2 1:5 3:-1\n1 2:3\n", name="f")).name == "f"
 
 
 # -- addresses of the user's own ----------------------------------------------------------------------------
@@ -268,44 +242,46 @@ def test_an_address_may_stand_for_several_files_or_a_part_of_one(server):
 def test_a_file_of_an_address_is_fetched_once_and_known_by_its_content(server, tmp_path):
     x = np.random.default_rng(0).standard_normal((80, 2))
     frame = pd.DataFrame({"label": np.where(x[:, 0] > 0, "yes", "no"), "a": x[:, 0], "b": x[:, 1]})
-    server.pages["/x.parquet"] = frame.to_parquet()
-    url, told = f"{server.url}/x.parquet", []
-    sha256 = hashlib.sha256(server.pages["/x.parquet"]).hexdigest()
+    page = server.pages["/x.parquet"] = frame.to_parquet()
+    url, lines = f"{server.url}/x.parquet", []
     data = FileSource(path=url).load()
-    assert data.x_train.shape == (60, 2)
-    assert data.notes["positive"] == "yes"
+    assert (data.x_train.shape, data.notes["positive"]) == ((60, 2), "yes")
     frame.to_parquet(tmp_path / "same.parquet")
     assert data.sha256 == FileSource(path=str(tmp_path / "same.parquet")).load().sha256
     server.pages["/x.parquet"] = b"changed"
-    copy = local(url, tell=told.append)
-    assert (server.asked["/x.parquet"], told) == (1, [])
-    assert local(f"{url}#sha256={sha256}") == copy
-    assert FileSource(path=f"{url}#sha256={sha256}").label == "x.parquet"
-    with pytest.raises(
-        DataError, match=f"was fetched with SHA-256 {sha256}, expected 00ff as pinned. Check the pin; if"
-    ):
+    copy = local(f"{url}#sha256={sha(page)}", tell=lines.append)
+    assert copy == local(url)
+    assert (server.asked["/x.parquet"], lines) == (1, [])
+    assert FileSource(path=f"{url}#sha256={sha(page)}").label == "x.parquet"
+    with pytest.warns(UserWarning, match="fetched again"), pytest.raises(DataError, match=f"but got {sha(b'changed')}"):
         local(f"{url}#sha256=00ff")
+    assert copy.read_bytes() == page, "still there"
+    for changed in (copy, copy.parent / "sha256"):
+        content = changed.read_bytes()
+        changed.write_bytes(b"damaged")
+        with (
+            pytest.warns(UserWarning, match="is fetched again"),
+            pytest.raises(DataError, match=f"delete .*{copy.parent}"),
+        ):
+            FileSource(path=url).load()
+        changed.write_bytes(content)
     copy.write_bytes(b"damaged")
-    with pytest.raises(DataError, match=f"x.parquet is not what was fetched, which has SHA-256 {sha256}. Delete the"):
-        FileSource(path=url).load()
-    other = f"{server.url}/x.parquet?v=2"
-    server.pages["/x.parquet?v=2"] = b"1 1:2\n"
-    with pytest.raises(DataError, match=f"it holds SHA-256 .*, expected {sha256}. .* check the address and the pin"):
-        local(f"{other}#sha256={sha256}")
+    server.pages["/x.parquet"] = page
+    with pytest.warns(UserWarning, match="is fetched again"):
+        assert FileSource(path=url).load().sha256 == data.sha256
     server.pages["/"] = b"1 1:2\n"
-    assert [local(f"{server.url}{path}").name for path in ("/", "/a/..")] == ["data", "data"]
-    local(other, tell=told.append)
-    assert f"{other}#sha256={hashlib.sha256(b'1 1:2' + bytes([10])).hexdigest()} accepts nothing else" in told[0]
+    assert [local(f"{server.url}{path}", tell=lines.append).name for path in ("/", "/a/..")] == ["data", "data"]
+    assert f"{server.url}/#sha256={sha(server.pages['/'])} accepts nothing else" in lines[0]
 
 
 @pytest.mark.parametrize("words", ["data fetch", "compare --plugins smo-block --dry-run --datasets"])
 def test_a_command_says_what_it_fetched(server, words):
     server.pages["/a.csv"] = b"1,2,0\n3,4,1\n" * 20
     url = f"{server.url}/a.csv"
-    told = f"{url}#sha256={hashlib.sha256(server.pages['/a.csv']).hexdigest()} accepts nothing else"
+    line = f"{url}#sha256={sha(server.pages['/a.csv'])} accepts nothing else"
     for times in (1, 0):
         done = CliRunner().invoke(cli, [*words.split(), url])
-        assert (done.exit_code, " ".join(done.stderr.split()).count(told)) == (0, times), done.stderr
+        assert (done.exit_code, " ".join(done.stderr.split()).count(line)) == (0, times), done.stderr
 
 
 @pytest.fixture
@@ -336,6 +312,7 @@ def openml(server, monkeypatch):
     return server
 
 
+@pytest.mark.filterwarnings("ignore:A network error", "ignore:.*redownloading")
 def test_a_data_set_of_openml(openml):
     data = FileSource(path="openml:61", scale="standard").load()
     assert (data.x_train.shape, data.x_test.shape) == ((30, 2), (10, 2))
@@ -345,7 +322,7 @@ def test_a_data_set_of_openml(openml):
     assert openml.asked.total() == asked
     for name, why in {
         "openml:62": "it has 2 targets .a, b., expected one",
-        "openml:iris": "'iris' is no number of a data set",
+        "openml:iris": "invalid literal for int.. with base 10: 'iris'",
         "openml:63": "HTTP Error 404",
     }.items():
         with pytest.raises(DataError, match=why):
@@ -369,7 +346,7 @@ def test_every_file_of_the_catalogue_comes_right_from_what_its_addresses_have(se
         _serve(server, file, found)
         urls = tuple(url.replace("https:/", server.url) for url in file.urls)
         came = fetch(RawFile(file.name, file.sha256, file.licence, (f"{server.url}/gone", *urls)))
-        assert came.is_relative_to(raw_files.fetched_root())
+        assert came.is_relative_to(fetched_root())
         assert server.asked["/gone"] == 1
         server.asked.clear()
     for cls in REAL:
@@ -392,10 +369,6 @@ def _serve(server, file, found):
                 values[int(index) - 1] = value
             rows.append(b",".join([*values, b"2" if label == b"2" else b"7"]))
         content = gzip.compress(b"\n".join(rows) + b"\n", 1)
-    elif form:
-        first, last = map(int, form.removeprefix("line=").split(","))
-        assert content.count(b"\n") == last - first
-        content = b"before\n" * first + content + b"end"
     if "{" not in plain:
         server.pages[plain] = content
         return
