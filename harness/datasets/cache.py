@@ -138,8 +138,8 @@ def _refuse_changed(sources: Mapping[Path, str]) -> None:
 
 def _manifest(key: str, entry: Entry) -> dict[str, Any]:
     """Return what is written of an entry beside its arrays, with a SHA-256 of all of it."""
-    facts = {"key": key, "arrays": list(entry.arrays), "content": entry.sha256, "notes": entry.notes}
-    return {**facts, "sha256": hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()}
+    facts = {"key": key, "arrays": list(entry.arrays), "sha256": entry.sha256, "notes": entry.notes}
+    return {**facts, "manifest_sha256": hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()}
 
 
 def _load(folder: Path, key: str) -> Entry | None:

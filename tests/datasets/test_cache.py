@@ -191,7 +191,9 @@ def test_a_raw_file_that_is_missing_or_another_is_refused_cached_or_not(tmp_path
     Banana().load()
     content[5000] ^= 1
     copy.write_bytes(content)
-    with pytest.raises(DataError, match=r"holds SHA-256 .*, expected 05c98ccd67268c59.* Fetch it: `harness data fetch banana`"):
+    with pytest.raises(
+        DataError, match=r"holds SHA-256 .*, expected 05c98ccd67268c59.* Fetch it: `harness data fetch banana`"
+    ):
         Banana().load()
 
 
