@@ -301,7 +301,7 @@ class _Cells:
         """Whether all cells are dates that pandas reads."""
         import pandas as pd
 
-        distinct = self._text.unique().drop_null().to_pylist() if hasattr(self, "_text") else []
+        distinct = self._text.unique().drop_null().to_pylist()
         if not distinct or not all(re.fullmatch(_DATE, word) for word in distinct):
             return False
         return bool(pd.to_datetime(pd.Series(distinct), errors="coerce", utc=True, format="ISO8601").notna().all())
@@ -373,7 +373,8 @@ class _Faults:
         }
         if rest := [each for each in odd if not any(each in columns for columns in by_kind.values())]:
             yield Fault(self.listed("not a finite number in", rest, self.sample) + ": correct or empty these cells")
-        if mixed := [each for each in numbers if self.is_test and each.is_text_truth and not self.is_boolean(each)]:
+        kinds = self.schema.kinds
+        if mixed := [each for each in numbers if self.is_test and each.is_text_truth and kinds[each.name] != "boolean"]:
             yield Fault(self.listed("true and false, where the training part has numbers, in", mixed))
         if commas := by_kind["commas"]:
             yield self.of_commas(commas)
@@ -409,9 +410,6 @@ class _Faults:
         is_named = self.table.named and cells.name and not cells.name.startswith("Unnamed: ")
         steps = np.diff(cells.numbers)
         return not is_named and self.table.named and cells.numbers[0] in (0, 1) and bool((steps == 1).all())
-
-    def is_boolean(self, cells: _Cells) -> bool:
-        return self.schema.kinds[cells.name] == "boolean"
 
     def of_commas(self, columns: Sequence[_Cells]) -> Fault:
         text = self.listed("numbers with a comma in", columns, self.sample)

@@ -226,7 +226,7 @@ class FileSource(DataSource):
             "preprocessing": done,
             "unscaled": spread(x_train, numbers, texts) if self.scale == "none" else {},
         }
-        return self._dataset(x_train, x_test, targets, notes)
+        return _dataset(x_train, x_test, targets, (train, held_out), notes)
 
     def _of_arrays(self, found: list[Arrays]) -> Dataset:
         from harness.datasets.preprocessing import scale_points, spread
@@ -238,7 +238,7 @@ class FileSource(DataSource):
         x_train, x_test, done = scale_points(first.x[train], first.x[held_out] if test is None else test[0], self.scale)
         names = [str(number + 1) for number in range(x_train.shape[1])]
         notes = {"preprocessing": done, "unscaled": spread(x_train, names, []) if self.scale == "none" else {}}
-        return self._dataset(x_train, x_test, targets, notes, first.defaults)
+        return _dataset(x_train, x_test, targets, (train, held_out), notes, first.defaults)
 
     def _targets(self, labels: Array, test_labels: Array | None) -> _Targets:
         """Return the labels as targets, those of the test part by what the training part says."""
@@ -266,20 +266,6 @@ class FileSource(DataSource):
             return stratified_split(y, self.test_fraction, self.split_seed)
         return random_split(len(y), max(1, len(y) - round(self.test_fraction * len(y))), self.split_seed)
 
-    def _dataset(
-        self,
-        x_train: Points,
-        x_test: Points,
-        targets: _Targets,
-        notes: dict[str, Any],
-        defaults: Mapping[str, Any] | None = None,
-    ) -> Dataset:
-        train, held_out = self._split(targets)
-        y_test = targets.y[held_out] if targets.y_test is None else targets.y_test
-        data = parts(x_train, targets.y[train], x_test, y_test, task=targets.task)
-        notes = {name: note for name, note in {**notes, **targets.notes}.items() if note}
-        return dataclasses.replace(data, defaults={**rbf(scale_gamma(x_train), 1.0), **(defaults or {})}, notes=notes)
-
 
 @dataclass(frozen=True)
 class _Targets:
@@ -289,6 +275,22 @@ class _Targets:
     y: Vector
     y_test: Vector | None
     notes: dict[str, Any]
+
+
+def _dataset(
+    x_train: Points,
+    x_test: Points,
+    targets: _Targets,
+    rows: tuple[Any, Any],
+    notes: dict[str, Any],
+    defaults: Mapping[str, Any] | None = None,
+) -> Dataset:
+    """Return the data set; ``rows`` : those for training and those held out, in the targets of the training file."""
+    train, held_out = rows
+    y_test = targets.y[held_out] if targets.y_test is None else targets.y_test
+    data = parts(x_train, targets.y[train], x_test, y_test, task=targets.task)
+    notes = {name: note for name, note in {**notes, **targets.notes}.items() if note}
+    return dataclasses.replace(data, defaults={**rbf(scale_gamma(x_train), 1.0), **(defaults or {})}, notes=notes)
 
 
 def display_name(path: str | Path) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.datasets.dataset import is_csr
+from harness.datasets.splitting import are_constant
 from harness.errors import DataError
 from harness.kernels.points import as_points
 
@@ -127,8 +128,8 @@ def _refuse_tiny(x: Any, names: Sequence[str], how: str) -> None:
     if how != "minmax" or not len(x):
         return
     low, high = np.fmin.reduce(x, axis=0), np.fmax.reduce(x, axis=0)
-    size, largest = high - low, np.maximum(abs(low), abs(high))
-    tiny = np.flatnonzero((size < _TINY) & (size > 16 * np.finfo(x.dtype).eps * largest))
+    size = high - low
+    tiny = np.flatnonzero((size < _TINY) & ~are_constant(low, high))
     if len(tiny):
         raise DataError(
             f"column '{names[tiny[0]]}' has a range of only {size[tiny[0]]:.3g}, which scale=minmax takes for a constant. Give it "

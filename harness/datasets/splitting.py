@@ -82,10 +82,14 @@ def rescaled(x_train: Points, x_test: Points, how: Scale) -> tuple[Points, Point
     else:
         shift, spread = low, high - low
     # the mean of equal values is rounded, and their deviation is that rounding
-    is_constant = high - low <= 16 * np.finfo(x_train.dtype).eps * np.maximum(abs(low), abs(high))
-    spread = np.where(is_constant, 1.0, spread)
+    spread = np.where(are_constant(low, high), 1.0, spread)
     scaled = ((x_train - shift) / spread, (x_test - shift) / spread)
     return (2.0 * scaled[0] - 1.0, 2.0 * scaled[1] - 1.0) if how == "box" else scaled
+
+
+def are_constant(low: Vector, high: Vector) -> Any:
+    """Return which columns with these least and greatest values, (d,), differ by no more than rounding."""
+    return high - low <= 16 * np.finfo(low.dtype).eps * np.maximum(abs(low), abs(high))
 
 
 def parts(x_train: Points, y_train: Vector, x_test: Points, y_test: Vector, **others: Any) -> Dataset:

@@ -478,7 +478,12 @@ def _late(seen: Observed, limit: float | None) -> str:
         return (
             f"still importing or in skip(), before its first step, after {most}; killed. It is measured again next time"
         )
-    ended = f"at the time limit of {limit or 60.0:g} s; killed after {wall:.1f} s"
+    most = f"the time limit of {limit or 60.0:g} s"
+    if seen.phase == "warm-up":
+        most = (
+            f"the limit of {(allowed.preparation if seen.compiling_since is None else allowed.compilation)(limit):g} s"
+        )
+    ended = f"at {most}; killed after {wall:.1f} s"
     compiling = f", {seen.compiled:.1f} s of them compiling; compile in warm_ups()" if seen.compiled > 0.1 else ""
     where = {
         "warm-up": " on a few points, before the measured run,",
