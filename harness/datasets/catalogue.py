@@ -117,7 +117,7 @@ class Divided(Published):
 
 def libsvm_text(path: Path, d: int) -> tuple[Any, Vector]:
     """Return the (n, d) points, CSR, and the labels of LIBSVM text with indices from 1."""
-    from harness.datasets.readers import based, read_libsvm
+    from harness.datasets.libsvm_text import based, read_libsvm
 
     with opened(path) as file:
         x, y = read_libsvm(file)

@@ -20,24 +20,15 @@ import numpy as np
 from harness.datasets.columns import LABEL_NAMES
 from harness.datasets.compression import existing_file, in_a_sentence, streamed
 from harness.datasets.labels import Classes, Fault, class_name, is_missing, learn_classes
+from harness.datasets.libsvm_text import base_of, based, index_range, read_libsvm, refuse_too_wide
 from harness.datasets.preprocessing import DENSE_FROM
-from harness.datasets.readers import (
-    array_of,
-    base_of,
-    based,
-    format_of,
-    index_range,
-    read_libsvm,
-    refuse_missing,
-    refuse_non_finite,
-    refuse_too_wide,
-)
+from harness.datasets.readers import array_of, format_of, refuse_missing, refuse_non_finite
 from harness.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from harness.arrays import Array, Vector
     from harness.datasets.dataset import Points
-    from harness.datasets.readers import IndexBase
+    from harness.datasets.libsvm_text import IndexBase
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from harness.faults import text
 if TYPE_CHECKING:
     from harness.arrays import Vector
     from harness.datasets.dataset import Points
-    from harness.datasets.readers import IndexBase
+    from harness.datasets.libsvm_text import IndexBase
 
 
 class PartitionedData:

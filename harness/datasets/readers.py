@@ -8,23 +8,23 @@ of memory, finite numbers, the first row of CSV, and one sentence for whatever t
 from __future__ import annotations
 
 import codecs
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import scipy.sparse
 
-from harness.datasets.bounds import AS_TEXT, bound, given_limit, refuse_beyond, shown
+from harness.datasets.bounds import AS_TEXT, refuse_beyond
 from harness.datasets.columns import TABLE_OPTIONS, Table, clean_names
 from harness.datasets.compression import compression_of, existing_file, format_suffix, in_a_sentence, opened, streamed
 from harness.datasets.csv_text import decode, read_csv, refuse_no_data
 from harness.datasets.dataset import is_csr
 from harness.datasets.labels import EXACT, is_missing
+from harness.datasets.libsvm_text import base_of, based, index_range, read_libsvm, refuse_too_wide
 from harness.datasets.preprocessing import DENSE_FROM
 from harness.datasets.validation import first_non_finite
 from harness.errors import DataError, UsageError
@@ -35,10 +35,7 @@ from harness.plain import plain_line
 if TYPE_CHECKING:
     from harness.arrays import Array, Mask
     from harness.datasets.dataset import Points
-
-    Csr = scipy.sparse.csr_array
-
-IndexBase = Literal["auto", "0", "1"]
+    from harness.datasets.libsvm_text import IndexBase
 
 FORMATS = {
     ".libsvm": "libsvm",
@@ -54,9 +51,6 @@ FORMATS = {
 _TABLES = ("csv", "parquet", "arff")
 _OPTIONS = {**dict.fromkeys(TABLE_OPTIONS, _TABLES), "header": ("csv",), "index_base": ("libsvm",)}
 _LIBSVM_LINE = re.compile(r"[^\s:,;]+(\s+(qid|\d+):\S+)*")
-_COLUMN_BYTES = 16  # bytes a column takes where an array is made over all columns: a count and a share
-_LIKELY_BYTES = 1 << 30  # bytes of such arrays from which a greatest index may be a mistake
-_LIKELY_RATIO = 100  # times the bytes of the values, from which it may be one too
 
 
 @dataclass(frozen=True)
@@ -220,116 +214,6 @@ def validate_arrays(arrays: Arrays, where: str) -> Arrays:
         refuse_non_finite(x, where)
         refuse_missing(is_missing(labels), where)
     return arrays
-
-
-# -- LIBSVM text -------------------------------------------------------------------------------------------
-
-
-def read_libsvm(file: BinaryIO) -> tuple[Csr, Array]:
-    """Return (n, most index + 1) points in which column j holds index j, and (n,) labels.
-
-    file : can go back
-
-    Raises
-    ------
-    DataError : a line is not LIBSVM text; with its number.
-    """
-    from sklearn.datasets import load_svmlight_file
-
-    start = len(codecs.BOM_UTF8) if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else 0
-    file.seek(start)
-    try:
-        x, labels = load_svmlight_file(file, zero_based=True)
-    except ValueError as error:
-        file.seek(start)
-        number, why = _faulty_line(file.readlines())
-        raise ValueError(f"line {number}: {why or error}") from None
-    return scipy.sparse.csr_array(x), labels
-
-
-def _faulty_line(lines: list[bytes]) -> tuple[int, str]:
-    """Return the number, from 1, of the first line that scikit-learn refuses, and why, by halving."""
-    from sklearn.datasets import load_svmlight_file
-
-    first, last, why = 0, len(lines), ""
-    while last - first > 1:
-        middle = (first + last) // 2
-        try:
-            load_svmlight_file(io.BytesIO(b"".join(lines[first:middle])), zero_based=True)
-            first = middle
-        except ValueError as error:
-            last, why = middle, str(error)
-    return first + 1, why
-
-
-def index_range(x: Csr) -> tuple[int, int] | None:
-    """Return the least and the greatest index of points as they were read; None if there are no values."""
-    return (int(x.indices.min()), int(x.indices.max())) if x.nnz else None
-
-
-def base_of(ranges: Sequence[tuple[int, int] | None], chosen: str, places: Sequence[str]) -> int:
-    """Return the index of the first feature, for all files: what is ``chosen``, else 0 if the first file has it, else 1.
-
-    Parameters
-    ----------
-    ranges : :func:`index_range` of each file, the training file first
-    chosen : ``auto``, ``0`` or ``1``
-
-    Raises
-    ------
-    DataError : an index 0 where indices begin with 1; with ``auto`` also another file that seems to begin otherwise than the first.
-    """
-    known = [(found, place) for found, place in zip(ranges, places, strict=True) if found is not None]
-    base = int(chosen) if chosen != "auto" else int(not known or known[0][0][0] > 0)
-    zero = [place for (least, _), place in known if least == 0]
-    if zero and base == 1:
-        if chosen == "1":
-            raise DataError(
-                f"'{zero[0]}' has the index 0, which index_base=1 excludes; expected indices from 1. Give index_base=0."
-            )
-        raise DataError(
-            f"'{zero[0]}' has the index 0 and '{known[0][1]}' does not: do both begin with 0? Give index_base=0 if they do; else "
-            "write one of them again."
-        )
-    for (least, most), place in known[1:]:
-        if chosen == "auto" and base == 0 and least > 0 and most == known[0][0][1] + 1:
-            raise DataError(
-                f"'{place}' has indices from {least} to {most} and '{known[0][1]}' from 0 to {known[0][0][1]}: do both begin with 0? "
-                "Give index_base=0 if they do; else write one of them again."
-            )
-    return base
-
-
-def based(x: Csr, base: int, width: int, where: Path | str) -> Csr:
-    """Return (n, width) points of which column 0 holds the index ``base``.
-
-    Raises
-    ------
-    DataError : an index is beyond these columns, as in a file that has changed since they were counted.
-    """
-    found = index_range(x)
-    if found is not None and not base <= found[0] <= found[1] < base + width:
-        raise DataError(
-            f"'{where}' has indices from {found[0]} to {found[1]}; expected {base} to {base + width - 1}. Fetch it again, or "
-            "let whatever writes it finish."
-        )
-    return scipy.sparse.csr_array((x.data, x.indices - base, x.indptr), shape=(x.shape[0], width))
-
-
-def refuse_too_wide(n: int, d: int, values: int, where: str) -> None:
-    """Raise if so many columns take more memory than reading may, or more than ``values`` numbers make likely.
-
-    Raises
-    ------
-    DataError : they do; a memory limit that has room for them says that they are meant.
-    """
-    needed = _COLUMN_BYTES * d
-    likely = max(_LIKELY_BYTES, 12 * _LIKELY_RATIO * values) if given_limit() is None else needed
-    if needed > min(likely, bound()):
-        raise DataError(
-            f"'{where}' has {n:,} points with {values:,} values in {d:,} columns, as its greatest index says: counting "
-            f"columns takes {shown(needed)}. Correct that index, or give a --memory-limit above that if it is right."
-        )
 
 
 def _settle(parts: list[Arrays], kinds: list[str], places: list[str], index_base: IndexBase) -> list[Arrays]:

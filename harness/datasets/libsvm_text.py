@@ -1,0 +1,132 @@
+"""LIBSVM text: scikit-learn reads it; here are the first index, the number of columns and the line at fault."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Literal
+
+import scipy.sparse
+
+from harness.datasets.bounds import bound, given_limit, shown
+from harness.errors import DataError
+
+if TYPE_CHECKING:
+    from harness.arrays import Array
+
+    Csr = scipy.sparse.csr_array
+
+IndexBase = Literal["auto", "0", "1"]
+
+_COLUMN_BYTES = 16  # bytes a column takes where an array is made over all columns: a count and a share
+_LIKELY_BYTES = 1 << 30  # bytes of such arrays from which a greatest index may be a mistake
+_LIKELY_RATIO = 100  # times the bytes of the values, from which it may be one too
+
+
+def read_libsvm(file: BinaryIO) -> tuple[Csr, Array]:
+    """Return (n, most index + 1) points in which column j holds index j, and (n,) labels.
+
+    file : can go back
+
+    Raises
+    ------
+    DataError : a line is not LIBSVM text; with its number.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    start = len(codecs.BOM_UTF8) if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else 0
+    file.seek(start)
+    try:
+        x, labels = load_svmlight_file(file, zero_based=True)
+    except ValueError as error:
+        file.seek(start)
+        number, why = _faulty_line(file.readlines())
+        raise ValueError(f"line {number}: {why or error}") from None
+    return scipy.sparse.csr_array(x), labels
+
+
+def _faulty_line(lines: list[bytes]) -> tuple[int, str]:
+    """Return the number, from 1, of the first line that scikit-learn refuses, and why, by halving."""
+    from sklearn.datasets import load_svmlight_file
+
+    first, last, why = 0, len(lines), ""
+    while last - first > 1:
+        middle = (first + last) // 2
+        try:
+            load_svmlight_file(io.BytesIO(b"".join(lines[first:middle])), zero_based=True)
+            first = middle
+        except ValueError as error:
+            last, why = middle, str(error)
+    return first + 1, why
+
+
+def index_range(x: Csr) -> tuple[int, int] | None:
+    """Return the least and the greatest index of points as they were read; None if there are no values."""
+    return (int(x.indices.min()), int(x.indices.max())) if x.nnz else None
+
+
+def base_of(ranges: Sequence[tuple[int, int] | None], chosen: str, places: Sequence[str]) -> int:
+    """Return the index of the first feature, for all files: what is ``chosen``, else 0 if the first file has it, else 1.
+
+    Parameters
+    ----------
+    ranges : :func:`index_range` of each file, the training file first
+    chosen : ``auto``, ``0`` or ``1``
+
+    Raises
+    ------
+    DataError : an index 0 where indices begin with 1; with ``auto`` also another file that seems to begin otherwise than the first.
+    """
+    known = [(found, place) for found, place in zip(ranges, places, strict=True) if found is not None]
+    base = int(chosen) if chosen != "auto" else int(not known or known[0][0][0] > 0)
+    zero = [place for (least, _), place in known if least == 0]
+    if zero and base == 1:
+        if chosen == "1":
+            raise DataError(
+                f"'{zero[0]}' has the index 0, which index_base=1 excludes; expected indices from 1. Give index_base=0."
+            )
+        raise DataError(
+            f"'{zero[0]}' has the index 0 and '{known[0][1]}' does not: do both begin with 0? Give index_base=0 if they do; else "
+            "write one of them again."
+        )
+    for (least, most), place in known[1:]:
+        if chosen == "auto" and base == 0 and least > 0 and most == known[0][0][1] + 1:
+            raise DataError(
+                f"'{place}' has indices from {least} to {most} and '{known[0][1]}' from 0 to {known[0][0][1]}: do both begin with 0? "
+                "Give index_base=0 if they do; else write one of them again."
+            )
+    return base
+
+
+def based(x: Csr, base: int, width: int, where: Path | str) -> Csr:
+    """Return (n, width) points of which column 0 holds the index ``base``.
+
+    Raises
+    ------
+    DataError : an index is beyond these columns, as in a file that has changed since they were counted.
+    """
+    found = index_range(x)
+    if found is not None and not base <= found[0] <= found[1] < base + width:
+        raise DataError(
+            f"'{where}' has indices from {found[0]} to {found[1]}; expected {base} to {base + width - 1}. Fetch it again, or "
+            "let whatever writes it finish."
+        )
+    return scipy.sparse.csr_array((x.data, x.indices - base, x.indptr), shape=(x.shape[0], width))
+
+
+def refuse_too_wide(n: int, d: int, values: int, where: str) -> None:
+    """Raise if so many columns take more memory than reading may, or more than ``values`` numbers make likely.
+
+    Raises
+    ------
+    DataError : they do; a memory limit that has room for them says that they are meant.
+    """
+    needed = _COLUMN_BYTES * d
+    likely = max(_LIKELY_BYTES, 12 * _LIKELY_RATIO * values) if given_limit() is None else needed
+    if needed > min(likely, bound()):
+        raise DataError(
+            f"'{where}' has {n:,} points with {values:,} values in {d:,} columns, as its greatest index says: counting "
+            f"columns takes {shown(needed)}. Correct that index, or give a --memory-limit above that if it is right."
+        )
