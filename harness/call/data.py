@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from harness.datasets.cache import cache_root
-from harness.datasets.columns import TABLE_OPTIONS, Table, align, check_choices, clean_names, refuse_twice
+from harness.datasets.columns import TABLE_OPTIONS, Table, align, choose, clean_names, refuse_twice
 from harness.datasets.dataset import Dataset, content_sha256, is_csr
 from harness.datasets.files import IN_MEMORY, FileSource, display_name
 from harness.datasets.labels import class_name
@@ -86,12 +86,7 @@ def data(
     names = (("x_train", "y_train"), ("x_test", "y_test"))
     parts = {key: array for keys, arrays in zip(names, zip(points, labels, strict=True), strict=False)
              for key, array in zip(keys, arrays, strict=True)}  # fmt: skip
-    source = _store_arrays(parts, name, settings)
-    if source.positive is not None:
-        import pandas as pd
-
-        check_choices(Table(pd.DataFrame({"y": labels[0]}), source.memory_name), source)
-    return source
+    return _store_arrays(parts, name, settings)
 
 
 def _is_frame(x: Any) -> bool:
@@ -282,7 +277,7 @@ def _store_frames(frames: Sequence[pd.DataFrame], name: str, settings: dict[str,
         paths.append(_store(f"{_checked_name(name, sha256)}{part}.parquet", sha256, content))
         tables.append(Table(stored, display_name(paths[-1])))
     source = _source(paths[0], {**settings, **({"test": str(paths[1])} if len(paths) > 1 else {})})
-    schema = check_choices(tables[0], source)
+    schema = choose(tables[0], source)
     if len(tables) > 1:
         align(tables[1], schema)
     return source

@@ -123,7 +123,7 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
         ragged.append(row)
         return "skip"
 
-    positions = list(map(str, range(len(cells))))
+    positions = clean_names([""] * len(cells))
     encoded = body.encode()
     frame = pyarrow.csv.read_csv(
         io.BytesIO(encoded),
@@ -142,18 +142,12 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
             f"{', ...' * (len(ragged) > 3)}). Correct them; a cell with {separator!r} in it stands in double quotes."
         )
     if header:
-        return Table(frame.set_axis(clean_names(header), axis=1), where, lines=lines)
+        return Table(frame.set_axis(clean_names(header), axis=1), where, lines)
     named, doubt = _holds_names([cell.strip() for cell in cells], frame, options)
     if not named:
-        return Table(frame, where, named=False, lines=lines, doubt=doubt)
-    names = clean_names(cells)
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise DataError(
-            f"'{where}': the first row has '{shown(twice)}' twice. Rename one if these are names of columns; if the row is a point, "
-            "give header=no."
-        )
+        return Table(frame, where, lines, doubt)
     below = frame.iloc[1:].reset_index(drop=True)
-    return Table(below.set_axis(names, axis=1), where, lines=lambda: lines()[1:], doubt=doubt)
+    return Table(below.set_axis(clean_names(cells), axis=1), where, lambda: lines()[1:], doubt)
 
 
 def _separator(body: str) -> str:
@@ -177,39 +171,28 @@ def _holds_names(cells: list[str], frame: pd.DataFrame, options: Any) -> tuple[b
     """
     if options.header != "auto":
         return options.header == "yes", None
-    line = f"the first row, {plain_line(','.join(cells), 60)},"
-    texts = {
-        str(place): cell for place, cell in enumerate(cells) if as_number(cell) is None and cell.lower() not in MISSING
-    }
-    if {cell.lower() for cell in texts.values()} & {
-        "label",
-        "target",
-        "class",
-    } or options.label_column in texts.values():
+    filled = [place for place, cell in enumerate(cells) if cell.lower() not in MISSING]
+    texts = {place: cells[place] for place in filled if as_number(cells[place]) is None}
+    below = {place: frame.iloc[1:, place].str.strip() for place in texts}
+    found = sum(bool((below[place] == text).any()) for place, text in texts.items())
+    counted = [cell for place, cell in enumerate(cells) if cell or place]  # pandas leaves the first one empty
+    if any(text.lower() in ("label", "target", "class") or text == options.label_column for text in texts.values()):
         return True, None
-    counted = [cell for place, cell in enumerate(cells) if cell or place]
     if len(counted) > 1 and counted in ([str(first + place) for place in range(len(counted))] for first in (0, 1)):
-        return True, Fault(
-            f"{line} may be names or a point: its numbers count the columns. Give header=yes or header=no",
-            {"header": "yes"},
-        )
-    if not texts:
+        named, why = True, "its numbers count the columns"
+    elif not texts:
         return False, None
-    below = {place: frame[place].iloc[1:].str.strip() for place in texts}
-    only_text = len(texts) == sum(cell.lower() not in MISSING for cell in cells)
-    found = sum(bool((below[place] == cell).any()) for place, cell in texts.items())
-    if found and only_text:
-        what = f"{line} may be names or a point: {found} of its words occur below it. Give header=yes or header=no"
-        likely = "no" if 2 * found > len(texts) else "yes"
-        return likely == "yes", Fault(what, {"header": likely})
-    if found or only_text:
-        return only_text, None
-    above = next((place for place in texts if _are_numbers(below[place])), None)
-    if above is not None:
-        what = f"the first row holds '{shown(texts[above])}' above numbers: correct it, or give header=yes if these are names"
+    elif found and len(texts) == len(filled):
+        named, why = 2 * found <= len(texts), f"{found} of its words occur below it"
+    elif found or len(texts) == len(filled):
+        return not found, None
     else:
-        what = f"{line} may be names or a point: none of its words occurs below it. Give header=yes or header=no"
-    return True, Fault(what, {"header": "yes"})
+        named, why = True, "none of its words occurs below it"
+        for place, text in texts.items():
+            if _are_numbers(below[place]):
+                why = f"it holds '{shown(text)}' above numbers"
+    line = f"the first row, {plain_line(','.join(cells), 60)}, may be names or a point: {why}. Give header=yes or header=no"
+    return named, Fault(line, {"header": "yes" if named else "no"})
 
 
 def _are_numbers(column: pd.Series[Any]) -> bool:

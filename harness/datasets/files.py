@@ -13,20 +13,17 @@ import numpy as np
 from harness import parameters
 from harness.datasets import cache
 from harness.datasets.dataset import Dataset, DataSource, Task
-from harness.datasets.splitting import parts, random_split, rbf, stratified_split
+from harness.datasets.splitting import random_split, rbf, stratified_split
 from harness.errors import DataError
 from harness.kernels.points import scale_gamma
 from harness.parameters import as_text, parameter
 from harness.selection import Item, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from harness.arrays import Array, Vector
-    from harness.datasets.columns import Table
-    from harness.datasets.dataset import Points
     from harness.datasets.labels import Refusal
-    from harness.datasets.readers import Arrays
 
 IN_MEMORY = "arrays"
 """The folder of the cache for data that were given in memory, see `harness.call.data`; messages show such a file by its stem."""
@@ -194,103 +191,65 @@ class FileSource(DataSource):
         return {}
 
     def _parse(self) -> Dataset:
-        from harness.datasets.columns import Table
+        from harness.datasets.columns import Table, read_columns
+        from harness.datasets.preprocessing import preprocess, spread
         from harness.datasets.readers import read_parts
 
-        found: Any = read_parts(self._files, self)
+        parts: list[Any] = read_parts(self._files, self)
+        kinds: dict[str, Any] = {}
+        notes: dict[str, Any] = {}
+        if isinstance(parts[0], Table):
+            first = read_columns(parts[0], self)
+            kinds = dict(first.schema.kinds)
+            notes["label_column"] = "" if self._is_pair else first.schema.label
+            parts = [first, *(read_columns(part, self, first.schema) for part in parts[1:])]
+        task, y, *y_test = self._targets([part.labels for part in parts], notes)
+        rows, held_out = self._split(task, y, has_test=bool(y_test))
+        x, x_test = _rows(parts[0].x, rows), parts[1].x if y_test else _rows(parts[0].x, held_out)
         try:
             with np.errstate(over="raise"):
-                return self._of_tables(found) if isinstance(found[0], Table) else self._of_arrays(found)
+                x, x_test, notes["preprocessing"] = preprocess(x, x_test, kinds, self)
+                gamma = scale_gamma(x)
         except FloatingPointError:
             raise DataError(
                 f"'{display_name(self.path)}': squares of its numbers overflow. Divide the columns with the largest ones by a "
                 "constant first, or give the parameter scale=minmax."
             ) from None
+        if self.scale == "none":
+            names = [name for name in kinds if kinds[name] != "text"] or [str(1 + j) for j in range(x.shape[1])]
+            notes["unscaled"] = spread(x, names, [name for name in kinds if kinds[name] == "text"])
+        return Dataset(
+            "", x, y[rows], x_test, y_test[0] if y_test else y[held_out], "", task,
+            defaults={**rbf(gamma, 1.0), **getattr(parts[0], "defaults", {})},
+            notes={name: note for name, note in notes.items() if note},
+        )  # fmt: skip
 
-    def _of_tables(self, tables: list[Table]) -> Dataset:
-        from harness.datasets.columns import read_columns
-        from harness.datasets.preprocessing import preprocess_columns, spread
-
-        columns = read_columns(tables[0], self)
-        test = read_columns(tables[1], self, columns.schema) if len(tables) > 1 else None
-        targets = self._targets(columns.labels, None if test is None else test.labels)
-        train, held_out = self._split(targets)
-        x = columns.x.iloc[train], columns.x.iloc[held_out] if test is None else test.x
-        kinds = columns.schema.kinds
-        x_train, x_test, done = preprocess_columns(*x, kinds, self)
-        names = {name: tables[0].shown(name).strip("'") for name in kinds}
-        numbers = [names[name] for name, kind in kinds.items() if kind != "text"]
-        texts = [names[name] for name, kind in kinds.items() if kind == "text"]
-        notes = {
-            "label_column": "" if self._is_pair else tables[0].shown(columns.schema.label).strip("'"),
-            "preprocessing": done,
-            "unscaled": spread(x_train, numbers, texts) if self.scale == "none" else {},
-        }
-        return _dataset(x_train, x_test, targets, (train, held_out), notes)
-
-    def _of_arrays(self, found: list[Arrays]) -> Dataset:
-        from harness.datasets.preprocessing import scale_points, spread
-
-        first: Any = found[0]
-        test = (found[1].x, found[1].labels) if len(found) > 1 else first.test
-        targets = self._targets(first.labels, None if test is None else test[1])
-        train, held_out = self._split(targets)
-        x_train, x_test, done = scale_points(first.x[train], first.x[held_out] if test is None else test[0], self.scale)
-        names = [str(number + 1) for number in range(x_train.shape[1])]
-        notes = {"preprocessing": done, "unscaled": spread(x_train, names, []) if self.scale == "none" else {}}
-        return _dataset(x_train, x_test, targets, (train, held_out), notes, first.defaults)
-
-    def _targets(self, labels: Array, test_labels: Array | None) -> _Targets:
-        """Return the labels as targets, those of the test part by what the training part says."""
+    def _targets(self, labels: Sequence[Array], notes: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the task and the labels of each part as targets, those of the test part by what the training part says."""
         from harness.datasets.labels import Fault, Refusal, are_decimals, learn_classes, shown
 
-        where, test_where = display_name(self.path), display_name(self.test or self.path)
-        decimals = self.task == "auto" and self.positive is None and are_decimals(labels)
-        if self.task == "regression" or decimals:
-            y, y_test = _numbers(labels, where), None if test_labels is None else _numbers(test_labels, test_where)
-            notes = {"regression": "labels that are not whole numbers"} if decimals else {}
-            return _Targets("regression", y, y_test, notes)
-        classes = learn_classes(labels, self.positive)
+        places = [display_name(self.path), display_name(self.test or self.path)]
+        are_numbers = self.task == "auto" and self.positive is None and are_decimals(labels[0])
+        if self.task == "regression" or are_numbers:
+            notes["regression"] = "labels that are not whole numbers" if are_numbers else ""
+            return "regression", *map(_numbers, labels, places)
+        classes = learn_classes(labels[0], self.positive)
         if isinstance(classes, Fault):
-            raise Refusal(where, [classes], len(labels))
-        y = classes.signs(labels, where)
-        y_test = None if test_labels is None else classes.signs(test_labels, test_where)
-        return _Targets("classification", y, y_test, {"positive": shown(classes.positive)})
+            raise Refusal(places[0], [classes], len(labels[0]))
+        notes["positive"] = shown(classes.positive)
+        return "classification", *map(classes.signs, labels, places)
 
-    def _split(self, targets: _Targets) -> tuple[Any, Any]:
+    def _split(self, task: str, y: Vector, has_test: bool) -> tuple[Any, Any]:
         """Return the rows for training and those held out of the same file; slices, which copy nothing, where no row is drawn."""
-        y = targets.y
-        if targets.y_test is not None or self.test_fraction == 0:
+        if has_test or self.test_fraction == 0:
             return slice(None), slice(0)
-        if targets.task == "classification":
+        if task == "classification":
             return stratified_split(y, self.test_fraction, self.split_seed)
         return random_split(len(y), max(1, len(y) - round(self.test_fraction * len(y))), self.split_seed)
 
 
-@dataclass(frozen=True)
-class _Targets:
-    """Targets (n,) of the training file, and of the test file if there is one; ``notes`` for a table's head."""
-
-    task: Task
-    y: Vector
-    y_test: Vector | None
-    notes: dict[str, Any]
-
-
-def _dataset(
-    x_train: Points,
-    x_test: Points,
-    targets: _Targets,
-    rows: tuple[Any, Any],
-    notes: dict[str, Any],
-    defaults: Mapping[str, Any] | None = None,
-) -> Dataset:
-    """Return the data set; ``rows`` : those for training and those held out, in the targets of the training file."""
-    train, held_out = rows
-    y_test = targets.y[held_out] if targets.y_test is None else targets.y_test
-    data = parts(x_train, targets.y[train], x_test, y_test, task=targets.task)
-    notes = {name: note for name, note in {**notes, **targets.notes}.items() if note}
-    return dataclasses.replace(data, defaults={**rbf(scale_gamma(x_train), 1.0), **(defaults or {})}, notes=notes)
+def _rows(x: Any, rows: Any) -> Any:
+    return x.iloc[rows] if hasattr(x, "iloc") else x[rows]
 
 
 def display_name(path: str | Path) -> str:

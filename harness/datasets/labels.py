@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +97,7 @@ class Classes:
         values, codes = np.unique(labels, return_inverse=True)
         positive = np.empty(len(values), dtype=bool)
         for index, name in enumerate(map(class_name, values.tolist())):
-            matches = [name] if name in self.names else [other for other in self.names if _equal(name, other)]
+            matches = _matches(self.names, name, _equal)
             if len(matches) != 1:
                 raise DataError(
                     f"{where}: the label '{shown(name)}' does not occur in the training data, whose classes are "
@@ -125,31 +125,40 @@ def learn_classes(labels: Array, positive: str | None) -> Classes | Fault:
     if None not in numbers:
         names = [name for _, name in sorted(zip(numbers, names, strict=True))]
     if len(names) == 1:
-        return Fault(f"each of the {len(labels)} labels is '{shown(names[0])}'; expected two classes")
+        return Fault(f"each of the {len(labels):,} labels is '{shown(names[0])}'; expected two classes")
     if positive is not None:
-        if len(matches := _matches(names, positive)) == 1:
+        matches = _matches(names, positive, _same, lambda name, other: name.casefold() == other.strip().casefold())
+        if len(matches) == 1:
             return Classes(tuple(names), matches[0])
         near = did_you_mean(positive, [shown(name) for name in names])
         return Fault(f"no row has the label '{positive}'{near}; the classes are {_listing(names)}")
-    for one, other in itertools.combinations(names, 2) if len(names) <= _MOST_CLASSES else ():
+    if len(names) > _MOST_CLASSES:
+        what = f"{len(names):,} different values ({_listing(names)}); expected two classes"
+        if None in numbers:
+            return Fault(f"{what}. Name another column with label_column, or one class with positive")
+        return Fault(f"{what}. Numbers to predict are a regression", {"task": "regression"})
+    for one, other in itertools.combinations(names, 2):
         if _same(one, other):
             what = f"the labels '{shown(one)}' and '{shown(other)}' are written differently and may mean the same"
             return Fault(f"{what}; write them alike, or say which class is +1", {"positive": names[0]})
-    if len(names) == 2:
-        return Classes(tuple(names), next((name for name in names if name.casefold() in _POSITIVE_WORDS), names[1]))
-    if len(names) <= _MOST_CLASSES:
+    if len(names) > 2:
         what = f"{len(names)} classes ({_listing(names)}); expected two. Say which one is +1, all others being -1"
         return Fault(what, {"positive": names[0]})
-    what = f"{len(names):,} different values ({_listing(names)}); expected two classes"
-    if None not in numbers:
-        return Fault(f"{what}. Numbers to predict are a regression", {"task": "regression"})
-    return Fault(f"{what}. Name another column with label_column, or one class with positive")
+    return Classes(tuple(names), next((name for name in names if name.casefold() in _POSITIVE_WORDS), names[1]))
 
 
 def are_decimals(labels: Array) -> bool:
     """Return whether labels are numbers to predict: more than two different ones, not all of them whole."""
     numbers = [as_number(class_name(value)) for value in np.unique(labels).tolist()]
     return len(numbers) > 2 and None not in numbers and not all(float(number or 0).is_integer() for number in numbers)
+
+
+def _matches(names: Sequence[str], wanted: str, *alike: Callable[[str, str], bool]) -> list[str]:
+    """Return the classes that are written like ``wanted``, else those that the first rule which finds one calls alike."""
+    for rule in (str.__eq__, *alike):
+        if found := [name for name in names if rule(name, wanted)]:
+            return found
+    return []
 
 
 def _same(one: str, other: str) -> bool:
@@ -162,15 +171,6 @@ def _equal(one: str, other: str) -> bool:
     """Return whether labels of two files certainly mean the same: 1 and +1.0, but neither 01 nor 1e0; true and True."""
     are_plain = _PLAIN.fullmatch(one) and _PLAIN.fullmatch(other)
     return bool(are_plain and _same(one, other)) or one.casefold() == other.casefold() in ("true", "false")
-
-
-def _matches(names: Sequence[str], wanted: str) -> list[str]:
-    """Return the classes that text means: as it stands, else as a number, else with other capitals."""
-    tests = (lambda name: name == wanted, lambda name: _same(name, wanted.strip()))
-    for test in (*tests, lambda name: name.casefold() == wanted.strip().casefold()):
-        if found := [name for name in names if test(name)]:
-            return found
-    return []
 
 
 def _listing(names: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
 """Reading a user's file: LIBSVM text, CSV, NPZ, NPY, Parquet or ARFF, plain or compressed (.gz, .bz2, .xz).
 
 The suffix names the format; where it does not (``.txt``, ``.data``, none), the first line does. Libraries read: scikit-learn
-LIBSVM text, pyarrow CSV and Parquet, liac-arff ARFF, NumPy its own files, never a pickle. Here is what they leave open: bounds
-of memory, finite numbers, the first row of CSV, and one sentence for whatever they raise.
+LIBSVM text, pyarrow CSV and Parquet, liac-arff ARFF, NumPy its own files, never a pickle. This module adds what they leave open:
+bounds of memory, finite numbers, and labels of which none is missing.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ from harness.plain import plain_line
 
 if TYPE_CHECKING:
     from harness.arrays import Array, Mask
-    from harness.datasets.dataset import Points
-    from harness.datasets.libsvm_text import IndexBase
 
 FORMATS = {
     ".libsvm": "libsvm",
@@ -55,20 +53,18 @@ _LIBSVM_LINE = re.compile(r"[^\s:,;]+(\s+(qid|\d+):\S+)*")
 
 @dataclass(frozen=True)
 class Arrays:
-    """Points and labels without names: (n, d), dense or CSR, and (n,), numbers or text.
+    """Points (n, d), dense or CSR, and their labels (n,), numbers or text.
 
-    ``test``: the file's own test part. ``defaults``: those of the data set that was stored in the file, see
-    :class:`harness.datasets.Dataset`.
+    ``defaults``: those of the data set that was stored in the file, see :class:`harness.datasets.Dataset`.
     """
 
-    x: Points
+    x: Any
     labels: Array
-    test: tuple[Points, Array] | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_parts(files: Sequence[tuple[str, str]], options: Any) -> list[Table] | list[Arrays]:
-    """Return the content of the training file and, if there is one, of the test file; both are tables or both are arrays.
+    """Return the training part and, if there is one, the test part: of the second file, else of an archive with both.
 
     Parameters
     ----------
@@ -79,8 +75,7 @@ def read_parts(files: Sequence[tuple[str, str]], options: Any) -> list[Table] | 
     ------
     DataError : a file is missing, empty, damaged or of no known format; the two have different features.
     """
-    kinds: list[str] = []
-    parts: list[Any] = []
+    kinds, found = [], []
     for path, where in files:
         with in_a_sentence(where):
             file = existing_file(path)
@@ -90,32 +85,37 @@ def read_parts(files: Sequence[tuple[str, str]], options: Any) -> list[Table] | 
                     raise DataError(
                         f"'{where}' is {kinds[-1]}, which has no choice of {name}; leave that parameter out."
                     )
-            parts.append(_read(file, where, kinds[-1], options))
+            found.append(_read(file, where, kinds[-1], options))
     places = [where for _, where in files]
-    if len({kind in _TABLES for kind in kinds}) > 1:
+    if len(set(kinds)) > 1:
         raise DataError(
-            f"'{places[0]}' is {kinds[0]} and the test file '{places[1]}' is {kinds[1]}, which has other names of columns or "
-            "none; expected one format. Write one of them again."
+            f"'{places[0]}' is {kinds[0]} and the test file '{places[1]}' is {kinds[1]}; expected one format. Write one of them "
+            "again."
         )
+    parts: list[Any] = found[0] if len(found) == 1 else [found[0][0], found[1][0]]
     if kinds[0] in _TABLES:
         return parts
-    if "libsvm" in kinds:
-        parts = _settle(parts, kinds, places, options.index_base)
-    return [parts[0], *(_alike(parts[0], part, *places) for part in parts[1:])]
+    if kinds[0] == "libsvm":
+        parts = _on_one_base(parts, places, options.index_base)
+    for part, where in zip(parts, [*places, places[0]], strict=False):
+        _refuse_faulty(part, where)
+    return [parts[0], *(_alike(parts[0], part, places) for part in parts[1:])]
 
 
-def _read(path: Path, where: str, kind: str, options: Any) -> Table | Arrays:
-    """Return one file's content; LIBSVM text with its indices as they stand, not yet checked."""
+def _read(path: Path, where: str, kind: str, options: Any) -> list[Table] | list[Arrays]:
+    """Return the parts in one file; LIBSVM text with its indices as they stand, not yet checked."""
     if kind == "npy":
         array = array_of(path)
         x = array[:, :-1]
         if x.dtype not in FLOATS:
             refuse_beyond(8 * x.size, where, f"its array of {x.dtype} and shape {x.shape}, as float64,")
         # A slice of a map is not contiguous; the parsed cache writes it piece by piece, whatever its size.
-        return validate_arrays(Arrays(as_points(x), np.array(array[:, -1])), where)
+        return [Arrays(as_points(x), np.array(array[:, -1]))]
     with opened(path, AS_TEXT if kind in ("libsvm", "csv", "arff") else 1) as file:
         if kind == "csv":
-            return read_csv(file.read(), where, options)
+            return [read_csv(file.read(), where, options)]
+        if kind == "npz":
+            return _read_npz(file, where)
         if kind == "libsvm":
             points, labels = read_libsvm(file)
             if options.task != "regression" and (abs(labels) >= EXACT).any():
@@ -123,25 +123,37 @@ def _read(path: Path, where: str, kind: str, options: Any) -> Table | Arrays:
                     f"'{where}': the label {labels[abs(labels) >= EXACT][0]:.0f} is beyond 2^53, where neighbouring integers of "
                     "LIBSVM text are read as one. Write classes as small numbers."
                 )
-            return Arrays(points, labels)
-        if kind == "npz":
-            return _read_npz(file, where)
+            return [Arrays(points, labels)]
         frame = _read_parquet(file, where) if kind == "parquet" else _read_arff(file, where)
-        return Table(frame.set_axis(clean_names(frame.columns), axis=1), where)
+        return [Table(frame.set_axis(clean_names(frame.columns), axis=1), where)]
 
 
-def _alike(train: Arrays, test: Arrays, where: str, test_where: str) -> Arrays:
+def _on_one_base(parts: list[Arrays], places: list[str], chosen: Any) -> list[Arrays]:
+    """Return parts of LIBSVM text with the same first index and as wide as the widest; dense if training has few zeros."""
+    ranges = [index_range(part.x) for part in parts]
+    base = base_of(ranges, chosen, places)
+    width = max((last + 1 - base for _, last in filter(None, ranges)), default=0)
+    points = [based(part.x, base, width, where) for part, where in zip(parts, places, strict=True)]
+    for x, where in zip(points, places, strict=True):
+        refuse_too_wide(*x.shape, x.nnz, where)
+    train: Any = points[0]
+    if train.nnz >= DENSE_FROM * train.shape[0] * train.shape[1]:
+        points[0] = train.toarray()
+    return [replace(part, x=x) for part, x in zip(parts, points, strict=True)]
+
+
+def _alike(train: Arrays, test: Arrays, places: Sequence[str]) -> Arrays:
     """Return the test part in the training part's form, dense or sparse, after comparing the features."""
-    x: Any = test.x
+    x = test.x
     if train.x.shape[1] != x.shape[1]:
         raise DataError(
-            f"'{where}' has {train.x.shape[1]} features, the test file '{test_where}' has {x.shape[1]}; expected the same "
-            "number. Give both files the same columns."
+            f"'{places[0]}' has {train.x.shape[1]} features, the test part '{places[-1]}' has {x.shape[1]}; expected the same "
+            "number. Give both the same columns."
         )
     if is_csr(train.x):
-        x = scipy.sparse.csr_array(x)
-    elif is_csr(x):
-        refuse_beyond(8.0 * x.shape[0] * x.shape[1], test_where, "its points, dense as those for training,")
+        return replace(test, x=scipy.sparse.csr_array(x))
+    if is_csr(x):
+        refuse_beyond(8.0 * x.shape[0] * x.shape[1], places[-1], "its points, dense as those for training,")
         x = x.toarray()
     return replace(test, x=x)
 
@@ -173,65 +185,43 @@ def format_of(path: Path, where: str) -> str:
     )
 
 
+# -- what arrays must satisfy ------------------------------------------------------------------------------
+
+
 def refuse_non_finite(x: Any, where: str, first: int = 0) -> None:
     """Raise DataError, with the row and column counted from 1, if (n, d) points hold NaN or infinity.
 
     first : rows of the file that are above these
     """
-    bad = first_non_finite(x)
-    if bad is not None:
-        row, column = bad
+    if (bad := first_non_finite(x)) is not None:
         raise DataError(
-            f"'{where}': row {first + row + 1}, column {column + 1} holds {x[row, column]}; expected a finite number "
-            "(rows and columns counted from 1, the label not counted). Fill in or drop such rows."
+            f"'{where}': row {first + bad[0] + 1}, column {bad[1] + 1} holds {x[bad]}; expected a finite number (rows and columns "
+            "counted from 1, the label not counted). Fill in or drop such rows."
         )
 
 
 def refuse_missing(missing: Mask, where: str, first: int = 0) -> None:
     """Raise DataError, with the first one's row counted from 1, if any of (n,) labels is missing."""
-    rows = np.flatnonzero(missing)
-    if len(rows):
+    if missing.any():
         raise DataError(
-            f"'{where}': the label of row {first + rows[0] + 1} is missing, {len(rows)} of the {len(missing)} labels are; "
-            "expected a class. Fill in or drop such rows; a class that is called none, NA or nan needs another name."
+            f"'{where}': the label of row {first + missing.argmax() + 1} is missing, {missing.sum()} of the {len(missing)} labels "
+            "are; expected a class. Fill in or drop such rows; a class that is called none, NA or nan needs another name."
         )
 
 
-def validate_arrays(arrays: Arrays, where: str) -> Arrays:
-    """Return the arrays after refusing 0 rows, 0 features, NaN, infinity and missing labels."""
-    for x, labels in ((arrays.x, arrays.labels), *([arrays.test] if arrays.test else [])):
-        n, d = x.shape
-        if n == 0 or d == 0:
-            lacks = "0 rows of data" if n == 0 else "no features, only labels"
-            raise DataError(
-                f"'{where}' has {lacks}; expected points of both classes, numbers beside their label. Write it again."
-            )
-        if labels.shape != (n,):
-            raise DataError(
-                f"'{where}': {n} rows of points and labels of shape {labels.shape}; expected ({n},), one label for each "
-                "row. Write the file again with points and labels of equal length."
-            )
-        refuse_non_finite(x, where)
-        refuse_missing(is_missing(labels), where)
-    return arrays
-
-
-def _settle(parts: list[Arrays], kinds: list[str], places: list[str], index_base: IndexBase) -> list[Arrays]:
-    """Return the parts with the LIBSVM text among them on one index base and as wide as the widest of all."""
-    text: dict[int, Any] = {index: parts[index].x for index, kind in enumerate(kinds) if kind == "libsvm"}
-    ranges = [index_range(x) for x in text.values()]
-    base = base_of(ranges, index_base, [places[index] for index in text])
-    widths = [found[1] + 1 - base for found in ranges if found is not None]
-    widths += [part.x.shape[1] for part, kind in zip(parts, kinds, strict=True) if kind != "libsvm"]
-    settled = list(parts)
-    for index, as_read in text.items():
-        x = based(as_read, base, max(widths, default=0), places[index])
-        refuse_too_wide(*x.shape, x.nnz, places[index])
-        settled[index] = validate_arrays(Arrays(x, parts[index].labels), places[index])
-    train: Any = settled[0].x
-    if 0 in text and train.nnz >= DENSE_FROM * train.shape[0] * train.shape[1]:
-        settled[0] = replace(settled[0], x=train.toarray())
-    return settled
+def _refuse_faulty(part: Arrays, where: str) -> None:
+    """Raise DataError if a part has 0 rows, 0 features, NaN, infinity or missing labels."""
+    n, d = part.x.shape
+    if n == 0 or d == 0:
+        lacks = "no features, only labels" if n else "0 rows of data"
+        raise DataError(f"'{where}' has {lacks}; expected points, each with its label. Write it again.")
+    if part.labels.shape != (n,):
+        raise DataError(
+            f"'{where}': {n} rows of points and labels of shape {part.labels.shape}; expected ({n},), one label for each row. "
+            "Write the file again with points and labels of equal length."
+        )
+    refuse_non_finite(part.x, where)
+    refuse_missing(is_missing(part.labels), where)
 
 
 # -- NumPy's own files -------------------------------------------------------------------------------------
@@ -261,47 +251,45 @@ def array_of(path: Path) -> Array:
     return array
 
 
-def _read_npz(file: BinaryIO, where: str) -> Arrays:
+def _read_npz(file: BinaryIO, where: str) -> list[Arrays]:
     """Return the points and labels of an archive, and its test part if it has one that is not empty."""
     found: Any = np.lib.npyio.NpzFile(file, allow_pickle=False)
     with found as archive:
         refuse_beyond(sum(each.file_size for each in archive.zip.infolist()), where, "its arrays")
         names = {name.removesuffix(".indptr").lower(): name for name in archive.files}
         training = next((pair for pair in (("x_train", "y_train"), ("x", "y")) if names.keys() >= {*pair}), None)
-        test_names = names.keys() & {"x_test", "y_test"}
-        if training is None or len(test_names) == 1:
+        has_test = len(names.keys() & {"x_test", "y_test"})
+        if training is None or has_test == 1:
             raise DataError(
                 f"'{where}' holds the arrays {plain_line(', '.join(sorted(archive.files)), 200) or '(none)'}; expected x and y, or "
                 "x_train, y_train, x_test and y_test. Save it with numpy.savez(path, x=points, y=labels)."
             )
-        pairs = [training, ("x_test", "y_test")] if test_names else [training]
-        parts = [(_points(archive, names[x], where), _label_array(archive[names[y]], y, where)) for x, y in pairs]
         defaults = dict(json.loads(str(archive["defaults"]))) if "defaults" in names else {}
-    # An empty test part says no more than none at all, and None lets the caller draw one.
-    test = parts[1] if len(parts) > 1 and parts[1][0].shape[0] else None
-    return validate_arrays(Arrays(*parts[0], test=test, defaults=defaults), where)
+        pairs = [training, ("x_test", "y_test")] if has_test else [training]
+        parts = [
+            Arrays(_points(archive, names[x], where), _labels(archive[names[y]], y, where), defaults) for x, y in pairs
+        ]
+    return [parts[0], *(part for part in parts[1:] if part.x.shape[0])]
 
 
 def _points(archive: Any, key: str, where: str) -> Any:
     """Return points; sparse ones are stored as the parts of a CSR array: ``x.data``, ``.indices``, ``.indptr``, ``.shape``."""
+    x = archive[key]
     if key.endswith(".indptr"):
         key = key.removesuffix(".indptr")
-        n, d = (int(length) for length in archive[f"{key}.shape"])
-        csr = scipy.sparse.csr_array(
-            tuple(archive[f"{key}.{part}"] for part in ("data", "indices", "indptr")), shape=(n, d)
-        )
-        csr.check_format(full_check=True)
-        refuse_too_wide(n, d, csr.nnz, where)
-        return as_points(csr, f"'{where}': {key}")
-    return as_points(archive[key], f"'{where}': {key}")
+        n, d = archive[f"{key}.shape"].tolist()
+        x = scipy.sparse.csr_array((archive[f"{key}.data"], archive[f"{key}.indices"], x), shape=(n, d))
+        x.check_format(full_check=True)
+        refuse_too_wide(n, d, x.nnz, where)
+    return as_points(x, f"'{where}': {key}")
 
 
-def _label_array(y: Array, key: str, where: str) -> Array:
-    y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
+def _labels(y: Array, key: str, where: str) -> Array:
     if y.dtype.kind not in "fiubSU":
         raise DataError(
             f"'{where}': the labels {key} are {y.dtype}; expected numbers or text. Write them as one of these."
         )
+    y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
     return y.astype(np.str_) if y.dtype.kind == "S" else y
 
 
@@ -309,20 +297,12 @@ def _label_array(y: Array, key: str, where: str) -> Array:
 
 
 def _read_parquet(file: BinaryIO, where: str) -> Any:
-    import pandas as pd
     import pyarrow.parquet
 
-    facts = pyarrow.parquet.read_metadata(file)
-    needed = 8.0 * facts.num_rows * facts.num_columns
-    refuse_beyond(needed, where, f"its table of {facts.num_rows} x {facts.num_columns}")
-    file.seek(0)
-    names = pyarrow.parquet.read_schema(file).names
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise DataError(
-            f"'{where}' has {names.count(twice)} columns called '{twice}'; expected different names. Rename them."
-        )
-    file.seek(0)
-    return pd.read_parquet(file)
+    table = pyarrow.parquet.ParquetFile(file)
+    n, d = table.metadata.num_rows, table.metadata.num_columns
+    refuse_beyond(8.0 * n * d, where, f"its table of {n} x {d}")
+    return table.read().to_pandas()
 
 
 def _read_arff(file: BinaryIO, where: str) -> Any:

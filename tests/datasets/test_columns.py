@@ -120,8 +120,6 @@ def test_rows_are_those_of_pandas_and_the_test_part_has_no_say(tmp_path, missing
     ("make", "said"),
     [
         (lambda frame: harness.data(frame, name="mine", drop="incom"), "'mine' has no column 'incom' (did you mean 'income'?)"),
-        (lambda frame: harness.data(frame, positive="ja", name="mine"), "'mine': label column 'churned': no row has the label 'ja'"),
-        (lambda frame: harness.data(frame[["income"]], frame["churned"], positive="ja"), "no row has the label 'ja'"),
         (lambda frame: harness.data(frame[["income"]], frame["churned"], drop="incom"), "did you mean 'income'?"),
         (lambda frame: harness.data(frame[["income"]], frame["churned"], label_column="income"), "label names a column of a frame"),
         (

@@ -101,7 +101,7 @@ REFUSED = {  # name -> content, parameters, words of the sentence, whether it pr
     "thousands_or_not.csv": (rows(['"1,500"'] * N, Y, head="a,label"), {}, "write 1,000 as 1000", False),
     "ragged.csv": (PLAIN + "1,2,3,4\n", {}, "line 42 has 4", False),
     "short.csv": (PLAIN + "1,2\n", {}, "line 42 has 2", False),
-    "twice.csv": (rows(A, B, Y, head="a,a,label"), {}, "'a' twice", False),
+    "twice.csv": (rows(A, B, Y, head="a,a,label"), {}, "2 columns called 'a'", False),
     "one_class.csv": (rows(A, B, [1] * N, head="a,b,label"), {}, "expected two classes", False),
     "one_class.libsvm": (rows([1] * N, [f"1:{a}" for a in A], sep=" "), {}, "expected two classes", False),
     "bad.libsvm": ("1 1:1\n-1 1:2\n1 1:x\n", {}, "line 3: ", False),
@@ -227,7 +227,7 @@ def test_test_points_are_aligned_by_name():
     swapped = FRAME[["b", "a"]]
     data = harness.data(FRAME, Y, X_test=swapped, y_test=Y, name="swapped").load()
     np.testing.assert_array_equal(data.x_test, X)
-    with pytest.raises(DataError, match="has no column 'a'"):
+    with pytest.raises(DataError, match="no 'a', and 'z' besides"):
         harness.data(FRAME, Y, X_test=FRAME.rename(columns={"a": "z"}), y_test=Y)
     with pytest.raises(DataError, match=r"Give y.loc\[X.index\]"):
         harness.data(FRAME, pd.Series(Y, name="y").iloc[::-1])
@@ -266,5 +266,3 @@ def test_a_column_that_is_constant_up_to_rounding_is_shifted_only(tmp_path):
         np.testing.assert_allclose(data.x_test[:, 1], 0.38, atol=1e-12)
         scaled = harness.rescaled(x, test, scale)
         np.testing.assert_allclose(scaled[1][:, 1], 0.38, atol=1e-12)
-    with pytest.raises(DataError, match=r"has a range of only 1e-18.*scale=standard"):
-        harness.data(np.column_stack([A, 1e-18 * Y]), Y, scale="minmax", name="tiny").load()

@@ -87,12 +87,12 @@ MALFORMED = [  # name, content, what the sentence has to say
     ("a.csv", "a,label\n1,0\n2,\n3,1\n", ["empty cells in the label 'label' (1: line 3)"]),
     ("a.csv", "age,colour,label\n1,2,0\n3,red,1\n", ["not a finite number in 'colour' (1: 'red' in line 3)"]),
     ("a.csv", "day,label\n2020-01-01,0\n2020-01-02,1\n", ["text in 'day' (2 values, '2020-01-01' ...)", "one-hot"]),
-    ("a.csv", "1.O,2,0\n3,4,1\n5,6,0\n",  ["the first row holds '1.O' above numbers", "[header=yes]'"]),
+    ("a.csv", "1.O,2,0\n3,4,1\n5,6,0\n",  ["it holds '1.O' above numbers", "[header=yes]'"]),
     ("a.csv", "0,1,2\n3,4,1\n5,6,0\n", ["its numbers count the columns", "Give header=yes or header=no", "[header=yes]'"]),
-    ("a.csv", "a,Label,y\n1,0,1\n3,1,1\n", ["columns 'Label' and 'y'", "[label_column=Label]'"]),
+    ("a.csv", "a,Label,y\n1,0,1\n3,1,1\n", ["columns 'Label', 'y' could", "[label_column=Label]'"]),
     ("a.csv", "a,label\n1,\udcff\n".encode(errors="surrogateescape"), ["line 2 has letters that are not UTF-8", "iconv"]),
     ("a.csv", "a,label\n", ["0 rows"]),
-    ("a.csv", "a,a,label\n1,2,0\n", ["'a' twice", "header=no"]),
+    ("a.csv", "a,a,label\n1,2,0\n", ["2 columns called 'a'", "header=no"]),
     ("a.csv", "a,b,label\n1,,0\n2,,1\n", ["not one value in 'b'", "[drop=(b)]'"]),
     ("a.csv", "a;label\n1,5;0\n2,75;1\n", ["numbers with a comma in 'a' (2: '1,5' in lines 2, 3)", "[decimal=comma]'"]),
     ("a.csv", 'a,label\n"1,500",0\n"2,750",1\n', ["write 1,000 as 1000"]),
@@ -223,11 +223,11 @@ def test_a_test_file_that_does_not_fit(tmp_path):
     train, test = tmp_path / "train.csv", tmp_path / "test.csv"
     train.write_text("a,b,label\n1,2,0\n3,4,1\n")
     for content, said in (
-        ("b,c,label\n1,2,0\n3,4,1\n", "test.csv': it has no column 'a', which '"),
-        ("a,b,c,label\n1,2,0,0\n3,4,1,1\n", "test.csv': it has a column 'c', which '"),
-        ("1,2,0\n3,4,1\n", "holds names, that of"),
-        ("a,b\n1,2\n3,4\n", "has no column 'label', the label in"),
-        ("a,label\n1,0\n3,1\n", "has no column 'b'"),
+        ("b,c,label\n1,2,0\n3,4,1\n", "test.csv' has other columns than "),
+        ("a,b,c,label\n1,2,0,0\n3,4,1,1\n", ": 'c' besides; expected the same names"),
+        ("1,2,0\n3,4,1\n", ": no 'a', 'b', 'label', and '#1', '#2', '#3' besides"),
+        ("a,b\n1,2\n3,4\n", "no 'label'; "),
+        ("a,label\n1,0\n3,1\n", "no 'b'; "),
         ("a,b,label\n1,2,0\n3,4,7\n", "the label '7' does not occur in the training data"),
         ("a,b,label\n1,x,0\n3,4,1\n", "test.csv': not a finite number in 'b' (1: 'x' in line 2)"),
     ):
