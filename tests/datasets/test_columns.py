@@ -8,9 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from sklearn.preprocessing import StandardScaler
 
 import harness
 from harness import DataError
@@ -88,34 +85,6 @@ def test_what_no_parameter_mends_is_said_beside_what_one_does(tmp_path):
     assert len(kept.y_train) + len(kept.y_test) == len(frame.drop(columns=["id", "note"]).dropna())
 
 
-@pytest.mark.parametrize("missing", ["mean", "median"])
-@pytest.mark.parametrize("kind", ["csv", "parquet", "frame", "pair"])
-def test_rows_are_those_of_pandas_and_the_test_part_has_no_say(tmp_path, missing, kind):
-    train, test = churn(), churn()[:9].assign(country=["Italy", *["Malta"] * 8], age=[np.nan, *[1e6] * 8])
-    settings = {"categories": "one-hot", "missing": missing, "scale": "standard"}
-    if kind == "frame":
-        source = harness.data(train, X_test=test, **settings)
-    elif kind == "pair":
-        parts = [(each.drop(columns="churned"), each["churned"]) for each in (train, test)]
-        assert "Write harness.data(X, y, categories='one-hot', missing='mean') " in refusal(harness.data(*parts[0]))
-        source = harness.data(*parts[0], X_test=parts[1][0], y_test=parts[1][1], **settings)
-    else:
-        paths = [tmp_path / f"{name}.{kind}" for name in ("train", "test")]
-        for frame, path in zip((train, test), paths, strict=True):
-            frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
-        source = FileSource(path=paths[0], test=paths[1], **settings)
-    data = source.load()
-    validate(data)
-    fill = getattr(train["age"], missing)()
-    numbers = train[["age", "income"]].fillna({"age": fill})
-    scaler = StandardScaler().fit(numbers.to_numpy())
-    words = pd.get_dummies(train[["country", "plan"]]).to_numpy(float)
-    np.testing.assert_allclose(dense(data.x_train), np.column_stack([scaler.transform(numbers.to_numpy()), words]))
-    np.testing.assert_array_equal(dense(data.x_test)[1:, 2:5], 0.0)  # Malta is none of the training part's
-    unknown = scaler.transform(test[["age", "income"]].fillna({"age": fill}).to_numpy())
-    np.testing.assert_allclose(dense(data.x_test)[:, :2], unknown)
-
-
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -134,7 +103,9 @@ def test_what_a_frame_lacks_is_refused_at_once(make, said):
     assert said in str(caught.value)
 
 
-def test_a_test_frame_is_called_by_its_name():
+def test_what_to_type_for_data_in_memory():
+    pair = harness.data(churn().drop(columns="churned"), churn()["churned"])
+    assert "Write harness.data(X, y, categories='one-hot', missing='mean') " in refusal(pair)
     message = refusal(
         harness.data(churn().dropna()[["age", "churned"]], X_test=churn()[["age", "churned"]], name="mine")
     )
@@ -168,32 +139,6 @@ def test_dates_are_days_where_that_is_said(tmp_path, kind):
     np.testing.assert_allclose(x[:, 1], 19723 + np.delete(days, 4))  # 2024-01-01 is the day 19723
 
 
-def test_a_category_that_only_the_test_part_has_is_no_column(tmp_path):
-    frame = churn().dropna()
-    frame.loc[0, "plan"] = "rare"
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    widths = set()
-    for seed in range(8):
-        data = FileSource(path=tmp_path / "a.csv", categories="one-hot", split_seed=seed).load()
-        plans = dense(data.x_test)[:, 5:]
-        widths.add(data.x_train.shape[1])
-        assert (plans.sum(axis=1) == 0).sum() == (data.x_train.shape[1] == 7)
-        assert (dense(data.x_train)[:, 2:].sum(axis=1) == 2).all()
-    assert widths == {7, 8}
-
-
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(order=st.permutations(range(12)))
-def test_permuted_rows_of_a_file_are_permuted_points(tmp_path, order):
-    frame = churn(12).assign(age=lambda each: each["age"].fillna(0), plan=[*"abcabcabcab", "z"])
-    found = []
-    for name, rows in (("a", frame), ("b", frame.iloc[list(order)])):
-        rows.to_csv(tmp_path / f"{name}.csv", index=False)
-        found.append(FileSource(path=tmp_path / f"{name}.csv", categories="one-hot", test_fraction=0).load())
-    np.testing.assert_array_equal(dense(found[0].x_train)[list(order)], dense(found[1].x_train))
-    np.testing.assert_array_equal(found[0].y_train[list(order)], found[1].y_train)
-
-
 def test_many_categories_are_sparse_points(tmp_path):
     frame = pd.DataFrame({"a": np.arange(300.0), "b": [f"t{i % 90}" for i in range(300)], "y": np.arange(300) % 2})
     frame.to_csv(tmp_path / "a.csv", index=False)
@@ -214,11 +159,3 @@ def test_the_class_that_people_expect_is_positive_and_the_head_says_so(tmp_path,
     assert data.notes == {"label_column": "label", "positive": positive}
     assert (data.y_train[data.x_train[:, 0] % 2 == 0] > 0).all() == (str(words[0]) == positive)
     assert FileSource(path=tmp_path / "a.csv", positive=positive.upper(), test_fraction=0).load().sha256 == data.sha256
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_files_of_office_programs(tmp_path, encoding):
-    text = "größe;flag;y\r\n1,5;a;0\r\n-2,25;b;1\r\n;a;1\r\n"
-    (tmp_path / "a.csv").write_bytes(text.encode(encoding))
-    source = FileSource(path=tmp_path / "a.csv", decimal="comma", categories="one-hot", missing="mean", test_fraction=0)
-    np.testing.assert_array_equal(source.load().x_train, [[1.5, 1, 0], [-2.25, 0, 1], [-0.375, 1, 0]])
