@@ -17,13 +17,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.datasets.compression import compression_of, streamed
-from harness.datasets.dataset import Dataset, content_sha256, is_csr, pieces
-from harness.errors import DataError
+from harness.datasets.dataset import Dataset, content_sha256, pieces
+from harness.errors import DataError, UsageError
 from harness.files import file_sha256, locked_scratch, user_cache
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def fetch(
     """Return the entry for ``key``; built, stored and loaded again if there is none whose content is that of its manifest.
 
     Large dense arrays come back memory-mapped and read-only. An entry that was changed costs a warning and the time to
-    parse again, and so does a cache that cannot be written.
+    parse again.
 
     Parameters
     ----------
@@ -82,6 +82,7 @@ def fetch(
     Raises
     ------
     DataError : a source has changed while it was read; nothing is stored then.
+    UsageError : the entry cannot be written, or not be read back.
     """
     text = json.dumps({"parser": PARSER_VERSION, "name": name, **key}, sort_keys=True, default=str)
     folder = cache_root() / "parsed" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
@@ -90,7 +91,6 @@ def fetch(
     if folder.exists():
         warnings.warn(f"the parsed data in {folder} are not what was stored there; they are read again.", stacklevel=2)
     built = build()
-    notes = json.loads(json.dumps(dict(built.notes)))
     try:
         with locked_scratch(folder) as scratch:
             if (entry := _load(folder, text)) is None:  # no other process has stored it meanwhile
@@ -99,19 +99,16 @@ def fetch(
                 _refuse_changed(sources or {})  # only now: an array may be a map of a source
                 # hash what lies on disk, through the map: a slice of a huge file is never copied whole
                 arrays = {part: _read(scratch / part) for part in built.arrays}
-                stored = _manifest(text, Entry(arrays, notes, content_sha256(*arrays.values())))
+                stored = _manifest(text, Entry(arrays, built.notes, content_sha256(*arrays.values())))
                 (scratch / "manifest.json").write_text(json.dumps(stored, indent=1))
                 shutil.rmtree(folder, ignore_errors=True)
                 scratch.rename(folder)
                 entry = _load(folder, text)
         if entry is None:
             raise OSError("it cannot be read back")
-        return entry
     except OSError as error:
-        warnings.warn(f"the parsed data of '{name}' could not be cached in {folder} ({error}).", stacklevel=2)
-        arrays = {part: x if is_csr(x) else np.ascontiguousarray(x) for part, x in built.arrays.items()}
-        _refuse_changed(sources or {})
-        return Entry(arrays, notes, content_sha256(*arrays.values()))
+        raise UsageError(f"{folder} cannot be written ({error}); set HARNESS_CACHE to a folder that can.") from None
+    return entry
 
 
 def unpacked_sha256(path: Path) -> str:
@@ -138,7 +135,7 @@ def _refuse_changed(sources: Mapping[Path, str]) -> None:
 
 def _manifest(key: str, entry: Entry) -> dict[str, Any]:
     """Return what is written of an entry beside its arrays, with a SHA-256 of all of it."""
-    facts = {"key": key, "arrays": list(entry.arrays), "sha256": entry.sha256, "notes": entry.notes}
+    facts = {"key": key, "arrays": list(entry.arrays), "sha256": entry.sha256, "notes": dict(entry.notes)}
     return {**facts, "manifest_sha256": hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()}
 
 
@@ -186,4 +183,4 @@ def _read(path: Path) -> Points:
     with path.with_suffix(".npz").open("rb") as file:
         matrix: Any = scipy.sparse.load_npz(file)
     matrix.has_canonical_format = True  # as it was written; spares a pass over all indices
-    return cast("Points", matrix)
+    return scipy.sparse.csr_array(matrix)

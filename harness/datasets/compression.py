@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from harness.datasets import fetching
-from harness.datasets.bounds import bound, refuse_beyond, shown, too_large
+from harness.datasets.bounds import refuse_beyond, too_large
 from harness.errors import DataError, UsageError
 from harness.parameters import did_you_mean
 from harness.plain import plain_line
-from harness.selection import quoted
 
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}
 SUFFIXES = tuple(_MAGIC)
@@ -36,20 +35,17 @@ def existing_file(path: str) -> Path:
     DataError : it is missing (near names in the folder are listed), no regular file, empty, or not readable.
     """
     try:
-        found = fetching.local(path) if fetching.is_address(path) else Path(path).expanduser()
-        size = found.stat().st_size
-        if found.is_file() and size:
-            found.open("rb").close()
-            return found
+        file = fetching.local(path) if fetching.is_address(path) else Path(path).expanduser()
+        size = file.stat().st_size
+        if file.is_file() and size:
+            file.open("rb").close()
+            return file
+        what = f"{path!r} is {'empty (0 bytes)' if file.is_file() else 'a folder, a pipe or a device'}"
     except FileNotFoundError:
-        near = did_you_mean(found.name, [other.name for other in found.parent.glob("*")])
-        hint = f" To name a path with brackets or commas, write '{quoted(path)}'." if quoted(path) != path else ""
-        raise DataError(f"there is no file {path!r}{near}. Check the path.{hint}") from None
+        what = f"there is no file {path!r}{did_you_mean(file.name, [near.name for near in file.parent.glob('*')])}"
     except (OSError, RuntimeError, ValueError) as error:  # a folder of an unknown user, the character 0 in a name
-        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise DataError(f"{path!r} cannot be read ({why}). Check the path and its permissions.") from None
-    what = "empty (0 bytes)" if found.is_file() else "a folder, a pipe or a device"
-    raise DataError(f"{path!r} is {what}; expected a data file. Name another one, or write it again.")
+        what = f"{path!r} cannot be read ({getattr(error, 'strerror', None) or error})"
+    raise DataError(f"{what}; expected a data file. Check the path and its permissions.")
 
 
 def compression_of(path: Path) -> str | None:
@@ -78,8 +74,8 @@ class _Streams(io.RawIOBase):
     The library's own readers end without a word where bytes follow that begin no stream. Zeros, which pad, are left out.
     """
 
-    def __init__(self, path: Path, stream: Callable[[], Any]) -> None:
-        self._file, self._new, self._stream = path.open("rb"), stream, stream()
+    def __init__(self, path: Path, new: Callable[[], Any]) -> None:
+        self._file, self._new, self._stream = path.open("rb"), new, new()
 
     def readable(self) -> bool:
         return True
@@ -118,19 +114,15 @@ def opened(path: Path, weight: int = 1) -> BinaryIO:
     DataError : it is larger than reading may take (:func:`harness.datasets.bounds.bound`); a compressed one is unpacked
         as far as that.
     """
-    kind = compression_of(path)
-    if kind is None:
-        refuse_beyond(
-            path.stat().st_size * weight, path, "its content, parsed,", "or convert it to .npy, which is mapped"
-        )
+    if compression_of(path) is None:
+        size = path.stat().st_size
+        refuse_beyond(size * weight, path, "its content, parsed,", "or convert it to .npy, which is mapped")
         return path.open("rb")
-    content, most = io.BytesIO(), bound() // weight
+    content, remedy = io.BytesIO(), "or unpack it and convert it to .npy"
     with streamed(path) as file:
         while block := file.read(_BLOCK):
             content.write(block)
-            if content.tell() > most:
-                why = f"what it unpacks to is more than {shown(most)} and, parsed, takes {weight} times that"
-                raise too_large(path, why, "or unpack it and convert it to .npy")
+            refuse_beyond(content.tell() * weight, path, "the beginning of what it unpacks to, parsed,", remedy)
     content.seek(0)
     return content
 

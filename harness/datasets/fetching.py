@@ -6,16 +6,19 @@ What comes is written beside its target, checked and renamed, under a lock: one 
 from __future__ import annotations
 
 import hashlib
+import shutil
 import socket
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from harness.errors import DataError, UsageError
 from harness.files import file_sha256, locked_scratch, user_cache, writable_folder, write_whole
 from harness.plain import plain_line
 
+Find: TypeAlias = Callable[[], Path | None]
+Get: TypeAlias = Callable[[str, str, object], object]
 WAIT = 30.0
 """Seconds without a byte after which a request fails."""
 OPENML = "openml:"
@@ -49,39 +52,61 @@ def local(
     folder = user_cache("HARNESS_CACHE") / "fetched" / hashlib.sha256(url.encode()).hexdigest()[:16]
     name = Path(urlsplit(url).path).name.strip(".") or "data"
     target = folder / (f"{url.replace(':', '-')}.parquet" if url.startswith(OPENML) else name)
-    note = folder / "sha256"
+    note = folder / ".sha256"
 
     def expected() -> str:
-        return pin or (note.read_text() if note.is_file() else "")
+        return pin.lower() or (note.read_text() if note.is_file() else "")
 
-    def is_right() -> bool:
-        return target.is_file() and file_sha256(target) == expected()
+    def find() -> Path | None:
+        return target if target.is_file() and file_sha256(target) == expected() else None
 
-    if is_right():
-        return target
-    writable_folder(folder)
+    def get(url: str, made: str, _pooch: object) -> None:
+        sha256 = file_sha256(download(url, Path(made), wait, progress))
+        if not expected():
+            write_whole(note, sha256.encode())
+            if tell is not None:
+                tell(f"{url} holds SHA-256 {sha256}; {url}{_PIN}{sha256} accepts nothing else.")
+
+    remedy = f"Check the address and its pin; if it has other content now, delete the folder {folder} to take that."
+    return retrieve([url], target, expected(), find, get, remedy)
+
+
+def retrieve(addresses: Iterable[str], target: Path, sha256: str, find: Find, get: Get, remedy: str) -> Path:
+    """Return a file that is there already, else ``target``, which is made by ``get`` from the first address that works.
+
+    Of several processes one fetches, and the others wait for it.
+
+    Parameters
+    ----------
+    sha256 : of the content; empty: any content is taken
+    find : returns the right file if it is there
+    get : pooch's downloader: writes what an address has to a file
+    remedy : what to do where no address has it, a sentence
+
+    Raises
+    ------
+    DataError : no address has it; the sentence gives the reason for each.
+    UsageError : pooch is not installed, or the cache folder cannot be written.
+    """
+    if found := find():
+        return found
+    writable_folder(target.parent)
+    try:
+        import pooch
+    except ImportError:
+        raise UsageError("pooch is not installed; run `pip install 'svm-harness[data]'`") from None
+    pooch.get_logger().setLevel("ERROR")
+    faults = []
     with locked_scratch(target) as scratch:
-        if is_right():  # another process has fetched it meanwhile
-            return target
-        if target.is_file():
-            warnings.warn(f"{target} is not the expected content of {url}; it is fetched again.", stacklevel=2)
-
-        def get(url: str, file: Path) -> None:
-            _openml(url, file, wait) if url.startswith(OPENML) else http(url, file, wait, progress)
-
-        try:
-            came = download(url, scratch / target.name, expected(), get)
-        except Exception as error:
-            raise DataError(
-                f"{url} could not be fetched: {reason(error)}. Check the address and its pin; if it has other content now, "
-                f"delete the folder {folder} to take that."
-            ) from None
-        sha256 = file_sha256(came)
-        write_whole(note, sha256.encode())
-        came.replace(target)
-    if tell is not None:
-        tell(f"{url} holds SHA-256 {sha256}; {url}{_PIN}{sha256} accepts nothing else.")
-    return target
+        if found := find():  # another process has fetched it meanwhile
+            return found
+        for address in addresses:
+            try:
+                pooch.retrieve(address, sha256 or None, target.name, scratch, downloader=get)
+                return (scratch / target.name).replace(target)
+            except Exception as error:
+                faults.append(f"{address}: {reason(error)}")
+    raise DataError(f"'{target.name}' could not be fetched: {'; '.join(faults)}. {remedy}")
 
 
 def reason(error: Exception) -> str:
@@ -89,38 +114,19 @@ def reason(error: Exception) -> str:
     return plain_line(str(error).rstrip("."), 300) or type(error).__name__
 
 
-def download(url: str, target: Path, sha256: str, get: Callable[[str, Path], object]) -> Path:
-    """Return ``target``, which pooch fetches by ``get(url, file)``, checks and puts there.
-
-    Raises
-    ------
-    UsageError : pooch is not installed.
-    ValueError : the SHA-256 is not ``sha256``.
-    Exception : what ``get`` raises; pooch has tried three times if it is a ValueError or one of requests.
-    """
-    try:
+def download(address: str, file: Path, wait: float, progress: bool) -> Path:
+    """Write what an address, or a path of this machine, has to a file, and return that."""
+    if address.startswith(OPENML):
+        _openml(address, file, wait)
+    elif "://" not in address:
+        shutil.copyfile(Path(address).expanduser(), file)
+    else:
         import pooch
-    except ImportError:
-        raise UsageError("pooch is not installed; run `pip install 'svm-harness[data]'`") from None
-    pooch.get_logger().setLevel("ERROR")
-    registry, urls = {target.name: sha256 or None}, {target.name: url}
-    box = pooch.create(target.parent, "", registry=registry, urls=urls, retry_if_failed=2)
-    return Path(box.fetch(target.name, downloader=lambda url, file, _box: get(url, Path(file))))
 
-
-def http(url: str, file: Path, wait: float, progress: bool) -> None:
-    """Download a URL to a file; an answer 4xx, which asking again will not change, is a DataError."""
-    import pooch
-    import requests
-
-    # as it is: what a server compresses on its way would arrive unpacked, under another SHA-256
-    headers = {"Accept-Encoding": "identity"}
-    try:
-        pooch.HTTPDownloader(progress, 1 << 16, timeout=wait, headers=headers)(url, str(file), None)
-    except requests.HTTPError as error:
-        if "Client Error" in str(error):
-            raise DataError(str(error)) from None
-        raise
+        # as it is: what a server compresses on its way would arrive unpacked, under another SHA-256
+        headers = {"Accept-Encoding": "identity"}
+        pooch.HTTPDownloader(progress, 1 << 16, timeout=wait, headers=headers)(address, str(file), None)
+    return file
 
 
 def _openml(name: str, file: Path, wait: float) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import io
+import itertools
 import os
 import re
-import shutil
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,9 +14,8 @@ from pathlib import Path
 
 from harness.datasets import cache
 from harness.datasets.compression import SUFFIXES, streamed
-from harness.datasets.fetching import WAIT, download, http, reason
+from harness.datasets.fetching import WAIT, download, reason, retrieve
 from harness.errors import DataError, FilesMissing
-from harness.files import locked_scratch, writable_folder
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ def verified(name: str, sha256: str, *, wanted_by: str) -> Path:
     path, wrong = look(name, sha256)
     if path is not None:
         return path
-    remedy = f"`harness data fetch {wanted_by}`, or set HARNESS_DATA to a folder that holds it."
-    for each, why in wrong.items():
-        raise DataError(f"data set '{wanted_by}': the raw file {each} {why}, expected {sha256}. Fetch it: {remedy}")
-    where = " or ".join(map(str, roots()))
-    raise FilesMissing(
-        f"data set '{wanted_by}' needs the raw file '{name}', which is not under {where}. Fetch it: {remedy}"
+    why = f"which is not under {' or '.join(map(str, roots()))}"
+    if wrong:
+        why = f"but {'; '.join(f'{each} {fault}' for each, fault in wrong.items())}, expected {sha256}"
+    raise (DataError if wrong else FilesMissing)(
+        f"data set '{wanted_by}' needs the raw file '{name}', {why}. Fetch it: `harness data fetch {wanted_by}`, or set "
+        "HARNESS_DATA to a folder that holds it."
     )
 
 
@@ -110,63 +110,38 @@ def fetch(file: RawFile, base: str = "", *, wait: float = WAIT, progress: bool =
     DataError : no address has it; the sentence gives the reason for each.
     UsageError : the cache folder cannot be written.
     """
-    if right := look(file.name, file.sha256)[0]:
-        return right
     base = base.rstrip("/")
     addresses = [f"{base}/{file.name}{suffix}" for suffix in ("", *SUFFIXES)] if base else file.urls
     target = fetched_root() / file.name
-    writable_folder(target.parent)
-    faults = []
-    with locked_scratch(target) as scratch:
-        if right := look(file.name, file.sha256)[0]:  # another process has fetched it meanwhile
-            return right
 
-        def get(url: str, made: Path) -> None:
-            _make(url, made, scratch, wait, progress)
-
-        for address in addresses:
-            try:
-                return download(address, scratch / target.name, file.sha256, get).replace(target)
-            except Exception as error:
-                faults.append(f"{address}: {reason(error)}")
-    raise DataError(
-        f"'{file.name}' could not be fetched: {'; '.join(faults)}. Try again later; else try --from URL_OR_FOLDER of a copy, "
-        "or set HARNESS_DATA to a folder that holds it."
-    )
-
-
-def _make(address: str, made: Path, scratch: Path, wait: float, progress: bool) -> None:
-    """Write the file that an address of the registry stands for: unpacked, packed with others, or converted."""
-    came = []
-    for url in _expanded(address.removesuffix("#libsvm")):
-        came.append(scratch / Path(url).name if "://" in url else Path(url).expanduser())
-        if "://" in url:
-            http(url, came[-1], wait, progress)
-    if len(came) > 1:
-        folder = scratch.name.split(".")[1].split("-")[0]  # of .banana.asc.tar.part, .reuters21578-sgm.tar.part
-        with tarfile.open(made, "w", format=tarfile.USTAR_FORMAT) as tar:
-            for path in came:
-                member = tarfile.TarInfo(f"{folder}/{path.name}")  # of fixed owner, mode and time, as the SHA-256 is
-                member.size = path.stat().st_size
-                with path.open("rb") as content:
-                    tar.addfile(member, content)
-        return
-    with streamed(came[0]) as content, made.open("wb") as file:
-        if not address.endswith("#libsvm"):
-            shutil.copyfileobj(content, file)
+    def get(address: str, made: str, _pooch: object) -> None:
+        """Write the file that an address stands for: unpacked, packed with others, or converted."""
+        urls = _expanded(address.removesuffix("#libsvm"))
+        came = [download(url, Path(made).with_name(Path(url).name), wait, progress) for url in urls]
+        if len(came) > 1:
+            folder = re.split(r"\W", target.name)[0]
+            with tarfile.open(made, "w", format=tarfile.USTAR_FORMAT) as tar:
+                for path in came:  # with a fixed owner, mode and time, as the SHA-256 is fixed
+                    member = tarfile.TarInfo(f"{folder}/{path.name}")
+                    member.size = path.stat().st_size
+                    tar.addfile(member, io.BytesIO(path.read_bytes()))
             return
-        for row in content:
-            *cells, label = row.strip().split(b",")
-            values = b" ".join(b"%d:%s" % cell for cell in enumerate(cells, 1) if cell[1] != b"0")
-            file.write(b"%d %s\n" % (2 if label == b"2" else 1, values))
+        with streamed(came[0]) as content, open(made, "wb") as file:
+            blocks = iter(functools.partial(content.read, 1 << 20), b"")
+            file.writelines(map(_as_libsvm, content) if address.endswith("#libsvm") else blocks)
+
+    remedy = "Try again later; else try --from URL_OR_FOLDER of a copy, or set HARNESS_DATA to a folder that holds it."
+    return retrieve(addresses, target, file.sha256, lambda: look(file.name, file.sha256)[0], get, remedy)
 
 
 def _expanded(url: str) -> list[str]:
-    """Return the URLs that braces stand for, the last ones changing last: ``{a,b}_{1..2}`` a_1, b_1, a_2, b_2."""
-    if (braces := re.fullmatch(r"(.*)\{(.*?)\}(.*)", url)) is None:
-        return [url]
-    first, _, last = braces[2].partition("..")
-    numbers = [f"{number:0{len(first)}}" for number in range(int(first), int(last) + 1)] if last else []
-    return [
-        f"{start}{choice}{braces[3]}" for choice in numbers or braces[2].split(",") for start in _expanded(braces[1])
-    ]
+    """Return the addresses that braces stand for, the first ones changing first: ``{a,b}_{1,2}`` a_1, b_1, a_2, b_2."""
+    parts = [part.split(",") if number % 2 else [part] for number, part in enumerate(re.split("[{}]", url))]
+    return ["".join(reversed(choice)) for choice in itertools.product(*reversed(parts))]
+
+
+def _as_libsvm(row: bytes) -> bytes:
+    """Return a line of UCI's covtype as LIBSVM text: class 2 against the others."""
+    *cells, label = row.strip().split(b",")
+    values = b" ".join(b"%d:%s" % cell for cell in enumerate(cells, 1) if cell[1] != b"0")
+    return b"%d %s\n" % (2 if label == b"2" else 1, values)

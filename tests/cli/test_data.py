@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import types
 
 import pytest
 
@@ -22,7 +21,6 @@ def mirror(tmp_path, monkeypatch):
         (folder / f"{name}.gz").write_bytes(gzip.compress(name.encode()))
         known[name] = RawFile(name, hashlib.sha256(name.encode()).hexdigest(), "free", ("http://127.0.0.1:9/a",))
     monkeypatch.setattr(raw_files, "registry", lambda: known)
-    monkeypatch.setattr("pooch.core.time", types.SimpleNamespace(sleep=lambda seconds: None))
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("HARNESS_DATA", raising=False)
     return folder
@@ -34,7 +32,7 @@ def test_files_are_missing_fetched_right_and_wrong(invoke, mirror, tmp_path):
     assert (missing.exit_code, missing.stdout) == (1, "adult/a9a: missing\nadult/a9a.t: missing\n")
     failed = invoke("data", "fetch", "adult")
     assert (failed.exit_code, failed.stdout) == (1, "")
-    assert "harness: 'adult/a9a.t' could not be fetched: http://127.0.0.1:9/a: " in failed.stderr
+    assert "harness: 'a9a.t' could not be fetched: http://127.0.0.1:9/a: " in failed.stderr
     fetched = invoke("data", "fetch", "adul*", "adult", "--from", str(mirror))
     assert (fetched.exit_code, fetched.stderr) == (0, "")
     assert fetched.stdout == "".join(f"{name}: {raw / name}\n" for name in NAMES)
@@ -80,5 +78,5 @@ def test_a_study_may_name_an_address(mirror, tmp_path, invoke):
     )
     done = invoke("compare", "--study", str(tmp_path / "study.toml"), "-q")
     assert done.exit_code == 2
-    assert "http://127.0.0.1:9/a.csv could not be fetched: " in done.stderr
+    assert "'a.csv' could not be fetched: http://127.0.0.1:9/a.csv: " in done.stderr
     assert "Connection refused" in done.stderr

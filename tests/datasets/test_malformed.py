@@ -175,7 +175,6 @@ def test_paths_that_are_no_data_file(tmp_path):
     (tmp_path / "heart.csv").write_text(CSV)
     assert "haert.csv' (did you mean 'heart.csv'?)" in refusal(tmp_path / "haert.csv")
     assert "there is no file" in refusal(tmp_path / "nowhere" / "heart.csv")
-    assert "write '\"./gone[1].csv\"'" in refusal("./gone[1].csv")
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
     for path in ("a\0b.csv", "a\nb.csv", "~nobody-of-that-name/a.csv", tmp_path / ("x" * 300), tmp_path / "loop.csv"):
         refusal(path)
