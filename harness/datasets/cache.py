@@ -181,6 +181,6 @@ def _read(path: Path) -> Points:
     import scipy.sparse
 
     with path.with_suffix(".npz").open("rb") as file:
-        matrix: Any = scipy.sparse.load_npz(file)
+        matrix = scipy.sparse.csr_array(scipy.sparse.load_npz(file))
     matrix.has_canonical_format = True  # as it was written; spares a pass over all indices
-    return scipy.sparse.csr_array(matrix)
+    return matrix
