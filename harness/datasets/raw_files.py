@@ -90,7 +90,8 @@ def verified(name: str, sha256: str, *, wanted_by: str) -> Path:
         return path
     why = f"which is not under {' or '.join(map(str, roots()))}"
     if wrong:
-        why = f"but {'; '.join(f'{each} {fault}' for each, fault in wrong.items())}, expected {sha256}"
+        faults = "; ".join(f"{each} {fault}" for each, fault in wrong.items())
+        why = f"but {faults}, expected {sha256}"
     raise (DataError if wrong else FilesMissing)(
         f"data set '{wanted_by}' needs the raw file '{name}', {why}. Fetch it: `harness data fetch {wanted_by}`, or set "
         "HARNESS_DATA to a folder that holds it."
