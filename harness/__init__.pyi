@@ -5,6 +5,7 @@ from harness.call.compare import compare as compare
 from harness.call.data import data as data
 from harness.call.result import Result as Result
 from harness.cli.commands import CommandGroup as CommandGroup
+from harness.datasets.bounds import refuse_beyond as refuse_beyond
 from harness.datasets.chunks import ChunkedFile as ChunkedFile
 from harness.datasets.dataset import Dataset as Dataset
 from harness.datasets.dataset import DataSource as DataSource

@@ -20,7 +20,6 @@ def builtin_sources() -> list[type[DataSource]]:
     from harness.datasets.catalogue import REAL
     from harness.datasets.embedded import BreastCancer, Diabetes, Digits
     from harness.datasets.generators import BananaLike, Checkerboard, Friedman, Ringnorm, Twonorm, WaveformBreiman
-    from harness.datasets.planted import GaussianOutliers, OneClassOutliers
 
-    drawn = (Twonorm, Ringnorm, Checkerboard, WaveformBreiman, BananaLike, Friedman, GaussianOutliers, OneClassOutliers)
+    drawn = (Twonorm, Ringnorm, Checkerboard, WaveformBreiman, BananaLike, Friedman)
     return [Digits, BreastCancer, Diabetes, *drawn, *REAL]

@@ -16,7 +16,6 @@ from harness.datasets import FileSource, measured_sha256, validate
 from harness.datasets.dataset import flipped, with_imbalance, with_noise
 from harness.datasets.embedded import BreastCancer, Diabetes, Digits
 from harness.datasets.generators import Checkerboard, Friedman
-from harness.datasets.planted import GaussianOutliers
 from harness.registry import load_registry
 from tests.datasets.line import Line
 from tests.datasets.test_files import dense
@@ -104,7 +103,7 @@ def test_it_is_thinned_first_what_is_left_is_noisy_and_marks_stay_with_their_poi
     np.testing.assert_array_equal(both.x_train, thinned.x_train)
     np.testing.assert_array_equal(both.planted, both.y_train != thinned.y_train)
     assert both.planted.sum() == round(0.1 * len(thinned.y_train)) == 111
-    source = GaussianOutliers(least=60, most=90, test=1, d=3)
+    (source,) = load_registry().select_datasets("gaussian-outliers[least=60,most=90,test=1,d=3]")
     whole = source.load()
     thinned = assert_thinned(replace(source, imbalance=5), round((whole.y_train < 0).sum() / 5))
     marked = {tuple(row) for row in whole.x_train[whole.planted]}

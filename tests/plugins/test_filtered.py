@@ -11,8 +11,8 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.svm import SVC
 
 from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, UsageError, get_solver
-from harness.datasets.planted import GaussianOutliers, OneClassOutliers
 from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
+from harness.registry import load_registry
 
 ALONE = {
     "isolation-forest": lambda x, seed: IsolationForest(random_state=seed).fit_predict(x) < 0,
@@ -27,6 +27,11 @@ def clouds(n=120, flipped=8, seed=0):
     x = rng.normal(size=(n, 3)) + 1.5 * y[:, None]
     x[-4:] *= 6.0
     return x, np.where(np.arange(n) < flipped, -y, y)
+
+
+def loaded(selection):
+    (source,) = load_registry().select_datasets(selection)
+    return source.load()
 
 
 def last_of(solver, problem, seed=1):
@@ -81,7 +86,7 @@ def test_dropping_nothing_is_the_oracles_own_answer(oracle):
 
 @pytest.mark.parametrize("given", [{"outliers": 0.2}, {"outliers_plus": 0.1, "outliers_minus": 0.3}])
 def test_on_outlier_margin_it_gives_up_the_share_and_leaves_the_widest_margin_of_the_rest(given):
-    data = GaussianOutliers(least=100, most=100, d=3, ratio=1.0, outliers=0.1).load()
+    data = loaded("gaussian-outliers[least=100,most=100,d=3,ratio=1]")
     problem = OutlierMargin.build(KernelOracle(Linear(), data.x_train), data.y_train, {**given, "delta": 0.0})
     last, coef = last_of(Filtered(gap=1e-6), problem)
     first, second = (given.get(name, given.get("outliers")) for name in ("outliers_plus", "outliers_minus"))
@@ -97,7 +102,7 @@ def test_on_outlier_margin_it_gives_up_the_share_and_leaves_the_widest_margin_of
 
 
 def test_against_the_origin_all_points_are_judged_together():
-    data = OneClassOutliers(n=300, n_test=10, d=3, ratio=0.5, outliers=0.1).load()
+    data = loaded("one-class-outliers[n=300,n_test=10,d=3,ratio=0.5]")
     values = {"outliers": 0.1, "delta": 0.0, "against": "origin"}
     problem = OutlierMargin.build(KernelOracle(Linear(), data.x_train), data.y_train, values)
     last, coef = last_of(Filtered(gap=1e-6), problem)

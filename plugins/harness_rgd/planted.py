@@ -8,29 +8,28 @@ stays the shortest vector. So one nearest pair is found, and the move is known.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from harness.datasets.dataset import Dataset
-from harness.datasets.generators import Drawn
-from harness.datasets.splitting import parts
-from harness.errors import UsageError
-from harness.parameters import parameter
-from harness.shares import rounded_down
+from harness import Dataset, DataSource, UsageError, content_sha256, parameter, refuse_beyond, rounded_down
+from harness.arrays import Mask, Matrix, Vector
 
-if TYPE_CHECKING:
-    from harness.arrays import Mask, Matrix, Vector
+Rng = np.random.Generator
+Arrays = tuple[Matrix, Vector, Mask, Matrix, Vector]  # training points, labels, which are outliers; test points, labels
 
-_GAP = 1e-9  # relative, of the squared distance of two hulls
-_STEPS = 20_000  # of the search for it; points so many that it is not enough have a somewhat wider margin than said
-_EXACT = 20_000  # points whose diameter is looked for among all pairs
-_ROWS = 256  # of these pairs at a time
+_COPIES = 4  # arrays of the size of all points and labels that drawing holds at once, at most
+_GAP = 1e-9  # relative gap of the squared distance of two hulls
+_STEPS = 20_000  # of the search for that distance; where it takes more, the margin is somewhat wider than documented
+_EXACT = 20_000  # points, at most, whose diameter is looked for among all pairs
+_ROWS = 256  # points whose distances from all others are computed at a time
 
 
 @dataclass(frozen=True)
-class GaussianOutliers(Drawn):
+class GaussianOutliers(DataSource):
     """Two normal distributions with random covariances; in training, a share of each class is drawn from the other one.
 
     The sizes of the classes are drawn, each by itself, between ``least`` and ``most``, and ``test`` times as many for
@@ -54,9 +53,7 @@ class GaussianOutliers(Drawn):
     test: int = parameter(10, "test points: so many times the sizes of training, drawn anew; 0: none", ge=0)
     d: int = parameter(100, "features", ge=2)
     ratio: float = parameter(10.0, "D / rho, diameter of a class over the margin between the inliers", gt=0)
-    outliers: float = parameter(
-        0.1, "share of the training points of each class that belong to the other", ge=0, lt=0.5
-    )
+    outliers: float = parameter(0.1, "share of a class's training points that belong to the other", ge=0, lt=0.5)
     spread: float = parameter(10.0, "largest over smallest variance of a feature", ge=1)
     seed: int = parameter(0, "seed of the draw", ge=0)
 
@@ -68,35 +65,32 @@ class GaussianOutliers(Drawn):
                 "both. Give a most that is not below least."
             )
 
-    def values(self) -> int:
-        """Return how many numbers drawing holds: the points and what their covariances are made of."""
-        return 2 * self.most * (1 + self.test) * (self.d + 1) + 2 * self.d**2
-
-    def drawn(self) -> Dataset:
+    def load(self) -> Dataset:
         """Return the points, drawn anew."""
-        shapes, training, testing = np.random.default_rng(self.seed).spawn(3)
+        return _loaded(self, 2 * self.most * (1 + self.test), self._drawn)
+
+    def _drawn(self, shapes: Rng, training: Rng, testing: Rng) -> Arrays:
         roots = [_root(self.d, self.spread, shapes) for _ in range(2)]
-        direction = _direction(self.d, shapes)
         sizes = training.integers(self.least, self.most, size=2, endpoint=True)
         wrong = [rounded_down(self.outliers * size) for size in sizes]
         inliers = sizes - wrong
-        # a class's inliers, then what it lends to the other class
-        clouds = [_cloud(inliers[c] + wrong[1 - c], roots[c], training) for c in range(2)]
-        offset = _offset(clouds[0][: inliers[0]], clouds[1][: inliers[1]], direction, self.ratio)
-        offsets = (0.5 * offset, -0.5 * offset)
-        x = np.vstack([clouds[c] + offsets[c] for c in range(2)])
-        belongs = np.repeat([1.0, -1.0], [len(cloud) for cloud in clouds])
-        planted = np.concatenate([np.arange(len(clouds[c])) >= inliers[c] for c in range(2)])
-        y = np.where(planted, -belongs, belongs)
+        # the inliers of a class, then the points that it lends to the other class
+        counts = [inliers[0], wrong[1], inliers[1], wrong[0]]
+        positive = _cloud(inliers[0] + wrong[1], roots[0], training)
+        negative = _cloud(inliers[1] + wrong[0], roots[1], training)
+        half = 0.5 * _offset(positive[: inliers[0]], negative[: inliers[1]], self.ratio, shapes)
         tested = testing.integers(self.test * self.least, self.test * self.most, size=2, endpoint=True)
-        x_test = np.vstack([_cloud(tested[c], roots[c], testing) + offsets[c] for c in range(2)])
-        y_test = np.repeat([1.0, -1.0], tested)
-        defaults = {"kernel": "linear", "C": 1.0, "outliers": self.outliers}
-        return _shuffled((x, y, planted, training), (x_test, y_test, testing), defaults)
+        return (
+            np.vstack([positive + half, negative - half]),
+            np.repeat([1.0, -1.0, -1.0, 1.0], counts),
+            np.repeat([False, True, False, True], counts),
+            np.vstack([_cloud(tested[0], roots[0], testing) + half, _cloud(tested[1], roots[1], testing) - half]),
+            np.repeat([1.0, -1.0], tested),
+        )
 
 
 @dataclass(frozen=True)
-class OneClassOutliers(Drawn):
+class OneClassOutliers(DataSource):
     """One normal distribution away from the origin, +1, and outliers around the origin, -1, in both parts.
 
     The covariance is drawn as in ``gaussian-outliers``; the outliers have the same one, and the origin for their mean, so
@@ -115,38 +109,38 @@ class OneClassOutliers(Drawn):
     spread: float = parameter(10.0, "largest over smallest variance of a feature", ge=1)
     seed: int = parameter(0, "seed of the draw", ge=0)
 
-    def values(self) -> int:
-        """Return how many numbers drawing holds: the points and what their covariance is made of."""
-        return (self.n + self.n_test) * (self.d + 1) + 2 * self.d**2
-
-    def drawn(self) -> Dataset:
+    def load(self) -> Dataset:
         """Return the points, drawn anew."""
-        shapes, training, testing = np.random.default_rng(self.seed).spawn(3)
-        root, direction = _root(self.d, self.spread, shapes), _direction(self.d, shapes)
-        x, y = self._centred(self.n, root, training)
-        offset = _offset(x[y > 0], np.zeros((1, self.d)), direction, self.ratio)
-        x_test, y_test = self._centred(self.n_test, root, testing)
+        return _loaded(self, self.n + self.n_test, self._drawn, nu=self.outliers, against="origin")
+
+    def _drawn(self, shapes: Rng, training: Rng, testing: Rng) -> Arrays:
+        root = _root(self.d, self.spread, shapes)
+        x, x_test = _cloud(self.n, root, training), _cloud(self.n_test, root, testing)
+        y, y_test = (np.where(np.arange(n) < rounded_down(self.outliers * n), -1.0, 1.0) for n in (self.n, self.n_test))
+        offset = _offset(x[y > 0], np.zeros((1, self.d)), self.ratio, shapes)
         x[y > 0] += offset
         x_test[y_test > 0] += offset
-        defaults = {"kernel": "linear", "C": 1.0, "nu": self.outliers, "outliers": self.outliers, "against": "origin"}
-        return _shuffled((x, y, y < 0, training), (x_test, y_test, testing), defaults)
-
-    def _centred(self, n: int, root: Matrix, rng: np.random.Generator) -> tuple[Matrix, Vector]:
-        return _cloud(n, root, rng), np.where(np.arange(n) < rounded_down(self.outliers * n), -1.0, 1.0)
+        return x, y, y < 0, x_test, y_test
 
 
-def _shuffled(
-    train: tuple[Matrix, Vector, Mask, np.random.Generator],
-    test: tuple[Matrix, Vector, np.random.Generator],
-    defaults: dict[str, Any],
+def _loaded(
+    source: GaussianOutliers | OneClassOutliers, points: int, drawn: Callable[..., Arrays], **defaults: Any
 ) -> Dataset:
-    """Return the parts in random order: (points, labels, planted, stream) and (points, labels, stream)."""
-    (x, y, planted, for_training), (x_test, y_test, for_test) = train, test
-    rows, tested = for_training.permutation(len(y)), for_test.permutation(len(y_test))
-    return parts(x[rows], y[rows], x_test[tested], y_test[tested], defaults=defaults, planted=planted[rows])
+    """Return the arrays that ``drawn`` makes of three random streams, for shapes, training and testing, in random order."""
+    from threadpoolctl import threadpool_limits
+
+    numbers = points * (source.d + 1) + 2 * source.d**2  # the points, their labels, and what covariances are made of
+    refuse_beyond(8 * _COPIES * numbers, source.label, "drawing it", "or choose smaller sizes")
+    shapes, training, testing = np.random.default_rng(source.seed).spawn(3)
+    with threadpool_limits(1, user_api="blas"):  # products of several threads are rounded otherwise
+        x, y, planted, x_test, y_test = drawn(shapes, training, testing)
+    rows, tested = training.permutation(len(y)), testing.permutation(len(y_test))
+    arrays = x[rows], y[rows], x_test[tested], y_test[tested]
+    defaults = {"kernel": "linear", "C": 1.0, "outliers": source.outliers, **defaults}
+    return Dataset(source.label, *arrays, content_sha256(*arrays), defaults=defaults, planted=planted[rows])
 
 
-def _root(d: int, spread: float, rng: np.random.Generator) -> Matrix:
+def _root(d: int, spread: float, rng: Rng) -> Matrix:
     """Return a (d, d) square root A of a random covariance A A', whose diagonal lies in [1, spread] and meets both ends."""
     basis, upper = np.linalg.qr(rng.standard_normal((d, d)))
     basis *= np.sign(np.diag(upper))  # of all orthogonal ones equally likely
@@ -156,17 +150,14 @@ def _root(d: int, spread: float, rng: np.random.Generator) -> Matrix:
     return np.asarray(root * np.sqrt(variances / (root**2).sum(axis=1))[:, None])
 
 
-def _direction(d: int, rng: np.random.Generator) -> Vector:
-    drawn = rng.standard_normal(d)
-    return np.asarray(drawn / np.linalg.norm(drawn))
-
-
-def _cloud(n: int, root: Matrix, rng: np.random.Generator) -> Matrix:
+def _cloud(n: int, root: Matrix, rng: Rng) -> Matrix:
     return np.asarray(rng.standard_normal((n, len(root))) @ root.T)
 
 
-def _offset(p: Matrix, q: Matrix, direction: Vector, ratio: float) -> Vector:
-    """Return the (d,) move of ``p`` after which its hull is D / ratio from that of ``q``, roughly in a ``direction``."""
+def _offset(p: Matrix, q: Matrix, ratio: float, rng: Rng) -> Vector:
+    """Return the (d,) move of ``p`` after which its hull is D / ratio from that of ``q``, roughly in a random direction."""
+    direction = rng.standard_normal(p.shape[1])
+    direction /= np.linalg.norm(direction)
     diameter = max(_diameter(p), _diameter(q))
     far = float((q @ direction).max() - (p @ direction).min()) + 0.5 * diameter
     start = far * direction
@@ -179,19 +170,17 @@ def _offset(p: Matrix, q: Matrix, direction: Vector, ratio: float) -> Vector:
 def _diameter(x: Matrix) -> float:
     """Return the largest distance of two rows, for many rows the greatest of a chain from each to its farthest one."""
     squares = np.einsum("ij,ij->i", x, x)
-    largest, starts = 0.0, range(0, len(x), _ROWS)
+
+    def squared(rows: Any) -> Matrix:
+        return np.asarray(squares[rows, None] + squares - 2.0 * (x[rows] @ x.T))
+
     if len(x) <= _EXACT:
-        for start in starts:
-            rows = slice(start, start + _ROWS)
-            largest = max(largest, float((squares[rows, None] + squares - 2.0 * (x[rows] @ x.T)).max()))
-        return float(np.sqrt(largest))
-    row = int(squares.argmax())
-    while True:
-        squared = squares[row] + squares - 2.0 * (x @ x[row])
-        row = int(squared.argmax())
-        if squared[row] <= largest:
-            return float(np.sqrt(largest))
-        largest = float(squared[row])
+        starts = range(0, len(x), _ROWS)
+        return math.sqrt(max(0.0, *(float(squared(slice(start, start + _ROWS)).max()) for start in starts)))
+    largest, distances = 0.0, squared([squares.argmax()])
+    while distances.max() > largest:
+        largest, distances = float(distances.max()), squared([distances.argmax()])
+    return math.sqrt(largest)
 
 
 def _shortest(p: Matrix, q: Matrix, offset: Vector) -> Vector:
@@ -199,26 +188,26 @@ def _shortest(p: Matrix, q: Matrix, offset: Vector) -> Vector:
 
     Wolfe's search for the point of least norm (Mathematical Programming 11, 1976) among the differences of two points.
     """
-    atoms = (p[:1] + offset) - q[:1]
-    weights = np.ones(1)
+    atoms, weights = (p[:1] + offset) - q[:1], np.ones(1)
     for _ in range(_STEPS):
         w = weights @ atoms
         nearest = p[int((p @ w).argmin())] + offset - q[int((q @ w).argmax())]
         if w @ (w - nearest) <= _GAP * (w @ w) or (atoms == nearest).all(axis=1).any():
             break
         atoms, weights = np.vstack([atoms, nearest]), np.append(weights, 0.0)
-        while True:
-            gram = atoms @ atoms.T
-            # of the plane through all atoms, the point of least norm; the constant makes it that of d + 1 atoms as well
-            flat = np.linalg.solve(gram + gram.max(), np.ones(len(atoms)))
-            flat /= flat.sum()
-            if (flat > 0.0).all():
-                weights = flat
-                break
-            falling = flat <= 0.0
+        while ((flat := _flat(atoms)) <= 0.0).any():
+            falling = np.flatnonzero(flat <= 0.0)
             steps = weights[falling] / (weights[falling] - flat[falling])
             weights = weights + steps.min() * (flat - weights)
-            gone = np.flatnonzero(falling)[int(steps.argmin())]
-            kept = (weights > 0.0) & (np.arange(len(weights)) != gone)
-            atoms, weights = atoms[kept], weights[kept] / weights[kept].sum()
+            weights[falling[steps.argmin()]] = 0.0
+            positive = weights > 0.0
+            atoms, weights = atoms[positive], weights[positive] / weights[positive].sum()
+        weights = flat
     return np.asarray(weights @ atoms)
+
+
+def _flat(atoms: Matrix) -> Vector:
+    """Return the weights, which sum to 1, of the point of least norm in the plane through all atoms."""
+    gram = atoms @ atoms.T
+    weights = np.linalg.solve(gram + gram.max(), np.ones(len(atoms)))  # the constant: d + 1 atoms span their plane too
+    return np.asarray(weights / weights.sum())
