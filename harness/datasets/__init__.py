@@ -17,9 +17,8 @@ def builtin_sources() -> list[type[DataSource]]:
 
     :class:`FileSource` is not among them: it is chosen by a path, not by a name.
     """
-    from harness.datasets.catalogue import REAL
-    from harness.datasets.embedded import BreastCancer, Diabetes, Digits
+    from harness.datasets.catalogue import EMBEDDED, REAL
     from harness.datasets.generators import BananaLike, Checkerboard, Friedman, Ringnorm, Twonorm, WaveformBreiman
 
     drawn = (Twonorm, Ringnorm, Checkerboard, WaveformBreiman, BananaLike, Friedman)
-    return [Digits, BreastCancer, Diabetes, *drawn, *REAL]
+    return [*EMBEDDED, *drawn, *REAL]

@@ -1,19 +1,22 @@
-"""Every set of raw files: how they are parsed and divided.
+"""Every real set: of raw files, and the three small ones that come with scikit-learn.
 
-A set's description, the names of its files, and its C and gamma stand in ``catalogue.toml``, the files' checksums in
-``registry.txt``. A file with other content than what its parser was tested against may parse, but to other points; so it is
-refused instead. The parsed data are cached.
+Its entry in ``catalogue.toml`` says what a set is, which files it is read from, and the C and gamma of its paper. Where the
+entry also says how the files are read and divided, the set's class is made from it; other sets have a class here.
+
+The checksums of raw files stand in ``registry.txt``. A file with other content than what its parser was tested against may
+parse, but to other points; so it is refused instead. The parsed data are cached.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import html
+import importlib.util
 import re
 import tarfile
 import tomllib
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
@@ -22,106 +25,31 @@ import numpy as np
 
 from harness.datasets import cache
 from harness.datasets.compression import opened
-from harness.datasets.dataset import Dataset, DataSource, Task
+from harness.datasets.dataset import Dataset, DataSource, Task, named
 from harness.datasets.raw_files import registry, verified
-from harness.datasets.splitting import Scale, divided, parts, random_split, rbf, rescaled, stratified_split
+from harness.datasets.splitting import divided, parts, random_split, rescaled, stratified_split
 from harness.errors import DataError
 from harness.parameters import did_you_mean, parameter
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from harness.arrays import Index, Vector
     from harness.datasets.dataset import Points
 
 
 _TABLE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-@dataclass(frozen=True)
-class RawSource(DataSource):
-    """A set of raw files: a subclass has its name and parses them, the rest is here."""
-
-    facts: ClassVar[Mapping[str, Any]]  # what the table says of the set
-    files: ClassVar[Mapping[str, str]]  # name in the registry -> SHA-256 of the content
-    defaults: ClassVar[Mapping[str, Any]]
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        if (facts := _TABLE.get(vars(cls).get("name", ""))) is not None:
-            cls.facts, cls.description = facts, facts["description"]
-            cls.files = {name: registry()[name].sha256 for name in facts["files"]}
-            cls.defaults = rbf(gamma=facts["gamma"], c=facts["C"])
-
-    def for_task(self, task: Task) -> Self:
-        """Return the set with the targets of ``task``, where it has a parameter ``regression``."""
-        changed: dict[str, Any] = {"regression": task == "regression"} if hasattr(self, "regression") else {}
-        return dataclasses.replace(self, **changed)
-
-    def raw_files(self) -> Mapping[str, str]:
-        """Return the files that :meth:`parse` reads: ``files``, unless the parameters decide."""
-        return self.files
-
-    @abstractmethod
-    def parse(self, *paths: Path) -> Dataset:
-        """Return the data from the files, which have been verified and come in the order of :meth:`raw_files`.
-
-        ``defaults`` are said where they are not those of the class.
-        """
-
-    def load(self) -> Dataset:
-        """Return the data, memory-mapped from the parsed cache.
-
-        Raises
-        ------
-        DataError : a raw file is missing or has the wrong checksum.
-        """
-        files = self.raw_files()
-        content = {verified(name, files[name], wanted_by=self.name): files[name] for name in files}
-        key = {"files": dict(files), "parameters": self.clean_parameters()}
-
-        def parse() -> Dataset:
-            data = self.parse(*content)
-            return dataclasses.replace(data, defaults=data.defaults or self.defaults)
-
-        return cache.dataset(self.label, self.name, key, parse, content)
+# -- reading a file ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Published(RawSource):
-    """A set in files that are read alike: as published, one for training and one for testing."""
-
-    scale: ClassVar[Scale] = "none"
-
-    @abstractmethod
-    def read(self, path: Path) -> tuple[Points, Vector]:
-        """Return the (n, d) points and (n,) labels of one file."""
-
-    def parse(self, *paths: Path) -> Dataset:
-        """Return the training and the test part as published, scaled by the training part."""
-        (x, y), (x_test, y_test) = map(self.read, paths)
-        x_train, x_scaled = rescaled(x, x_test, self.scale)
-        return parts(x_train, y, x_scaled, y_test)
-
-
-@dataclass(frozen=True)
-class Divided(Published):
-    """A set in one file, which is divided here, each class in the same proportion."""
-
-    test_fraction: float = parameter(1 / 3, "share of each class that is held out for testing", ge=0, lt=1)
-    split_seed: int = parameter(0, "seed of the split", ge=0)
-
-    def parse(self, *paths: Path) -> Dataset:
-        """Return the training and the test part, scaled by the training part."""
-        x, y = self.read(*paths)
-        return divided(x, y, stratified_split(y, self.test_fraction, self.split_seed), self.scale)
-
-
-def libsvm_text(path: Path, d: int) -> tuple[Any, Vector]:
-    """Return the (n, d) points, CSR, and the labels of LIBSVM text with indices from 1."""
+def libsvm_text(path: Path, d: int, dense: bool = False) -> tuple[Any, Vector]:
+    """Return the (n, d) points, CSR unless ``dense``, and the labels of LIBSVM text with indices from 1."""
     from harness.datasets.libsvm_text import based, read_libsvm
 
     with opened(path) as file:
         x, y = read_libsvm(file)
-    return based(x, 1, d, path), y
+    points = based(x, 1, d, path)
+    return points.toarray() if dense else points, y
 
 
 def matlab(path: Path, points: str = "data", labels: str = "target") -> tuple[Any, Vector]:
@@ -131,6 +59,17 @@ def matlab(path: Path, points: str = "data", labels: str = "target") -> tuple[An
     with opened(path) as file:
         content = scipy.io.loadmat(cast("Any", file))
     return np.ascontiguousarray(content[points], np.float64), content[labels].ravel().astype(np.float64)
+
+
+def columns(path: Path, label: int, points: tuple[int, int], divisor: float = 1.0, **how: Any) -> tuple[Any, Any]:
+    """Return the points, divided by ``divisor``, and the labels of a table of text.
+
+    label : column of the labels
+    points : first column of the points, and the first after them
+    how : as ``numpy.loadtxt`` has it
+    """
+    table = text_table(path, **how)
+    return table[:, slice(*points)].astype(np.float64) / divisor, table[:, label]
 
 
 def text_table(path: Path, **how: Any) -> Any:
@@ -144,30 +83,206 @@ def signs(labels: Any, positive: Any) -> Vector:
     return np.where(labels == positive, 1.0, -1.0)
 
 
-@dataclass(frozen=True)
-class _LibsvmPair(Published):
-    def read(self, path: Path) -> tuple[Points, Vector]:
-        return libsvm_text(path, self.facts["features"])
+_FORMATS: Mapping[str, Callable[..., tuple[Any, Any]]] = {"libsvm": libsvm_text, "matlab": matlab, "text": columns}
 
 
 @dataclass(frozen=True)
-class Adult(_LibsvmPair):
-    """32,561 and 16,281 people, 14 attributes in Platt's 123 binary features (1998); LIBSVM's a9a and a9a.t.
+class RawSource(DataSource):
+    """A set of raw files: a subclass parses them, its entry in the table says the rest."""
 
-    C and gamma: Bordes et al. 2005, Figure 7 (which counts one row more in each part).
+    facts: ClassVar[Mapping[str, Any]]  # its entry
+    files: ClassVar[Mapping[str, str]]  # name in the registry -> SHA-256 of the content
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if (facts := _TABLE.get(vars(cls).get("name", ""))) is not None:
+            cls.facts, cls.description = facts, facts["description"]
+            cls.files = {name: registry()[name].sha256 for name in facts.get("files", ())}
+
+    @property
+    def task(self) -> Task:
+        """What is predicted: the entry says it, or a parameter ``regression``; otherwise two classes."""
+        return "regression" if getattr(self, "regression", False) else self.facts.get("task", "classification")
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """The kernel, gamma, C and epsilon that the set's paper trains with."""
+        return cast("Mapping[str, Any]", self.facts.get(f"{self.task}_defaults", self.facts["defaults"]))
+
+    def for_task(self, task: Task) -> Self:
+        """Return the set with the targets of ``task``, where it has a parameter ``regression``."""
+        changed: dict[str, Any] = {"regression": task == "regression"} if hasattr(self, "regression") else {}
+        return dataclasses.replace(self, **changed)
+
+    def raw_files(self) -> Mapping[str, str]:
+        """Return the files that :meth:`parse` reads: ``files``, unless the parameters decide."""
+        return self.files
+
+    def verified_files(self) -> dict[Path, str]:
+        """Return the paths of :meth:`raw_files`, in their order, each with its SHA-256.
+
+        Raises
+        ------
+        DataError : a raw file is missing or has the wrong checksum.
+        """
+        return {verified(name, sha256, wanted_by=self.name): sha256 for name, sha256 in self.raw_files().items()}
+
+    def read(self, path: Path) -> tuple[Any, Vector]:
+        """Return the (n, d) points and (n,) labels of one file."""
+        x, labels = _FORMATS[self.facts["format"]](path, **self.facts.get("reading", {}))
+        positive = self.facts.get("positive")  # the name of a parameter, or a label
+        return x, labels if positive is None else signs(labels, vars(self).get(positive, positive))
+
+    @abstractmethod
+    def parse(self, *paths: Path) -> Dataset:
+        """Return the points and targets of the verified files. Their task and defaults are set by the caller."""
+
+    def parsed(self, *paths: Path) -> Dataset:
+        """Return what :meth:`parse` does, with the task and the defaults."""
+        return dataclasses.replace(self.parse(*paths), task=self.task, defaults=self.defaults)
+
+    def load(self) -> Dataset:
+        """Return the data, memory-mapped from the parsed cache.
+
+        Raises
+        ------
+        DataError : a raw file is missing or has the wrong checksum.
+        """
+        content = self.verified_files()
+        key = {"files": dict(self.raw_files()), "parameters": self.clean_parameters()}
+        return cache.dataset(self.label, self.name, key, lambda: self.parsed(*content), content)
+
+
+# -- sets that are read and divided as their entry says ----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Divided(RawSource):
+    """A set in one file, which a subclass divides into training and test rows."""
+
+    @abstractmethod
+    def rows(self, y: Vector, *others: Path) -> tuple[Index, Index]:
+        """Return the training and the test rows of the (n,) labels; ``others`` are the files after the first one."""
+
+    def parse(self, *paths: Path) -> Dataset:
+        """Return the training and the test part, scaled by the training part."""
+        x, y = self.read(paths[0])
+        return divided(x, y, self.rows(y, *paths[1:]), self.facts.get("scale", "none"))
+
+
+@dataclass(frozen=True)
+class Published(RawSource):
+    """A set in two files that are read alike, one for training and one for testing."""
+
+    def parse(self, *paths: Path) -> Dataset:
+        """Return the training and the test part as published, scaled by the training part."""
+        (x, y), (x_test, y_test) = map(self.read, paths)
+        x_train, x_scaled = rescaled(x, x_test, self.facts.get("scale", "none"))
+        return parts(x_train, y, x_scaled, y_test)
+
+
+@dataclass(frozen=True)
+class Marked(Divided):
+    """A set in one file, with another one that has 1 for each test row and 0 for each training row."""
+
+    def rows(self, y: Vector, *others: Path) -> tuple[Index, Index]:
+        """Return the training and the test rows, as published."""
+        for_test = text_table(others[0]) == 1
+        return np.flatnonzero(~for_test), np.flatnonzero(for_test)
+
+
+@dataclass(frozen=True)
+class Stratified(Divided):
+    """A set that is divided here, each class in the same proportion."""
+
+    test_fraction: float = parameter(1 / 3, "share of each class that is held out for testing", ge=0, lt=1)
+    split_seed: int = parameter(0, "seed of the split", ge=0)
+
+    def rows(self, y: Vector, *_: Path) -> tuple[Index, Index]:
+        """Return the training and the test rows, drawn at random."""
+        return stratified_split(y, self.test_fraction, self.split_seed)
+
+
+@dataclass(frozen=True)
+class Embedded(Stratified):
+    """A set that comes with scikit-learn: nothing to fetch, nothing to cache."""
+
+    def load(self) -> Dataset:
+        """Return the data."""
+        found = importlib.util.find_spec("sklearn")  # not imported: that takes seconds
+        if found is None or found.origin is None:
+            raise ModuleNotFoundError("scikit-learn is not installed, and the data come with it")
+        folder = Path(found.origin).parent / "datasets" / "data"
+        return named(self.parsed(*(folder / file for file in self.facts["embedded"])), self.label)
+
+
+@dataclass(frozen=True)
+class Drawn(Divided):
+    """A set of which a number of rows is drawn for training."""
+
+    n: int | None = parameter(None, "training rows, drawn at random; all others are for testing", ge=2)
+    split_seed: int = parameter(0, "seed of the draw", ge=0)
+
+    def rows(self, y: Vector, *_: Path) -> tuple[Index, Index]:
+        """Return the training and the test rows: drawn at random, or the first ones for training as published."""
+        if self.n is not None:
+            return random_split(len(y), self.n, self.split_seed)
+        return np.arange(self.facts["first"]), np.arange(self.facts["first"], len(y))
+
+
+@dataclass(frozen=True)
+class Raetsch(Drawn):
+    """A set of Raetsch's collection, with his own splits."""
+
+    realisation: int | None = parameter(None, "instead, one of Raetsch's own splits, 400 for training", ge=1, le=10)
+
+    def raw_files(self) -> Mapping[str, str]:
+        """Return the whole set or the archive of splits."""
+        suffix = ".mat" if self.realisation is None else ".asc.tar"
+        return {name: sha256 for name, sha256 in self.files.items() if name.endswith(suffix)}
+
+    def parse(self, *paths: Path) -> Dataset:
+        """Return the rows drawn and the others, or the 400 and the others of a split."""
+        if self.realisation is None:
+            return super().parse(*paths)
+        arrays: list[Any] = []
+        with tarfile.open(paths[0]) as archive:
+            for part in ("train_data", "train_labels", "test_data", "test_labels"):
+                member = archive.extractfile(f"{self.name}/{self.name}_{part}_{self.realisation}.asc")
+                assert member is not None, "a folder or a link of that name; the checksum says that it is a file"
+                arrays.append(np.loadtxt(member))
+        return parts(*arrays)
+
+
+_KINDS: Mapping[str, type[RawSource]] = {
+    "published": Published,
+    "marked": Marked,
+    "stratified": Stratified,
+    "embedded": Embedded,
+    "drawn": Drawn,
+    "raetsch": Raetsch,
+}
+
+
+# -- sets that need more than that -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Diabetes(Embedded):
+    """442 x 10 measurements of patients (Efron, Hastie, Johnstone, Tibshirani 2004), standardised by the training part.
+
+    The target is the progression of the disease after a year, 25 to 346, as it is: epsilon and C are in its units.
+    By default (295, 10) and (147, 10).
     """
 
-    name = "adult"
+    name = "diabetes"
+    test_fraction: float = parameter(1 / 3, "share of the points that is held out for testing", ge=0, lt=1)
 
-
-@dataclass(frozen=True)
-class Reuters(_LibsvmPair):
-    """7,770 and 3,299 newswire articles, 8,315 word weights of unit length; the LASVM paper's own file.
-
-    C and gamma: Bordes et al. 2005, Figure 7.
-    """
-
-    name = "reuters"
+    def parse(self, *paths: Path) -> Dataset:
+        """Return the training and the test part, standardised by the training part."""
+        x, y = map(text_table, paths)
+        rows = random_split(len(y), len(y) - round(self.test_fraction * len(y)), self.split_seed)
+        return divided(x, y, rows, "standard")
 
 
 @dataclass(frozen=True)
@@ -189,46 +304,40 @@ class Covtype(RawSource):
     regression: bool = parameter(False, "predict the sign as a number, by a linear function")
 
     def parse(self, *paths: Path) -> Dataset:
-        """Return (n, 54) and (n_test, 54), dense. The text is parsed once, whatever the parameters."""
+        """Return (n, 54) and (n_test, 54), dense. The text is read once, whatever the parameters."""
         (path,), (sha256,) = paths, self.files.values()
-        whole = cache.fetch("covtype-integers", {"sha256": sha256}, lambda: _integers(path), {path: sha256}).arrays
+
+        def read() -> cache.Entry:
+            return cache.Entry(dict(zip("xy", self.read(path), strict=True)))
+
+        whole: Mapping[str, Any] = cache.fetch("covtype-points", {"sha256": sha256}, read, {path: sha256}).arrays
         total = len(whole["y"])
         n = total - self.n_test if self.n is None else self.n
         if n + self.n_test > total:
-            asked = f"n={n} and n_test={self.n_test} are more together"
-            raise DataError(f"covtype has {total} points; {asked}. Choose n <= {total - self.n_test}.")
+            raise DataError(
+                f"covtype has {total} points; n={n} and n_test={self.n_test} are more together. "
+                f"Choose n <= {total - self.n_test}."
+            )
         order = np.random.default_rng(self.seed).permutation(total)
-        shift, spread = self._scaling(whole)
+        shift, spread = (each.astype(self.dtype) for each in self._scaling(whole["x"]))
         arrays: list[Any] = []
         for rows in (order[:n], order[total - self.n_test :]):
-            x = whole["x"][rows].astype(self.dtype)
+            x = whole["x"][rows].astype(self.dtype).toarray()
             x -= shift
             x /= spread
-            arrays += [x, whole["y"][rows].astype(np.float64)]
-        if self.regression:
-            return parts(*arrays, task="regression", defaults={"kernel": "linear", "C": 1.0, "epsilon": 0.1})
+            arrays += [x, whole["y"][rows]]
         return parts(*arrays)
 
-    def _scaling(self, whole: Mapping[str, Any]) -> tuple[Any, Any]:
-        """Return (54,) shifts and divisors of the integers, in the precision of the points."""
+    def _scaling(self, x: Any) -> tuple[Vector, Vector]:
+        """Return (54,) shifts and divisors of the features."""
         if self.scale == "range":
-            low, high = whole["range"]
-            return low.astype(self.dtype), (high - low).astype(self.dtype)
-        # column by column: all 581,012 rows as float64 would take 251 MB
-        moments = np.array([(column.mean(dtype=np.float64), column.std(dtype=np.float64)) for column in whole["x"].T])
-        return moments[:, 0].astype(self.dtype), moments[:, 1].astype(self.dtype)
-
-
-def _integers(path: Path) -> cache.Entry:
-    """Return all points as int16 (61 MB, parsed once for all draws), each feature's range, the signs."""
-    sparse, labels = libsvm_text(path, 54)
-    # The values are integers below 2^15; row by row, because the dense float64 array alone would take 251 MB.
-    x = np.empty(sparse.shape, dtype=np.int16)
-    for start in range(0, len(labels), 50_000):
-        x[start : start + 50_000] = sparse[start : start + 50_000].toarray()
-    return cache.Entry(
-        {"x": x, "y": signs(labels, 2).astype(np.int8), "range": np.array([x.min(axis=0), x.max(axis=0)])}
-    )
+            low, high = (each.toarray().ravel() for each in (x.min(axis=0), x.max(axis=0)))
+            return low, high - low
+        by_column = x.tocsc()
+        # one dense column at a time: all 581,012 rows would take 251 MB
+        dense = (by_column[:, [j]].toarray().ravel() for j in range(x.shape[1]))
+        means, deviations = zip(*((column.mean(), column.std()) for column in dense), strict=True)
+        return np.array(means), np.array(deviations)
 
 
 @dataclass(frozen=True)
@@ -252,24 +361,15 @@ class Mnist(RawSource):
         """Return (n, 784) and (10000, 784) pixels; of the whole set all ten digits share one copy on disk."""
         content = dict(zip(paths, self.files.values(), strict=True))
         key = {"files": self.files, "dtype": self.dtype}
-        found = cache.fetch("mnist-pixels", key, lambda: _all_digits(paths, self.dtype), content)
-        whole: Mapping[str, Any] = found.arrays
-        x, digits, digits_test = whole["x_train"], whole["digits_train"], whole["digits_test"]
+        images: Any = cache.fetch("mnist-pixels", key, lambda: _all_digits(paths, self.dtype), content).arrays
+        rows: Any = slice(self.n)
         if self.seed is not None:
-            rows = np.random.default_rng(self.seed).permutation(len(digits))[: self.n]
-            x, digits = np.array(x[rows]), digits[rows]
-        elif self.n is not None:
-            x, digits = x[: self.n], digits[: self.n]
-        if self.regression:
-            y, y_test = digits.astype(np.float64), digits_test.astype(np.float64)
-            defaults = {"kernel": "linear", "C": 1.0, "epsilon": 1.0}
-            return parts(x, y, whole["x_test"], y_test, task="regression", defaults=defaults)
-        return parts(x, signs(digits, self.digit), whole["x_test"], signs(digits_test, self.digit))
-
-
-def _bytes(path: Path, offset: int) -> Any:
-    with opened(path) as file:
-        return np.frombuffer(file.read(), np.uint8, offset=offset)
+            rows = np.random.default_rng(self.seed).permutation(len(images["digits_train"]))[: self.n]
+        y, y_test = (
+            digits.astype(np.float64) if self.regression else signs(digits, self.digit)
+            for digits in (images["digits_train"][rows], images["digits_test"])
+        )
+        return parts(images["x_train"][rows], y, images["x_test"], y_test)
 
 
 def _all_digits(paths: tuple[Path, ...], dtype: str) -> cache.Entry:
@@ -279,6 +379,11 @@ def _all_digits(paths: tuple[Path, ...], dtype: str) -> cache.Entry:
     scale = np.dtype(dtype).type(255)
     x, x_test = (pixels.reshape(-1, 784) / scale for pixels in (images, test_images))
     return cache.Entry({"x_train": x, "digits_train": labels, "x_test": x_test, "digits_test": test_labels})
+
+
+def _bytes(path: Path, offset: int) -> Any:
+    with opened(path) as file:
+        return np.frombuffer(file.read(), np.uint8, offset=offset)
 
 
 @dataclass(frozen=True)
@@ -301,20 +406,25 @@ class Usps(Published):
     split_seed: int | None = parameter(None, "seed of a draw of 7,329 training images; none: as published", ge=0)
     smooth: float = parameter(0.0, "width in pixels of the Gaussian that smooths each image; 0: none does", ge=0, le=8)
 
-    def parse(self, *paths: Path) -> Dataset:
-        """Return (7291, 256) and (2007, 256), or (7329, 256) and (1969, 256)."""
-        published = super().parse(*paths)
-        if self.split_seed is None:
-            return published
-        both: list[Any] = [published.x_train, published.x_test]
-        y = np.concatenate([published.y_train, published.y_test])
-        drawn = divided(np.vstack(both), y, random_split(len(y), 7329, self.split_seed))
-        return drawn if self.smooth else dataclasses.replace(drawn, defaults=rbf(gamma=2 / 1024, c=1000.0))
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """The kernel, gamma and C: another gamma for images that are drawn and not smoothed."""
+        if self.split_seed is None or self.smooth:
+            return super().defaults
+        return {**super().defaults, "gamma": 2 / 1024}
 
     def read(self, path: Path) -> tuple[Points, Vector]:
-        table = text_table(path)
-        x = np.ascontiguousarray(table[:, 1:])
-        return smoothed(x, self.smooth) if self.smooth else x, signs(table[:, 0], self.digit)
+        """Return the images of one file, smoothed, and their signs."""
+        x, y = super().read(path)
+        return smoothed(x, self.smooth) if self.smooth else x, y
+
+    def parse(self, *paths: Path) -> Dataset:
+        """Return (7291, 256) and (2007, 256), or (7329, 256) and (1969, 256)."""
+        if self.split_seed is None:
+            return super().parse(*paths)
+        points, labels = zip(*map(self.read, paths), strict=True)
+        y = np.concatenate(labels)
+        return divided(np.vstack(points), y, random_split(len(y), 7329, self.split_seed))
 
 
 def smoothed(x: Points, width: float) -> Points:
@@ -329,206 +439,24 @@ def smoothed(x: Points, width: float) -> Points:
 
 
 @dataclass(frozen=True)
-class _LasvmSplit(RawSource):
-    """A set of which the LASVM paper trains on 4,000 points, or one of Raetsch's own splits."""
-
-    split_seed: int = parameter(0, "seed of the draw of 4,000 training points; the others are for testing", ge=0)
-    realisation: int | None = parameter(None, "instead, one of Raetsch's own splits, 400 for training", ge=1, le=10)
-
-    def raw_files(self) -> Mapping[str, str]:
-        """Return the whole set or the archive of splits."""
-        suffix = ".mat" if self.realisation is None else ".asc.tar"
-        return {name: sha256 for name, sha256 in self.files.items() if name.endswith(suffix)}
-
-    def parse(self, *paths: Path) -> Dataset:
-        """Return 4,000 points and the others, or the 400 and the others of a split."""
-        if self.realisation is None:
-            x, y = matlab(paths[0])
-            return divided(x, y, random_split(len(y), 4000, self.split_seed))
-        arrays: list[Any] = []
-        with tarfile.open(paths[0]) as archive:
-            for part in ("train_data", "train_labels", "test_data", "test_labels"):
-                member = archive.extractfile(f"{self.name}/{self.name}_{part}_{self.realisation}.asc")
-                assert member is not None, "a folder or a link of that name; the checksum says that it is a file"
-                arrays.append(np.loadtxt(member))
-        return parts(*arrays)
-
-
-@dataclass(frozen=True)
-class Banana(_LasvmSplit):
-    """5,300 points in the plane, 4,900 of them for testing in Raetsch's splits.
-
-    The LASVM paper trains on 4,000 of them; which ones is not published.
-    """
-
-    name = "banana"
-
-
-@dataclass(frozen=True)
-class Waveform(_LasvmSplit):
-    """5,000 of Breiman's waveforms, as in Raetsch's collection, 4,600 of them for testing in his splits."""
-
-    name = "waveform"
-
-
-@dataclass(frozen=True)
-class TwonormRaetsch(RawSource):
-    """7,400 of Breiman's twonorm points; Raetsch trains on 400 of them. C and gamma chosen here."""
-
-    name = "twonorm-raetsch"
-    n: int = parameter(400, "training points drawn; all others are for testing", ge=2, le=7398)
-    split_seed: int = parameter(0, "seed of the draw", ge=0)
-
-    def parse(self, *paths: Path) -> Dataset:
-        """Return (n, 20) and (7400 - n, 20)."""
-        x, y = matlab(paths[0])
-        return divided(x, y, random_split(len(y), self.n, self.split_seed))
-
-
-@dataclass(frozen=True)
-class Letter(RawSource):
-    """20,000 x 16 measurements of printed capitals (Frey and Slate 1991), 0..15 scaled to [0, 1].
-
-    UCI's own split: the first 16,000 train. Ertekin et al. 2007 train on 18,000, 710 of them positive; which ones is not
-    published: ``letter[n=18000]`` draws as many. C = 10, gamma = 0.01 of Letter-A in Ertekin et al. 2007 (Table 2) are for
-    the unscaled features: their accuracy is reached there, not on [0, 1]. Here that is gamma = 0.01 * 15^2 = 2.25.
-    """
-
-    name = "letter"
-    letter: str = parameter("A", "the capital that is +1")
-    n: int | None = parameter(None, "training rows drawn, all others test; none: UCI's first 16,000", ge=2, le=19_998)
-    split_seed: int = parameter(0, "seed of that draw", ge=0)
-
-    def parse(self, *paths: Path) -> Dataset:
-        """Return (16000, 16) and (4000, 16), or (n, 16) and (20000 - n, 16)."""
-        table = text_table(paths[0], dtype=str, delimiter=",", skiprows=1)  # a header that is not UCI's
-        x, y = table[:, 1:].astype(np.float64) / 15.0, signs(table[:, 0], self.letter)
-        if self.n is not None:
-            return divided(x, y, random_split(len(y), self.n, self.split_seed))
-        return parts(x[:16_000], y[:16_000], x[16_000:], y[16_000:])
-
-
-@dataclass(frozen=True)
-class Satimage(Published):
-    """4,435 and 2,000 x 36 Landsat pixel values (Statlog), 0..255 scaled to [0, 1].
-
-    C = 50, gamma = 0.001 in Ertekin et al. 2007 (Table 2) are for the unscaled values: their g-means and AUC are
-    reached there, not on [0, 1]. Here that is gamma = 0.001 * 255^2 = 65.025.
-    """
-
-    name = "satimage"
-    positive: int = parameter(4, "the class that is +1: 1, 2, 3, 4, 5 or 7", ge=1, le=7)
-
-    def read(self, path: Path) -> tuple[Points, Vector]:
-        table = text_table(path, delimiter="\t", skiprows=1)
-        return table[:, :36] / 255.0, signs(table[:, 36], self.positive)
-
-
-@dataclass(frozen=True)
-class Abalone(RawSource):
+class Abalone(Drawn):
     """4,177 shells: sex in three binary features, seven measurements as they are (Nash et al. 1994).
 
     C = 100, gamma = 0.01 from Ertekin et al. 2007 (Table 2), who train on 3,759 rows; which ones is not published.
+    By default (3759, 10) and (418, 10); columns M, F, I, then UCI's order.
     """
 
     name = "abalone"
     rings: int = parameter(7, "the number of rings that is +1", ge=1, le=27)
     regression: bool = parameter(False, "predict the number of rings instead")
     n: int = parameter(3759, "training rows drawn; all others are for testing", ge=2, le=4175)
-    split_seed: int = parameter(0, "seed of the draw", ge=0)
 
-    def parse(self, *paths: Path) -> Dataset:
-        """Return (n, 10) and (4177 - n, 10); columns M, F, I, then UCI's order."""
-        table = text_table(paths[0], dtype=str, delimiter=",")
+    def read(self, path: Path) -> tuple[Points, Vector]:
+        """Return the (4177, 10) points and the signs, or the numbers of rings."""
+        table = text_table(path, dtype=str, delimiter=",")
         sex, numbers = table[:, :1] == list("MFI"), table[:, 1:].astype(np.float64)
-        x, rings = np.hstack([sex, numbers[:, :7]]), numbers[:, 7]
-        y = rings if self.regression else signs(rings, self.rings)
-        task: Task = "regression" if self.regression else "classification"
-        return divided(x, y, random_split(len(y), self.n, self.split_seed), task=task)
-
-
-@dataclass(frozen=True)
-class Spambase(RawSource):
-    """4,601 x 57 word and character frequencies of e-mails (Hopkins et al. 1999), standardised; ESL's split."""
-
-    name = "spambase"
-
-    def parse(self, *paths: Path) -> Dataset:
-        """Return (3065, 57) and (1536, 57)."""
-        table, for_test = map(text_table, paths)
-        rows = np.flatnonzero(for_test != 1), np.flatnonzero(for_test == 1)
-        return divided(table[:, :57], signs(table[:, 57], 1), rows, "standard")
-
-
-@dataclass(frozen=True)
-class Wdbc(Divided):
-    """569 x 30 measurements of cell nuclei (Street, Wolberg, Mangasarian 1993), standardised by the training part.
-
-    By default (379, 30) and (190, 30), the points of ``breast-cancer``.
-    """
-
-    name = "wdbc"
-    scale = "standard"
-
-    def read(self, path: Path) -> tuple[Points, Vector]:
-        table = text_table(path)
-        return table[:, 2:], table[:, 1]
-
-
-@dataclass(frozen=True)
-class Musk2(Divided):
-    """6,598 x 165 shape features of molecule conformations (Chapman and Jain 1994), scaled to [0, 1].
-
-    The raw file lacks the first of UCI's 166 features and comes scaled, so results are near to but not those of
-    the full set. By default (4399, 165) and (2199, 165).
-    """
-
-    name = "musk2"
-
-    def read(self, path: Path) -> tuple[Points, Vector]:
-        x, labels = matlab(path, "traindata", "trainlabel")
-        return x, signs(labels, 1)
-
-
-@dataclass(frozen=True)
-class _Statlog(Divided):
-    """A set in one file of LIBSVM's, scaled to [-1, 1] by the training part; C and gamma chosen here."""
-
-    scale = "box"
-    test_fraction: float = parameter(0.25, "share of each class that is held out for testing", ge=0, lt=1)
-
-    def read(self, path: Path) -> tuple[Points, Vector]:
-        x, y = libsvm_text(path, self.facts["features"])
-        return x.toarray(), y
-
-
-@dataclass(frozen=True)
-class Australian(_Statlog):
-    """690 x 14 credit applications (Statlog; LIBSVM's file), scaled to [-1, 1]."""
-
-    name = "australian"
-
-
-@dataclass(frozen=True)
-class GermanNumer(_Statlog):
-    """1,000 x 24 credit applications (Statlog german.data-numeric; LIBSVM's file), scaled to [-1, 1]."""
-
-    name = "german.numer"
-
-
-@dataclass(frozen=True)
-class Svmguide1(Published):
-    """3,089 and 4,000 x 4 measurements from astroparticle physics (Hsu, Chang, Lin, A Practical Guide to SVC).
-
-    Scaled to [-1, 1] by the training part; C = 2, gamma = 2 as the guide finds by its grid search.
-    """
-
-    name = "svmguide1"
-    scale = "box"
-
-    def read(self, path: Path) -> tuple[Points, Vector]:
-        x, y = libsvm_text(path, 4)
-        return x.toarray(), signs(y, 1)
+        rings = numbers[:, 7]
+        return np.hstack([sex, numbers[:, :7]]), rings if self.regression else signs(rings, self.rings)
 
 
 _DOCUMENT_OF_ROW = Path(__file__).with_name("reuters_documents.npy")
@@ -537,7 +465,7 @@ _TOPIC = re.compile(r"<D>(.*?)</D>")
 
 
 @dataclass(frozen=True)
-class ReutersCategory(RawSource):
+class ReutersCategory(Published):
     """7,770 and 3,299 newswire articles, 8,315 word weights of unit length; a topic of one's choice against the rest.
 
     The points are those of ``reuters``, in its order; the labels come from the documents that its rows are. Which these
@@ -554,38 +482,65 @@ class ReutersCategory(RawSource):
     name = "reuters-category"
     category: str = parameter("crude", "the topic that is +1: crude, grain, interest, money-fx, ship, wheat, ...")
 
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """The kernel, and the C and gamma of the topic."""
+        return {**super().defaults, **self.facts["published"].get(self.category, {})}
+
     def parse(self, *paths: Path) -> Dataset:
         """Return (7770, 8315) and (3299, 8315), CSR."""
-        (sha256,) = list(self.files.values())[2:]
-        found = cache.fetch("reuters-topics", {"sha256": sha256}, lambda: _topics(paths[2]), {paths[2]: sha256})
-        topics_of: dict[str, list[str]] = found.notes["topics"]
-        (x, y), (x_test, _) = (libsvm_text(path, self.facts["features"]) for path in paths[:2])
-        rows = [topics_of[number] for number in np.load(_DOCUMENT_OF_ROW).astype(str)]
-        train, test = rows[: len(y)], rows[len(y) :]
-        topics = sorted(set().union(*train) & set().union(*test))
+        points = super().parse(*paths[:2])
+        topics_of = _topics(paths[2])
+        rows = [topics_of[number] for number in np.load(_DOCUMENT_OF_ROW)]
+        n = len(points.y_train)
+        topics = sorted(set().union(*rows[:n]) & set().union(*rows[n:]))
         if self.category not in topics:
             raise DataError(
                 f"data set '{self.name}': category={self.category!r} is none of the {len(topics)} topics that have "
                 f"documents for training and for testing{did_you_mean(self.category, topics)}. Choose one of them: "
                 f"{', '.join(topics)}."
             )
-        labels = (np.where([self.category in of for of in part], 1.0, -1.0) for part in (train, test))
-        c, gamma = self.facts["published"].get(self.category, (1.0, 0.5))
-        return parts(x, next(labels), x_test, next(labels), defaults=rbf(gamma=gamma, c=c))
+        y = np.where([self.category in row for row in rows], 1.0, -1.0)
+        return dataclasses.replace(points, y_train=y[:n], y_test=y[n:])
 
 
-def _topics(archive: Path) -> cache.Entry:
+def _topics(archive: Path) -> dict[int, list[str]]:
     """Return the topics of each document of a tar of ``.sgm`` files, by its number in the collection."""
-    found: dict[str, list[str]] = {}
+    found = {}
     with tarfile.open(archive) as tar:
         for name in tar.getnames():
             file = tar.extractfile(name) if name.endswith(".sgm") else None
             for number, topics in _DOCUMENT.findall(file.read().decode("latin-1") if file else ""):
-                found[number] = [html.unescape(topic).strip() for topic in _TOPIC.findall(topics)]
-    return cache.Entry({}, {"topics": found})
+                found[int(number)] = [html.unescape(topic).strip() for topic in _TOPIC.findall(topics)]
+    return found
 
 
-_PAPERS = (Adult, Mnist, Banana, Waveform, Usps, Reuters, ReutersCategory, Covtype, Letter, Satimage, Abalone)
-_OTHERS = (Spambase, Wdbc, Australian, GermanNumer, Svmguide1, Musk2, TwonormRaetsch)
-REAL: tuple[type[RawSource], ...] = (*_PAPERS, *_OTHERS)
+# -- the classes of all sets -------------------------------------------------------------------------------
+
+_WRITTEN = {cls.name: cls for cls in (Diabetes, Mnist, Usps, ReutersCategory, Covtype, Abalone)}
+
+
+def _made(name: str, facts: Mapping[str, Any]) -> type[RawSource]:
+    """Return the class of a set that is read and divided as its entry says; this module has it by its name."""
+    fields = [_field(parameter_name, **how) for parameter_name, how in facts.get("parameters", {}).items()]
+    made = dataclasses.make_dataclass(
+        re.sub(r"\W", "", name.title()),
+        fields,
+        bases=(_KINDS[facts["kind"]],),
+        namespace={"name": name, "__doc__": facts["about"], "__module__": __name__},
+        frozen=True,
+    )
+    globals()[made.__name__] = made  # where pickle looks for it
+    return made
+
+
+def _field(name: str, default: Any = None, **how: Any) -> tuple[str, Any, Any]:
+    """Return a parameter of an entry as ``make_dataclass`` has it."""
+    return name, int | None if default is None else type(default), parameter(default, **how)
+
+
+_SETS = [_WRITTEN.get(name) or _made(name, facts) for name, facts in _TABLE.items()]
+EMBEDDED: tuple[type[RawSource], ...] = tuple(cls for cls in _SETS if issubclass(cls, Embedded))
+"""The sets that come with scikit-learn."""
+REAL: tuple[type[RawSource], ...] = tuple(cls for cls in _SETS if not issubclass(cls, Embedded))
 """Every set of raw files, the papers' own first."""

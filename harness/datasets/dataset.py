@@ -280,6 +280,11 @@ def measured_sha256(dataset: Dataset) -> str:
     return hashlib.sha256(f"{content} {dataset.task}".encode()).hexdigest()
 
 
+def named(data: Dataset, label: str) -> Dataset:
+    """Return the data set with its name and the checksum of its content."""
+    return replace(data, name=label, sha256=content_sha256(data.x_train, data.y_train, data.x_test, data.y_test))
+
+
 def is_csr(x: Any) -> bool:
     """Return whether points are sparse; all others are dense."""
     import scipy.sparse

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from harness.datasets.bounds import refuse_beyond
-from harness.datasets.dataset import Dataset, DataSource, Task
-from harness.datasets.splitting import named, parts, rbf
+from harness.datasets.dataset import Dataset, DataSource, Task, named
+from harness.datasets.splitting import parts, rbf
 from harness.parameters import parameter
 
 if TYPE_CHECKING:

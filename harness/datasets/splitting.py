@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from harness.datasets.dataset import Dataset, content_sha256
+from harness.datasets.dataset import Dataset
 
 if TYPE_CHECKING:
     from harness.arrays import Index, Vector
@@ -102,11 +101,6 @@ def divided(x: Points, y: Vector, rows: tuple[Index, Index], scale: Scale = "non
     train, test = rows
     x_train, x_test = rescaled(x[train], x[test], scale)
     return parts(x_train, y[train], x_test, y[test], **others)
-
-
-def named(data: Dataset, label: str) -> Dataset:
-    """Return the data set with its name and the checksum of its content."""
-    return replace(data, name=label, sha256=content_sha256(data.x_train, data.y_train, data.x_test, data.y_test))
 
 
 def rbf(gamma: float, c: float) -> dict[str, Any]:

@@ -8,17 +8,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
 
 from harness import Dataset, DataSource, Iterate, Problem, Solver, content_sha256, hookimpl, parameter
-from harness.datasets.catalogue import Banana, GermanNumer, Spambase, TwonormRaetsch, libsvm_text, matlab, verified
+from harness.datasets.catalogue import REAL
 from harness.datasets.splitting import rbf, rescaled
 from harness.problems import PoolSVC
 from harness.registry import load_registry
@@ -28,18 +26,8 @@ def _loaded(selection: str) -> Dataset:
     return load_registry().select_datasets(selection)[0].load()
 
 
-def _spam(path: Path) -> tuple[Any, Any]:
-    table = np.loadtxt(path)
-    return table[:, :-1], np.where(table[:, -1] == 1, 1.0, -1.0)
-
-
-# the source of each set, and how its first raw file is read: in the file's order, which decides what a seed draws
-_READ: dict[str, tuple[Any, Callable[[Path], tuple[Any, Any]]]] = {
-    "german.numer": (GermanNumer, partial(libsvm_text, d=24)),
-    "spambase": (Spambase, _spam),
-    "twonorm": (TwonormRaetsch, matlab),
-    "banana": (Banana, matlab),
-}
+# name here -> class; its first raw file is read as it stands, since the order of the rows decides what a seed draws
+_SOURCES = {cls.name.removesuffix("-raetsch"): cls for cls in REAL}
 
 
 @dataclass(frozen=True)
@@ -62,10 +50,8 @@ class AnchorDraw(DataSource):
             drawn = _loaded("ringnorm[n=7400,n_test=0]")
             x, y = drawn.x_train, drawn.y_train
         else:
-            source, read = _READ[self.of]
-            name, sha256 = next(iter(source.files.items()))
-            x, y = read(verified(name, sha256, wanted_by=source.name))
-            x = x.toarray() if scipy.sparse.issparse(x) else x
+            source = _SOURCES[self.of]()
+            x, y = source.read(next(iter(source.verified_files())))
         order = np.arange(len(y))
         np.random.default_rng(self.seed).shuffle(order)
         size = int(0.6 * len(y))  # the pool; the others are for testing

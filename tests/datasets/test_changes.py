@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from harness import DataError, UsageError, parameter
 from harness.datasets import FileSource, measured_sha256, validate
+from harness.datasets.catalogue import BreastCancer, Diabetes, Digits
 from harness.datasets.dataset import flipped, with_imbalance, with_noise
-from harness.datasets.embedded import BreastCancer, Diabetes, Digits
 from harness.datasets.generators import Checkerboard, Friedman
 from harness.registry import load_registry
 from tests.datasets.line import Line

@@ -8,7 +8,7 @@ import pytest
 from harness import DataError
 from harness.datasets import builtin_sources, validate
 from harness.datasets.bounds import reading_within
-from harness.datasets.embedded import BreastCancer, Diabetes, Digits
+from harness.datasets.catalogue import BreastCancer, Diabetes, Digits
 from harness.datasets.generators import BananaLike, Checkerboard, Friedman, Ringnorm, Twonorm, WaveformBreiman
 
 GENERATORS = {Twonorm: 20, Ringnorm: 20, Checkerboard: 2, WaveformBreiman: 21, BananaLike: 2, Friedman: 10}
