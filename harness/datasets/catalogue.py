@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import importlib.util
+import importlib.metadata
 import re
 import tarfile
 import tomllib
@@ -209,10 +209,8 @@ class Embedded(Stratified):
 
     def load(self) -> Dataset:
         """Return the data."""
-        found = importlib.util.find_spec("sklearn")  # not imported: that takes seconds
-        if found is None or found.origin is None:
-            raise ModuleNotFoundError("scikit-learn is not installed, and the data come with it")
-        folder = Path(found.origin).parent / "datasets" / "data"
+        scikit_learn = importlib.metadata.distribution("scikit-learn")  # not imported: that takes seconds
+        folder = Path(str(scikit_learn.locate_file("sklearn/datasets/data")))
         return named(self.parsed(*(folder / file for file in self.facts["embedded"])), self.label)
 
 
@@ -245,23 +243,10 @@ class Raetsch(Drawn):
         """Return the rows drawn and the others, or the 400 and the others of a split."""
         if self.realisation is None:
             return super().parse(*paths)
-        arrays: list[Any] = []
+        part = f"{self.name}/{self.name}_{{}}_{self.realisation}.asc"
+        names = map(part.format, ("train_data", "train_labels", "test_data", "test_labels"))
         with tarfile.open(paths[0]) as archive:
-            for part in ("train_data", "train_labels", "test_data", "test_labels"):
-                member = archive.extractfile(f"{self.name}/{self.name}_{part}_{self.realisation}.asc")
-                assert member is not None, "a folder or a link of that name; the checksum says that it is a file"
-                arrays.append(np.loadtxt(member))
-        return parts(*arrays)
-
-
-_KINDS: Mapping[str, type[RawSource]] = {
-    "published": Published,
-    "marked": Marked,
-    "stratified": Stratified,
-    "embedded": Embedded,
-    "drawn": Drawn,
-    "raetsch": Raetsch,
-}
+            return parts(*(np.loadtxt(cast("Any", archive.extractfile(name))) for name in names))
 
 
 # -- sets that need more than that -------------------------------------------------------------------------
@@ -517,20 +502,17 @@ def _topics(archive: Path) -> dict[int, list[str]]:
 
 # -- the classes of all sets -------------------------------------------------------------------------------
 
-_WRITTEN = {cls.name: cls for cls in (Diabetes, Mnist, Usps, ReutersCategory, Covtype, Abalone)}
 
-
-def _made(name: str, facts: Mapping[str, Any]) -> type[RawSource]:
-    """Return the class of a set that is read and divided as its entry says; this module has it by its name."""
+def _class_of(name: str, facts: Mapping[str, Any]) -> type[RawSource]:
+    """Return the class of a set: the one that its entry names, or one of that kind, which is made from the entry."""
+    kind: type[RawSource] = globals()[facts["kind"]]
+    if vars(kind).get("name") == name:
+        return kind
     fields = [_field(parameter_name, **how) for parameter_name, how in facts.get("parameters", {}).items()]
-    made = dataclasses.make_dataclass(
-        re.sub(r"\W", "", name.title()),
-        fields,
-        bases=(_KINDS[facts["kind"]],),
-        namespace={"name": name, "__doc__": facts["about"], "__module__": __name__},
-        frozen=True,
-    )
-    globals()[made.__name__] = made  # where pickle looks for it
+    namespace = {"name": name, "__doc__": facts["about"], "__module__": __name__}
+    title = re.sub(r"\W", "", name.title())
+    made = dataclasses.make_dataclass(title, fields, bases=(kind,), namespace=namespace, frozen=True)
+    globals()[title] = made  # where pickle looks for it
     return made
 
 
@@ -539,7 +521,7 @@ def _field(name: str, default: Any = None, **how: Any) -> tuple[str, Any, Any]:
     return name, int | None if default is None else type(default), parameter(default, **how)
 
 
-_SETS = [_WRITTEN.get(name) or _made(name, facts) for name, facts in _TABLE.items()]
+_SETS = [_class_of(name, facts) for name, facts in _TABLE.items()]
 EMBEDDED: tuple[type[RawSource], ...] = tuple(cls for cls in _SETS if issubclass(cls, Embedded))
 """The sets that come with scikit-learn."""
 REAL: tuple[type[RawSource], ...] = tuple(cls for cls in _SETS if not issubclass(cls, Embedded))

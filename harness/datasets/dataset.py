@@ -21,12 +21,10 @@ if TYPE_CHECKING:
     import scipy.sparse
 
     Points = np.ndarray[Any, np.dtype[Any]] | scipy.sparse.csr_array
-    from harness.arrays import Index, Mask, Vector
+    from harness.arrays import Mask, Vector
 
 Task = Literal["classification", "regression"]
 
-_CHANGES = ("imbalance", "noise")  # what every source's training part may suffer, in this order
-_SHARED = tuple(name for change in _CHANGES for name in (change, f"{change}_seed"))  # parameters of every source
 _SEED = "seed of the choice of {}; none: the seed of the draw or the split, else 0"
 _PIECE = 1 << 20  # values that are read at a time
 
@@ -92,25 +90,18 @@ class DataSource(ABC):
     description: ClassVar[str]  # one sentence: what the points are, which class is +1, where the data come from
     noisy_defaults: ClassVar[Mapping[str, Any]] = {}  # of ``Dataset.defaults``, those that are others under noise
     imbalance: float | None = parameter(
-        None,
-        "negatives per positive in training, by leaving positives out at random; None: all stay",
-        gt=0,
-        kw_only=True,
+        None, "negatives per positive in training, positives left out at random; None: all stay", gt=0, kw_only=True
     )
     imbalance_seed: int | None = parameter(None, _SEED.format("positives that stay"), ge=0, kw_only=True)
     noise: float = parameter(
-        0.0,
-        "share of the training labels, after imbalance, that are flipped; never the test part's",
-        ge=0,
-        lt=0.5,
-        kw_only=True,
+        0.0, "share of the training labels, after imbalance, that are flipped", ge=0, lt=0.5, kw_only=True
     )
     noise_seed: int | None = parameter(None, _SEED.format("flipped labels"), ge=0, kw_only=True)
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if "load" in vars(cls) or "is_changed" not in vars(cls.load):  # it may come from a class that is no source
-            setattr(cls, "load", _changed(cls.load))  # noqa: B010  mypy takes no assignment to a method
+        if not hasattr(cls.load, "changes_labels"):  # it may come from a class that is no source
+            setattr(cls, "load", _with_label_changes(cls.load))  # noqa: B010  mypy takes no assignment to a method
 
     def __post_init__(self) -> None:
         parameters.check(self, owner=f"data set '{self.name}'")
@@ -122,8 +113,8 @@ class DataSource(ABC):
 
     def clean_parameters(self) -> dict[str, Any]:
         """Return the parameters that the clean data depend on, name -> value: all but those of every source."""
-        values, cls = parameters.values_of(self), type(self)
-        return {name: value for name, value in values.items() if name not in _SHARED or not _is_shared(cls, name)}
+        changes = _label_changes(self)
+        return {name: value for name, value in parameters.values_of(self).items() if name not in changes}
 
     def for_task(self, task: Task) -> Self:
         """Return this source with the targets of ``task``; itself where it has no others."""
@@ -139,93 +130,75 @@ class DataSource(ABC):
         """
 
 
-def _changed(load: Callable[[Any], Dataset]) -> Callable[[Any], Dataset]:
+def _label_changes(source: DataSource) -> dict[str, Any]:
+    """Return the parameters of every source, name -> value, but those that this source declares itself."""
+    own, shared = type(source).__dataclass_fields__, DataSource.__dataclass_fields__
+    return {name: getattr(source, name) for name, field in shared.items() if own[name] is field}
+
+
+def _with_label_changes(load: Callable[[Any], Dataset]) -> Callable[[Any], Dataset]:
     """Return a source's ``load`` with the imbalance and the noise of every source around it."""
 
     @functools.wraps(load)
-    def loaded(source: DataSource) -> Dataset:
-        changes = [name for name in _CHANGES if getattr(source, name) and _is_shared(type(source), name)]
-        if not changes:
+    def changed(source: DataSource) -> Dataset:
+        changes = _label_changes(source)
+        asked = [name for name in ("imbalance", "noise") if changes.get(name)]
+        if not asked:
             return load(source)
         # the source sees itself without them: a load() that calls its parent's is then changed once, and what it keeps
         # in a cache is whole and clean
-        plain = copy.copy(source)
+        clean = copy.copy(source)
         for name in changes:
-            object.__setattr__(plain, name, DataSource.__dataclass_fields__[name].default)
-        object.__setattr__(plain, "_asked", source)  # for messages that say what to type
-        data, label = load(plain), source.label
+            object.__setattr__(clean, name, DataSource.__dataclass_fields__[name].default)
+        object.__setattr__(clean, "_asked", source)  # for messages that say what to type
+        data = load(clean)
         if data.task == "regression":
             raise DataError(
-                f"data set '{label}': {' and '.join(changes)} concern labels of classes, and these data are for regression. "
-                "Leave them out."
+                f"data set '{source.label}': {' and '.join(asked)} concern labels of classes, and these data are for "
+                "regression. Leave them out."
             )
-        if "imbalance" in changes and source.imbalance is not None:
-            data = with_imbalance(data, source.imbalance, _seed(source, "imbalance_seed"), label)
-        if "noise" in changes:
+        data = replace(data, name=source.label)
+        if "imbalance" in asked:
+            data = with_imbalance(data, changes["imbalance"], _seed(source, "imbalance_seed"))
+        if "noise" in asked:
+            data = with_noise(data, changes["noise"], _seed(source, "noise_seed"))
             data = replace(data, defaults={**data.defaults, **source.noisy_defaults})
-            data = with_noise(data, source.noise, _seed(source, "noise_seed"), label)
-        sha256 = content_sha256(data.x_train, data.y_train, data.x_test, data.y_test)
-        return replace(data, name=label, sha256=sha256)
+        return named(data, source.label)
 
-    vars(loaded)["is_changed"] = True
-    return loaded
-
-
-def _is_shared(cls: type[DataSource], name: str) -> bool:
-    """Return whether a parameter is the one that all sources have, not a source's own of the same name."""
-    return cls.__dataclass_fields__[name] is DataSource.__dataclass_fields__[name]
+    vars(changed)["changes_labels"] = True
+    return changed
 
 
 def _seed(source: DataSource, name: str) -> int:
-    given = (getattr(source, known, None) for known in (name, "seed", "split_seed"))
-    return next((seed for seed in given if seed is not None), 0)
+    seeds = (getattr(source, known, None) for known in (name, "seed", "split_seed"))
+    return next((seed for seed in seeds if seed is not None), 0)
 
 
-def nearest_count(negatives: int, ratio: float) -> int:
-    """Return the number of positives, at least 1, with which negatives / positives is nearest to ``ratio``.
-
-    Of two that are equally near, the greater. It may be more than there are.
-    """
-    fewer = max(1, int(min(negatives / ratio, 2.0**53)))  # a tiny ratio gives infinity
-    return min(fewer + 1, fewer, key=lambda count: abs(negatives / count - ratio))
-
-
-def kept(y: Vector, positives: int, seed: int) -> Index:
-    """Return the rows, ascending, of all negatives and of ``positives`` of the positives, drawn at random.
-
-    With the same seed fewer positives are among more of them.
-    """
-    rng = np.random.default_rng([seed, 2])  # a stream of its own, for the reason that noise has one
-    stays = y <= 0
-    stays[rng.permutation(np.flatnonzero(y > 0))[:positives]] = True
-    return np.flatnonzero(stays)
-
-
-def with_imbalance(whole: Dataset, ratio: float, seed: int, label: str) -> Dataset:
+def with_imbalance(whole: Dataset, ratio: float, seed: int) -> Dataset:
     """Return the data set with ``ratio`` negatives per positive in training, or as near to it as whole points come.
 
     Negatives are never left out, so that what a smaller share of positives costs is measured beside the same negatives.
-    The points that stay keep their order and their mark in ``planted``. They are copied, once, unless all of them stay.
-
-    Parameters
-    ----------
-    label : what a message calls the data set
+    With the same seed fewer positives are among more of them. The points that stay keep their order and their mark in
+    ``planted``. They are copied, once, unless all of them stay.
 
     Raises
     ------
     DataError : there are fewer positives than that, or it would leave none.
     """
-    present = int((whole.y_train > 0).sum())
-    negatives = len(whole.y_train) - present
-    positives = nearest_count(negatives, ratio)
-    if ratio > negatives or positives > present:
+    positives = np.flatnonzero(whole.y_train > 0)
+    present, negatives = len(positives), len(whole.y_train) - len(positives)
+    fewer = max(1, int(min(negatives / ratio, present)))
+    # of two counts that are equally near the greater; it may be more than there are
+    count = min(fewer + 1, fewer, key=lambda count: abs(negatives / count - ratio))
+    if ratio > negatives or count > present:
         raise DataError(
-            f"data set '{label}': imbalance={ratio:g} cannot be had by leaving positives out: {negatives} negatives to {present} "
-            f"positives allow {negatives / max(1, present):.6g} to {negatives}. Choose an imbalance between these, or none."
+            f"data set '{whole.name}': imbalance={ratio:g} cannot be had by leaving positives out: {negatives} negatives to "
+            f"{present} positives allow {negatives / max(1, present):.6g} to {negatives}. Choose an imbalance between these, or none."
         )
-    if positives == present:
+    if count == present:
         return whole
-    rows = kept(whole.y_train, positives, seed)
+    rng = np.random.default_rng([seed, 2])  # a stream of its own, for the reason that noise has one
+    rows = np.delete(np.arange(len(whole.y_train)), rng.permutation(positives)[count:])
     x: Any = whole.x_train
     # the rows of a map are read from the disk in order, into an array; those of sparse points are sparse
     planted = None if whole.planted is None else whole.planted[rows]
@@ -242,25 +215,15 @@ def flipped(y: Vector, share: float, seed: int) -> Vector:
     return y
 
 
-def with_noise(clean: Dataset, share: float, seed: int, label: str) -> Dataset:
-    """Return the data set with a share of the training labels negated; a message calls it ``label``.
+def with_noise(clean: Dataset, share: float, seed: int) -> Dataset:
+    """Return the data set with a share of the training labels negated; the points themselves are not copied.
 
-    ``planted`` marks these points beside those that the source planted; the points themselves are not copied.
-
-    Raises
-    ------
-    DataError : the labels that result are all the same.
+    ``planted`` marks these points beside those that the source planted. Where all labels are the same then, ``validate``
+    refuses them.
     """
     y = flipped(clean.y_train, share, seed)
-    if (y == y[:1]).all():
-        raise DataError(
-            f"data set '{label}': noise={share:g} makes all {len(y)} training labels {y[0]:+g}; expected both -1 and +1. Choose "
-            "another noise_seed, a smaller noise, or more points."
-        )
-    planted: Mask = y != clean.y_train
-    if clean.planted is not None:
-        planted |= clean.planted
-    return replace(clean, y_train=y, planted=planted)
+    wrong: Mask = y != clean.y_train
+    return replace(clean, y_train=y, planted=wrong if clean.planted is None else wrong | clean.planted)
 
 
 def measured_sha256(dataset: Dataset) -> str:

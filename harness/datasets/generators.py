@@ -25,39 +25,12 @@ COPIES = 4  # drawing holds up to so many arrays of the size of the points and l
 
 
 @dataclass(frozen=True)
-class Drawn(DataSource):
-    """A set that is drawn anew whenever it is loaded, unless that would take more memory than reading may."""
-
-    defaults: ClassVar[Mapping[str, Any]] = {}
-
-    @abstractmethod
-    def values(self) -> int:
-        """Return how many numbers drawing holds, its copies aside."""
-
-    @abstractmethod
-    def drawn(self) -> Dataset:
-        """Return the points, drawn anew."""
-
-    def load(self) -> Dataset:
-        """Return the drawn points; the same seed gives the same bits on one machine.
-
-        Raises
-        ------
-        DataError : drawing would take more memory than reading may.
-        """
-        from threadpoolctl import threadpool_limits
-
-        refuse_beyond(8 * COPIES * self.values(), self.label, "drawing it", "or choose smaller sizes")
-        with threadpool_limits(1, user_api="blas"):  # products of several threads are rounded otherwise
-            return named(self.drawn(), self.label)
-
-
-@dataclass(frozen=True)
-class Generator(Drawn):
+class Generator(DataSource):
     """A distribution to draw from; a subclass draws, and names the C and gamma that suit it."""
 
     features: ClassVar[int]
     task: ClassVar[Task] = "classification"
+    defaults: ClassVar[Mapping[str, Any]]
     n: int = parameter(1000, "training points", ge=2)
     n_test: int = parameter(10_000, "test points", ge=0)
     seed: int = parameter(0, "seed of the draw", ge=0)
@@ -67,14 +40,20 @@ class Generator(Drawn):
         """Return (n, d) points and their (n,) labels, -1 or +1, or real targets in regression."""
 
     def values(self) -> int:
-        """Return how many numbers drawing holds."""
+        """Return how many numbers drawing holds, its copies aside."""
         return (self.n + self.n_test) * (self.features + 1)
 
-    def drawn(self) -> Dataset:
-        """Return the points for training and those for testing, each from a stream of its own."""
+    def load(self) -> Dataset:
+        """Return the points for training and those for testing; the same seed gives the same bits on one machine.
+
+        Raises
+        ------
+        DataError : drawing would take more memory than reading may.
+        """
+        refuse_beyond(8 * COPIES * self.values(), self.label, "drawing it", "or choose smaller sizes")
         for_training, for_test = np.random.default_rng(self.seed).spawn(2)
         arrays = (*self.draw(self.n, for_training), *self.draw(self.n_test, for_test))
-        return parts(*arrays, task=self.task, defaults=self.defaults)
+        return named(parts(*arrays, task=self.task, defaults=self.defaults), self.label)
 
 
 def _balanced_labels(n: int, rng: np.random.Generator) -> Vector:

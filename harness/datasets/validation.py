@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, get_args
 
 import numpy as np
 
-from harness.datasets.dataset import Dataset, is_csr, pieces
+from harness.datasets.dataset import Dataset, Task, is_csr, pieces
 from harness.errors import DataError
 from harness.kernels.points import FLOATS
 
@@ -42,54 +43,51 @@ def validate(dataset: Dataset) -> None:
         not (n,) float64, not -1/+1 (classification), of one class only; lengths or d that do not match; NaN or
         infinity.
     """
-    who = f"data set '{dataset.name}'"
-    if dataset.task not in ("classification", "regression"):
-        raise DataError(f"{who}: task is {dataset.task!r}; expected 'classification' or 'regression'.")
-    for part in ("train", "test"):
-        x, y = getattr(dataset, f"x_{part}"), getattr(dataset, f"y_{part}")
-        _check_points(x, f"{who}: x_{part}")
-        _check_targets(y, x.shape[0], f"{who}: y_{part}", f"x_{part}", dataset.task)
-    if dataset.x_train.shape[0] == 0:
-        raise DataError(f"{who}: x_train has 0 rows; expected at least one point of each class.")
-    if dataset.x_train.shape[1] != dataset.x_test.shape[1]:
-        raise DataError(
-            f"{who}: x_train has {dataset.x_train.shape[1]} features, x_test has {dataset.x_test.shape[1]}; "
-            "expected the same number. An empty test part has shape (0, d)."
-        )
-    if dataset.task == "classification" and (dataset.y_train == dataset.y_train[0]).all():
-        raise DataError(
-            f"{who}: all {len(dataset.y_train)} training labels are {dataset.y_train[0]:+g}; expected both -1 and +1. "
-            "Choose a class that occurs, more points or another split."
+    fault = next(_faults(dataset), None)
+    if fault is not None:
+        raise DataError(f"data set '{dataset.name}': {fault}")
+
+
+def _faults(dataset: Dataset) -> Iterator[str]:
+    """Yield a sentence for each thing that is wrong; what comes after the first one may itself be wrong."""
+    task, y_train = dataset.task, dataset.y_train
+    if task not in get_args(Task):
+        yield f"task is {task!r}; expected 'classification' or 'regression'."
+    yield from _faults_of_part("train", dataset.x_train, y_train, task)
+    yield from _faults_of_part("test", dataset.x_test, dataset.y_test, task)
+    if not len(y_train):
+        yield "x_train has 0 rows; expected at least one point of each class."
+    d, d_test = dataset.x_train.shape[1], dataset.x_test.shape[1]
+    if d != d_test:
+        yield f"x_train has {d} features, x_test has {d_test}; expected the same number. An empty test part has shape (0, d)."
+    if task == "classification" and (y_train == y_train[0]).all():
+        yield (
+            f"all {len(y_train)} training labels are {y_train[0]:+g}; expected both -1 and +1. Choose a class that occurs, more "
+            "points, or another seed of the split or the noise."
         )
 
 
-def _check_points(x: Any, what: str) -> None:
+def _faults_of_part(part: str, x: Any, y: Any, task: Task) -> Iterator[str]:
     import scipy.sparse
 
     dense = isinstance(x, np.ndarray) and x.flags.c_contiguous
     sparse = isinstance(x, scipy.sparse.csr_array)  # which is canonical, see `Dataset`
     if not (dense or sparse) or x.ndim != 2 or not x.shape[1] or x.dtype not in FLOATS:
-        raise DataError(
-            f"{what} is {_described(x)}; expected numbers of shape (n, d) with d > 0, float64 or float32, as a C-contiguous NumPy "
+        yield (
+            f"x_{part} is {_described(x)}; expected numbers of shape (n, d) with d > 0, float64 or float32, as a C-contiguous NumPy "
             "array or a scipy.sparse.csr_array: convert with numpy.ascontiguousarray(x, float)."
         )
-    bad = first_non_finite(x)
-    if bad is not None:
-        raise DataError(
-            f"{what} holds {x[bad]} in row {bad[0]}, column {bad[1]} (counted from 0); expected finite numbers."
-        )
-
-
-def _check_targets(y: Any, n: int, what: str, points: str, task: str) -> None:
-    if not isinstance(y, np.ndarray) or y.dtype != np.float64 or y.shape != (n,) or not y.flags.c_contiguous:
-        raise DataError(
-            f"{what} is {_described(y)}; expected a contiguous NumPy array of float64 of shape ({n},), one value for each row "
-            f"of {points}: convert with numpy.ascontiguousarray(y, float)."
+    if (bad := first_non_finite(x)) is not None:
+        yield f"x_{part} holds {x[bad]} in row {bad[0]}, column {bad[1]} (counted from 0); expected finite numbers."
+    if not isinstance(y, np.ndarray) or y.dtype != np.float64 or y.shape != x.shape[:1] or not y.flags.c_contiguous:
+        yield (
+            f"y_{part} is {_described(y)}; expected a contiguous NumPy array of float64 of shape ({x.shape[0]},), one value for each "
+            f"row of x_{part}: convert with numpy.ascontiguousarray(y, float)."
         )
     wrong = np.flatnonzero(~np.isfinite(y) if task == "regression" else np.abs(y) != 1)
     if len(wrong):
         expected = "finite numbers" if task == "regression" else "-1 or +1 (for numbers to predict, task='regression')"
-        raise DataError(f"{what} holds {y[wrong[0]]:g} in row {wrong[0]} (counted from 0); expected {expected}.")
+        yield f"y_{part} holds {y[wrong[0]]:g} in row {wrong[0]} (counted from 0); expected {expected}."
 
 
 def _described(array: Any) -> str:

@@ -191,13 +191,15 @@ def test_what_cannot_be_is_refused_in_a_sentence(source, message):
 
 def test_what_leaves_one_class_is_refused():
     with pytest.raises(DataError, match="0 positives allow"):
-        with_imbalance(replace(Line().load(), y_train=np.full(100, -1.0)), 2.0, 0, "line")
+        with_imbalance(replace(Line().load(), y_train=np.full(100, -1.0)), 2.0, 0)
     alone = replace(Line(n=10).load(), y_train=np.where(np.arange(10) == 0, 1.0, -1.0))
-    found = [flipped(alone.y_train, 0.1, seed) for seed in range(40)]
-    single = next(seed for seed, y in enumerate(found) if (y < 0).all())
-    with pytest.raises(DataError, match=r"all 10 training labels -1; expected both .* Choose another noise_seed"):
-        with_noise(alone, 0.1, single, "few")
-    assert any((y > 0).any() for y in found)
+    noisy = [with_noise(alone, 0.1, seed) for seed in range(40)]
+    single = next(data for data in noisy if (data.y_train < 0).all())
+    with pytest.raises(
+        DataError, match=r"all 10 training labels are -1; expected both .* another seed of .* the noise"
+    ):
+        validate(single)
+    assert any((data.y_train > 0).any() for data in noisy)
 
 
 def test_a_user_names_them_beside_any_set_within_their_range():
