@@ -35,6 +35,9 @@ _DATE = r"\d{4}-\d\d(-\d\d)?([T ].*)?"
 _MIXED = 20  # distinct cells of a column of text and numbers that are still categories
 _CATEGORIES = 1000  # categories of one column
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_DECORATED = r"\W*\d[\d.,'\s]*\W*"  # a number with signs around it or marks within: 45 %, $1,250, 1 250
+_THOUSANDS = r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$"  # or a number with three decimals
+_ROW_NUMBER = r"#1|Unnamed: \d+|(?i:id|index|row)|.*([ _-]id|[a-z]Id|ID)"  # names of columns
 _COMMA_NUMBER = r"^[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+)?(,\d+)?([eE][+-]?\d+)?$"  # a dot separates thousands
 
 
@@ -69,11 +72,15 @@ class Schema:
 
 @dataclass(frozen=True)
 class Columns:
-    """The rows of a table: (n, d) features, float64 or text, NaN or None where a cell is empty; (n,) labels."""
+    """The rows of a table: (n, d) features, float64 or text, NaN or None where a cell is empty; (n,) labels.
+
+    ``left_out``: how many rows with empty cells are not among them.
+    """
 
     x: pd.DataFrame
     labels: Array
     schema: Schema
+    left_out: int
 
 
 def read_columns(table: Table, options: Any, like: Schema | None = None) -> Columns:
@@ -102,7 +109,8 @@ def read_columns(table: Table, options: Any, like: Schema | None = None) -> Colu
         kinds: dict[str, Kind] = {name: column.kind for name, column in cells.items()}
         schema = Schema(table.where, schema.label, kinds, schema.dropped)
     if faults := list(_faults(table, options, schema, list(cells.values()), label, is_test=like is not None)):
-        raise Refusal(table.where, faults, len(frame))
+        is_default = like is None and options.label_column is None
+        raise Refusal(table.where, faults, len(frame), schema.label if is_default else "")
     rows = np.ones(len(frame), dtype=bool)
     if options.missing == "drop-rows":
         rows = ~np.any([column.missing for column in (*cells.values(), label)], axis=0)
@@ -110,7 +118,7 @@ def read_columns(table: Table, options: Any, like: Schema | None = None) -> Colu
         name: (column.words if schema.kinds[name] == "text" else column.points())[rows]
         for name, column in cells.items()
     }
-    return Columns(pd.DataFrame(x, copy=False), label.labels(options.task)[rows], schema)
+    return Columns(pd.DataFrame(x, copy=False), label.labels(options.task)[rows], schema, int((~rows).sum()))
 
 
 # -- which columns -----------------------------------------------------------------------------------------
@@ -248,22 +256,33 @@ class _Cells:
         return bool(pd.to_datetime(pd.Series(self.distinct), errors="coerce", utc=True, format="ISO8601").notna().all())
 
     @cached_property
-    def holds(self) -> Literal["nothing", "numbers", "categories", "commas", "dates", "names"]:
+    def holds(self) -> Literal["nothing", "numbers", "thousands", "categories", "commas", "signs", "dates", "names"]:
         """What most cells are; names are texts that hardly occur twice, as of customers."""
         present = int((~self.missing).sum())
         text = self.odd[np.isnan(self.numbers[self.odd])]
         if not present:
             return "nothing"
         if not len(text) and not self.is_category:
-            return "numbers"
+            return "thousands" if self.may_be_thousands else "numbers"
         if len(text) and all(re.fullmatch(r"[+-]?\d+(,\d+)+", word) for word in self.words[text]):
             return "commas"
         found = len(self.distinct)
+        if found > _MIXED and all(re.fullmatch(_DECORATED, word) for word in self.words[text]):
+            return "signs"
         if 2 * len(text) <= present and found > min(_MIXED, present // 2) and not self.is_category:
             return "numbers"
-        if found <= _CATEGORIES and (found <= _MIXED or 2 * found <= present):
-            return "categories"
-        return "dates" if self.are_dates else "names"
+        if self.are_dates:
+            return "dates"
+        return "categories" if found <= _CATEGORIES and (found <= _MIXED or 2 * found <= present) else "names"
+
+    @property
+    def may_be_thousands(self) -> bool:
+        """Whether dots may separate thousands: 900 beside 1.350, but neither 0.9 nor 1.35 nor 1200."""
+        found = self.numbers[~self.missing]
+        if self.column.dtype.kind in "fiub" or self.decimal == "comma" or not (1e3 * found % 1 < 1e-9).all():
+            return False
+        short = [word for word in self.distinct if not re.match(_THOUSANDS, word)]
+        return bool(short) and len(short) < len(self.distinct) and max(map(len, short)) < 4
 
     @property
     def kind(self) -> Kind:
@@ -298,30 +317,33 @@ def _faults(
         yield table.doubt
 
     def holding(kind: str) -> list[_Cells]:  # in a test part, whatever the training part does not have is a mistake
-        found = [column for column in numbers if column.holds == kind and not is_test]
-        return found if kind == "nothing" else [column for column in found if len(column.odd)]
+        among = [*numbers, label] if kind in ("commas", "thousands", "signs") else numbers
+        return [column for column in among if column.holds == kind and not is_test]
 
     numbers = [column for column in columns if schema.kinds[column.name] != "text"]
     texts = [column for column in columns if schema.kinds[column.name] == "text" and options.categories == "none"]
-    commas, dates, names, blank = map(holding, ("commas", "dates", "names", "nothing"))
-    odd = [column for column in numbers if len(column.odd) and column not in (*commas, *names, *dates)]
-    counts = [column for column in numbers if _counts_rows(table, column) and not is_test]
+    commas, thousands, signs, dates, names, blank = map(
+        holding, ("commas", "thousands", "signs", "dates", "names", "nothing")
+    )
+    odd = [column for column in numbers if len(column.odd) and column not in (*commas, *signs, *names, *dates)]
+    ids = [column for column in numbers if _are_row_numbers(table, column) and not is_test]
     gaps = [column for column in columns if column.missing.any() and column not in (*blank, *names)]
     gaps *= options.missing == "none"
     if label.holds == "nothing" and not is_test:
         blank.append(label)
-    thousands = all(re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", word) for each in commas for word in each.words[each.odd])
-    drop = {"drop": (*options.drop, *(_reference(table, column.name) for column in (*names, *blank, *counts)))}
-    index = "a column without a name that counts the rows, as pandas writes its index:"
+    grouped = all(re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", word) for each in commas for word in each.words[each.odd])
+    drop = {"drop": (*options.drop, *(_reference(table, column.name) for column in (*names, *blank, *ids)))}
     found: list[tuple[str, Sequence[_Cells], Callable[[Table, _Cells], str] | None, str, Mapping[str, Any]]] = [
-        ("not a finite number in", odd, _sample, ": correct or empty these cells", {}),
+        ("not a finite number in", odd, _sample, ": correct these cells, empty them, or delete their rows", {}),
+        ("numbers with signs or blanks in", signs, _sample, ": write plain numbers, 1250.5", {}),
+        ("900 beside 1.350 in", thousands, None, ": write 1350 or 1.35, or give decimal=comma if it is 1350", {}),
         ("numbers with a comma in", commas, _sample, ": write 1,000 as 1000, or give decimal=comma if it is 1.000", {})
-        if thousands
+        if grouped
         else ("numbers with a comma in", commas, _sample, "", {"decimal": "comma"}),
         ("dates in", dates, _values, "", {"dates": "days"}),
         ("too many texts for categories in", names, _values, "", drop),
-        ("not one value in", blank, None, "", drop),
-        (index, counts, None, "", drop),
+        ("no value at all in", blank, None, "", drop),
+        ("row numbers or ids in", ids, None, "", drop),
         ("text in", texts, _values, "", {"categories": "one-hot"}),
         ("empty cells in", gaps, _empty, "", {"missing": "mean"}),
     ]
@@ -329,15 +351,15 @@ def _faults(
         if which:
             details = [f" ({say(table, column)})" if say else "" for column in which[:_LISTED]]
             yield Fault(f"{what} {_listing([column.name for column in which], details)}{end}", needs)
-    if label not in blank:
+    if label not in (*blank, *commas, *thousands, *signs):
         yield from _label_faults(table, options, label, is_test)
 
 
 def _label_faults(table: Table, options: Any, label: _Cells, is_test: bool) -> Iterator[Fault]:
     name = f"'{shown(label.name)}'"
     if label.missing.any() and options.missing != "drop-rows":
-        text = f"empty cells in the label {name} ({_empty(table, label)})"
-        yield Fault(f"{text}; a class called none, NA or nan needs another name", {"missing": "drop-rows"})
+        text = f"empty cells in the label {name} ({_empty(table, label)}; none, NA, nan and ? count as empty)"
+        yield Fault(text, {"missing": "drop-rows"})
     present = label.labels(options.task)[~label.missing]
     if len(label.odd) and label.column.dtype.kind == "f":
         yield Fault(f"not a finite number in the label {name} ({_sample(table, label)}): correct or empty these cells")
@@ -347,16 +369,14 @@ def _label_faults(table: Table, options: Any, label: _Cells, is_test: bool) -> I
         if len(label.odd):
             yield Fault(f"task=regression expects numbers as labels, and {name} has {_sample(table, label)}")
     elif isinstance(classes := learn_classes(present, options.positive), Fault):
-        is_last = options.label_column is None and not re.fullmatch(rf"(?i)#\d+|{'|'.join(LABEL_NAMES)}", label.name)
-        which = " (the last one; label_column=NAME chooses another)" if is_last else ""
-        yield Fault(f"label column {name}{which}: {classes.text}", classes.needs)
+        yield Fault(f"label column {name}: {classes.text}", classes.needs)
 
 
-def _counts_rows(table: Table, column: _Cells) -> bool:
-    """Return whether a column without a name, in a table whose other columns have names, holds 0, 1, ... or 1, 2, ..."""
-    if not re.fullmatch(r"#1|Unnamed: \d+", column.name) or "#2" in table.names:
+def _are_row_numbers(table: Table, column: _Cells) -> bool:
+    """Return whether a column that is called like an index, or not at all, holds different whole numbers."""
+    if not re.fullmatch(_ROW_NUMBER, column.name) or "#2" in table.names:
         return False
-    return column.numbers[0] in (0, 1) and bool((np.diff(column.numbers) == 1).all())
+    return len(np.unique(column.numbers)) == len(column.numbers) > 2 and bool((column.numbers % 1 == 0).all())
 
 
 def _reference(table: Table, name: str) -> str:

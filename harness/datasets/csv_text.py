@@ -4,7 +4,8 @@ Every cell is read as text; what it means is for `harness.datasets.columns` to s
 its cells, each of which is a number, missing or text, and by the cells below it:
 
 * a ``label``, ``target`` or ``class`` among its cells makes it names;
-* without text it is a point; but numbers that count the columns (``0,1,2``) may be names;
+* without text it is a point; but numbers that count the columns (``0,1,2``), or whose label does not occur among the few below
+  it, may be names;
 * text above a column of numbers is a name, or a mistake;
 * text alone is names, unless one of its cells occurs below it, as a category does: then it may be a point;
 * text and numbers are a point if one of its texts occurs below it; else they may be names.
@@ -15,6 +16,7 @@ Where it may be both, the data are refused and ``header`` decides.
 from __future__ import annotations
 
 import codecs
+import collections
 import csv
 import functools
 import io
@@ -29,6 +31,7 @@ from harness.plain import plain_line
 if TYPE_CHECKING:
     import pandas as pd
 
+_CLASSES = 20  # different cells of a column of labels
 _BLOCK = (1 << 31) - 2  # bytes of text that pyarrow parses at a time, as many as it can
 _PREAMBLE = re.compile(r"[^\S\n]*(?:\n|[#%](?P<comment>.*)(?:\n|$)|sep=(?P<separator>.)\s*(?:\n|$))")
 _NO_DATA = (
@@ -107,16 +110,11 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
     if options.header != "auto" or len(header) != len(cells) or any(as_number(cell) is not None for cell in header):
         header = []
 
-    @functools.cache
-    def lines() -> list[int]:
-        """Return the line in which each row begins, as an editor counts: the first one is 1, those within quotes count."""
-        found, start = [], 1
-        rows = csv.reader(io.StringIO(body, newline=""), delimiter=separator)
-        for each in rows:
-            found += [skipped + start] if each else []
-            start = rows.line_num + 1
-        return found
-
+    lines = functools.cache(lambda: _lines(body, separator, skipped + 1))
+    if _ends_in_a_quote(body, separator):
+        raise DataError(
+            f"'{where}': a double quote is not closed in the row that begins in line {lines()[-1]}. Close it."
+        )
     ragged: list[Any] = []
 
     def skip(row: Any) -> str:
@@ -136,10 +134,12 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
         convert_options=pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(positions, pa.string())),
     ).to_pandas()
     if ragged:
+        is_short = all(each.actual_columns == len(cells) + 1 for each in ragged)
+        hint = "Name its first column" if is_short else f"A cell with {separator!r} in it stands in double quotes"
         listed = ", ".join(f"line {lines()[each.number - 1]} has {each.actual_columns}" for each in ragged[:3])
         raise DataError(
             f"'{where}': rows with more or fewer than {len(cells)} cells, as the first has ({len(ragged):,}: {listed}"
-            f"{', ...' * (len(ragged) > 3)}). Correct them; a cell with {separator!r} in it stands in double quotes."
+            f"{', ...' * (len(ragged) > 3)}). Correct them. {hint}."
         )
     if header:
         return Table(frame.set_axis(clean_names(header), axis=1), where, lines)
@@ -148,6 +148,26 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
         return Table(frame, where, lines, doubt)
     below = frame.iloc[1:].reset_index(drop=True)
     return Table(below.set_axis(clean_names(cells), axis=1), where, lambda: lines()[1:], doubt)
+
+
+def _lines(body: str, separator: str, first: int) -> list[int]:
+    """Return the line in which each row begins, as an editor counts: the body's first one is ``first``, those within quotes count."""
+    found, start = [], 0
+    rows = csv.reader(io.StringIO(body, newline=""), delimiter=separator)
+    for row in rows:
+        found += [first + start] if row else []
+        start = rows.line_num
+    return found
+
+
+def _ends_in_a_quote(body: str, separator: str) -> bool:
+    if body.count('"') % 2 == 0:
+        return False
+    try:
+        collections.deque(csv.reader(io.StringIO(body, newline=""), delimiter=separator, strict=True), maxlen=0)
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False
 
 
 def _separator(body: str) -> str:
@@ -181,7 +201,10 @@ def _holds_names(cells: list[str], frame: pd.DataFrame, options: Any) -> tuple[b
     if len(counted) > 1 and counted in ([str(first + place) for place in range(len(counted))] for first in (0, 1)):
         named, why = True, "its numbers count the columns"
     elif not texts:
-        return False, None
+        labels = frame.iloc[1:, -1] if options.label_column is None else frame.iloc[1:0]
+        if not 0 < 2 * labels.nunique() < len(labels) or labels.nunique() > _CLASSES or (labels == cells[-1]).any():
+            return False, None
+        named, why = True, f"its last cell does not occur among the {labels.nunique()} different ones below it"
     elif found and len(texts) == len(filled):
         named, why = 2 * found <= len(texts), f"{found} of its words occur below it"
     elif found or len(texts) == len(filled):

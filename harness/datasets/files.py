@@ -31,11 +31,11 @@ IN_MEMORY = "arrays"
 _SHORT = 40  # characters of a path that a heading has room for
 _TRIES = 4  # times that parameters are added to a remedy
 _MOST_ROWS = 0.9  # share of the rows that a remedy must load
-_MEANINGS = {
-    "categories": "one-hot makes a column of 0 and 1 of each category",
-    "missing": "mean fills an empty cell with its column's mean; or missing=median, or drop-rows",
-    "dates": "days counts the days since 1970-01-01",
-    "drop": "drop leaves columns out",
+_MEANINGS = {  # of the values of parameters
+    "one-hot": "one-hot makes a column of 0 and 1 of each category",
+    "mean": "mean fills an empty cell with its column's mean; or missing=median, or drop-rows",
+    "drop-rows": "drop-rows leaves out the rows with empty cells",
+    "days": "days counts the days of dates such as 2024-05-01 since 1970-01-01",
 }
 
 
@@ -167,9 +167,9 @@ class FileSource(DataSource):
             return self._parse()
         except Refusal as refusal:
             needs = self._remedy(refusal)
-            meanings = "; ".join(_MEANINGS[name] for name in needs if name in _MEANINGS)
-            line = f" Write {self.typed(**needs)}{f' ({meanings})' if meanings else ''}." if needs else ""
-            raise DataError(f"{refusal}{line}") from None
+            meanings = "; ".join(_MEANINGS[value] for value in map(str, needs.values()) if value in _MEANINGS)
+            line = f" Write `{self.typed(**needs)}`{f' ({meanings})' if meanings else ''}." if needs else ""
+            raise DataError(f"{refusal}{line}{refusal.label}") from None
 
     def _remedy(self, refusal: Refusal) -> dict[str, Any]:
         """Return the parameters with which nearly all rows load, found by trying; none if there are no such."""
@@ -208,13 +208,15 @@ class FileSource(DataSource):
         x, x_test = _rows(parts[0].x, rows), parts[1].x if y_test else _rows(parts[0].x, held_out)
         try:
             with np.errstate(over="raise"):
-                x, x_test, notes["preprocessing"] = preprocess(x, x_test, kinds, self)
+                x, x_test, done = preprocess(x, x_test, kinds, self)
                 gamma = scale_gamma(x)
         except FloatingPointError:
             raise DataError(
                 f"'{display_name(self.path)}': squares of its numbers overflow. Divide the columns with the largest ones by a "
                 "constant first, or give the parameter scale=minmax."
             ) from None
+        left_out = sum(getattr(part, "left_out", 0) for part in parts)
+        notes["preprocessing"] = "; ".join([f"{left_out:,} rows with empty cells left out"] * bool(left_out) + done)
         if self.scale == "none":
             names = [name for name in kinds if kinds[name] != "text"] or [str(1 + j) for j in range(x.shape[1])]
             notes["unscaled"] = spread(x, names, [name for name in kinds if kinds[name] == "text"])

@@ -41,12 +41,12 @@ class Fault:
 class Refusal(DataError):
     """Data that are not read as they stand, with all that is wrong at once."""
 
-    def __init__(self, where: str, faults: Sequence[Fault], n: int) -> None:
-        """``n`` : rows of the data."""
-        self.where, self.faults, self.n = where, list(dict.fromkeys(fault.text for fault in faults)), n
+    def __init__(self, where: str, faults: Sequence[Fault], n: int, label: str = "") -> None:
+        """``n`` : rows of the data; ``label`` : the column that was taken for the label because none was named."""
+        self.n, self.label = n, f" The label is '{shown(label)}'; label_column=NAME chooses another." if label else ""
         self.needs = {name: value for fault in faults for name, value in fault.needs.items()}
         self.is_mendable = all(fault.needs for fault in faults)
-        super().__init__(f"'{where}': {'; '.join(self.faults)}.")
+        super().__init__(f"'{where}': {'; '.join(dict.fromkeys(fault.text for fault in faults))}.")
 
 
 def class_name(value: Any) -> str:
@@ -127,8 +127,7 @@ def learn_classes(labels: Array, positive: str | None) -> Classes | Fault:
     if len(names) == 1:
         return Fault(f"each of the {len(labels):,} labels is '{shown(names[0])}'; expected two classes")
     if positive is not None:
-        matches = _matches(names, positive, _same, lambda name, other: name.casefold() == other.strip().casefold())
-        if len(matches) == 1:
+        if len(matches := _matches(names, positive, _same)) == 1:
             return Classes(tuple(names), matches[0])
         near = did_you_mean(positive, [shown(name) for name in names])
         return Fault(f"no row has the label '{positive}'{near}; the classes are {_listing(names)}")
@@ -140,7 +139,7 @@ def learn_classes(labels: Array, positive: str | None) -> Classes | Fault:
     for one, other in itertools.combinations(names, 2):
         if _same(one, other):
             what = f"the labels '{shown(one)}' and '{shown(other)}' are written differently and may mean the same"
-            return Fault(f"{what}; write them alike, or say which class is +1", {"positive": names[0]})
+            return Fault(f"{what}; write them alike, or name the class that is +1 with positive")
     if len(names) > 2:
         what = f"{len(names)} classes ({_listing(names)}); expected two. Say which one is +1, all others being -1"
         return Fault(what, {"positive": names[0]})
@@ -162,9 +161,11 @@ def _matches(names: Sequence[str], wanted: str, *alike: Callable[[str, str], boo
 
 
 def _same(one: str, other: str) -> bool:
-    """Return whether two labels may mean the same: they differ in blanks, or are one number."""
+    """Return whether two labels may mean the same: they differ in blanks or capitals, or are one number."""
     number = as_number(one)
-    return one.strip() == other.strip() or (number is not None and number == as_number(other) and abs(number) < EXACT)
+    return one.strip().casefold() == other.strip().casefold() or (
+        number is not None and number == as_number(other) and abs(number) < EXACT
+    )
 
 
 def _equal(one: str, other: str) -> bool:

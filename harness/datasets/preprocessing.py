@@ -21,7 +21,7 @@ _APART = 100.0  # times the narrowest range of a column, from which the widest o
 _SCALERS = {"standard": "StandardScaler", "minmax": "MinMaxScaler", "sparse": "MaxAbsScaler"}
 
 
-def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) -> tuple[Points, Points, str]:
+def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) -> tuple[Points, Points, list[str]]:
     """Return both parts as points, and what was done to them.
 
     Parameters
@@ -57,13 +57,14 @@ def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) ->
         width = len(numbers) if kinds else train.shape[1]
         done.append(f"{width} columns scaled ({'by their largest value' if how == 'sparse' else how})")
     if categories:
-        _refuse_other_words(test, categories)
         listed = ", ".join(f"{name} ({len(found)})" for name, found in categories.items())
         done.append(f"one-hot of {listed}")
+        if unknown := sum(_unknown(test[name].dropna(), found) for name, found in categories.items()):
+            done.append(f"{unknown:,} cells of the test part with other categories are 0 in all columns")
     if kinds and not categories:
         train, test = (_numbers(part[numbers]) for part in (train, test))
     if not steps and not categories:
-        return train, test, ""
+        return train, test, done
     transformer: Any = make_pipeline(*steps) if steps else "passthrough"
     if categories:
         encoder = preprocessing.OneHotEncoder(categories=list(categories.values()), handle_unknown="ignore")
@@ -71,7 +72,7 @@ def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) ->
         transformer = ColumnTransformer(both, sparse_threshold=DENSE_FROM)
     x: Any = transformer.fit_transform(train)
     x_test = transformer.transform(test) if test.shape[0] else x[:0]
-    return as_points(x), as_points(x_test), "; ".join(done)
+    return as_points(x), as_points(x_test), done
 
 
 def spread(x: Any, names: Sequence[str], categories: Sequence[str]) -> dict[str, Any]:
@@ -90,14 +91,15 @@ def spread(x: Any, names: Sequence[str], categories: Sequence[str]) -> dict[str,
     return {"widest": list(found[-1][::-1]), "narrowest": list(found[0][::-1])}
 
 
-def _refuse_other_words(test: Any, categories: Mapping[str, Sequence[str]]) -> None:
-    for name, found in categories.items():
-        present = set(test[name].dropna())
-        if present and not present & set(found):
-            raise DataError(
-                f"column '{name}' has no category in common between training ('{found[0]}' ...) and test part "
-                f"('{min(present)}' ...). Write the categories alike."
-            )
+def _unknown(present: Any, categories: Sequence[str]) -> int:
+    """Return how many cells of a column of the test part are no categories of the training part; refuse if all are."""
+    unknown = ~present.isin(categories)
+    if len(present) and unknown.all():
+        raise DataError(
+            f"column '{present.name}' has no category in common between training ('{categories[0]}' ...) and test part "
+            f"('{min(present)}' ...). Write the categories alike."
+        )
+    return int(unknown.sum())
 
 
 def _numbers(frame: Any) -> Any:

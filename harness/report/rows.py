@@ -247,7 +247,7 @@ def label_text(notes: Mapping[str, Any] | None, share: float | None) -> str:
     """
     column, positive = ((notes or {}).get(name) for name in ("label_column", "positive"))
     told = f"+1 = {positive}" if positive else ""
-    told += f": {100.0 * share:.0f} %" if told and share is not None else ""
+    told += f": {100.0 * share:.{0 if share >= 0.01 else 1}f} %" if told and share is not None else ""
     told = f"regression: {notes['regression']}" if notes and "regression" in notes else told
     if column:
         return f"label column '{column}'{f' ({told})' if told else ''}"

@@ -177,8 +177,10 @@ class Driver:
 
     def _reused(self, store: StoreReader, index: int, record: Record) -> Record | None:
         """Return a record of the store with the rows of its cells; None if it does not hold them all."""
-        # the same content may have been measured from a file of another name, and for another study
-        told = {"dataset": self.specs[index].dataset, "study": self.study.sha256, "reused": True}
+        # the same content may have been measured from a file of another name, with other names of columns, and for another study
+        spec = self.specs[index]
+        notes = dict(self.datasets[spec.data_key].notes) or None
+        told = {"dataset": spec.dataset, "data_notes": notes, "study": self.study.sha256, "reused": True}
         found = Record({**record, **told})
         keys = [f"{record['key']}/{number}" for number in range((record.get("path") or {}).get("rows") or 0)]
         rows = [next(iter(store.of(key)), None) for key in keys]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 import numpy as np
@@ -49,7 +50,8 @@ def test_all_faults_are_named_at_once_and_what_is_to_be_typed_is_taken(tmp_path)
         f"empty cells in 'age' (4: lines {', '.join(map(str, empty[:3]))}, ...), 'plan' (1: line {empty[1]}).",
     ):
         assert said in message
-    typed = shlex.split(message.partition("--datasets ")[2].partition(" (")[0])
+    typed = shlex.split(re.search("`--datasets (.*?)`", message)[1])
+    assert message.endswith("The label is 'churned'; label_column=NAME chooses another.")
     (again,) = load_registry().select_datasets(typed)
     assert again == FileSource(
         path=str(path), split_seed=3, noise=0.1, categories="one-hot", missing="mean"
@@ -73,8 +75,8 @@ def test_what_no_parameter_mends_is_said_beside_what_one_does(tmp_path):
     for said in (
         "not a finite number in 'age' (1: '7O' in line 7)",
         "too many texts for categories in 'id' (60 values",
-        "not one value in 'note'",
-        "empty cells in the label 'churned' (2: lines 3, 4)",
+        "no value at all in 'note'",
+        "empty cells in the label 'churned' (2: lines 3, 4; none, NA, nan and ? count as empty)",
         "no row has the label 'ja'",
     ):
         assert said in message
@@ -105,12 +107,12 @@ def test_what_a_frame_lacks_is_refused_at_once(make, said):
 
 def test_what_to_type_for_data_in_memory():
     pair = harness.data(churn().drop(columns="churned"), churn()["churned"])
-    assert "Write harness.data(X, y, categories='one-hot', missing='mean') " in refusal(pair)
+    assert "Write `harness.data(X, y, categories='one-hot', missing='mean')` " in refusal(pair)
     message = refusal(
         harness.data(churn().dropna()[["age", "churned"]], X_test=churn()[["age", "churned"]], name="mine")
     )
     assert message.startswith(
-        "'mine-test': empty cells in 'age' (4: rows 4, 9, 21, ...). Write harness.data(frame, X_test=test, "
+        "'mine-test': empty cells in 'age' (4: rows 4, 9, 21, ...). Write `harness.data(frame, X_test=test, "
     )
 
 
@@ -131,7 +133,7 @@ def test_dates_are_days_where_that_is_said(tmp_path, kind):
     message = refusal(source())
     for said in (
         "dates in 'when' (59 values, '2024-01-01",
-        "days counts the days since 1970-01-01",
+        "days counts the days of dates such as 2024-05-01",
         "empty cells in 'when'",
     ):
         assert said in message

@@ -78,14 +78,14 @@ READ = {  # name -> content, parameters, points, targets
 }  # fmt: skip
 
 REFUSED = {  # name -> content, parameters, words of the sentence, whether it prints a line to type
-    "codes_merge.csv": (rows(A, B, np.where(Y > 0, "1", "01"), head="a,b,label"), {}, "'01' and '1' are written differently", True),
-    "exponents.csv": (rows(A, B, np.where(Y > 0, "1e5", "100000"), head="a,b,label"), {}, "written differently", True),
+    "codes_merge.csv": (rows(A, B, np.where(Y > 0, "1", "01"), head="a,b,label"), {}, "'01' and '1' are written differently", False),
+    "exponents.csv": (rows(A, B, np.where(Y > 0, "1e5", "100000"), head="a,b,label"), {}, "written differently", False),
     "text.csv": (rows(CODES, B, Y, head="zip,b,label"), {}, "text in 'zip' (3 values", True),
     "empty.csv": (rows(["", *A[1:]], B, Y, head="a,b,label"), {}, "empty cells in 'a' (1: line 2)", True),
     "commas.csv": (rows(COMMA, Y, sep=";", head="a;label"), {}, "numbers with a comma in 'a'", True),
-    "trailing.csv": (rows(A, B, Y, [""] * N), {}, "not one value in '#4'", True),
-    "trailing_named.csv": (rows(A, B, Y, [""] * N, head="a,b,kind,"), {}, "not one value in '#4'", True),
-    "index.csv": (rows(range(N), A, B, Y, head=",a,b,label"), {}, "counts the rows", True),
+    "trailing.csv": (rows(A, B, Y, [""] * N), {}, "no value at all in '#4'", True),
+    "trailing_named.csv": (rows(A, B, Y, [""] * N, head="a,b,kind,"), {}, "no value at all in '#4'", True),
+    "index.csv": (rows(range(N), A, B, Y, head=",a,b,label"), {}, "row numbers or ids in '#1'", True),
     "tennis.csv": (rows(["sunny", "rain"] * 20, ["hot"] * N, ["no", "no", "yes", "no"] * 10), {}, "may be names or a point", True),
     "counted.csv": (rows(A, B, Y, head="0,1,2"), {}, "its numbers count the columns", True),
     "typo_name.csv": (rows(A, B, Y, head="1.O,2,3"), {}, "holds '1.O' above numbers", True),
@@ -93,6 +93,19 @@ REFUSED = {  # name -> content, parameters, words of the sentence, whether it pr
     "three.csv": (rows(A, B, np.arange(N) % 3, head="a,b,label"), {}, "3 classes", True),
     "names.csv": (rows([f"C{i}" for i in range(N)], A, Y, head="id,a,label"), {}, "too many texts for categories in 'id'", True),
     "two_labels.csv": (rows(A, Y, Y, head="a,label,y"), {}, "could each be the label", True),
+    "capitals.csv": (rows(A, B, ["Yes", "no", "yes", "No"] * 10, head="a,b,label"), {}, "'No' and 'no' are written differently", False),
+    "shuffled_index.csv": (rows(RNG.permutation(N) + 7, A, B, Y, head=",a,b,label"), {}, "row numbers or ids in '#1'", True),
+    "passengers.csv": (rows(range(N), A, Y, head="PassengerId,a,label"), {}, "row numbers or ids in 'PassengerId'", True),
+    "trailing_twice.csv": (rows(A, B, Y, [""] * N, [""] * N, head="a,b,kind,,"), {}, "no value at all in '#4', '#5'", True),
+    "blank_names.csv": (rows([f"C{i}" for i in range(N)], A, Y, head="Individual  ID,a,label"), {}, "for categories in 'Individual  ID'", True),
+    "years.csv": (rows(A, B, Y, head="2001,2002,2003"), {}, "its last cell does not occur among the 2", True),
+    "few_dates.csv": (rows(["2024-05-01", "2024-05-02"] * 20, B, Y, head="when,b,label"), {}, "dates in 'when'", True),
+    "comma_labels.csv": (rows(B.astype(int), COMMA, sep=";", head="b;label"), {}, "numbers with a comma in 'label'", True),
+    "thousand_dots.csv": (rows(["900", "1.350"] * 20, Y, sep=";", head="a;label"), {}, "900 beside 1.350 in 'a'", False),
+    "shares.csv": (rows([f"{i} %" for i in range(N)], B, Y, head="a,b,label"), {}, "signs or blanks in 'a' (40: '0 %' in lines 2", False),
+    "prices.csv": (rows([f"$1 {i:03}.50" for i in range(N)], B, Y, head="a,b,label"), {}, "signs or blanks in 'a'", False),
+    "open_quote.csv": (rows(A, B, ['"yes"', '"no"'] * 20, head="a,b,label").replace('"no"', '"no', 1), {}, "quote is not closed", False),
+    "r_names.csv": (rows(range(N), A, B, Y, head="a,b,label"), {}, "Name its first column", False),
     "label_gap.csv": (rows(A, B, ["", *Y[1:]], head="a,b,label"), {}, "empty cells in the label", True),
     "label_gaps.csv": (rows(A, B, ["", "NA", "?", "null", "nan", *Y[5:]], head="a,b,label"), {}, "empty cells in the label", False),
     "typo.csv": (rows(["7O", *A[1:]], B, Y, head="a,b,label"), {}, "not a finite number in 'a' (1: '7O' in line 2)", False),
@@ -142,10 +155,10 @@ def test_a_refusal_names_the_cause_and_what_it_prints_works(tmp_path, name):
         FileSource(path=path, **parameters).load()
     message = str(caught.value)
     assert words in message
-    assert (" Write --datasets " in message) == prints
+    assert (" Write `--datasets " in message) == prints
     if prints:
-        typed = shlex.split(message.partition("--datasets ")[2].partition(" (")[0])
-        (source,) = load_registry().select_datasets(typed[0].removesuffix("."))
+        typed = shlex.split(re.search("`--datasets (.*?)`", message)[1])
+        (source,) = load_registry().select_datasets(typed)
         data = source.load()
         assert len(data.y_train) + len(data.y_test) >= 0.9 * N
 
