@@ -7,10 +7,10 @@ from harness.call.result import Result as Result
 from harness.cli.commands import CommandGroup as CommandGroup
 from harness.datasets.bounds import refuse_beyond as refuse_beyond
 from harness.datasets.chunks import ChunkedFile as ChunkedFile
+from harness.datasets.chunks import PartitionedData as PartitionedData
 from harness.datasets.dataset import Dataset as Dataset
 from harness.datasets.dataset import DataSource as DataSource
 from harness.datasets.dataset import content_sha256 as content_sha256
-from harness.datasets.parts import PartitionedData as PartitionedData
 from harness.datasets.splitting import rescaled as rescaled
 from harness.datasets.splitting import stratified_split as stratified_split
 from harness.errors import DataError as DataError

@@ -1,133 +1,35 @@
 """Files larger than memory, a chunk at a time: LIBSVM text, plain or compressed, Parquet, and NumPy's .npy, which is mapped.
 
-A first pass over the file learns the number of examples and features, the classes, and whether indices start at 0 or
-1, so that every chunk is read alike and as :func:`harness.datasets.readers.read_table` would read the whole.
+A first pass over a file, or over all files of a folder, finds the number of examples and features, the classes, and whether
+indices start at 0 or 1. So every chunk is read alike, and as :func:`harness.datasets.readers.read_parts` would read the whole.
 """
 
 from __future__ import annotations
 
-import io
+import glob
 import itertools
-import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.datasets.columns import LABEL_NAMES
 from harness.datasets.compression import existing_file, in_a_sentence, streamed
 from harness.datasets.labels import Classes, Fault, class_name, is_missing, learn_classes
-from harness.datasets.libsvm_text import base_of, based, index_range, read_libsvm, refuse_too_wide
+from harness.datasets.libsvm_text import base_of, based, read_libsvm, refuse_too_wide
 from harness.datasets.preprocessing import DENSE_FROM
 from harness.datasets.readers import array_of, format_of, refuse_missing, refuse_non_finite
-from harness.errors import DataError, UsageError
+from harness.errors import DataError, HarnessError, UsageError
+from harness.faults import text
+from harness.kernels.points import as_points
 
 if TYPE_CHECKING:
     from harness.arrays import Array, Vector
     from harness.datasets.dataset import Points
     from harness.datasets.libsvm_text import IndexBase
-
-
-@dataclass(frozen=True)
-class Contents:
-    """What the first pass over a file found.
-
-    d : features; 0 for LIBSVM text, whose ``indices`` are the least and the greatest one, and ``values`` how many there are
-    names : of the columns of Parquet, without the label
-    labels : how often each label occurs
-    """
-
-    path: str
-    kind: str
-    n: int
-    d: int
-    indices: tuple[int, int] | None
-    values: int
-    names: tuple[str, ...]
-    labels: dict[Any, int]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How a file is read, or all parts of a data set alike: features, first index, whether dense, the classes."""
-
-    d: int
-    base: int
-    dense: bool
-    classes: Classes
-
-
-def contents_of(path: str, rows: int) -> Contents:
-    """Read a file once, ``rows`` examples at a time; DataError as :class:`ChunkedFile` raises it."""
-    with in_a_sentence(path):
-        file = existing_file(path)
-        kind = format_of(file, path)
-        if kind not in ("libsvm", "npy", "parquet"):
-            raise DataError(
-                f"'{path}' is {kind}; chunks are read from LIBSVM text, Parquet and .npy (label in the last column). "
-                "Convert it, or read it whole."
-            )
-        n, d, values, ranges = 0, 0, 0, []
-        found: Counter[Any] = Counter()
-        for x, labels in _chunks(file, kind, rows):
-            refuse_missing(is_missing(labels), path, n)
-            n += len(labels)
-            distinct, counts = np.unique(labels, return_counts=True)
-            found.update(dict(zip(distinct.tolist(), counts.tolist(), strict=True)))
-            if kind != "libsvm":
-                d = x.shape[1]
-            elif x.nnz:
-                ranges.append(index_range(x))
-                values += x.nnz
-        ends = [each for each in ranges if each is not None]
-        span = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
-        names = tuple(_columns(file)[0]) if kind == "parquet" else ()
-        return Contents(path, kind, n, d or len(names), span, values, names, dict(found))
-
-
-def layout_of(found: Sequence[Contents], where: str, positive: str | None, index_base: str) -> Layout:
-    """Return how files with these contents are read alike.
-
-    where : the file, or the folder of the parts, for messages
-
-    Raises
-    ------
-    DataError : no points, no two classes, too many columns; of parts also more than one format or number of features.
-    """
-    first, n = found[0], sum(each.n for each in found)
-    for other in found:
-        if (other.kind, other.d, other.names) != (first.kind, first.d, first.names):
-            told = [f"'{each.path}' is {each.kind} with {each.d} features" for each in (first, other)]
-            differ = "; the names of their columns differ" if first.d == other.d and first.kind == other.kind else ""
-            raise DataError(
-                f"{' and '.join(told)}{differ}; expected parts of one format and one width. Write the one or the other again, "
-                "or leave it out of the folder."
-            )
-    base, d, dense, values = 0, first.d, True, sum(each.values for each in found)
-    if first.kind == "libsvm":
-        ends = [each.indices for each in found if each.indices]
-        span = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
-        base = base_of([span], index_base, [where])
-        d = max((each.indices[1] + 1 - base for each in found if each.indices), default=0)
-        refuse_too_wide(n, d, values, where)
-        dense = values >= DENSE_FROM * n * d
-    if n == 0 or d <= 0:
-        raise DataError(f"'{where}' has {n} rows of {d} features; expected points. Write it again.")
-    labels: Counter[Any] = Counter()
-    for each in found:
-        labels.update(each.labels)
-    classes = learn_classes(np.array(sorted(labels)), positive)
-    if isinstance(classes, Fault):
-        if len(labels) == 1:
-            raise DataError(
-                f"{where}: each of the {n:,} labels is '{class_name(next(iter(labels)))}'; expected two classes."
-            )
-        needs = "".join(f" [{name}={value}]" for name, value in classes.needs.items())
-        raise DataError(f"{where}: {classes.text}{needs and f': give the parameter{needs}'}.")
-    return Layout(d, base, dense, classes)
 
 
 class ChunkedFile:
@@ -137,7 +39,7 @@ class ChunkedFile:
     ----------
     path : LIBSVM text; an array (n, d + 1) saved by numpy.save with the label in the last column; or Parquet, columns of
         numbers, the label being the one called label, target, class or y, else the last
-    rows : examples of a chunk, at least 1; the last one may be shorter
+    rows : examples of a chunk, of LIBSVM text lines, at least 1; the last chunk may be shorter
     positive : the class that is +1, all others being -1; None: of two classes the greater one
     index_base : LIBSVM text: the index of the first feature; ``auto``: 0 if it occurs in this file, else 1. Say it where
         a second file (test points, another day) is to be read alike
@@ -145,6 +47,8 @@ class ChunkedFile:
     Attributes
     ----------
     n, d : examples and features of the whole file
+    classes, labels : names of the classes, and which of them is +1; how often each label occurs
+    index_base, dense : of LIBSVM text, the index of the first feature, and whether the chunks are dense arrays
 
     Memory: one chunk as text or numbers and as points. The first pass reads the file once.
 
@@ -158,43 +62,68 @@ class ChunkedFile:
     def __init__(
         self, path: str, rows: int = 10_000, *, positive: str | None = None, index_base: IndexBase | int = "auto"
     ) -> None:
+        _validate_options(rows, index_base)
         self.path, self.rows = str(path), rows
-        if rows < 1 or str(index_base) not in ("auto", "0", "1"):
-            raise UsageError(f"rows={rows}, index_base={index_base!r}; expected 1 or more, and 'auto', 0 or 1.")
-        found = contents_of(self.path, rows)
+        self._scan()
+        self.d, self.index_base, self.dense, self.classes, _ = _layout([self], self.path, positive, index_base)
+
+    def _scan(self) -> None:
+        """Read the file once, and keep what :func:`_layout` needs.
+
+        columns : names or numbers of the columns, the label last; none of LIBSVM text
+        width : greatest index + 1; of an array d
+        least : 0 if the index 0 occurs, else 1
+        values : number of values that the file stores
+        """
+        self.n, self.values, self.width, self.labels = 0, 0, 0, Counter[Any]()
         with in_a_sentence(self.path):
-            self._read_as(found, layout_of([found], self.path, positive, str(index_base)))
+            file = existing_file(self.path)
+            self.kind = format_of(file, self.path)
+            self.columns = _columns(file, self.kind)
+            self.least = int(self.kind == "libsvm")
+            for x, labels in self._chunks():
+                refuse_missing(is_missing(labels), self.path, self.n)
+                self.n += len(labels)
+                self.values += x.size
+                self.width = max(self.width, x.shape[1])
+                self.least = int(self.least and 0 not in x.indices)
+                self.labels.update(labels.tolist())
 
-    @classmethod
-    def part(cls, found: Contents, layout: Layout, rows: int) -> Self:
-        """Return a file that was read before, laid out as the other parts of its data set are."""
-        part = cls.__new__(cls)
-        part.path, part.rows = found.path, rows
-        part._read_as(found, layout)  # noqa: SLF001 - one of its own kind
-        return part
+    def _chunks(self) -> Iterator[tuple[Any, Array]]:
+        """Yield points and labels as they stand in the file; of LIBSVM text, column j holds index j."""
+        file = existing_file(self.path)
+        if self.kind == "npy":
+            array = array_of(file)
+            for start in range(0, len(array), self.rows):
+                piece = np.array(array[start : start + self.rows])
+                yield as_points(piece[:, :-1]), piece[:, -1]
+        elif self.kind == "parquet":
+            import pyarrow.parquet
 
-    def _read_as(self, found: Contents, layout: Layout) -> None:
-        self.kind, self.n = found.kind, found.n
-        self.d, self._base, self._dense, self.classes = layout.d, layout.base, layout.dense, layout.classes
-
-    def __len__(self) -> int:
-        """Return the number of chunks."""
-        return math.ceil(self.n / self.rows)
+            for batch in pyarrow.parquet.ParquetFile(file).iter_batches(self.rows):
+                columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in self.columns]
+                yield as_points(np.column_stack(columns[:-1])), columns[-1]
+        else:
+            above = 0
+            with streamed(file) as lines:
+                while chunk := list(itertools.islice(lines, self.rows)):
+                    x, labels = read_libsvm(chunk, above)
+                    above += len(chunk)
+                    if len(labels):  # lines may be blank or comments
+                        yield x, labels
 
     def __iter__(self) -> Iterator[tuple[Points, Vector]]:
         """Yield (m, d) points, CSR for sparse LIBSVM text and else dense, and (m,) labels -1 / +1."""
         first, width = 0, self.d
         with in_a_sentence(self.path):
-            for x, labels in _chunks(existing_file(self.path), self.kind, self.rows):
+            for x, labels in self._chunks():
                 if self.kind == "libsvm":
-                    x = based(x, self._base, self.d, self.path)
-                    x = x.toarray() if self._dense else x
+                    x = based(x, self.index_base, self.d, self.path)
+                    x = x.toarray() if self.dense else x
                 refuse_non_finite(x, self.path, first)
                 first, width = first + len(labels), x.shape[1]
                 if first > self.n or width != self.d:
                     break
-                if not len(labels):
-                    continue
                 yield x, self.classes.signs(labels, self.path)
             if first != self.n or width != self.d:
                 raise DataError(
@@ -203,43 +132,183 @@ class ChunkedFile:
                 )
 
 
-def _chunks(file: Path, kind: str, rows: int) -> Iterator[tuple[Any, Array]]:
-    """Yield points and labels as they stand in the file; of LIBSVM text, column j holds index j."""
+class _Part(ChunkedFile):
+    """A file of a folder: how it is read depends on the others."""
+
+    def __init__(self, path: str, rows: int) -> None:
+        self.path, self.rows = path, rows
+
+    def first_pass(self, _start: int) -> _Part:
+        """Return the part with what it holds, from a worker."""
+        self._scan()
+        return self
+
+
+class PartitionedData:
+    """The examples of a folder of files, the parts, one after the other in the order of their names.
+
+    Parameters
+    ----------
+    where : a folder (names that begin with . or _ are left out), or a pattern such as ``points/*.npy``. Where an executor's
+        workers run elsewhere, they have to see the same files under the same names
+    rows : examples of a chunk, at least 1
+    positive, index_base : as of :class:`harness.ChunkedFile`, which also says what a part may be
+    executor : reads the parts, any that has the methods of :class:`concurrent.futures.Executor`; None: this process does
+
+    Attributes
+    ----------
+    parts : a :class:`harness.ChunkedFile` each; starts : the number, from 0, of the first example of each, int64
+    n, d, classes, labels : of all parts; a part may hold one class
+
+    Each part is read once to begin with. Memory: a chunk.
+
+    Raises
+    ------
+    UsageError : as of ChunkedFile.
+    DataError : there is no part; one cannot be read; they differ in format or columns; all hold one class.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        rows: int = 1 << 16,
+        *,
+        positive: str | None = None,
+        index_base: IndexBase | int = "auto",
+        executor: Executor | None = None,
+    ) -> None:
+        _validate_options(rows, index_base)
+        self.where = str(where)
+        self.parts = [_Part(path, rows) for path in _paths(self.where)]
+        self.starts = np.zeros(len(self.parts), dtype=np.int64)
+        for number, part in self.passes(_Part.first_pass, dict.fromkeys(range(len(self.parts)), ()), executor):
+            self.parts[number] = part
+        self.d, base, dense, self.classes, self.labels = _layout(self.parts, self.where, positive, index_base)
+        for part in self.parts:
+            part.d, part.index_base, part.dense, part.classes = self.d, base, dense, self.classes
+        ends = np.cumsum([part.n for part in self.parts], dtype=np.int64)
+        self.starts[1:], self.n = ends[:-1], int(ends[-1])
+
+    def __len__(self) -> int:
+        """Return the number of parts."""
+        return len(self.parts)
+
+    def __iter__(self) -> Iterator[tuple[Points, Vector]]:
+        """Yield the chunks of all parts, in order, as ChunkedFile does."""
+        return itertools.chain.from_iterable(self.parts)
+
+    def passes(
+        self, function: Callable[..., Any], arguments: dict[int, tuple[Any, ...]], executor: Executor | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield (i, function(parts[i], starts[i], *arguments[i])) for each i of ``arguments``, in the order in which they end.
+
+        Parameters
+        ----------
+        function : pure, and known by name to the workers; an engine may run it twice
+
+        Raises
+        ------
+        HarnessError : the function's own, or a sentence on what else was raised, with the part.
+        """
+        jobs = {number: (self.parts[number], int(self.starts[number]), *rest) for number, rest in arguments.items()}
+        if executor is None:
+            yield from ((number, function(*job)) for number, job in jobs.items())
+            return
+        waiting: dict[Future[Any], int] = {}
+        number = 0
+        try:
+            for number, job in jobs.items():
+                waiting[executor.submit(function, *job)] = number
+            for future in as_completed(waiting):
+                number = waiting.pop(future)
+                yield number, future.result()
+        except HarnessError:
+            raise
+        except Exception as error:  # whatever an engine raises: a worker that died, a lost connection
+            raise HarnessError(
+                f"the executor failed at the part '{self.parts[number].path}': {text(error).rstrip('.')}. Look at its workers "
+                "(memory, versions), and begin again; an engine such as Dask replaces a worker that died."
+            ) from error
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _validate_options(rows: int, index_base: IndexBase | int) -> None:
+    if rows < 1 or str(index_base) not in ("auto", "0", "1"):
+        raise UsageError(f"rows={rows}, index_base={index_base!r}; expected 1 or more, and 'auto', 0 or 1.")
+
+
+def _paths(where: str) -> list[str]:
+    """Return the parts, in the order of their names."""
+    folder = Path(where).expanduser()
+    found = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(str(folder), recursive=True))  # noqa: PTH207 - from the root too
+    paths = sorted(str(path) for path in found if path.is_file() and path.name[0] not in "._")
+    if not paths:
+        raise DataError(
+            f"'{where}' has no parts; expected a folder, or a pattern such as 'points/*.npy'. Check the path."
+        )
+    return paths
+
+
+def _columns(file: Path, kind: str) -> Sequence[Any]:
+    """Return the numbers or names of the columns, the label last; none of LIBSVM text.
+
+    Raises
+    ------
+    DataError : another format; columns of Parquet that are no numbers, or of which none or several may be the label.
+    """
+    if kind == "libsvm":
+        return ()
     if kind == "npy":
-        array = array_of(file)
-        kept = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
-        for start in range(0, max(1, len(array)), rows):  # an empty one has its columns
-            piece = array[start : start + rows]
-            yield np.ascontiguousarray(piece[:, :-1], dtype=kept), np.array(piece[:, -1])
-        return
-    if kind == "parquet":
-        import pyarrow.parquet
-
-        features, label = _columns(file)
-        for batch in pyarrow.parquet.ParquetFile(file).iter_batches(rows):
-            columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in (*features, label)]
-            numbers = [column.astype(np.result_type(column.dtype, np.float32)) for column in columns]
-            yield np.column_stack(numbers[:-1]), columns[-1]
-        return
-    with streamed(file) as text:
-        while lines := list(itertools.islice(text, rows)):
-            x, labels = read_libsvm(io.BytesIO(b"".join(lines)))
-            if len(labels):  # lines may be blank or comments
-                yield x, labels
-
-
-def _columns(file: Path) -> tuple[list[str], str]:
-    """Return the names of the features of a Parquet file, and the label's."""
+        return range(array_of(file).shape[1])
+    if kind != "parquet":
+        raise DataError(
+            f"'{file}' is {kind}; chunks are read from LIBSVM text, Parquet and .npy. Convert it, or read it whole."
+        )
     import pyarrow.parquet
     import pyarrow.types as kinds
 
     schema = pyarrow.parquet.read_schema(file)
-    other = [each.name for each in schema if not (kinds.is_integer(each.type) or kinds.is_floating(each.type))]
+    other = [each for each in schema if not (kinds.is_integer(each.type) or kinds.is_floating(each.type))]
     labels = [name for name in schema.names if name.lower() in LABEL_NAMES] or schema.names[-1:]
     if other or len(labels) != 1 or len(set(schema.names)) < max(2, len(schema.names)):
-        told = f"the column '{other[0]}' of another type" if other else f"the columns {', '.join(schema.names[:20])}"
+        names = ", ".join(f"{each.name} ({each.type})" for each in (other or list(schema))[:10])
         raise DataError(
-            f"'{file}' has {told}; expected columns of numbers with names of their own, two or more, one of them the label: called "
-            "label, target, class or y, else the last. Convert it, or read it whole."
+            f"'{file}' has the columns {names}; expected columns of numbers with names of their own, two or more, one of them the "
+            "label: called label, target, class or y, else the last. Convert it, or read it whole."
         )
-    return [name for name in schema.names if name != labels[0]], labels[0]
+    return [*(name for name in schema.names if name != labels[0]), *labels]
+
+
+def _layout(
+    files: Sequence[ChunkedFile], where: str, positive: str | None, index_base: IndexBase | int
+) -> tuple[int, int, bool, Classes, Counter[Any]]:
+    """Return how the files are read alike: number of features, index of the first one, whether dense, classes, labels.
+
+    where : the file, or the folder of the parts, for messages
+
+    Raises
+    ------
+    DataError : no points, no two classes, too many columns; parts of different formats or columns.
+    """
+    first = files[0]
+    for file in files:
+        if (file.kind, file.columns) != (first.kind, first.columns):
+            raise DataError(
+                f"'{file.path}' ({file.kind}, {len(file.columns)} columns) is unlike '{first.path}' ({first.kind}, "
+                f"{len(first.columns)} columns); expected parts of one format with the same columns. Write one of them again."
+            )
+    n, values = sum(file.n for file in files), sum(file.values for file in files)
+    least, width = min(file.least for file in files), max(file.width for file in files)
+    base = base_of([(least, width - 1)], str(index_base) if first.kind == "libsvm" else "0", [where])
+    d = width - base
+    if not values:
+        raise DataError(f"'{where}' has {n} rows with 0 values; expected points. Write it again.")
+    refuse_too_wide(n, d, values, where)
+    labels = sum((file.labels for file in files), Counter[Any]())
+    classes = learn_classes(np.array(sorted(labels)), positive)
+    if isinstance(classes, Fault):
+        one = f"each of the {n:,} labels is '{class_name(next(iter(labels)))}'; expected two classes"
+        raise DataError(f"'{where}': {one if len(labels) == 1 else classes.text}.")
+    return d, base, values >= DENSE_FROM * n * d, classes, labels

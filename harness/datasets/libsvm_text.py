@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import codecs
-import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import TYPE_CHECKING, Literal
 
 import scipy.sparse
 
@@ -25,41 +24,41 @@ _LIKELY_BYTES = 1 << 30  # bytes of such arrays from which a greatest index may 
 _LIKELY_RATIO = 100  # times the bytes of the values, from which it may be one too
 
 
-def read_libsvm(file: BinaryIO) -> tuple[Csr, Array]:
+def read_libsvm(lines: Iterable[bytes], above: int = 0) -> tuple[Csr, Array]:
     """Return (n, most index + 1) points in which column j holds index j, and (n,) labels.
 
-    file : can go back
+    Parameters
+    ----------
+    lines : a binary file, or some of its lines
+    above : number of the lines above them, for the message
 
     Raises
     ------
-    DataError : a line is not LIBSVM text; with its number.
+    ValueError : a line is not LIBSVM text; with its number.
     """
     from sklearn.datasets import load_svmlight_file
 
-    start = len(codecs.BOM_UTF8) if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else 0
-    file.seek(start)
+    text = _Lines(lines, above)
     try:
-        x, labels = load_svmlight_file(file, zero_based=True)
-    except ValueError as error:
-        file.seek(start)
-        number, why = _faulty_line(file.readlines())
-        raise ValueError(f"line {number}: {why or error}") from None
+        x, labels = load_svmlight_file(text, zero_based=True)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"line {text.number}: {error}") from None
     return scipy.sparse.csr_array(x), labels
 
 
-def _faulty_line(lines: list[bytes]) -> tuple[int, str]:
-    """Return the number, from 1, of the first line that scikit-learn refuses, and why, by halving."""
-    from sklearn.datasets import load_svmlight_file
+class _Lines:
+    """A file for scikit-learn, without byte-order marks; ``number`` counts its lines as they are read."""
 
-    first, last, why = 0, len(lines), ""
-    while last - first > 1:
-        middle = (first + last) // 2
-        try:
-            load_svmlight_file(io.BytesIO(b"".join(lines[first:middle])), zero_based=True)
-            first = middle
-        except ValueError as error:
-            last, why = middle, str(error)
-    return first + 1, why
+    def __init__(self, lines: Iterable[bytes], above: int) -> None:
+        self.lines, self.number = lines, above
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self.lines:
+            self.number += 1
+            yield line.removeprefix(codecs.BOM_UTF8)
+
+    def read(self) -> bytes:  # scikit-learn requires the method, but iterates
+        return b"".join(self)
 
 
 def index_range(x: Csr) -> tuple[int, int] | None:
@@ -80,22 +79,17 @@ def base_of(ranges: Sequence[tuple[int, int] | None], chosen: str, places: Seque
     DataError : an index 0 where indices begin with 1; with ``auto`` also another file that seems to begin otherwise than the first.
     """
     known = [(found, place) for found, place in zip(ranges, places, strict=True) if found is not None]
-    base = int(chosen) if chosen != "auto" else int(not known or known[0][0][0] > 0)
-    zero = [place for (least, _), place in known if least == 0]
-    if zero and base == 1:
-        if chosen == "1":
+    first, first_place = known[0] if known else ((1, 0), "")
+    base = int(chosen) if chosen != "auto" else int(first[0] > 0)
+    for (least, most), place in known:
+        if chosen == "1" and least == 0:
             raise DataError(
-                f"'{zero[0]}' has the index 0, which index_base=1 excludes; expected indices from 1. Give index_base=0."
+                f"'{place}' has the index 0, which index_base=1 excludes; expected indices from 1. Give index_base=0."
             )
-        raise DataError(
-            f"'{zero[0]}' has the index 0 and '{known[0][1]}' does not: do both begin with 0? Give index_base=0 if they do; else "
-            "write one of them again."
-        )
-    for (least, most), place in known[1:]:
-        if chosen == "auto" and base == 0 and least > 0 and most == known[0][0][1] + 1:
+        if chosen == "auto" and (least < base or (least > base == 0 and most == first[1] + 1)):
             raise DataError(
-                f"'{place}' has indices from {least} to {most} and '{known[0][1]}' from 0 to {known[0][0][1]}: do both begin with 0? "
-                "Give index_base=0 if they do; else write one of them again."
+                f"'{place}' has indices from {least} to {most} and '{first_place}' from {first[0]} to {first[1]}: do both begin "
+                "with 0? Give index_base=0 if they do; else write one of them again."
             )
     return base
 

@@ -1,17 +1,25 @@
-"""Files in chunks: the same points as the reader of whole files, for every size of chunk, and every refusal."""
+"""Files and folders in chunks: the same points as the whole file, for every size of chunk and part, and every refusal."""
 
 from __future__ import annotations
 
+import itertools
+import os
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness import ChunkedFile, DataError, UsageError
+from harness import ChunkedFile, DataError, HarnessError, PartitionedData, UsageError
 from tests.datasets.test_files import PACK, dense, libsvm_bytes
+
+SIZES = (20, 0, 7, 30)  # examples of each part, 57 in all
 
 
 def drawn(n=57, d=5, share=1.0, seed=0):
@@ -26,59 +34,88 @@ def together(chunks):
     return np.concatenate([dense(x) for x, _ in parts]), np.concatenate([y for _, y in parts])
 
 
-def written(tmp_path, x, labels, suffix=".npy", packed=""):
-    path = tmp_path / f"points{suffix}{packed}"
-    if suffix == ".npy":
+def written(path, x, labels):
+    if path.suffix == ".npy":
         np.save(path, np.column_stack([x, labels]))
+    elif path.suffix == ".parquet":
+        frame = pd.DataFrame(x, columns=[f"f{j}" for j in range(x.shape[1])])
+        frame.insert(1, "Target", labels)
+        frame.to_parquet(path)
     else:
-        path.write_bytes(PACK[packed](libsvm_bytes(x, [f"{label:g}" for label in labels])))
+        text = libsvm_bytes(x, [f"{label:g}" for label in labels]) or b"# nothing here\n"
+        path.write_bytes(PACK.get(path.suffix, bytes)(text))
     return str(path)
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def in_parts(folder, x, labels, suffix=".npy", sizes=SIZES):
+    folder.mkdir(exist_ok=True)
+    ends = np.cumsum([0, *sizes])
+    for number, (first, last) in enumerate(itertools.pairwise(ends)):
+        written(folder / f"part-{number:02d}{suffix}", x[first:last], labels[first:last])
+    return str(folder)
+
+
+def end(*_):
+    os._exit(1)
+
+
+def refusal(data, path, content=None, kind=DataError, **options):
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(kind) as found:
+        list(data(str(path), **options))
+    return str(found.value)
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(2, 40), st.integers(1, 6), st.integers(1, 45), st.sampled_from([0.15, 1.0]), st.integers(0, 999),
     st.sampled_from(list(PACK)),
 )  # fmt: skip
-def test_chunks_of_any_size_put_together_are_the_file(tmp_path, n, d, rows, share, seed, packed):
+def test_chunks_and_parts_of_any_size_put_together_are_the_file(tmp_path, n, d, rows, share, seed, packed):
     x, labels = drawn(n, d, share, seed)
-    for kind in (".npy", ".libsvm"):
-        file = ChunkedFile(written(tmp_path, x, labels, kind, packed if kind == ".libsvm" else ""), rows)
-        assert (file.n, file.d, len(file)) == (n, d, -(-n // rows))
-        for _ in range(2):  # a second pass starts at the beginning
-            got_x, got_y = together(file)
-            np.testing.assert_array_equal(got_x, x)
-            np.testing.assert_array_equal(got_y, np.where(labels == 2.0, 1.0, -1.0))
-        few = (x != 0).sum() < 0.25 * x.size
-        assert all(scipy.sparse.issparse(part) == (kind == ".libsvm" and few) for part, _ in file)
+    few = (x != 0).sum() < 0.25 * x.size
+    for suffix in (".npy", ".parquet", f".libsvm{packed}"):
+        path = written(tmp_path / f"all{suffix}", x, labels)
+        folder = in_parts(tmp_path / suffix[1:], x, labels, suffix, (n // 3, 0, n - n // 3))
+        for data in (ChunkedFile(path, rows), PartitionedData(folder, rows)):
+            assert (data.n, data.d, data.labels) == (n, d, {2.0: -(-n // 3), 1.0: n - -(-n // 3)})
+            for _ in range(2):  # a second pass starts at the beginning
+                got, y = together(data)
+                np.testing.assert_array_equal(got, x)
+                np.testing.assert_array_equal(y, np.where(labels == 2.0, 1.0, -1.0))
+            assert all(len(y) <= rows and scipy.sparse.issparse(x) == ("lib" in suffix and few) for x, y in data)
 
 
-def test_the_index_base_is_that_of_the_whole_file_or_said(tmp_path):
-    path = tmp_path / "zero.svm"
+def test_parts_have_the_order_of_their_names_whoever_reads_them(tmp_path):
+    x, labels = drawn()
+    labels[:20] = 2.0  # a part of one class
+    where = in_parts(tmp_path / "parts", x, labels)
+    (tmp_path / "parts/_SUCCESS").write_text("")
+    with ThreadPoolExecutor(3) as pool:
+        data = PartitionedData(f"{where}/*", 6, executor=pool)
+    np.testing.assert_array_equal(together(data)[0], x)
+    assert (len(data), data.starts.tolist()) == (4, [0, 20, 20, 27])
+    assert data.classes == ChunkedFile(written(tmp_path / "all.npy", x, labels)).classes
+
+
+def test_the_index_base_is_that_of_all_lines_and_parts_or_said(tmp_path):
+    path = tmp_path / "part-0.svm"
     path.write_text("# comment\n\n1 1:5 2:6\n\n-1 1:7 # another\n1 0:1 2:2\n")  # index 0 is in the last chunk only
-    got, y = together(ChunkedFile(str(path), 1))
-    np.testing.assert_array_equal(got, [[0, 5, 6], [0, 7, 0], [1, 0, 2]])
-    np.testing.assert_array_equal(y, [1, -1, 1])
-    with pytest.raises(DataError, match="has the index 0, which index_base=1 excludes"):
-        ChunkedFile(str(path), 1, index_base=1)
+    np.testing.assert_array_equal(together(ChunkedFile(str(path), 1))[0], [[0, 5, 6], [0, 7, 0], [1, 0, 2]])
+    assert "has the index 0, which index_base=1 excludes" in refusal(ChunkedFile, path, index_base=1)
     path.write_text("1 1:5 2:6\n-1 1:7\n")
     np.testing.assert_array_equal(together(ChunkedFile(str(path), 1, index_base="0"))[0], [[0, 5, 6], [0, 7, 0]])
     np.testing.assert_array_equal(together(ChunkedFile(str(path), 1))[0], [[5, 6], [7, 0]])
-    for changed in ("1 0:5\n-1 1:7\n", "1 1:5\n-1 3:7\n"):  # beyond the columns that were counted
-        path.write_text("1 1:5 2:6\n-1 1:7\n")
-        chunks = ChunkedFile(str(path), 1)
-        path.write_text(changed)
-        with pytest.raises(DataError, match=r"has indices from . to .; expected 1 to 2"):
-            list(chunks)
-    for wrong in ({"index_base": 2}, {"rows": 0}):
-        with pytest.raises(UsageError, match="expected 1 or more, and 'auto', 0 or 1"):
-            ChunkedFile(str(path), **wrong)
+    (tmp_path / "part-1.svm").write_text("-1 0:7\n1 1:8\n")
+    parts = together(PartitionedData(str(tmp_path)))[0]
+    np.testing.assert_array_equal(parts, [[0, 5, 6], [0, 7, 0], [7, 0, 0], [0, 8, 0]])
 
 
-@pytest.mark.parametrize("kind", [".npy", ".libsvm"])
-def test_memory_is_a_chunk_and_not_the_file(tmp_path, kind):
+@pytest.mark.parametrize("suffix", [".npy", ".libsvm"])
+def test_memory_is_a_chunk_and_not_the_file(tmp_path, suffix):
     x, labels = drawn(6000, 20)
-    path, size = written(tmp_path, x, labels, kind), x.nbytes
+    path, size = written(tmp_path / f"points{suffix}", x, labels), x.nbytes
     del x
     next(iter(ChunkedFile(path, 60)))  # imports what is imported late
     tracemalloc.start()
@@ -89,30 +126,88 @@ def test_memory_is_a_chunk_and_not_the_file(tmp_path, kind):
     assert peak < 0.5 * size
 
 
-def test_what_cannot_be_read_is_refused_in_a_sentence(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("none.npy", None, "none.npy'"),
+        ("table.csv", b"a,b,label\n1,2,3\n", "is csv; chunks are read from"),
+        ("three.libsvm", b"1 1:2\n2 1:2\n3 1:2\n", "3 classes"),
+        ("damaged.libsvm.gz", PACK[".gz"](libsvm_bytes(*drawn()))[:-40], "it is damaged"),
+        ("magic.npy", b"not an array at all", "magic string"),
+        ("one.libsvm", b"1 1:2\n1 1:3\n", "one.libsvm': each of the 2 labels is '1'; expected two classes"),
+        ("text.libsvm", b"1 1:2\n# -\n-1 1:3\n1 x:1\n", "(line 4: invalid literal for int() with base 10: b'x')"),
+        ("bare.libsvm", b"1\n-1\n", "2 rows with 0 values"),
+        ("wide.libsvm", b"1 1:1\n-1 2000000000:3\n", "2,000,000,000 columns"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_in_a_sentence(tmp_path, name, content, sentence):
+    assert sentence in refusal(ChunkedFile, tmp_path / name, content, rows=3)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".libsvm", ".parquet"])
+def test_a_value_or_label_that_is_missing_is_refused_with_its_row(tmp_path, suffix):
     x, labels = drawn()
+    x[33, 2] = np.inf
+    path = in_parts(tmp_path / "parts", x, labels, suffix)
+    assert f"part-03{suffix}': row 7, column 3 holds inf" in refusal(PartitionedData, path, rows=6)
+    labels[33] = np.nan
+    path = in_parts(tmp_path / "parts", x, labels, suffix)
+    with ThreadPoolExecutor(1) as pool:
+        assert f"part-03{suffix}': the label of row 7 is missing" in refusal(
+            PartitionedData, path, rows=6, executor=pool
+        )
 
-    def refusal(path, content=None):
-        path = tmp_path / path
-        if content is not None:
-            path.write_bytes(content)
-        with pytest.raises(DataError) as found:
-            list(ChunkedFile(str(path), 2))
-        return str(found.value)
 
-    text = libsvm_bytes(x, labels)
-    assert "none.npy'" in refusal("none.npy")
-    assert "is csv; chunks are read from" in refusal("table.csv", b"a,b,label\n1,2,3\n")
-    assert "3 classes" in refusal("three.libsvm", b"1 1:2\n2 1:2\n3 1:2\n")
-    assert "it is damaged" in refusal("damaged.libsvm.gz", PACK[".gz"](text)[:-40])
-    assert "magic string" in refusal("magic.npy", b"not an array at all")
-    assert "expected two classes" in refusal("one.libsvm", b"1 1:2\n1 1:3\n")
-    assert "base 10: b'x'" in refusal("text.libsvm", b"1 1:2\n-1 1:3\n1 x:1\n")
-    assert "2 rows of 0 features" in refusal("bare.libsvm", b"1\n-1\n")
-    assert "2,000,000,000 columns" in refusal("wide.libsvm", b"1 1:1\n-1 2000000000:3\n")
-    x[33, 2] = np.nan
-    bad = labels.copy()
-    bad[41] = np.nan
-    for kind in (".npy", ".libsvm"):
-        assert "row 34, column 3 holds nan" in refusal(written(tmp_path, x, labels, kind))
-        assert "the label of row 42 is missing" in refusal(written(tmp_path, drawn()[0], bad, kind))
+def test_what_makes_no_data_set_is_refused_in_a_sentence(tmp_path):
+    x, labels = drawn()
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "none*.npy"):
+        assert "has no parts; expected a folder" in refusal(PartitionedData, tmp_path / name)
+    for data, wrong in itertools.product((ChunkedFile, PartitionedData), ({"index_base": 2}, {"rows": 0})):
+        assert "expected 1 or more, and 'auto', 0 or 1" in refusal(data, tmp_path, kind=UsageError, **wrong)
+    where = in_parts(tmp_path / "one", x, np.ones(57))
+    assert "one': each of the 57 labels is '1'; expected two classes" in refusal(PartitionedData, where)
+    where = in_parts(tmp_path / "wide", x, labels)
+    written(tmp_path / "wide/part-09.npy", x[:, 1:], labels)
+    assert "part-09.npy' (npy, 5 columns) is unlike" in refusal(PartitionedData, where)
+    where = in_parts(tmp_path / "mixed", x, labels)
+    in_parts(tmp_path / "mixed", x, labels, ".libsvm")
+    assert "part-00.npy' (npy, 6 columns) is unlike" in refusal(PartitionedData, where)
+    where = in_parts(tmp_path / "names", x, labels, ".parquet")
+    frame = pd.read_parquet(tmp_path / "names/part-00.parquet")
+    for changed, sentence in (
+        (frame.rename(columns={"f1": "g"}), "is unlike"),
+        (frame.rename(columns={"f1": "y"}), "has the columns f0 (double), Target (double), y (double)"),
+        (frame.assign(f1="text"), "part-00.parquet' has the columns f1 ("),
+    ):
+        changed.to_parquet(tmp_path / "names/part-00.parquet")
+        assert sentence in refusal(PartitionedData, where)
+
+
+def test_a_part_that_vanishes_or_changes_and_a_pool_that_breaks_are_sentences(tmp_path):
+    x, labels = drawn()
+    data = PartitionedData(in_parts(tmp_path / "parts", x, labels))
+    path = tmp_path / "parts/part-02.npy"
+    for changed, most in ((x[:6], 6), (x[:9], 0), (x[:7, 1:], 0)):
+        written(path, changed, labels[: len(changed)])
+        chunks = []
+        with pytest.raises(
+            DataError, match=r"part-02.npy' has changed since it was first read, when it had 7 rows of 5"
+        ):
+            chunks.extend(data.parts[2])
+        assert sum(len(y) for _, y in chunks) == most
+    path.unlink()
+    with pytest.raises(DataError, match=r"there is no file '.*part-02.npy'"):
+        list(data)
+    for changed in ("1 0:5\n-1 1:7\n", "1 1:5\n-1 3:7\n"):  # beyond the columns that were counted
+        path.with_suffix(".svm").write_text("1 1:5 2:6\n-1 1:7\n")
+        chunks = ChunkedFile(str(path.with_suffix(".svm")), 1)
+        path.with_suffix(".svm").write_text(changed)
+        with pytest.raises(DataError, match=r"has indices from . to .; expected 1 to 2"):
+            list(chunks)
+    with (
+        ProcessPoolExecutor(1, mp_context=get_context("forkserver")) as pool,
+        pytest.raises(HarnessError, match=r"the executor failed at the part '.*part-.*': BrokenProcessPool") as found,
+    ):
+        list(data.passes(end, dict.fromkeys(range(4), ()), pool))
+    assert isinstance(found.value.__cause__, BrokenProcessPool)

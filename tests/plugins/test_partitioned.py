@@ -29,7 +29,7 @@ from harness import (
     Precomputed,
     UsageError,
 )
-from tests.datasets.test_parts import in_parts
+from tests.datasets.test_chunks import in_parts
 
 N = 3000
 SIZES = (400, 1, 1200, 0, 399, 1000)

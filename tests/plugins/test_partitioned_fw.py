@@ -10,7 +10,7 @@ from harness_sampling.partitioned_fw import farthest_of_part
 
 from harness import RBF, KernelOracle, Linear, PartitionedData, Precomputed, UsageError, get_solver
 from harness.problems import L2SVC
-from tests.datasets.test_parts import in_parts
+from tests.datasets.test_chunks import in_parts
 from tests.plugins.test_partitioned import Backwards, figures
 
 N = 2000
