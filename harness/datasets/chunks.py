@@ -87,7 +87,8 @@ class ChunkedFile:
                 self.values += x.size
                 self.width = max(self.width, x.shape[1])
                 self.least = int(self.least and 0 not in x.indices)
-                self.labels.update(labels.tolist())
+                distinct, counts = np.unique(labels, return_counts=True)
+                self.labels.update(dict(zip(distinct.tolist(), counts.tolist(), strict=True)))
 
     def _chunks(self) -> Iterator[tuple[Any, Array]]:
         """Yield points and labels as they stand in the file; of LIBSVM text, column j holds index j."""
@@ -95,8 +96,8 @@ class ChunkedFile:
         if self.kind == "npy":
             array = array_of(file)
             for start in range(0, len(array), self.rows):
-                piece = np.array(array[start : start + self.rows])
-                yield as_points(piece[:, :-1]), piece[:, -1]
+                piece = array[start : start + self.rows]
+                yield as_points(np.array(piece[:, :-1])), np.array(piece[:, -1])
         elif self.kind == "parquet":
             import pyarrow.parquet
 
