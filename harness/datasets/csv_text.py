@@ -16,7 +16,6 @@ Where it may be both, the data are refused and ``header`` decides.
 from __future__ import annotations
 
 import codecs
-import collections
 import csv
 import functools
 import io
@@ -111,9 +110,9 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
         header = []
 
     lines = functools.cache(lambda: _lines(body, separator, skipped + 1))
-    if _ends_in_a_quote(body, separator):
+    if (line := _unpaired(body, separator, skipped + 1)) is not None:
         raise DataError(
-            f"'{where}': a double quote is not closed in the row that begins in line {lines()[-1]}. Close it."
+            f"'{where}': the double quotes in the row that begins in line {line} do not pair. Correct them."
         )
     ragged: list[Any] = []
 
@@ -160,14 +159,16 @@ def _lines(body: str, separator: str, first: int) -> list[int]:
     return found
 
 
-def _ends_in_a_quote(body: str, separator: str) -> bool:
-    if body.count('"') % 2 == 0:
-        return False
+def _unpaired(body: str, separator: str, first: int) -> int | None:
+    """Return the line in which the first row begins whose double quotes do not pair, counted as `_lines` does."""
+    start = first
+    rows = csv.reader(io.StringIO(body if '"' in body else "", newline=""), delimiter=separator, strict=True)
     try:
-        collections.deque(csv.reader(io.StringIO(body, newline=""), delimiter=separator, strict=True), maxlen=0)
-    except csv.Error as error:
-        return "unexpected end" in str(error)
-    return False
+        for _ in rows:
+            start = first + rows.line_num
+    except csv.Error:
+        return start
+    return None
 
 
 def _separator(body: str) -> str:

@@ -104,7 +104,7 @@ REFUSED = {  # name -> content, parameters, words of the sentence, whether it pr
     "thousand_dots.csv": (rows(["900", "1.350"] * 20, Y, sep=";", head="a;label"), {}, "900 beside 1.350 in 'a'", False),
     "shares.csv": (rows([f"{i} %" for i in range(N)], B, Y, head="a,b,label"), {}, "signs or blanks in 'a' (40: '0 %' in lines 2", False),
     "prices.csv": (rows([f"$1 {i:03}.50" for i in range(N)], B, Y, head="a,b,label"), {}, "signs or blanks in 'a'", False),
-    "open_quote.csv": (rows(A, B, ['"yes"', '"no"'] * 20, head="a,b,label").replace('"no"', '"no', 1), {}, "quote is not closed", False),
+    "open_quote.csv": (rows(A, B, ['"yes"', '"no"'] * 20, head="a,b,label").replace('"no"', '"no', 1), {}, "row that begins in line 3 do not pair", False),
     "r_names.csv": (rows(range(N), A, B, Y, head="a,b,label"), {}, "Name its first column", False),
     "label_gap.csv": (rows(A, B, ["", *Y[1:]], head="a,b,label"), {}, "empty cells in the label", True),
     "label_gaps.csv": (rows(A, B, ["", "NA", "?", "null", "nan", *Y[5:]], head="a,b,label"), {}, "empty cells in the label", False),
