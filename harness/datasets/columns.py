@@ -34,8 +34,11 @@ _LISTED = 5  # columns that a message names of one kind
 _DATE = r"\d{4}-\d\d(-\d\d)?([T ].*)?"
 _MIXED = 20  # distinct cells of a column of text and numbers that are still categories
 _CATEGORIES = 1000  # categories of one column
+_ROWS_OF_EACH = 5  # rows that each of many categories has on average
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_DECORATED = r"\W*\d[\d.,'\s]*\W*"  # a number with signs around it or marks within: 45 %, $1,250, 1 250
+_DECORATED = (
+    r"\W*(\d{1,3}([.,'\s]\d{3})*|\d+)([.,]\d+)?\W*"  # a number with signs around it or groups: 45 %, $1,250, 1 250
+)
 _THOUSANDS = r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$"  # or a number with three decimals
 _ROW_NUMBER = r"#1|Unnamed: \d+|(?i:id|index|row)|.*([ _-]id|[a-z]Id|ID)"  # names of columns
 _COMMA_NUMBER = r"^[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+)?(,\d+)?([eE][+-]?\d+)?$"  # a dot separates thousands
@@ -128,7 +131,8 @@ def choose(table: Table, options: Any) -> Schema:
     """Return the schema of a training part, its kinds not yet known: the columns that are not dropped, and the label.
 
     The label is ``label_column``, a name or a position (0 the first, -1 the last); else the column named label, target,
-    class or y, whatever the case (there must not be two of them), else the last one. Errors as of :func:`read_columns`.
+    class or y, whatever the case (there must not be two of them), else the last one that is not empty. Errors as of
+    :func:`read_columns`.
     """
     refuse_twice(table)
     dropped = {_find(table, wanted) for wanted in options.drop}
@@ -136,7 +140,8 @@ def choose(table: Table, options: Any) -> Schema:
     if options.label_column is not None:
         found = [_find(table, options.label_column)]
     else:
-        found = [name for name in remaining if name.lower() in LABEL_NAMES] or remaining[-1:]
+        filled = (name for name in reversed(remaining) if _Cells(name, table.frame[name], options).holds != "nothing")
+        found = [name for name in remaining if name.lower() in LABEL_NAMES] or [next(filled, *remaining[-1:])]
     if len(found) > 1:
         what = f"the columns {_listing(found)} could each be the label; expected one"
         raise Refusal(table.where, [Fault(what, {"label_column": found[0]})], len(table.frame))
@@ -273,7 +278,9 @@ class _Cells:
             return "numbers"
         if self.are_dates:
             return "dates"
-        return "categories" if found <= _CATEGORIES and (found <= _MIXED or 2 * found <= present) else "names"
+        return (
+            "categories" if found <= _CATEGORIES and (found <= _MIXED or _ROWS_OF_EACH * found <= present) else "names"
+        )
 
     @property
     def may_be_thousands(self) -> bool:

@@ -133,8 +133,12 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
         convert_options=pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(positions, pa.string())),
     ).to_pandas()
     if ragged:
-        is_short = all(each.actual_columns == len(cells) + 1 for each in ragged)
-        hint = "Name its first column" if is_short else f"A cell with {separator!r} in it stands in double quotes"
+        is_short = not len(frame[1:]) and all(row.actual_columns == len(cells) + 1 for row in ragged)
+        hint = (
+            "Name the column that has no name"
+            if is_short
+            else f"A cell with {separator!r} in it stands in double quotes"
+        )
         listed = ", ".join(f"line {lines()[each.number - 1]} has {each.actual_columns}" for each in ragged[:3])
         raise DataError(
             f"'{where}': rows with more or fewer than {len(cells)} cells, as the first has ({len(ragged):,}: {listed}"

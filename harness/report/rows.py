@@ -251,7 +251,7 @@ def label_text(notes: Mapping[str, Any] | None, share: float | None) -> str:
     told = f"regression: {notes['regression']}" if notes and "regression" in notes else told
     if column:
         return f"label column '{column}'{f' ({told})' if told else ''}"
-    return told if positive != "1" else ""
+    return told if positive not in ("1", "+1") else ""
 
 
 def scale_text(notes: Mapping[str, Any] | None, kernel: str) -> str:

@@ -142,12 +142,12 @@ def test_dates_are_days_where_that_is_said(tmp_path, kind):
 
 
 def test_many_categories_are_sparse_points(tmp_path):
-    frame = pd.DataFrame({"a": np.arange(300.0), "b": [f"t{i % 90}" for i in range(300)], "y": np.arange(300) % 2})
+    frame = pd.DataFrame({"a": np.arange(600.0), "b": [f"t{i % 90}" for i in range(600)], "y": np.arange(600) % 2})
     frame.to_csv(tmp_path / "a.csv", index=False)
     data = FileSource(path=tmp_path / "a.csv", categories="one-hot", test_fraction=0, scale="minmax").load()
     validate(data)
     assert isinstance(data.x_train, scipy.sparse.csr_array)
-    np.testing.assert_allclose(dense(data.x_train)[:, 0], frame["a"] / 299)
+    np.testing.assert_allclose(dense(data.x_train)[:, 0], frame["a"] / 599)
     np.testing.assert_array_equal(data.x_train[:, 1:].sum(axis=1), 1.0)
 
 

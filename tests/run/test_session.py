@@ -65,6 +65,14 @@ def test_finished_runs_are_reused_and_fresh_measures_again(tmp_path):
     assert fresh[0]["measured_at"] > first[0]["measured_at"]
 
 
+def test_a_reused_run_has_the_names_of_the_file_at_hand(tmp_path):
+    cells = "".join(f"{i % 7},{i % 2}\n" for i in range(40))
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text(f"x,{name}\n{cells}")
+        (record,) = measured(tmp_path / "s", datasets=str(tmp_path / f"{name}.csv"))
+        assert (record["reused"], record["data_notes"]["label_column"]) == (name == "b", name)
+
+
 def test_budgets_stop_a_run_and_say_so(tmp_path):
     endless = {"solvers": "faulty[fault=yields-forever]"}
     (record,) = measured(tmp_path / "s", FAULTY, **endless, limits=Limits(iterations=100))
