@@ -12,14 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from harness.datasets.columns import LABEL_NAMES
+from harness.arrays import Array, Vector
+from harness.datasets.columns import Table, choose, unlike
 from harness.datasets.compression import existing_file, in_a_sentence, streamed
-from harness.datasets.labels import Classes, Fault, class_name, is_missing, learn_classes
-from harness.datasets.libsvm_text import base_of, based, read_libsvm, refuse_too_wide
+from harness.datasets.files import FileSource
+from harness.datasets.labels import Classes, Fault, learn_classes, listing
+from harness.datasets.libsvm_text import IndexBase, base_of, based, read_libsvm, refuse_too_wide
 from harness.datasets.preprocessing import DENSE_FROM
 from harness.datasets.readers import array_of, format_of, refuse_missing, refuse_non_finite
 from harness.errors import DataError, HarnessError, UsageError
@@ -27,9 +29,7 @@ from harness.faults import text
 from harness.kernels.points import as_points
 
 if TYPE_CHECKING:
-    from harness.arrays import Array, Vector
     from harness.datasets.dataset import Points
-    from harness.datasets.libsvm_text import IndexBase
 
 
 class ChunkedFile:
@@ -59,16 +59,21 @@ class ChunkedFile:
         that are not finite, with their row.
     """
 
+    d: int
+    index_base: int
+    dense: bool
+    classes: Classes
+
     def __init__(
         self, path: str, rows: int = 10_000, *, positive: str | None = None, index_base: IndexBase | int = "auto"
     ) -> None:
         _validate_options(rows, index_base)
         self.path, self.rows = str(path), rows
         self._scan()
-        self.d, self.index_base, self.dense, self.classes, _ = _layout([self], self.path, positive, index_base)
+        _lay_out([self], self.path, positive, index_base)
 
-    def _scan(self) -> None:
-        """Read the file once, and keep what :func:`_layout` needs.
+    def _scan(self, _start: int = 0) -> Self:
+        """Read the file once, and return it with what :func:`_lay_out` needs.
 
         columns : names or numbers of the columns, the label last; none of LIBSVM text
         width : greatest index + 1; of an array d
@@ -82,13 +87,14 @@ class ChunkedFile:
             self.columns = _columns(file, self.kind)
             self.least = int(self.kind == "libsvm")
             for x, labels in self._chunks():
-                refuse_missing(is_missing(labels), self.path, self.n)
+                refuse_missing(labels, self.path, self.n)
                 self.n += len(labels)
                 self.values += x.size
                 self.width = max(self.width, x.shape[1])
                 self.least = int(self.least and 0 not in x.indices)
                 distinct, counts = np.unique(labels, return_counts=True)
                 self.labels.update(dict(zip(distinct.tolist(), counts.tolist(), strict=True)))
+        return self
 
     def _chunks(self) -> Iterator[tuple[Any, Array]]:
         """Yield points and labels as they stand in the file; of LIBSVM text, column j holds index j."""
@@ -127,10 +133,8 @@ class ChunkedFile:
                     break
                 yield x, self.classes.signs(labels, self.path)
             if first != self.n or width != self.d:
-                raise DataError(
-                    f"'{self.path}' has changed since it was first read, when it had {self.n:,} rows of {self.d} features. "
-                    "Let whatever writes it finish, and begin again."
-                )
+                size = f"{self.n:,} rows of {self.d} features"
+                raise DataError(f"'{self.path}' has changed since it was first read, when it had {size}. Begin again.")
 
 
 class _Part(ChunkedFile):
@@ -138,11 +142,6 @@ class _Part(ChunkedFile):
 
     def __init__(self, path: str, rows: int) -> None:
         self.path, self.rows = path, rows
-
-    def first_pass(self, _start: int) -> _Part:
-        """Return the part with what it holds, from a worker."""
-        self._scan()
-        return self
 
 
 class PartitionedData:
@@ -182,11 +181,10 @@ class PartitionedData:
         self.where = str(where)
         self.parts = [_Part(path, rows) for path in _paths(self.where)]
         self.starts = np.zeros(len(self.parts), dtype=np.int64)
-        for number, part in self.passes(_Part.first_pass, dict.fromkeys(range(len(self.parts)), ()), executor):
+        for number, part in self.passes(_Part._scan, dict.fromkeys(range(len(self.parts)), ()), executor):  # noqa: SLF001
             self.parts[number] = part
-        self.d, base, dense, self.classes, self.labels = _layout(self.parts, self.where, positive, index_base)
-        for part in self.parts:
-            part.d, part.index_base, part.dense, part.classes = self.d, base, dense, self.classes
+        self.labels = _lay_out(self.parts, self.where, positive, index_base)
+        self.d, self.classes = self.parts[0].d, self.parts[0].classes
         ends = np.cumsum([part.n for part in self.parts], dtype=np.int64)
         self.starts[1:], self.n = ends[:-1], int(ends[-1])
 
@@ -228,7 +226,7 @@ class PartitionedData:
         except Exception as error:  # whatever an engine raises: a worker that died, a lost connection
             raise HarnessError(
                 f"the executor failed at the part '{self.parts[number].path}': {text(error).rstrip('.')}. Look at its workers "
-                "(memory, versions), and begin again; an engine such as Dask replaces a worker that died."
+                "(memory, versions), and begin again."
             ) from error
         finally:
             for future in waiting:
@@ -246,9 +244,7 @@ def _paths(where: str) -> list[str]:
     found = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(str(folder), recursive=True))  # noqa: PTH207 - from the root too
     paths = sorted(str(path) for path in found if path.is_file() and path.name[0] not in "._")
     if not paths:
-        raise DataError(
-            f"'{where}' has no parts; expected a folder, or a pattern such as 'points/*.npy'. Check the path."
-        )
+        raise DataError(f"'{where}' has no parts; expected a folder, or a pattern: 'points/*.npy'. Check the path.")
     return paths
 
 
@@ -263,29 +259,23 @@ def _columns(file: Path, kind: str) -> Sequence[Any]:
         return ()
     if kind == "npy":
         return range(array_of(file).shape[1])
+    remedy = "chunks are read from LIBSVM text, Parquet and .npy, features and label being numbers. Convert it, or read it whole."
     if kind != "parquet":
-        raise DataError(
-            f"'{file}' is {kind}; chunks are read from LIBSVM text, Parquet and .npy. Convert it, or read it whole."
-        )
+        raise DataError(f"'{file}' is {kind}; {remedy}")
     import pyarrow.parquet
-    import pyarrow.types as kinds
 
-    schema = pyarrow.parquet.read_schema(file)
-    other = [each for each in schema if not (kinds.is_integer(each.type) or kinds.is_floating(each.type))]
-    labels = [name for name in schema.names if name.lower() in LABEL_NAMES] or schema.names[-1:]
-    if other or len(labels) != 1 or len(set(schema.names)) < max(2, len(schema.names)):
-        names = ", ".join(f"{each.name} ({each.type})" for each in (other or list(schema))[:10])
-        raise DataError(
-            f"'{file}' has the columns {names}; expected columns of numbers with names of their own, two or more, one of them the "
-            "label: called label, target, class or y, else the last. Convert it, or read it whole."
-        )
-    return [*(name for name in schema.names if name != labels[0]), *labels]
+    frame = pyarrow.parquet.read_schema(file).empty_table().to_pandas(ignore_metadata=True)
+    schema = choose(Table(frame, str(file)), FileSource(path=str(file)))
+    odd = [f"{name} ({dtype})" for name, dtype in frame.dtypes.items() if dtype.kind not in "fiu"]
+    if odd or not schema.kinds:
+        raise DataError(f"'{file}' has the columns {listing(odd or list(frame))}; {remedy}")
+    return [*schema.kinds, schema.label]
 
 
-def _layout(
+def _lay_out(
     files: Sequence[ChunkedFile], where: str, positive: str | None, index_base: IndexBase | int
-) -> tuple[int, int, bool, Classes, Counter[Any]]:
-    """Return how the files are read alike: number of features, index of the first one, whether dense, classes, labels.
+) -> Counter[Any]:
+    """Set how the files are read alike, and return how often each label occurs.
 
     where : the file, or the folder of the parts, for messages
 
@@ -296,10 +286,8 @@ def _layout(
     first = files[0]
     for file in files:
         if (file.kind, file.columns) != (first.kind, first.columns):
-            raise DataError(
-                f"'{file.path}' ({file.kind}, {len(file.columns)} columns) is unlike '{first.path}' ({first.kind}, "
-                f"{len(first.columns)} columns); expected parts of one format with the same columns. Write one of them again."
-            )
+            differs = f"other columns ({file.kind}, {len(file.columns)} columns)"
+            raise unlike(file.path, differs, first.path)
     n, values = sum(file.n for file in files), sum(file.values for file in files)
     least, width = min(file.least for file in files), max(file.width for file in files)
     base = base_of([(least, width - 1)], str(index_base) if first.kind == "libsvm" else "0", [where])
@@ -310,6 +298,7 @@ def _layout(
     labels = sum((file.labels for file in files), Counter[Any]())
     classes = learn_classes(np.array(sorted(labels)), positive)
     if isinstance(classes, Fault):
-        one = f"each of the {n:,} labels is '{class_name(next(iter(labels)))}'; expected two classes"
-        raise DataError(f"'{where}': {one if len(labels) == 1 else classes.text}.")
-    return d, base, values >= DENSE_FROM * n * d, classes, labels
+        raise DataError(f"'{where}': {classes.text}.")
+    for file in files:
+        file.d, file.index_base, file.classes, file.dense = d, base, classes, values >= DENSE_FROM * n * d
+    return labels

@@ -6,6 +6,7 @@ with it by the names of the columns, and its cells are read as those of the trai
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from harness.datasets.labels import MISSING, Fault, Refusal, are_decimals, class_name, learn_classes, shown
+from harness.arrays import Array, Index, Mask
+from harness.datasets.labels import MISSING, Fault, Refusal, class_name, is_regression, learn_classes, listing, shown
 from harness.errors import DataError
 from harness.parameters import did_you_mean
 from harness.plain import plain_line
@@ -22,25 +24,22 @@ from harness.plain import plain_line
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harness.arrays import Array, Index, Mask
-
-    Kind = Literal["number", "boolean", "text"]
+Kind = Literal["number", "boolean", "text"]
 
 LABEL_NAMES = ("label", "target", "class", "y")
 TABLE_OPTIONS = ("label_column", "categories", "missing", "drop", "decimal", "dates")
 """Parameters of data whose columns may have names, text and empty cells."""
 
-_LISTED = 5  # columns that a message names of one kind
 _DATE = r"\d{4}-\d\d(-\d\d)?([T ].*)?"
 _MIXED = 20  # distinct cells of a column of text and numbers that are still categories
 _CATEGORIES = 1000  # categories of one column
 _ROWS_OF_EACH = 5  # rows that each of many categories has on average
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_DECORATED = (
-    r"\W*(\d{1,3}([.,'\s]\d{3})*|\d+)([.,]\d+)?\W*"  # a number with signs around it or groups: 45 %, $1,250, 1 250
-)
+_DECORATED = r"\W*(\d{1,3}([.,'\s]\d{3})*|\d+)([.,]\d+)?\W*"  # a number with signs around it or groups: 45 %, $1,250
 _THOUSANDS = r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$"  # or a number with three decimals
 _ROW_NUMBER = r"#1|Unnamed: \d+|(?i:id|index|row)|.*([ _-]id|[a-z]Id|ID)"  # names of columns
+_COMMAS = r"[+-]?\d+(,\d+)+"
+_GROUPS = r"[+-]?\d{1,3}(,\d{3})+"
 _COMMA_NUMBER = r"^[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+)?(,\d+)?([eE][+-]?\d+)?$"  # a dot separates thousands
 
 
@@ -65,28 +64,31 @@ class Table:
 
 @dataclass(frozen=True)
 class Schema:
-    """What a training part decides for a test part. ``kinds``: of each feature, by name, in order."""
+    """What a training part decides for a test part. ``kinds``: of each feature, by name, in order; empty for arrays."""
 
-    where: str
-    label: str
+    where: str = ""
+    label: str = ""
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The rows of a table: (n, d) features, float64 or text, NaN or None where a cell is empty; (n,) labels.
+class Part:
+    """Points and labels as they were read.
 
-    ``left_out``: how many rows with empty cells are not among them.
+    ``x``: (n, d), dense or CSR; of a table a frame of float64 or text, NaN or None where a cell is empty. ``labels``: (n,) numbers
+    or text. ``defaults``: those of a data set that was stored, see :class:`harness.datasets.Dataset`. ``left_out``: number of rows
+    with empty cells that are not among them.
     """
 
-    x: pd.DataFrame
+    x: Any
     labels: Array
-    schema: Schema
-    left_out: int
+    schema: Schema = Schema()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    left_out: int = 0
 
 
-def read_columns(table: Table, options: Any, like: Schema | None = None) -> Columns:
+def read_columns(table: Table, options: Any, like: Schema | None = None) -> Part:
     """Return the features and the labels of a table.
 
     Parameters
@@ -97,31 +99,32 @@ def read_columns(table: Table, options: Any, like: Schema | None = None) -> Colu
     Raises
     ------
     Refusal : all that keeps the rows from being points.
-    DataError : no such column; columns that the other part does not have.
+    DataError : no such column; columns that the other part does not have; no rows, no features.
     """
     import pandas as pd
 
     schema = choose(table, options) if like is None else align(table, like)
-    frame = table.frame
-    if not schema.kinds or frame.empty:
-        lacks = "no features, only labels" if len(frame) else "0 rows of data"
-        raise Refusal(table.where, [Fault(f"it has {lacks}; expected points of both classes")], len(frame))
-    cells = {name: _Cells(name, frame[name], options, like.kinds[name] if like else None) for name in schema.kinds}
-    label = _Cells(schema.label, frame[schema.label], options)
+    refuse_empty(len(table.frame), len(schema.kinds), table.where)
+    columns = [_Column(table, name, options, like.kinds[name] if like else None) for name in schema.kinds]
+    label = _Column(table, schema.label, options)
     if like is None:
-        kinds: dict[str, Kind] = {name: column.kind for name, column in cells.items()}
+        kinds = {column.name: column.kind for column in columns}
         schema = Schema(table.where, schema.label, kinds, schema.dropped)
-    if faults := list(_faults(table, options, schema, list(cells.values()), label, is_test=like is not None)):
+    if faults := list(_faults(table, options, columns, label)):
         is_default = like is None and options.label_column is None
-        raise Refusal(table.where, faults, len(frame), schema.label if is_default else "")
-    rows = np.ones(len(frame), dtype=bool)
+        raise Refusal(table.where, faults, len(table.frame), schema.label if is_default else "")
+    rows = np.ones(len(table.frame), dtype=bool)
     if options.missing == "drop-rows":
-        rows = ~np.any([column.missing for column in (*cells.values(), label)], axis=0)
-    x = {
-        name: (column.words if schema.kinds[name] == "text" else column.points())[rows]
-        for name, column in cells.items()
-    }
-    return Columns(pd.DataFrame(x, copy=False), label.labels(options.task)[rows], schema, int((~rows).sum()))
+        rows = ~np.any([column.missing for column in (*columns, label)], axis=0)
+    x = pd.DataFrame({column.name: column.cells[rows] for column in columns}, copy=False)
+    return Part(x, label.labels(options.task)[rows], schema, left_out=int((~rows).sum()))
+
+
+def refuse_empty(n: int, d: int, where: str) -> None:
+    """Raise DataError if data have no rows or no features."""
+    if n == 0 or d == 0:
+        lacks = "no features, only labels" if n else "0 rows of data"
+        raise DataError(f"'{where}' has {lacks}; expected points, each with its label. Fetch or write it again.")
 
 
 # -- which columns -----------------------------------------------------------------------------------------
@@ -130,27 +133,27 @@ def read_columns(table: Table, options: Any, like: Schema | None = None) -> Colu
 def choose(table: Table, options: Any) -> Schema:
     """Return the schema of a training part, its kinds not yet known: the columns that are not dropped, and the label.
 
-    The label is ``label_column``, a name or a position (0 the first, -1 the last); else the column named label, target,
+    The label is ``label_column``, a name or a position (0 the first, -1 last); else the column named label, target,
     class or y, whatever the case (there must not be two of them), else the last one that is not empty. Errors as of
     :func:`read_columns`.
     """
     refuse_twice(table)
     dropped = {_find(table, wanted) for wanted in options.drop}
     remaining = [name for name in table.names if name not in dropped]
+    filled = (name for name in reversed(remaining) if _Column(table, name, options).holds != "nothing")
     if options.label_column is not None:
         found = [_find(table, options.label_column)]
     else:
-        filled = (name for name in reversed(remaining) if _Cells(name, table.frame[name], options).holds != "nothing")
-        found = [name for name in remaining if name.lower() in LABEL_NAMES] or [next(filled, *remaining[-1:])]
+        found = [name for name in remaining if name.lower() in LABEL_NAMES]
+        found = found or list(itertools.islice(filled, 1)) or remaining[-1:]
     if len(found) > 1:
-        what = f"the columns {_listing(found)} could each be the label; expected one"
+        what = f"the columns {listing(found)} could each be the label; expected one"
         raise Refusal(table.where, [Fault(what, {"label_column": found[0]})], len(table.frame))
-    if not table.names:
-        raise DataError(f"'{table.where}' has no columns and 0 rows of data. Fetch or write it again.")
     if not found or found[0] in dropped:
-        raise DataError(f"'{table.where}': drop={','.join(options.drop)} leaves out the label. Name other columns.")
-    kinds: dict[str, Kind] = {name: "number" for name in remaining if name != found[0]}
-    return Schema(table.where, found[0], kinds, frozenset(dropped))
+        raise DataError(
+            f"'{table.where}': no column is left as the label (drop={','.join(options.drop)}). Name other columns."
+        )
+    return Schema(table.where, found[0], {name: "number" for name in remaining if name != found[0]}, frozenset(dropped))
 
 
 def refuse_twice(table: Table) -> None:
@@ -159,7 +162,7 @@ def refuse_twice(table: Table) -> None:
     if twice := next((name for name in names if names.count(name) > 1), None):
         point = "; if its first row is a point, give header=no" if table.lines else ""
         raise DataError(
-            f"'{table.where}' has {names.count(twice)} columns called '{shown(twice)}'; expected different names. Rename them{point}."
+            f"'{table.where}' has {names.count(twice)} columns called '{shown(twice)}'. Rename them{point}."
         )
 
 
@@ -179,36 +182,43 @@ def _find(table: Table, wanted: str) -> str:
 def align(table: Table, like: Schema) -> Schema:
     """Return the schema of a test part: that of the training part, if it has the same columns; else raise DataError."""
     refuse_twice(table)
-    expected = {*like.kinds, like.label}
-    lacking = [name for name in (*like.kinds, like.label) if name not in table.names]
-    more = [name for name in table.names if name not in expected | like.dropped]
-    if not lacking and not more:
-        return like
-    differences = [f"no {_listing(lacking)}"] * bool(lacking) + [f"{_listing(more)} besides"] * bool(more)
-    raise DataError(
-        f"'{table.where}' has other columns than '{like.where}': {', and '.join(differences)}; expected the same names, the label's "
-        "too, in any order. Give both the same columns, and both a header or none."
+    expected = [*like.kinds, like.label]
+    lacking = [name for name in expected if name not in table.names]
+    more = [name for name in table.names if name not in expected and name not in like.dropped]
+    if lacking or more:
+        differences = [f"no {listing(lacking)}"] * bool(lacking) + [f"{listing(more)} besides"] * bool(more)
+        raise unlike(table.where, ", and ".join(differences), like.where)
+    return like
+
+
+def unlike(where: str, has: str, like: str) -> DataError:
+    """Return the error on a file that ``has`` what does not go with the first one, ``like``."""
+    return DataError(
+        f"'{where}' has {has}, unlike '{like}'; expected one format and the same columns, the label's too, in tables all with a "
+        "header or all without. Write one of them again."
     )
 
 
 # -- what cells hold ---------------------------------------------------------------------------------------
 
 
-class _Cells:
+class _Column:
     """A column of n cells. ``numbers``: (n,), NaN where a cell is empty or no number; ``missing``: (n,), the empty cells.
 
     kind : how the training part's cells are read, if these are the test part's
     """
 
-    def __init__(self, name: str, column: Any, options: Any, kind: str | None = None) -> None:
+    def __init__(self, table: Table, name: str, options: Any, kind: Kind | None = None) -> None:
         import pandas as pd
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        self.name, self.column, self.decimal = name, column, options.decimal
+        column: Any = table.frame[name]
+        self.table, self.name, self.column, self.options, self.training_kind = table, name, column, options, kind
         self.is_category = isinstance(column.dtype, pd.CategoricalDtype)
+        self.is_stored = column.dtype.kind in "fiub"  # as numbers
         self.is_boolean = column.dtype.kind == "b"
-        if column.dtype.kind in "fiub":
+        if self.is_stored:
             self.missing: Mask = column.isna().to_numpy()
             self.numbers: Array = column.to_numpy(dtype=np.float64, na_value=np.nan)
             return
@@ -216,19 +226,19 @@ class _Cells:
             column = column.astype(object).map(str, na_action="ignore")
         words = pc.utf8_trim_whitespace(pa.array(column, type=pa.large_string(), from_pandas=True))
         missing = pc.is_in(pc.utf8_lower(words), value_set=pa.array(MISSING, type=pa.large_string()))
-        self._text = pc.if_else(pc.or_(missing, pc.is_null(words)), None, words)
-        self.missing = pc.is_null(self._text).to_numpy(zero_copy_only=False)
-        truth = pc.index_in(pc.utf8_lower(self._text), value_set=pa.array(["false", "true"], type=pa.large_string()))
-        are_words = len(truth) > truth.null_count == self._text.null_count  # there is a cell, and each is true or false
+        self._text = text = pc.if_else(pc.or_(missing, pc.is_null(words)), None, words)
+        self.missing = pc.is_null(text).to_numpy(zero_copy_only=False)
+        truth = pc.index_in(pc.utf8_lower(text), value_set=pa.array(["false", "true"], type=pa.large_string()))
+        are_words = len(truth) > truth.null_count == text.null_count  # there is a cell, and each is true or false
         self.is_boolean = are_words and kind in (None, "boolean")
         if self.is_boolean:
             numbers: Any = pc.cast(truth, pa.float64())
         elif options.dates == "days" and self.are_dates:
-            when = pd.to_datetime(pd.Series(self._text.to_pylist()), utc=True, format="ISO8601", errors="coerce")
+            when = pd.to_datetime(pd.Series(text.to_pylist()), utc=True, format="ISO8601", errors="coerce")
             numbers = (when - pd.Timestamp(0, unit="s", tz="UTC")) / pd.Timedelta(days=1)
         else:
-            pattern, text = _NUMBER, self._text
-            if self.decimal == "comma":
+            pattern = _NUMBER
+            if options.decimal == "comma":
                 pattern, text = _COMMA_NUMBER, pc.replace_substring(pc.replace_substring(text, ".", ""), ",", ".")
             numbers = pc.cast(pc.if_else(pc.match_substring_regex(self._text, pattern), text, None), pa.float64())
         self.numbers = np.array(numbers, dtype=np.float64)  # a copy: that of Arrow is read-only
@@ -236,7 +246,7 @@ class _Cells:
     @cached_property
     def words(self) -> Array:
         """The cells as text, (n,) objects, None where a cell is empty."""
-        if self.column.dtype.kind in "fiub":
+        if self.is_stored:
             words = self.column.astype(object).map(class_name, na_action="ignore")
             return np.array(words.where(~self.missing, None), dtype=object)
         return np.array(self._text.to_numpy(zero_copy_only=False), dtype=object)
@@ -256,48 +266,65 @@ class _Cells:
         """Whether all cells are dates that pandas reads."""
         import pandas as pd
 
-        if not self.distinct or not all(re.fullmatch(_DATE, word) for word in self.distinct):
-            return False
-        return bool(pd.to_datetime(pd.Series(self.distinct), errors="coerce", utc=True, format="ISO8601").notna().all())
+        words = self.distinct
+        return _match(_DATE, words) and bool(
+            pd.to_datetime(pd.Series(words), errors="coerce", utc=True, format="ISO8601").notna().all()
+        )
 
     @cached_property
-    def holds(self) -> Literal["nothing", "numbers", "thousands", "categories", "commas", "signs", "dates", "names"]:
-        """What most cells are; names are texts that hardly occur twice, as of customers."""
+    def holds(self) -> str:
+        """What most cells are: ``numbers``, or what :data:`_FAULTS` calls it; names are texts that hardly occur twice."""
         present = int((~self.missing).sum())
-        text = self.odd[np.isnan(self.numbers[self.odd])]
         if not present:
             return "nothing"
+        text = self.odd[np.isnan(self.numbers[self.odd])]
         if not len(text) and not self.is_category:
             return "thousands" if self.may_be_thousands else "numbers"
-        if len(text) and all(re.fullmatch(r"[+-]?\d+(,\d+)+", word) for word in self.words[text]):
-            return "commas"
         found = len(self.distinct)
-        if found > _MIXED and all(re.fullmatch(_DECORATED, word) for word in self.words[text]):
+        if _match(_COMMAS, self.words[text]):
+            return "groups" if _match(_GROUPS, self.words[text]) else "commas"
+        if found > _MIXED and _match(_DECORATED, self.words[text]):
             return "signs"
         if 2 * len(text) <= present and found > min(_MIXED, present // 2) and not self.is_category:
             return "numbers"
         if self.are_dates:
             return "dates"
-        return (
-            "categories" if found <= _CATEGORIES and (found <= _MIXED or _ROWS_OF_EACH * found <= present) else "names"
-        )
+        are_few = found <= _MIXED or (found <= _CATEGORIES and _ROWS_OF_EACH * found <= present)
+        return "categories" if are_few else "names"
 
     @property
     def may_be_thousands(self) -> bool:
         """Whether dots may separate thousands: 900 beside 1.350, but neither 0.9 nor 1.35 nor 1200."""
         found = self.numbers[~self.missing]
-        if self.column.dtype.kind in "fiub" or self.decimal == "comma" or not (1e3 * found % 1 < 1e-9).all():
+        if self.is_stored or self.options.decimal == "comma" or not (1e3 * found % 1 < 1e-9).all():
             return False
         short = [word for word in self.distinct if not re.match(_THOUSANDS, word)]
         return bool(short) and len(short) < len(self.distinct) and max(map(len, short)) < 4
 
     @property
+    def are_row_numbers(self) -> bool:
+        """Whether a column that is called like an index, or not at all, holds different whole numbers."""
+        if not re.fullmatch(_ROW_NUMBER, self.name) or "#2" in self.table.names:
+            return False
+        return len(np.unique(self.numbers)) == len(self.numbers) > 2 and bool((self.numbers % 1 == 0).all())
+
+    @property
+    def reference(self) -> str:
+        """The name by which a parameter refers to the column: its position where it would be taken for something else."""
+        is_plain = re.fullmatch(r'[^\W\d][^()\[\]",=]*', self.name)
+        return self.name if is_plain else str(self.table.names.index(self.name))
+
+    @property
     def kind(self) -> Kind:
         """How the cells of a feature are read."""
-        return "text" if self.holds == "categories" else "boolean" if self.is_boolean else "number"
+        found: Kind = "text" if self.holds == "categories" else "boolean" if self.is_boolean else "number"
+        return self.training_kind or found
 
-    def points(self) -> Array:
-        """Return the cells as numbers, float32 where they are stored so."""
+    @property
+    def cells(self) -> Array:
+        """The cells of a feature: text, or numbers, float32 where they are stored so."""
+        if self.kind == "text":
+            return self.words
         return self.numbers.astype(np.float32) if self.column.dtype == np.float32 else self.numbers
 
     def labels(self, task: str) -> Array:
@@ -308,112 +335,96 @@ class _Cells:
         if stored == "f" or (task == "regression" and not len(self.odd)):
             return self.numbers
         words = np.where(self.missing, "", self.words).astype(np.str_)
-        if self.decimal == "comma" and not len(self.odd):
+        if self.options.decimal == "comma" and not len(self.odd):
             words = np.char.replace(np.char.replace(words, ".", ""), ",", ".")
         return words
+
+    def faults(self) -> Iterator[str]:
+        """Yield which of :data:`_FAULTS` a feature has. In a test part, whatever the training part does not have is a mistake."""
+        holds = "numbers" if self.training_kind else self.holds
+        if holds in _FAULTS and (holds, self.options.categories) != ("categories", "one-hot"):
+            yield holds
+        elif self.kind != "text" and len(self.odd):
+            yield "odd"
+        if not self.training_kind and self.are_row_numbers:
+            yield "ids"
+        if self.options.missing == "none" and self.missing.any() and holds not in ("nothing", "names"):
+            yield "gaps"
+
+    def detail(self, fault: str) -> str:
+        """Return the number of cells that have a fault, the first of them and where they are; or of distinct cells."""
+        if fault in ("thousands", "nothing", "ids"):
+            return ""
+        if fault in ("dates", "names", "categories"):
+            more = len(self.distinct) > 1
+            return f" ({len(self.distinct):,} value{'s' * more}, '{shown(self.distinct[0])}'{' ...' * more})"
+        rows, lines = np.flatnonzero(self.missing) if fault == "gaps" else self.odd, self.table.lines
+        value = "" if fault == "gaps" else f"'{shown(self.words[rows[0]])}' in "
+        word = ("line" if lines else "row") + "s" * (len(rows) > 1)
+        places = ", ".join(str(lines()[row] if lines else row + 1) for row in rows[:3].tolist())
+        return f" ({len(rows):,}: {value}{word} {places}{', ...' * (len(rows) > 3)})"
+
+
+def _match(pattern: str, words: Sequence[str] | Array) -> bool:
+    """Return whether there are words, and all of them match."""
+    return len(words) > 0 and all(re.fullmatch(pattern, word) for word in words)
 
 
 # -- what is wrong -----------------------------------------------------------------------------------------
 
+_FAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    # a clause, of which {} is the columns, and the parameters with which these are read; of ``drop`` the columns are the value
+    "odd": ("not a finite number in {}: correct these cells, empty them, or delete their rows", {}),
+    "signs": ("numbers with signs or blanks in {}: write plain numbers, 1250.5", {}),
+    "thousands": ("900 beside 1.350 in {}: write 1350 or 1.35, or give decimal=comma if it is 1350", {}),
+    "groups": ("numbers with a comma in {}: write 1,000 as 1000, or give decimal=comma if it is 1.000", {}),
+    "commas": ("numbers with a comma in {}", {"decimal": "comma"}),
+    "dates": ("dates in {}", {"dates": "days"}),
+    "names": ("too many texts for categories in {}", {"drop": ()}),
+    "nothing": ("no value at all in {}", {"drop": ()}),
+    "ids": ("row numbers or ids in {}", {"drop": ()}),
+    "categories": ("text in {}", {"categories": "one-hot"}),
+    "gaps": ("empty cells in {}", {"missing": "mean"}),
+}
 
-def _faults(
-    table: Table, options: Any, schema: Schema, columns: Sequence[_Cells], label: _Cells, is_test: bool
-) -> Iterator[Fault]:
+
+def _faults(table: Table, options: Any, columns: Sequence[_Column], label: _Column) -> Iterator[Fault]:
     """Yield all that keeps the rows of a table from being points."""
     if table.doubt:
         yield table.doubt
-
-    def holding(kind: str) -> list[_Cells]:  # in a test part, whatever the training part does not have is a mistake
-        among = [*numbers, label] if kind in ("commas", "thousands", "signs") else numbers
-        return [column for column in among if column.holds == kind and not is_test]
-
-    numbers = [column for column in columns if schema.kinds[column.name] != "text"]
-    texts = [column for column in columns if schema.kinds[column.name] == "text" and options.categories == "none"]
-    commas, thousands, signs, dates, names, blank = map(
-        holding, ("commas", "thousands", "signs", "dates", "names", "nothing")
-    )
-    odd = [column for column in numbers if len(column.odd) and column not in (*commas, *signs, *names, *dates)]
-    ids = [column for column in numbers if _are_row_numbers(table, column) and not is_test]
-    gaps = [column for column in columns if column.missing.any() and column not in (*blank, *names)]
-    gaps *= options.missing == "none"
-    if label.holds == "nothing" and not is_test:
-        blank.append(label)
-    grouped = all(re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", word) for each in commas for word in each.words[each.odd])
-    drop = {"drop": (*options.drop, *(_reference(table, column.name) for column in (*names, *blank, *ids)))}
-    found: list[tuple[str, Sequence[_Cells], Callable[[Table, _Cells], str] | None, str, Mapping[str, Any]]] = [
-        ("not a finite number in", odd, _sample, ": correct these cells, empty them, or delete their rows", {}),
-        ("numbers with signs or blanks in", signs, _sample, ": write plain numbers, 1250.5", {}),
-        ("900 beside 1.350 in", thousands, None, ": write 1350 or 1.35, or give decimal=comma if it is 1350", {}),
-        ("numbers with a comma in", commas, _sample, ": write 1,000 as 1000, or give decimal=comma if it is 1.000", {})
-        if grouped
-        else ("numbers with a comma in", commas, _sample, "", {"decimal": "comma"}),
-        ("dates in", dates, _values, "", {"dates": "days"}),
-        ("too many texts for categories in", names, _values, "", drop),
-        ("no value at all in", blank, None, "", drop),
-        ("row numbers or ids in", ids, None, "", drop),
-        ("text in", texts, _values, "", {"categories": "one-hot"}),
-        ("empty cells in", gaps, _empty, "", {"missing": "mean"}),
-    ]
-    for what, which, say, end, needs in found:
+    is_test = columns[0].training_kind is not None
+    found: dict[str, list[_Column]] = {fault: [] for fault in _FAULTS}
+    for column in columns:
+        for fault in column.faults():
+            found[fault].append(column)
+    is_unclear = not is_test and label.holds in ("nothing", "commas", "groups", "thousands", "signs")
+    if is_unclear:
+        found[label.holds].append(label)
+    if found["commas"]:
+        found["commas"] += found.pop("groups")
+    dropped = [column.reference for fault, (_, needs) in _FAULTS.items() if "drop" in needs for column in found[fault]]
+    for fault, which in found.items():
+        clause, needs = _FAULTS[fault]
+        listed = listing([column.name for column in which], [column.detail(fault) for column in which])
         if which:
-            details = [f" ({say(table, column)})" if say else "" for column in which[:_LISTED]]
-            yield Fault(f"{what} {_listing([column.name for column in which], details)}{end}", needs)
-    if label not in (*blank, *commas, *thousands, *signs):
-        yield from _label_faults(table, options, label, is_test)
+            yield Fault(clause.format(listed), {"drop": (*options.drop, *dropped)} if "drop" in needs else needs)
+    if not is_unclear:
+        yield from _label_faults(options, label, is_test)
 
 
-def _label_faults(table: Table, options: Any, label: _Cells, is_test: bool) -> Iterator[Fault]:
-    name = f"'{shown(label.name)}'"
+def _label_faults(options: Any, label: _Column, is_test: bool) -> Iterator[Fault]:
+    name, task = f"'{shown(label.name)}'", options.task
     if label.missing.any() and options.missing != "drop-rows":
-        text = f"empty cells in the label {name} ({_empty(table, label)}; none, NA, nan and ? count as empty)"
-        yield Fault(text, {"missing": "drop-rows"})
-    present = label.labels(options.task)[~label.missing]
-    if len(label.odd) and label.column.dtype.kind == "f":
-        yield Fault(f"not a finite number in the label {name} ({_sample(table, label)}): correct or empty these cells")
-    elif is_test or not len(present) or (options.task == "auto" and not options.positive and are_decimals(present)):
+        words = "; none, NA, nan and ? count as empty"
+        yield Fault(f"empty cells in the label {name}{label.detail('gaps')}{words}", {"missing": "drop-rows"})
+    present = label.labels(task)[~label.missing]
+    if len(label.odd) and (task == "regression" or label.column.dtype.kind == "f"):
+        why = "task=regression expects numbers" if task == "regression" else "correct or empty these cells"
+        yield Fault(f"not a finite number in the label {name}{label.detail('odd')}: {why}")
+    elif is_test or not len(present) or is_regression(present, options):
         return
-    elif options.task == "regression":
-        if len(label.odd):
-            yield Fault(f"task=regression expects numbers as labels, and {name} has {_sample(table, label)}")
     elif isinstance(classes := learn_classes(present, options.positive), Fault):
         yield Fault(f"label column {name}: {classes.text}", classes.needs)
-
-
-def _are_row_numbers(table: Table, column: _Cells) -> bool:
-    """Return whether a column that is called like an index, or not at all, holds different whole numbers."""
-    if not re.fullmatch(_ROW_NUMBER, column.name) or "#2" in table.names:
-        return False
-    return len(np.unique(column.numbers)) == len(column.numbers) > 2 and bool((column.numbers % 1 == 0).all())
-
-
-def _reference(table: Table, name: str) -> str:
-    """Return how a parameter names a column: by its position where the name would be taken for something else."""
-    return name if re.fullmatch(r'[^\W\d][^()\[\]",=]*', name) else str(table.names.index(name))
-
-
-def _sample(table: Table, column: _Cells) -> str:
-    return f"{len(column.odd):,}: '{shown(column.words[column.odd[0]])}' in {_place(table, column.odd)}"
-
-
-def _values(_: Table, column: _Cells) -> str:
-    count = len(column.distinct)
-    return f"{count:,} value{'s' * (count > 1)}, '{shown(column.distinct[0])}'{' ...' * (count > 1)}"
-
-
-def _empty(table: Table, column: _Cells) -> str:
-    return f"{column.missing.sum():,}: {_place(table, np.flatnonzero(column.missing))}"
-
-
-def _place(table: Table, rows: Index) -> str:
-    numbers = [table.lines()[row] if table.lines else row + 1 for row in rows[:3].tolist()]
-    word = ("line" if table.lines else "row") + "s" * (len(rows) > 1)
-    return f"{word} {', '.join(map(str, numbers))}{', ...' * (len(rows) > 3)}"
-
-
-def _listing(names: Sequence[str], details: Sequence[str] = ("",) * _LISTED) -> str:
-    texts = [f"'{shown(name)}'{detail}" for name, detail in zip(names, details, strict=False)]
-    more = len(names) - _LISTED
-    return ", ".join(texts) + (f" and {more:,} more columns" if more > 0 else "")
 
 
 def clean_names(names: Iterable[Any]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -11,18 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from harness import parameters
+from harness.arrays import Array, Vector
 from harness.datasets import cache
 from harness.datasets.dataset import Dataset, DataSource, Task
-from harness.datasets.splitting import random_split, rbf, stratified_split
+from harness.datasets.splitting import parts, random_split, rbf, stratified_split
 from harness.errors import DataError
 from harness.kernels.points import scale_gamma
 from harness.parameters import as_text, parameter
 from harness.selection import Item, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from harness.arrays import Array, Vector
     from harness.datasets.labels import Refusal
 
 IN_MEMORY = "arrays"
@@ -191,49 +190,40 @@ class FileSource(DataSource):
         return {}
 
     def _parse(self) -> Dataset:
-        from harness.datasets.columns import Table, read_columns
         from harness.datasets.preprocessing import preprocess, spread
         from harness.datasets.readers import read_parts
 
-        parts: list[Any] = read_parts(self._files, self)
-        kinds: dict[str, Any] = {}
-        notes: dict[str, Any] = {}
-        if isinstance(parts[0], Table):
-            first = read_columns(parts[0], self)
-            kinds = dict(first.schema.kinds)
-            notes["label_column"] = "" if self._is_pair else first.schema.label
-            parts = [first, *(read_columns(part, self, first.schema) for part in parts[1:])]
-        task, y, *y_test = self._targets([part.labels for part in parts], notes)
-        rows, held_out = self._split(task, y, has_test=bool(y_test))
-        x, x_test = _rows(parts[0].x, rows), parts[1].x if y_test else _rows(parts[0].x, held_out)
+        train, *tests = read_parts(self._files, self)
+        kinds = train.schema.kinds
+        notes: dict[str, Any] = {"label_column": "" if self._is_pair else train.schema.label}
+        task, y, *y_test = self._targets([part.labels for part in (train, *tests)], notes)
+        rows, held_out = self._split(task, y, has_test=bool(tests))
+        x_test: Any = tests[0].x if tests else _rows(train.x, held_out)
         try:
             with np.errstate(over="raise"):
-                x, x_test, done = preprocess(x, x_test, kinds, self)
+                x, x_test, done = preprocess(_rows(train.x, rows), x_test, kinds, self)
                 gamma = scale_gamma(x)
         except FloatingPointError:
             raise DataError(
                 f"'{display_name(self.path)}': squares of its numbers overflow. Divide the columns with the largest ones by a "
                 "constant first, or give the parameter scale=minmax."
             ) from None
-        left_out = sum(getattr(part, "left_out", 0) for part in parts)
+        left_out = sum(part.left_out for part in (train, *tests))
         notes["preprocessing"] = "; ".join([f"{left_out:,} rows with empty cells left out"] * bool(left_out) + done)
         if self.scale == "none":
-            names = [name for name in kinds if kinds[name] != "text"] or [str(1 + j) for j in range(x.shape[1])]
-            notes["unscaled"] = spread(x, names, [name for name in kinds if kinds[name] == "text"])
-        return Dataset(
-            "", x, y[rows], x_test, y_test[0] if y_test else y[held_out], "", task,
-            defaults={**rbf(gamma, 1.0), **getattr(parts[0], "defaults", {})},
-            notes={name: note for name, note in notes.items() if note},
+            notes["unscaled"] = spread(x, kinds)
+        return parts(
+            x, y[rows], x_test, y_test[0] if tests else y[held_out],
+            task=task, defaults={**rbf(gamma, 1.0), **train.defaults}, notes={name: note for name, note in notes.items() if note},
         )  # fmt: skip
 
     def _targets(self, labels: Sequence[Array], notes: dict[str, Any]) -> tuple[Any, ...]:
         """Return the task and the labels of each part as targets, those of the test part by what the training part says."""
-        from harness.datasets.labels import Fault, Refusal, are_decimals, learn_classes, shown
+        from harness.datasets.labels import Fault, Refusal, is_regression, learn_classes, shown
 
         places = [display_name(self.path), display_name(self.test or self.path)]
-        are_numbers = self.task == "auto" and self.positive is None and are_decimals(labels[0])
-        if self.task == "regression" or are_numbers:
-            notes["regression"] = "labels that are not whole numbers" if are_numbers else ""
+        if is_regression(labels[0], self):
+            notes["regression"] = "labels that are not whole numbers" if self.task == "auto" else ""
             return "regression", *map(_numbers, labels, places)
         classes = learn_classes(labels[0], self.positive)
         if isinstance(classes, Fault):
@@ -262,9 +252,8 @@ def display_name(path: str | Path) -> str:
 
 
 def _shorten(path: str) -> str:
-    return (
-        path if len(path) <= _SHORT else Path(path.partition("#")[0] if "://" in path else path).name
-    )  # without its pin
+    name = Path(path.partition("#")[0] if "://" in path else path).name  # without the pin of an address
+    return path if len(path) <= _SHORT else name
 
 
 def _numbers(labels: Array, where: str) -> Vector:
@@ -272,9 +261,7 @@ def _numbers(labels: Array, where: str) -> Vector:
         numbers = labels.astype(np.float64)
     except ValueError:
         numbers = np.array([np.nan])
-    bad = np.flatnonzero(~np.isfinite(numbers))
-    if len(bad):
-        raise DataError(
-            f"'{where}': the label '{labels[bad[0]]}' is no finite number; task=regression expects numbers. Leave the parameter out."
-        )
+    if len(bad := np.flatnonzero(~np.isfinite(numbers))):
+        wrong = f"the label '{labels[bad[0]]}' is no finite number"
+        raise DataError(f"'{where}': {wrong}; task=regression expects numbers. Leave the parameter out.")
     return numbers

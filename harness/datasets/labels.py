@@ -6,16 +6,14 @@ import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from harness.arrays import Array, Mask, Vector
 from harness.errors import DataError
 from harness.parameters import did_you_mean
 from harness.plain import plain_line
-
-if TYPE_CHECKING:
-    from harness.arrays import Array, Mask, Vector
 
 _EMPTY_WORDS = ("", "?", "na", "n/a", "<na>", "nan", "-nan", "nat", "null", "<null>", "none", "#na", "#n/a", "#n/a n/a")
 MISSING = frozenset((*_EMPTY_WORDS, "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"))
@@ -24,7 +22,7 @@ MISSING = frozenset((*_EMPTY_WORDS, "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"))
 EXACT = 2.0**53
 """From this magnitude on, neighbouring integers are the same float64."""
 
-_LISTED = 5  # classes that a message names
+_LISTED = 5  # classes or columns that a message names
 _MOST_CLASSES = 20  # distinct labels that may be classes
 _PLAIN = re.compile(r"[+-]?(0|[1-9]\d*)(\.\d+)?")  # a number without leading zeros or exponent
 _POSITIVE_WORDS = ("yes", "true", "+")
@@ -97,11 +95,11 @@ class Classes:
         values, codes = np.unique(labels, return_inverse=True)
         positive = np.empty(len(values), dtype=bool)
         for index, name in enumerate(map(class_name, values.tolist())):
-            matches = _matches(self.names, name, _equal)
+            matches = _matches(self.names, name, _certain_key)
             if len(matches) != 1:
                 raise DataError(
-                    f"{where}: the label '{shown(name)}' does not occur in the training data, whose classes are "
-                    f"{_listing(self.names)}. Correct the labels of the one file or the other."
+                    f"'{where}': the label '{shown(name)}' does not occur in the training data; expected one of "
+                    f"{listing(self.names)}. Correct the labels of one file."
                 )
             positive[index] = matches[0] == self.positive
         return np.where(positive[codes], 1.0, -1.0)
@@ -125,55 +123,52 @@ def learn_classes(labels: Array, positive: str | None) -> Classes | Fault:
     if None not in numbers:
         names = [name for _, name in sorted(zip(numbers, names, strict=True))]
     if len(names) == 1:
-        return Fault(f"each of the {len(labels):,} labels is '{shown(names[0])}'; expected two classes")
+        return Fault(f"all labels are '{shown(names[0])}'; expected two classes")
     if positive is not None:
-        if len(matches := _matches(names, positive, _same)) == 1:
+        if len(matches := _matches(names, positive, _likely_key)) == 1:
             return Classes(tuple(names), matches[0])
         near = did_you_mean(positive, [shown(name) for name in names])
-        return Fault(f"no row has the label '{positive}'{near}; the classes are {_listing(names)}")
+        return Fault(f"no row has the label '{positive}'{near}; the classes are {listing(names)}")
     if len(names) > _MOST_CLASSES:
-        what = f"{len(names):,} different values ({_listing(names)}); expected two classes"
+        what = f"{len(names):,} different values ({listing(names)}); expected two classes"
         if None in numbers:
             return Fault(f"{what}. Name another column with label_column, or one class with positive")
         return Fault(f"{what}. Numbers to predict are a regression", {"task": "regression"})
     for one, other in itertools.combinations(names, 2):
-        if _same(one, other):
+        if _likely_key(one) == _likely_key(other):
             what = f"the labels '{shown(one)}' and '{shown(other)}' are written differently and may mean the same"
             return Fault(f"{what}; write them alike, or name the class that is +1 with positive")
     if len(names) > 2:
-        what = f"{len(names)} classes ({_listing(names)}); expected two. Say which one is +1, all others being -1"
+        what = f"{len(names)} classes ({listing(names)}); expected two. Say which one is +1, all others being -1"
         return Fault(what, {"positive": names[0]})
     return Classes(tuple(names), next((name for name in names if name.casefold() in _POSITIVE_WORDS), names[1]))
 
 
-def are_decimals(labels: Array) -> bool:
-    """Return whether labels are numbers to predict: more than two different ones, not all of them whole."""
+def is_regression(labels: Array, options: Any) -> bool:
+    """Return whether labels are numbers to predict: as the task says, else more than two different ones, not all of them whole."""
+    if options.task != "auto" or options.positive is not None:
+        return bool(options.task == "regression")
     numbers = [as_number(class_name(value)) for value in np.unique(labels).tolist()]
     return len(numbers) > 2 and None not in numbers and not all(float(number or 0).is_integer() for number in numbers)
 
 
-def _matches(names: Sequence[str], wanted: str, *alike: Callable[[str, str], bool]) -> list[str]:
-    """Return the classes that are written like ``wanted``, else those that the first rule which finds one calls alike."""
-    for rule in (str.__eq__, *alike):
-        if found := [name for name in names if rule(name, wanted)]:
-            return found
-    return []
+def listing(names: Sequence[str], details: Sequence[str] = ("",) * _LISTED) -> str:
+    """Return the first names as a message has them, each with its detail, and the number of the others."""
+    texts = [f"'{shown(name)}'{detail}" for name, detail in zip(names[:_LISTED], details, strict=False)]
+    return ", ".join(texts) + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")
 
 
-def _same(one: str, other: str) -> bool:
-    """Return whether two labels may mean the same: they differ in blanks or capitals, or are one number."""
-    number = as_number(one)
-    return one.strip().casefold() == other.strip().casefold() or (
-        number is not None and number == as_number(other) and abs(number) < EXACT
-    )
+def _matches(names: Sequence[str], wanted: str, key: Callable[[str], float | str]) -> list[str]:
+    """Return the class that is written like ``wanted``, else those with the same key."""
+    return [wanted] if wanted in names else [name for name in names if key(name) == key(wanted)]
 
 
-def _equal(one: str, other: str) -> bool:
-    """Return whether labels of two files certainly mean the same: 1 and +1.0, but neither 01 nor 1e0; true and True."""
-    are_plain = _PLAIN.fullmatch(one) and _PLAIN.fullmatch(other)
-    return bool(are_plain and _same(one, other)) or one.casefold() == other.casefold() in ("true", "false")
+def _likely_key(name: str) -> float | str:
+    """Return what is equal for two labels that may mean the same: they differ in blanks or capitals, or are one number."""
+    number = as_number(name)
+    return name.strip().casefold() if number is None or abs(number) >= EXACT else number
 
 
-def _listing(names: Sequence[str]) -> str:
-    listed = [f"'{shown(name)}'" for name in names[:_LISTED]]
-    return ", ".join(listed) + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")
+def _certain_key(name: str) -> float | str:
+    """Return what is equal for labels that certainly mean the same: 1 and +1.0, but neither 01 nor 1e0; true and True."""
+    return _likely_key(name) if _PLAIN.fullmatch(name) or name.casefold() in ("true", "false") else name

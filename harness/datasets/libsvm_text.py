@@ -5,18 +5,15 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import scipy.sparse
 
+from harness.arrays import Array
 from harness.datasets.bounds import bound, given_limit, shown
 from harness.errors import DataError
 
-if TYPE_CHECKING:
-    from harness.arrays import Array
-
-    Csr = scipy.sparse.csr_array
-
+Csr = scipy.sparse.csr_array
 IndexBase = Literal["auto", "0", "1"]
 
 _COLUMN_BYTES = 16  # bytes a column takes where an array is made over all columns: a count and a share
@@ -43,7 +40,7 @@ def read_libsvm(lines: Iterable[bytes], above: int = 0) -> tuple[Csr, Array]:
         x, labels = load_svmlight_file(text, zero_based=True)
     except (ValueError, OverflowError) as error:
         raise ValueError(f"line {text.number}: {error}") from None
-    return scipy.sparse.csr_array(x), labels
+    return Csr(x), labels
 
 
 class _Lines:
@@ -78,18 +75,16 @@ def base_of(ranges: Sequence[tuple[int, int] | None], chosen: str, places: Seque
     ------
     DataError : an index 0 where indices begin with 1; with ``auto`` also another file that seems to begin otherwise than the first.
     """
-    known = [(found, place) for found, place in zip(ranges, places, strict=True) if found is not None]
+    known = [(found, place) for found, place in zip(ranges, places, strict=True) if found]
     first, first_place = known[0] if known else ((1, 0), "")
     base = int(chosen) if chosen != "auto" else int(first[0] > 0)
     for (least, most), place in known:
         if chosen == "1" and least == 0:
-            raise DataError(
-                f"'{place}' has the index 0, which index_base=1 excludes; expected indices from 1. Give index_base=0."
-            )
+            raise DataError(f"'{place}' has the index 0, which index_base=1 excludes. Give index_base=0.")
         if chosen == "auto" and (least < base or (least > base == 0 and most == first[1] + 1)):
             raise DataError(
-                f"'{place}' has indices from {least} to {most} and '{first_place}' from {first[0]} to {first[1]}: do both begin "
-                "with 0? Give index_base=0 if they do; else write one of them again."
+                f"'{place}' has indices {least} to {most}, '{first_place}' {first[0]} to {first[1]}: do both begin with 0? "
+                "Give index_base=0 if they do; else write one of them again."
             )
     return base
 
@@ -104,10 +99,9 @@ def based(x: Csr, base: int, width: int, where: Path | str) -> Csr:
     found = index_range(x)
     if found is not None and not base <= found[0] <= found[1] < base + width:
         raise DataError(
-            f"'{where}' has indices from {found[0]} to {found[1]}; expected {base} to {base + width - 1}. Fetch it again, or "
-            "let whatever writes it finish."
+            f"'{where}' has indices from {found[0]} to {found[1]}; expected {base} to {base + width - 1}. Fetch or write it again."
         )
-    return scipy.sparse.csr_array((x.data, x.indices - base, x.indptr), shape=(x.shape[0], width))
+    return Csr((x.data, x.indices - base, x.indptr), shape=(x.shape[0], width))
 
 
 def refuse_too_wide(n: int, d: int, values: int, where: str) -> None:
@@ -121,6 +115,6 @@ def refuse_too_wide(n: int, d: int, values: int, where: str) -> None:
     likely = max(_LIKELY_BYTES, 12 * _LIKELY_RATIO * values) if given_limit() is None else needed
     if needed > min(likely, bound()):
         raise DataError(
-            f"'{where}' has {n:,} points with {values:,} values in {d:,} columns, as its greatest index says: counting "
-            f"columns takes {shown(needed)}. Correct that index, or give a --memory-limit above that if it is right."
+            f"'{where}' has {n:,} points with {values:,} values; by its greatest index {d:,} columns, whose counts take "
+            f"{shown(needed)}. Correct that index, or give a --memory-limit above that if it is right."
         )

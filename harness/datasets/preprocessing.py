@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from harness.datasets.dataset import is_csr
 from harness.errors import DataError
 from harness.kernels.points import as_points
-
-if TYPE_CHECKING:
-    from harness.datasets.dataset import Points
 
 DENSE_FROM = 0.25
 """Share of non-zeros from which points become a dense array: CSR (12 bytes a value) then gains little."""
@@ -21,7 +18,7 @@ _APART = 100.0  # times the narrowest range of a column, from which the widest o
 _SCALERS = {"standard": "StandardScaler", "minmax": "MinMaxScaler", "sparse": "MaxAbsScaler"}
 
 
-def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) -> tuple[Points, Points, list[str]]:
+def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) -> tuple[Any, Any, list[str]]:
     """Return both parts as points, and what was done to them.
 
     Parameters
@@ -43,7 +40,7 @@ def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) ->
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
 
-    numbers: Any = [name for name, kind in kinds.items() if kind != "text"]
+    numbers = [name for name, kind in kinds.items() if kind != "text"]
     categories = {name: sorted(set(train[name].dropna())) for name, kind in kinds.items() if kind == "text"}
     categories = {name: found for name, found in categories.items() if found}
     steps, done = [], []
@@ -52,37 +49,35 @@ def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) ->
         gaps = int(train[numbers].isna().to_numpy().sum())
         done += [f"{gaps:,} empty cells filled with the {options.missing}"] * bool(gaps)
     if options.scale != "none" and (numbers or not kinds):
-        how = "sparse" if is_csr(train) else options.scale
+        how, words = ("sparse", "by their largest value") if is_csr(train) else (options.scale, options.scale)
         steps.append(getattr(preprocessing, _SCALERS[how])())
-        width = len(numbers) if kinds else train.shape[1]
-        done.append(f"{width} columns scaled ({'by their largest value' if how == 'sparse' else how})")
-    if categories:
-        listed = ", ".join(f"{name} ({len(found)})" for name, found in categories.items())
-        done.append(f"one-hot of {listed}")
-        if unknown := sum(_unknown(test[name].dropna(), found) for name, found in categories.items()):
-            done.append(f"{unknown:,} cells of the test part with other categories are 0 in all columns")
-    if kinds and not categories:
-        train, test = (_numbers(part[numbers]) for part in (train, test))
-    if not steps and not categories:
-        return train, test, done
+        done.append(f"{len(numbers) if kinds else train.shape[1]} columns scaled ({words})")
     transformer: Any = make_pipeline(*steps) if steps else "passthrough"
-    if categories:
+    if kinds:
         encoder = preprocessing.OneHotEncoder(categories=list(categories.values()), handle_unknown="ignore")
         both = [("numbers", transformer, numbers), ("categories", encoder, list(categories))]
         transformer = ColumnTransformer(both, sparse_threshold=DENSE_FROM)
-    x: Any = transformer.fit_transform(train)
-    x_test = transformer.transform(test) if test.shape[0] else x[:0]
-    return as_points(x), as_points(x_test), done
+    elif not steps:
+        return train, test, done
+    if categories:
+        done.append(f"one-hot of {', '.join(f'{name} ({len(found)})' for name, found in categories.items())}")
+        if unknown := sum(_unknown(test[name].dropna(), found) for name, found in categories.items()):
+            done.append(f"{unknown:,} cells of the test part with other categories are 0 in all columns")
+    x = transformer.fit_transform(train)
+    return as_points(x), as_points(transformer.transform(test) if test.shape[0] else x[:0]), done
 
 
-def spread(x: Any, names: Sequence[str], categories: Sequence[str]) -> dict[str, Any]:
+def spread(x: Any, kinds: Mapping[str, str]) -> dict[str, Any]:
     """Return the ``widest`` and the ``narrowest`` column of (n, d) points, each with its range, if they lie far apart; else nothing.
 
-    Columns of a constant have no range; categories have range 1. The columns of ``names`` come first. Of sparse points without
-    categories nothing is said.
+    Constant columns have no range; categories have range 1. Of sparse points without categories nothing is said.
+
+    kinds : as of :func:`preprocess`, whose result the points are
     """
+    categories = [name for name in kinds if kinds[name] == "text"]
     if is_csr(x) and not categories:
         return {}
+    names = [name for name in kinds if name not in categories] if kinds else [str(1 + j) for j in range(x.shape[1])]
     numbers = x[:, : len(names)].toarray() if is_csr(x) else x[:, : len(names)]
     ranges = np.subtract(numbers.max(axis=0), numbers.min(axis=0)).tolist() + [1.0] * len(categories)
     found = sorted((size, name) for size, name in zip(ranges, [*names, *categories], strict=True) if size > 0)
@@ -96,13 +91,7 @@ def _unknown(present: Any, categories: Sequence[str]) -> int:
     unknown = ~present.isin(categories)
     if len(present) and unknown.all():
         raise DataError(
-            f"column '{present.name}' has no category in common between training ('{categories[0]}' ...) and test part "
-            f"('{min(present)}' ...). Write the categories alike."
+            f"column '{present.name}': no category of the test part ('{min(present)}' ...) is one of the training part "
+            f"('{categories[0]}' ...). Write the categories alike."
         )
     return int(unknown.sum())
-
-
-def _numbers(frame: Any) -> Any:
-    """Return columns of numbers as (n, d) points, float32 if all of them are."""
-    single = len(frame.columns) and (frame.dtypes == np.float32).all()
-    return np.ascontiguousarray(frame.to_numpy(np.float32 if single else np.float64))

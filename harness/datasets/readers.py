@@ -10,16 +10,17 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import scipy.sparse
 
+from harness.arrays import Array
 from harness.datasets.bounds import AS_TEXT, refuse_beyond
-from harness.datasets.columns import TABLE_OPTIONS, Table, clean_names
+from harness.datasets.columns import TABLE_OPTIONS, Part, Table, clean_names, read_columns, refuse_empty, unlike
 from harness.datasets.compression import compression_of, existing_file, format_suffix, in_a_sentence, opened, streamed
 from harness.datasets.csv_text import decode, read_csv, refuse_no_data
 from harness.datasets.dataset import is_csr
@@ -32,38 +33,14 @@ from harness.kernels.points import FLOATS, as_points
 from harness.parameters import changed
 from harness.plain import plain_line
 
-if TYPE_CHECKING:
-    from harness.arrays import Array, Mask
-
-FORMATS = {
-    ".libsvm": "libsvm",
-    ".svm": "libsvm",
-    ".svmlight": "libsvm",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".npz": "npz",
-    ".npy": "npy",
-    ".parquet": "parquet",
-    ".arff": "arff",
-}
+FORMATS = {f".{kind}": kind for kind in ("libsvm", "csv", "npz", "npy", "parquet", "arff")}
+FORMATS |= {".svm": "libsvm", ".svmlight": "libsvm", ".tsv": "csv"}
 _TABLES = ("csv", "parquet", "arff")
 _OPTIONS = {**dict.fromkeys(TABLE_OPTIONS, _TABLES), "header": ("csv",), "index_base": ("libsvm",)}
 _LIBSVM_LINE = re.compile(r"[^\s:,;]+(\s+(qid|\d+):\S+)*")
 
 
-@dataclass(frozen=True)
-class Arrays:
-    """Points (n, d), dense or CSR, and their labels (n,), numbers or text.
-
-    ``defaults``: those of the data set that was stored in the file, see :class:`harness.datasets.Dataset`.
-    """
-
-    x: Any
-    labels: Array
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-
-
-def read_parts(files: Sequence[tuple[str, str]], options: Any) -> list[Table] | list[Arrays]:
+def read_parts(files: Sequence[tuple[str, str]], options: Any) -> list[Part]:
     """Return the training part and, if there is one, the test part: of the second file, else of an archive with both.
 
     Parameters
@@ -74,35 +51,39 @@ def read_parts(files: Sequence[tuple[str, str]], options: Any) -> list[Table] | 
     Raises
     ------
     DataError : a file is missing, empty, damaged or of no known format; the two have different features.
+    Refusal : a table, with all that is wrong with its cells.
     """
-    kinds, found = [], []
+    kinds: list[str] = []
+    parts: list[Any] = []
     for path, where in files:
         with in_a_sentence(where):
             file = existing_file(path)
             kinds.append(format_of(file, where))
             for name in changed(options):
                 if kinds[-1] not in _OPTIONS.get(name, kinds):
-                    raise DataError(
-                        f"'{where}' is {kinds[-1]}, which has no choice of {name}; leave that parameter out."
-                    )
-            found.append(_read(file, where, kinds[-1], options))
+                    raise DataError(f"'{where}' is {kinds[-1]}, which has no choice of {name}; leave it out.")
+            found = _read(file, where, kinds[-1], options)
+            parts += found if len(files) == 1 else found[:1]
     places = [where for _, where in files]
     if len(set(kinds)) > 1:
-        raise DataError(
-            f"'{places[0]}' is {kinds[0]} and the test file '{places[1]}' is {kinds[1]}; expected one format. Write one of them "
-            "again."
-        )
-    parts: list[Any] = found[0] if len(found) == 1 else [found[0][0], found[1][0]]
+        raise unlike(places[1], f"the format {kinds[1]}, not {kinds[0]}", places[0])
     if kinds[0] in _TABLES:
-        return parts
+        first = read_columns(parts[0], options)
+        return [first, *(read_columns(table, options, first.schema) for table in parts[1:])]
     if kinds[0] == "libsvm":
         parts = _on_one_base(parts, places, options.index_base)
     for part, where in zip(parts, [*places, places[0]], strict=False):
-        _refuse_faulty(part, where)
+        n, d = part.x.shape
+        refuse_empty(n, d, where)
+        if part.labels.shape != (n,):
+            lengths = f"{n} rows of points and labels of shape {part.labels.shape}"
+            raise DataError(f"'{where}' has {lengths}; expected ({n},). Write both again with equal length.")
+        refuse_non_finite(part.x, where)
+        refuse_missing(part.labels, where)
     return [parts[0], *(_alike(parts[0], part, places) for part in parts[1:])]
 
 
-def _read(path: Path, where: str, kind: str, options: Any) -> list[Table] | list[Arrays]:
+def _read(path: Path, where: str, kind: str, options: Any) -> Sequence[Table | Part]:
     """Return the parts in one file; LIBSVM text with its indices as they stand, not yet checked."""
     if kind == "npy":
         array = array_of(path)
@@ -110,7 +91,7 @@ def _read(path: Path, where: str, kind: str, options: Any) -> list[Table] | list
         if x.dtype not in FLOATS:
             refuse_beyond(8 * x.size, where, f"its array of {x.dtype} and shape {x.shape}, as float64,")
         # A slice of a map is not contiguous; the parsed cache writes it piece by piece, whatever its size.
-        return [Arrays(as_points(x), np.array(array[:, -1]))]
+        return [Part(as_points(x), np.array(array[:, -1]))]
     with opened(path, AS_TEXT if kind in ("libsvm", "csv", "arff") else 1) as file:
         if kind == "csv":
             return [read_csv(file.read(), where, options)]
@@ -118,42 +99,38 @@ def _read(path: Path, where: str, kind: str, options: Any) -> list[Table] | list
             return _read_npz(file, where)
         if kind == "libsvm":
             points, labels = read_libsvm(file)
-            if options.task != "regression" and (abs(labels) >= EXACT).any():
+            if options.task != "regression" and (large := labels[abs(labels) >= EXACT]).size:
                 raise DataError(
-                    f"'{where}': the label {labels[abs(labels) >= EXACT][0]:.0f} is beyond 2^53, where neighbouring integers of "
-                    "LIBSVM text are read as one. Write classes as small numbers."
+                    f"'{where}': the label {large[0]:.0f} is beyond 2^53, where integers of LIBSVM text are rounded to their "
+                    "neighbours. Write classes as small numbers."
                 )
-            return [Arrays(points, labels)]
+            return [Part(points, labels)]
         frame = _read_parquet(file, where) if kind == "parquet" else _read_arff(file, where)
         return [Table(frame.set_axis(clean_names(frame.columns), axis=1), where)]
 
 
-def _on_one_base(parts: list[Arrays], places: list[str], chosen: Any) -> list[Arrays]:
+def _on_one_base(parts: Sequence[Part], places: Sequence[str], chosen: Any) -> list[Part]:
     """Return parts of LIBSVM text with the same first index and as wide as the widest; dense if training has few zeros."""
     ranges = [index_range(part.x) for part in parts]
     base = base_of(ranges, chosen, places)
     width = max((last + 1 - base for _, last in filter(None, ranges)), default=0)
-    points = [based(part.x, base, width, where) for part, where in zip(parts, places, strict=True)]
+    points: list[Any] = [based(part.x, base, width, where) for part, where in zip(parts, places, strict=True)]
     for x, where in zip(points, places, strict=True):
         refuse_too_wide(*x.shape, x.nnz, where)
-    train: Any = points[0]
-    if train.nnz >= DENSE_FROM * train.shape[0] * train.shape[1]:
-        points[0] = train.toarray()
+    if points[0].nnz >= DENSE_FROM * points[0].shape[0] * width:
+        points[0] = points[0].toarray()
     return [replace(part, x=x) for part, x in zip(parts, points, strict=True)]
 
 
-def _alike(train: Arrays, test: Arrays, places: Sequence[str]) -> Arrays:
+def _alike(train: Part, test: Part, places: Sequence[str]) -> Part:
     """Return the test part in the training part's form, dense or sparse, after comparing the features."""
-    x = test.x
-    if train.x.shape[1] != x.shape[1]:
-        raise DataError(
-            f"'{places[0]}' has {train.x.shape[1]} features, the test part '{places[-1]}' has {x.shape[1]}; expected the same "
-            "number. Give both the same columns."
-        )
+    d, x = train.x.shape[1], test.x
+    if x.shape[1] != d:
+        raise unlike(places[-1], f"{x.shape[1]} features for testing, not {d}", places[0])
     if is_csr(train.x):
         return replace(test, x=scipy.sparse.csr_array(x))
     if is_csr(x):
-        refuse_beyond(8.0 * x.shape[0] * x.shape[1], places[-1], "its points, dense as those for training,")
+        refuse_beyond(8.0 * x.shape[0] * d, places[-1], "its points, dense as those for training,")
         x = x.toarray()
     return replace(test, x=x)
 
@@ -169,8 +146,8 @@ def format_of(path: Path, where: str) -> str:
     with streamed(path) as file:
         start = file.read(1 << 14).removeprefix(codecs.BOM_UTF8)
     refuse_no_data(start, where, suffix)
-    text = start.decode(errors="replace")
-    first = next((line for line in map(str.strip, text.splitlines()) if line and line[0] not in "#%\ufffd"), "")
+    lines = map(str.strip, start.decode(errors="replace").splitlines())
+    first = next((line for line in lines if line and line[0] not in "#%\ufffd"), "")
     if first.lower().startswith("@relation"):
         return "arff"
     if suffix in FORMATS:
@@ -180,12 +157,9 @@ def format_of(path: Path, where: str) -> str:
     if re.search(r"[,;|\s]", first) and ":" not in first and first.replace("\t", "").isprintable():
         return "csv"
     raise DataError(
-        f"the format of '{where}' is not known: its suffix is '{suffix}', and its first line is neither LIBSVM text "
-        f"nor a table. Rename it with one of the suffixes {', '.join(FORMATS)} (and .gz, .bz2 or .xz after it)."
+        f"the format of '{where}' is not known: its suffix is '{suffix}', its first line neither LIBSVM text nor a table. "
+        f"Rename it with one of the suffixes {', '.join(FORMATS)} (and .gz, .bz2 or .xz after it)."
     )
-
-
-# -- what arrays must satisfy ------------------------------------------------------------------------------
 
 
 def refuse_non_finite(x: Any, where: str, first: int = 0) -> None:
@@ -195,33 +169,18 @@ def refuse_non_finite(x: Any, where: str, first: int = 0) -> None:
     """
     if (bad := first_non_finite(x)) is not None:
         raise DataError(
-            f"'{where}': row {first + bad[0] + 1}, column {bad[1] + 1} holds {x[bad]}; expected a finite number (rows and columns "
-            "counted from 1, the label not counted). Fill in or drop such rows."
+            f"'{where}': row {first + bad[0] + 1}, column {bad[1] + 1} holds {x[bad]}; expected a finite number (counted from 1, "
+            "without the label). Fill in or drop such rows."
         )
 
 
-def refuse_missing(missing: Mask, where: str, first: int = 0) -> None:
+def refuse_missing(labels: Array, where: str, first: int = 0) -> None:
     """Raise DataError, with the first one's row counted from 1, if any of (n,) labels is missing."""
-    if missing.any():
+    if (missing := is_missing(labels)).any():
         raise DataError(
             f"'{where}': the label of row {first + missing.argmax() + 1} is missing, {missing.sum()} of the {len(missing)} labels "
             "are; expected a class. Fill in or drop such rows; a class that is called none, NA or nan needs another name."
         )
-
-
-def _refuse_faulty(part: Arrays, where: str) -> None:
-    """Raise DataError if a part has 0 rows, 0 features, NaN, infinity or missing labels."""
-    n, d = part.x.shape
-    if n == 0 or d == 0:
-        lacks = "no features, only labels" if n else "0 rows of data"
-        raise DataError(f"'{where}' has {lacks}; expected points, each with its label. Write it again.")
-    if part.labels.shape != (n,):
-        raise DataError(
-            f"'{where}': {n} rows of points and labels of shape {part.labels.shape}; expected ({n},), one label for each row. "
-            "Write the file again with points and labels of equal length."
-        )
-    refuse_non_finite(part.x, where)
-    refuse_missing(is_missing(part.labels), where)
 
 
 # -- NumPy's own files -------------------------------------------------------------------------------------
@@ -251,23 +210,24 @@ def array_of(path: Path) -> Array:
     return array
 
 
-def _read_npz(file: BinaryIO, where: str) -> list[Arrays]:
+def _read_npz(file: BinaryIO, where: str) -> list[Part]:
     """Return the points and labels of an archive, and its test part if it has one that is not empty."""
     found: Any = np.lib.npyio.NpzFile(file, allow_pickle=False)
     with found as archive:
         refuse_beyond(sum(each.file_size for each in archive.zip.infolist()), where, "its arrays")
         names = {name.removesuffix(".indptr").lower(): name for name in archive.files}
-        training = next((pair for pair in (("x_train", "y_train"), ("x", "y")) if names.keys() >= {*pair}), None)
-        has_test = len(names.keys() & {"x_test", "y_test"})
-        if training is None or has_test == 1:
+        pairs = [pair for pair in (("x_train", "y_train"), ("x", "y")) if names.keys() >= {*pair}][:1]
+        test = names.keys() & {"x_test", "y_test"}
+        if not pairs or len(test) == 1:
             raise DataError(
                 f"'{where}' holds the arrays {plain_line(', '.join(sorted(archive.files)), 200) or '(none)'}; expected x and y, or "
                 "x_train, y_train, x_test and y_test. Save it with numpy.savez(path, x=points, y=labels)."
             )
         defaults = dict(json.loads(str(archive["defaults"]))) if "defaults" in names else {}
-        pairs = [training, ("x_test", "y_test")] if has_test else [training]
+        pairs += [("x_test", "y_test")] * bool(test)
         parts = [
-            Arrays(_points(archive, names[x], where), _labels(archive[names[y]], y, where), defaults) for x, y in pairs
+            Part(_points(archive, names[x], where), _labels(archive[names[y]], y, where), defaults=defaults)
+            for x, y in pairs
         ]
     return [parts[0], *(part for part in parts[1:] if part.x.shape[0])]
 
@@ -286,9 +246,7 @@ def _points(archive: Any, key: str, where: str) -> Any:
 
 def _labels(y: Array, key: str, where: str) -> Array:
     if y.dtype.kind not in "fiubSU":
-        raise DataError(
-            f"'{where}': the labels {key} are {y.dtype}; expected numbers or text. Write them as one of these."
-        )
+        raise DataError(f"'{where}': the labels {key} are {y.dtype}; expected numbers or text. Write them as such.")
     y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
     return y.astype(np.str_) if y.dtype.kind == "S" else y
 

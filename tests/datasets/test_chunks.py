@@ -134,7 +134,7 @@ def test_memory_is_a_chunk_and_not_the_file(tmp_path, suffix):
         ("three.libsvm", b"1 1:2\n2 1:2\n3 1:2\n", "3 classes"),
         ("damaged.libsvm.gz", PACK[".gz"](libsvm_bytes(*drawn()))[:-40], "it is damaged"),
         ("magic.npy", b"not an array at all", "magic string"),
-        ("one.libsvm", b"1 1:2\n1 1:3\n", "one.libsvm': each of the 2 labels is '1'; expected two classes"),
+        ("one.libsvm", b"1 1:2\n1 1:3\n", "one.libsvm': all labels are '1'; expected two classes"),
         ("text.libsvm", b"1 1:2\n# -\n-1 1:3\n1 x:1\n", "(line 4: invalid literal for int() with base 10: b'x')"),
         ("bare.libsvm", b"1\n-1\n", "2 rows with 0 values"),
         ("wide.libsvm", b"1 1:1\n-1 2000000000:3\n", "2,000,000,000 columns"),
@@ -166,19 +166,19 @@ def test_what_makes_no_data_set_is_refused_in_a_sentence(tmp_path):
     for data, wrong in itertools.product((ChunkedFile, PartitionedData), ({"index_base": 2}, {"rows": 0})):
         assert "expected 1 or more, and 'auto', 0 or 1" in refusal(data, tmp_path, kind=UsageError, **wrong)
     where = in_parts(tmp_path / "one", x, np.ones(57))
-    assert "one': each of the 57 labels is '1'; expected two classes" in refusal(PartitionedData, where)
+    assert "one': all labels are '1'; expected two classes" in refusal(PartitionedData, where)
     where = in_parts(tmp_path / "wide", x, labels)
     written(tmp_path / "wide/part-09.npy", x[:, 1:], labels)
-    assert "part-09.npy' (npy, 5 columns) is unlike" in refusal(PartitionedData, where)
+    assert "part-09.npy' has other columns (npy, 5 columns), unlike" in refusal(PartitionedData, where)
     where = in_parts(tmp_path / "mixed", x, labels)
     in_parts(tmp_path / "mixed", x, labels, ".libsvm")
-    assert "part-00.npy' (npy, 6 columns) is unlike" in refusal(PartitionedData, where)
+    assert "part-00.npy' has other columns (npy, 6 columns), unlike" in refusal(PartitionedData, where)
     where = in_parts(tmp_path / "names", x, labels, ".parquet")
     frame = pd.read_parquet(tmp_path / "names/part-00.parquet")
     for changed, sentence in (
-        (frame.rename(columns={"f1": "g"}), "is unlike"),
-        (frame.rename(columns={"f1": "y"}), "has the columns f0 (double), Target (double), y (double)"),
-        (frame.assign(f1="text"), "part-00.parquet' has the columns f1 ("),
+        (frame.rename(columns={"f1": "g"}), "unlike"),
+        (frame.rename(columns={"f1": "y"}), "the columns 'Target', 'y' could each be the label"),
+        (frame.assign(f1="text"), "part-00.parquet' has the columns 'f1 ("),
     ):
         changed.to_parquet(tmp_path / "names/part-00.parquet")
         assert sentence in refusal(PartitionedData, where)

@@ -76,7 +76,7 @@ def test_what_no_parameter_mends_is_said_beside_what_one_does(tmp_path):
         "not a finite number in 'age' (1: '7O' in line 7)",
         "too many texts for categories in 'id' (60 values",
         "no value at all in 'note'",
-        "empty cells in the label 'churned' (2: lines 3, 4; none, NA, nan and ? count as empty)",
+        "empty cells in the label 'churned' (2: lines 3, 4); none, NA, nan and ? count as empty",
         "no row has the label 'ja'",
     ):
         assert said in message

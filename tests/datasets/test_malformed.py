@@ -206,11 +206,11 @@ def test_a_test_file_that_does_not_fit(tmp_path):
     train, test = tmp_path / "train.csv", tmp_path / "test.csv"
     train.write_text("a,b,label\n1,2,0\n3,4,1\n")
     for content, said in (
-        ("b,c,label\n1,2,0\n3,4,1\n", "test.csv' has other columns than "),
-        ("a,b,c,label\n1,2,0,0\n3,4,1,1\n", ": 'c' besides; expected the same names"),
-        ("1,2,0\n3,4,1\n", ": no 'a', 'b', 'label', and '#1', '#2', '#3' besides"),
-        ("a,b\n1,2\n3,4\n", "no 'label'; "),
-        ("a,label\n1,0\n3,1\n", "no 'b'; "),
+        ("b,c,label\n1,2,0\n3,4,1\n", "test.csv' has no 'a', and 'c' besides, unlike '"),
+        ("a,b,c,label\n1,2,0,0\n3,4,1,1\n", "test.csv' has 'c' besides, unlike '"),
+        ("1,2,0\n3,4,1\n", " has no 'a', 'b', 'label', and '#1', '#2', '#3' besides"),
+        ("a,b\n1,2\n3,4\n", "has no 'label', unlike "),
+        ("a,label\n1,0\n3,1\n", "has no 'b', unlike "),
         ("a,b,label\n1,2,0\n3,4,7\n", "the label '7' does not occur in the training data"),
         ("a,b,label\n1,x,0\n3,4,1\n", "test.csv': not a finite number in 'b' (1: 'x' in line 2)"),
     ):
