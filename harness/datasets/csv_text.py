@@ -16,10 +16,12 @@ Where it may be both, the data are refused and ``header`` decides.
 from __future__ import annotations
 
 import codecs
+import collections
 import csv
 import functools
 import io
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from harness.datasets.columns import Table, clean_names
@@ -46,7 +48,7 @@ def refuse_no_data(start: bytes, where: str, suffix: str) -> None:
     """Raise DataError if a file that begins like this is no data, whatever its suffix."""
     if suffix in (".xlsx", ".xls", ".ods") or (suffix in (".csv", ".tsv", ".txt") and start.startswith(b"PK\x03\x04")):
         raise DataError(
-            f"'{where}' is a spreadsheet or an archive. Save the sheet as CSV (UTF-8), or pass a frame: harness.data(frame)."
+            f"'{where}' is a spreadsheet or an archive. Save the sheet as CSV, or pass a frame: harness.data(frame)."
         )
     for pattern, what in _NO_DATA:
         if re.match(pattern, start):
@@ -62,21 +64,18 @@ def decode(content: bytes, where: str) -> str:
     """
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16")
-    name = re.split(r"[\\/]", where)[-1]
-    start = content[:1000]
+    start, line, encoding = content[:1000], 1, "WINDOWS-1252"
     if start and start.count(0) >= len(start) // 3:
-        kind = "UTF-16LE" if start[1::2].count(0) >= start[::2].count(0) else "UTF-16BE"
-        raise DataError(
-            f"'{where}' looks like {kind}. Save it as UTF-8: iconv -f {kind} -t UTF-8 {name} > utf8-{name}."
-        )
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"'{where}': line {line} has letters that are not UTF-8. Save it as UTF-8: iconv -f WINDOWS-1252 -t UTF-8 {name} "
-            f"> utf8-{name}."
-        ) from None
+        encoding = "UTF-16LE" if start[1::2].count(0) >= start[::2].count(0) else "UTF-16BE"
+    else:
+        try:
+            return content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+    name = re.split(r"[\\/]", where)[-1]
+    raise DataError(
+        f"'{where}': line {line} is not UTF-8, perhaps {encoding}. Convert it: iconv -f {encoding} -t UTF-8 {name} > utf8-{name}."
+    )
 
 
 def read_csv(content: bytes, where: str, options: Any) -> Table:
@@ -91,9 +90,6 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
     ------
     DataError : no rows, rows of different lengths, another encoding.
     """
-    import pyarrow as pa
-    import pyarrow.csv
-
     text = decode(content, where)
     start, comment, separator = 0, "", ""
     while match := _PREAMBLE.match(text, start):
@@ -108,38 +104,15 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
     header = _first_row(comment if separator != " " else " ".join(comment.split()), separator) or []
     if options.header != "auto" or len(header) != len(cells) or any(as_number(cell) is not None for cell in header):
         header = []
-
-    lines = functools.cache(lambda: _lines(body, separator, skipped + 1))
-    if (line := _unpaired(body, separator, skipped + 1)) is not None:
-        raise DataError(
-            f"'{where}': the double quotes in the row that begins in line {line} do not pair. Correct them."
-        )
-    ragged: list[Any] = []
-
-    def skip(row: Any) -> str:
-        ragged.append(row)
-        return "skip"
-
-    positions = clean_names([""] * len(cells))
-    encoded = body.encode()
-    frame = pyarrow.csv.read_csv(
-        io.BytesIO(encoded),
-        read_options=pyarrow.csv.ReadOptions(
-            use_threads=False,  # pyarrow then says which rows are ragged
-            block_size=min(len(encoded) + 1, _BLOCK),
-            column_names=positions,
-        ),
-        parse_options=pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=skip),
-        convert_options=pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(positions, pa.string())),
-    ).to_pandas()
+    lines = functools.cache(lambda: list(_lines(body, separator, skipped + 1, where)))
+    if '"' in body:
+        collections.deque(_lines(body, separator, skipped + 1, where), maxlen=0)
+    frame, ragged = _parse(body, separator, len(cells))
     if ragged:
-        is_short = not len(frame[1:]) and all(row.actual_columns == len(cells) + 1 for row in ragged)
-        hint = (
-            "Name the column that has no name"
-            if is_short
-            else f"A cell with {separator!r} in it stands in double quotes"
-        )
-        listed = ", ".join(f"line {lines()[each.number - 1]} has {each.actual_columns}" for each in ragged[:3])
+        hint = f"A cell with {separator!r} in it stands in double quotes"
+        if not len(frame[1:]) and all(row.actual_columns == len(cells) + 1 for row in ragged):
+            hint = "Name the column that has no name"
+        listed = ", ".join(f"line {lines()[row.number - 1]} has {row.actual_columns}" for row in ragged[:3])
         raise DataError(
             f"'{where}': rows with more or fewer than {len(cells)} cells, as the first has ({len(ragged):,}: {listed}"
             f"{', ...' * (len(ragged) > 3)}). Correct them. {hint}."
@@ -153,26 +126,45 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
     return Table(below.set_axis(clean_names(cells), axis=1), where, lambda: lines()[1:], doubt)
 
 
-def _lines(body: str, separator: str, first: int) -> list[int]:
-    """Return the line in which each row begins, as an editor counts: the body's first one is ``first``, those within quotes count."""
-    found, start = [], 0
-    rows = csv.reader(io.StringIO(body, newline=""), delimiter=separator)
-    for row in rows:
-        found += [first + start] if row else []
-        start = rows.line_num
-    return found
+def _parse(body: str, separator: str, width: int) -> tuple[pd.DataFrame, list[Any]]:
+    """Return the cells of all rows as text, and pyarrow's account of the rows that do not have ``width`` of them."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    ragged: list[Any] = []
+    names, content = clean_names([""] * width), body.encode()
+    options = {
+        "read_options": pyarrow.csv.ReadOptions(
+            use_threads=False,  # pyarrow then says which rows are ragged
+            block_size=min(len(content) + 1, _BLOCK),
+            column_names=names,
+        ),
+        "parse_options": pyarrow.csv.ParseOptions(
+            delimiter=separator, newlines_in_values=True, invalid_row_handler=lambda row: ragged.append(row) or "skip"
+        ),
+        "convert_options": pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+    }
+    return pyarrow.csv.read_csv(io.BytesIO(content), **options).to_pandas(), ragged
 
 
-def _unpaired(body: str, separator: str, first: int) -> int | None:
-    """Return the line in which the first row begins whose double quotes do not pair, counted as `_lines` does."""
+def _lines(body: str, separator: str, first: int, where: str) -> Iterator[int]:
+    """Yield the line in which each row begins, as an editor counts: the body's first one is ``first``, those within quotes count.
+
+    Raises
+    ------
+    DataError : double quotes in a row do not pair.
+    """
     start = first
-    rows = csv.reader(io.StringIO(body if '"' in body else "", newline=""), delimiter=separator, strict=True)
+    rows = csv.reader(io.StringIO(body, newline=""), delimiter=separator, strict=True)
     try:
-        for _ in rows:
+        for row in rows:
+            if row:
+                yield start
             start = first + rows.line_num
     except csv.Error:
-        return start
-    return None
+        raise DataError(
+            f"'{where}': double quotes in the row that begins in line {start} do not pair. Correct them."
+        ) from None
 
 
 def _separator(body: str) -> str:
@@ -201,24 +193,22 @@ def _holds_names(cells: list[str], frame: pd.DataFrame, options: Any) -> tuple[b
     below = {place: frame.iloc[1:, place].str.strip() for place in texts}
     found = sum(bool((below[place] == text).any()) for place, text in texts.items())
     counted = [cell for place, cell in enumerate(cells) if cell or place]  # pandas leaves the first one empty
+    named, why = True, "none of its words occurs below it"
     if any(text.lower() in ("label", "target", "class") or text == options.label_column for text in texts.values()):
         return True, None
     if len(counted) > 1 and counted in ([str(first + place) for place in range(len(counted))] for first in (0, 1)):
-        named, why = True, "its numbers count the columns"
+        why = "its numbers count the columns"
     elif not texts:
         labels = frame.iloc[1:, -1] if options.label_column is None else frame.iloc[1:0]
         if not 0 < 2 * labels.nunique() < len(labels) or labels.nunique() > _CLASSES or (labels == cells[-1]).any():
             return False, None
-        named, why = True, f"its last cell does not occur among the {labels.nunique()} different ones below it"
+        why = f"its last cell does not occur among the {labels.nunique()} different ones below it"
     elif found and len(texts) == len(filled):
         named, why = 2 * found <= len(texts), f"{found} of its words occur below it"
     elif found or len(texts) == len(filled):
         return not found, None
-    else:
-        named, why = True, "none of its words occurs below it"
-        for place, text in texts.items():
-            if _are_numbers(below[place]):
-                why = f"it holds '{shown(text)}' above numbers"
+    elif numeric := [text for place, text in texts.items() if _are_numbers(below[place])]:
+        why = f"it holds '{shown(numeric[0])}' above numbers"
     line = f"the first row, {plain_line(','.join(cells), 60)}, may be names or a point: {why}. Give header=yes or header=no"
     return named, Fault(line, {"header": "yes" if named else "no"})
 
