@@ -56,11 +56,6 @@ class Table:
     lines: Callable[[], Sequence[int]] | None = None
     doubt: Fault | None = None
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        return list(self.frame.columns)
-
 
 @dataclass(frozen=True)
 class Schema:
@@ -117,7 +112,7 @@ def read_columns(table: Table, options: Any, like: Schema | None = None) -> Part
     if options.missing == "drop-rows":
         rows = ~np.any([column.missing for column in (*columns, label)], axis=0)
     x = pd.DataFrame({column.name: column.cells[rows] for column in columns}, copy=False)
-    return Part(x, label.labels(options.task)[rows], schema, left_out=int((~rows).sum()))
+    return Part(x, label.labels[rows], schema, left_out=int((~rows).sum()))
 
 
 def refuse_empty(n: int, d: int, where: str) -> None:
@@ -139,7 +134,7 @@ def choose(table: Table, options: Any) -> Schema:
     """
     refuse_twice(table)
     dropped = {_find(table, wanted) for wanted in options.drop}
-    remaining = [name for name in table.names if name not in dropped]
+    remaining = [name for name in table.frame if name not in dropped]
     filled = (name for name in reversed(remaining) if _Column(table, name, options).holds != "nothing")
     if options.label_column is not None:
         found = [_find(table, options.label_column)]
@@ -158,24 +153,21 @@ def choose(table: Table, options: Any) -> Schema:
 
 def refuse_twice(table: Table) -> None:
     """Raise DataError if two columns have the same name."""
-    names = table.names
-    if twice := next((name for name in names if names.count(name) > 1), None):
+    if len(twice := table.frame.columns[table.frame.columns.duplicated()]):
         point = "; if its first row is a point, give header=no" if table.lines else ""
-        raise DataError(
-            f"'{table.where}' has {names.count(twice)} columns called '{shown(twice)}'. Rename them{point}."
-        )
+        raise DataError(f"'{table.where}' has more than one column called '{shown(twice[0])}'. Rename them{point}.")
 
 
 def _find(table: Table, wanted: str) -> str:
     """Return the name of the column with a name or at a position."""
-    names = table.names
+    names = list(table.frame)
     if wanted in names:
         return wanted
     if re.fullmatch(r"[+-]?\d+", wanted.strip()) and -len(names) <= int(wanted) < len(names):
         return names[int(wanted)]
     raise DataError(
         f"'{table.where}' has no column '{wanted}'{did_you_mean(wanted, names)}; expected one of its {len(names)} columns "
-        f"({plain_line(', '.join(names[:30]), 500)}) or its position, 0..{len(names) - 1} (-1: the last)."
+        f"({listing(names)}) or its position, 0..{len(names) - 1} (-1: the last)."
     )
 
 
@@ -183,8 +175,8 @@ def align(table: Table, like: Schema) -> Schema:
     """Return the schema of a test part: that of the training part, if it has the same columns; else raise DataError."""
     refuse_twice(table)
     expected = [*like.kinds, like.label]
-    lacking = [name for name in expected if name not in table.names]
-    more = [name for name in table.names if name not in expected and name not in like.dropped]
+    lacking = [name for name in expected if name not in table.frame]
+    more = [name for name in table.frame if name not in expected and name not in like.dropped]
     if lacking or more:
         differences = [f"no {listing(lacking)}"] * bool(lacking) + [f"{listing(more)} besides"] * bool(more)
         raise unlike(table.where, ", and ".join(differences), like.where)
@@ -209,19 +201,26 @@ class _Column:
     """
 
     def __init__(self, table: Table, name: str, options: Any, kind: Kind | None = None) -> None:
+        self.table, self.name, self.options, self.is_test = table, name, options, kind is not None
+        self.column: Any = table.frame[name]
+        self.stored = (
+            self.column.dtype.kind if self.column.dtype.kind in "fiub" else ""
+        )  # the kind of numbers or truth values
+        self.is_boolean = self.stored == "b"
+        if self.stored:
+            self.missing: Mask = self.column.isna().to_numpy()
+            self.numbers: Array = self.column.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            self._read_text(kind)
+        self.odd: Index = np.flatnonzero(~np.isfinite(self.numbers) & ~self.missing)
+        self.kind: Kind = kind or ("text" if self.holds == "categories" else "boolean" if self.is_boolean else "number")
+
+    def _read_text(self, kind: Kind | None) -> None:
         import pandas as pd
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        column: Any = table.frame[name]
-        self.table, self.name, self.column, self.options, self.training_kind = table, name, column, options, kind
-        self.is_category = isinstance(column.dtype, pd.CategoricalDtype)
-        self.is_stored = column.dtype.kind in "fiub"  # as numbers
-        self.is_boolean = column.dtype.kind == "b"
-        if self.is_stored:
-            self.missing: Mask = column.isna().to_numpy()
-            self.numbers: Array = column.to_numpy(dtype=np.float64, na_value=np.nan)
-            return
+        column = self.column
         if not isinstance(column.dtype, pd.StringDtype):
             column = column.astype(object).map(str, na_action="ignore")
         words = pc.utf8_trim_whitespace(pa.array(column, type=pa.large_string(), from_pandas=True))
@@ -233,12 +232,11 @@ class _Column:
         self.is_boolean = are_words and kind in (None, "boolean")
         if self.is_boolean:
             numbers: Any = pc.cast(truth, pa.float64())
-        elif options.dates == "days" and self.are_dates:
-            when = pd.to_datetime(pd.Series(text.to_pylist()), utc=True, format="ISO8601", errors="coerce")
-            numbers = (when - pd.Timestamp(0, unit="s", tz="UTC")) / pd.Timedelta(days=1)
+        elif self.options.dates == "days" and self.are_dates:
+            numbers = _days(text.to_pylist())
         else:
             pattern = _NUMBER
-            if options.decimal == "comma":
+            if self.options.decimal == "comma":
                 pattern, text = _COMMA_NUMBER, pc.replace_substring(pc.replace_substring(text, ".", ""), ",", ".")
             numbers = pc.cast(pc.if_else(pc.match_substring_regex(self._text, pattern), text, None), pa.float64())
         self.numbers = np.array(numbers, dtype=np.float64)  # a copy: that of Arrow is read-only
@@ -246,7 +244,7 @@ class _Column:
     @cached_property
     def words(self) -> Array:
         """The cells as text, (n,) objects, None where a cell is empty."""
-        if self.is_stored:
+        if self.stored:
             words = self.column.astype(object).map(class_name, na_action="ignore")
             return np.array(words.where(~self.missing, None), dtype=object)
         return np.array(self._text.to_numpy(zero_copy_only=False), dtype=object)
@@ -257,19 +255,9 @@ class _Column:
         return sorted(set(self.words[~self.missing].tolist()))
 
     @cached_property
-    def odd(self) -> Index:
-        """The rows whose cell is neither a finite number nor empty."""
-        return np.flatnonzero(~np.isfinite(self.numbers) & ~self.missing)
-
-    @cached_property
     def are_dates(self) -> bool:
         """Whether all cells are dates that pandas reads."""
-        import pandas as pd
-
-        words = self.distinct
-        return _match(_DATE, words) and bool(
-            pd.to_datetime(pd.Series(words), errors="coerce", utc=True, format="ISO8601").notna().all()
-        )
+        return _match(_DATE, self.distinct) and not np.isnan(_days(self.distinct)).any()
 
     @cached_property
     def holds(self) -> str:
@@ -277,15 +265,16 @@ class _Column:
         present = int((~self.missing).sum())
         if not present:
             return "nothing"
-        text = self.odd[np.isnan(self.numbers[self.odd])]
-        if not len(text) and not self.is_category:
+        text = self.words[self.odd[np.isnan(self.numbers[self.odd])]] if len(self.odd) else self.odd
+        is_category = self.column.dtype.name == "category"
+        if not len(text) and not is_category:
             return "thousands" if self.may_be_thousands else "numbers"
         found = len(self.distinct)
-        if _match(_COMMAS, self.words[text]):
-            return "groups" if _match(_GROUPS, self.words[text]) else "commas"
-        if found > _MIXED and _match(_DECORATED, self.words[text]):
+        if _match(_COMMAS, text):
+            return "groups" if _match(_GROUPS, text) else "commas"
+        if found > _MIXED and _match(_DECORATED, text):
             return "signs"
-        if 2 * len(text) <= present and found > min(_MIXED, present // 2) and not self.is_category:
+        if 2 * len(text) <= present and found > min(_MIXED, present // 2) and not is_category:
             return "numbers"
         if self.are_dates:
             return "dates"
@@ -296,7 +285,7 @@ class _Column:
     def may_be_thousands(self) -> bool:
         """Whether dots may separate thousands: 900 beside 1.350, but neither 0.9 nor 1.35 nor 1200."""
         found = self.numbers[~self.missing]
-        if self.is_stored or self.options.decimal == "comma" or not (1e3 * found % 1 < 1e-9).all():
+        if self.stored or self.options.decimal == "comma" or not (1e3 * found % 1 < 1e-9).all():
             return False
         short = [word for word in self.distinct if not re.match(_THOUSANDS, word)]
         return bool(short) and len(short) < len(self.distinct) and max(map(len, short)) < 4
@@ -304,7 +293,7 @@ class _Column:
     @property
     def are_row_numbers(self) -> bool:
         """Whether a column that is called like an index, or not at all, holds different whole numbers."""
-        if not re.fullmatch(_ROW_NUMBER, self.name) or "#2" in self.table.names:
+        if not re.fullmatch(_ROW_NUMBER, self.name) or "#2" in self.table.frame:
             return False
         return len(np.unique(self.numbers)) == len(self.numbers) > 2 and bool((self.numbers % 1 == 0).all())
 
@@ -312,57 +301,54 @@ class _Column:
     def reference(self) -> str:
         """The name by which a parameter refers to the column: its position where it would be taken for something else."""
         is_plain = re.fullmatch(r'[^\W\d][^()\[\]",=]*', self.name)
-        return self.name if is_plain else str(self.table.names.index(self.name))
-
-    @property
-    def kind(self) -> Kind:
-        """How the cells of a feature are read."""
-        found: Kind = "text" if self.holds == "categories" else "boolean" if self.is_boolean else "number"
-        return self.training_kind or found
+        return self.name if is_plain else str(self.table.frame.columns.get_loc(self.name))
 
     @property
     def cells(self) -> Array:
         """The cells of a feature: text, or numbers, float32 where they are stored so."""
-        if self.kind == "text":
-            return self.words
-        return self.numbers.astype(np.float32) if self.column.dtype == np.float32 else self.numbers
+        numbers = self.numbers.astype(np.float32) if self.column.dtype == np.float32 else self.numbers
+        return self.words if self.kind == "text" else numbers
 
-    def labels(self, task: str) -> Array:
-        """Return the cells as (n,) labels: numbers where they are stored as such, or for regression; else text."""
-        stored = self.column.dtype.kind
-        if stored in "iu":
-            return np.asarray(self.column.to_numpy(dtype=np.uint64 if stored == "u" else np.int64, na_value=0))
-        if stored == "f" or (task == "regression" and not len(self.odd)):
+    @property
+    def labels(self) -> Array:
+        """The cells as (n,) labels: numbers where they are stored as such, or for regression; else text."""
+        if self.stored in ("i", "u"):
+            return np.asarray(self.column.to_numpy(dtype=f"{self.stored}8", na_value=0))
+        if self.stored == "f" or (self.options.task == "regression" and not len(self.odd)):
             return self.numbers
         words = np.where(self.missing, "", self.words).astype(np.str_)
         if self.options.decimal == "comma" and not len(self.odd):
             words = np.char.replace(np.char.replace(words, ".", ""), ",", ".")
         return words
 
-    def faults(self) -> Iterator[str]:
-        """Yield which of :data:`_FAULTS` a feature has. In a test part, whatever the training part does not have is a mistake."""
-        holds = "numbers" if self.training_kind else self.holds
-        if holds in _FAULTS and (holds, self.options.categories) != ("categories", "one-hot"):
-            yield holds
-        elif self.kind != "text" and len(self.odd):
-            yield "odd"
-        if not self.training_kind and self.are_row_numbers:
-            yield "ids"
-        if self.options.missing == "none" and self.missing.any() and holds not in ("nothing", "names"):
-            yield "gaps"
+    @cached_property
+    def faults(self) -> list[str]:
+        """Which of :data:`_FAULTS` a feature has. In a test part, whatever the training part does not have is a mistake."""
+        holds = "numbers" if self.is_test else self.holds
+        is_known = holds in _FAULTS and (holds, self.options.categories) != ("categories", "one-hot")
+        is_odd = holds not in _FAULTS and self.kind != "text" and len(self.odd)
+        has_gaps = self.options.missing == "none" and self.missing.any() and holds not in ("nothing", "names")
+        is_index = not self.is_test and self.are_row_numbers
+        return [holds] * is_known + ["odd"] * bool(is_odd) + ["ids"] * is_index + ["gaps"] * bool(has_gaps)
 
     def detail(self, fault: str) -> str:
         """Return the number of cells that have a fault, the first of them and where they are; or of distinct cells."""
         if fault in ("thousands", "nothing", "ids"):
             return ""
         if fault in ("dates", "names", "categories"):
-            more = len(self.distinct) > 1
-            return f" ({len(self.distinct):,} value{'s' * more}, '{shown(self.distinct[0])}'{' ...' * more})"
+            return f" (values: {len(self.distinct):,}, '{shown(self.distinct[0])}' ...)"
         rows, lines = np.flatnonzero(self.missing) if fault == "gaps" else self.odd, self.table.lines
         value = "" if fault == "gaps" else f"'{shown(self.words[rows[0]])}' in "
-        word = ("line" if lines else "row") + "s" * (len(rows) > 1)
         places = ", ".join(str(lines()[row] if lines else row + 1) for row in rows[:3].tolist())
-        return f" ({len(rows):,}: {value}{word} {places}{', ...' * (len(rows) > 3)})"
+        return f" ({len(rows):,}: {value}{'line' if lines else 'row'} {places}{', ...' * (len(rows) > 3)})"
+
+
+def _days(words: Sequence[str | None]) -> Array:
+    """Return dates as days since 1970, NaN where there is none."""
+    import pandas as pd
+
+    when = pd.to_datetime(pd.Series(words), utc=True, format="ISO8601", errors="coerce")
+    return np.array((when - pd.Timestamp(0, unit="s", tz="UTC")) / pd.Timedelta(days=1), dtype=np.float64)
 
 
 def _match(pattern: str, words: Sequence[str] | Array) -> bool:
@@ -392,11 +378,8 @@ def _faults(table: Table, options: Any, columns: Sequence[_Column], label: _Colu
     """Yield all that keeps the rows of a table from being points."""
     if table.doubt:
         yield table.doubt
-    is_test = columns[0].training_kind is not None
-    found: dict[str, list[_Column]] = {fault: [] for fault in _FAULTS}
-    for column in columns:
-        for fault in column.faults():
-            found[fault].append(column)
+    is_test = columns[0].is_test
+    found = {fault: [column for column in columns if fault in column.faults] for fault in _FAULTS}
     is_unclear = not is_test and label.holds in ("nothing", "commas", "groups", "thousands", "signs")
     if is_unclear:
         found[label.holds].append(label)
@@ -417,8 +400,8 @@ def _label_faults(options: Any, label: _Column, is_test: bool) -> Iterator[Fault
     if label.missing.any() and options.missing != "drop-rows":
         words = "; none, NA, nan and ? count as empty"
         yield Fault(f"empty cells in the label {name}{label.detail('gaps')}{words}", {"missing": "drop-rows"})
-    present = label.labels(task)[~label.missing]
-    if len(label.odd) and (task == "regression" or label.column.dtype.kind == "f"):
+    present = label.labels[~label.missing]
+    if len(label.odd) and (task == "regression" or label.stored == "f"):
         why = "task=regression expects numbers" if task == "regression" else "correct or empty these cells"
         yield Fault(f"not a finite number in the label {name}{label.detail('odd')}: {why}")
     elif is_test or not len(present) or is_regression(present, options):

@@ -46,8 +46,8 @@ def test_all_faults_are_named_at_once_and_what_is_to_be_typed_is_taken(tmp_path)
     lines = ["", *path.read_text().split("\n")]  # from 1, as an editor counts
     empty = [number for number, line in enumerate(lines) if line.startswith(",")]
     for said in (
-        "text in 'country' (3 values, 'France' ...), 'plan' (2 values, 'basic' ...)",
-        f"empty cells in 'age' (4: lines {', '.join(map(str, empty[:3]))}, ...), 'plan' (1: line {empty[1]}).",
+        "text in 'country' (values: 3, 'France' ...), 'plan' (values: 2, 'basic' ...)",
+        f"empty cells in 'age' (4: line {', '.join(map(str, empty[:3]))}, ...), 'plan' (1: line {empty[1]}).",
     ):
         assert said in message
     typed = shlex.split(re.search("`--datasets (.*?)`", message)[1])
@@ -74,9 +74,9 @@ def test_what_no_parameter_mends_is_said_beside_what_one_does(tmp_path):
     message = refusal(FileSource(path=str(tmp_path / "a.csv"), positive="ja"))
     for said in (
         "not a finite number in 'age' (1: '7O' in line 7)",
-        "too many texts for categories in 'id' (60 values",
+        "too many texts for categories in 'id' (values: 60",
         "no value at all in 'note'",
-        "empty cells in the label 'churned' (2: lines 3, 4); none, NA, nan and ? count as empty",
+        "empty cells in the label 'churned' (2: line 3, 4); none, NA, nan and ? count as empty",
         "no row has the label 'ja'",
     ):
         assert said in message
@@ -112,7 +112,7 @@ def test_what_to_type_for_data_in_memory():
         harness.data(churn().dropna()[["age", "churned"]], X_test=churn()[["age", "churned"]], name="mine")
     )
     assert message.startswith(
-        "'mine-test': empty cells in 'age' (4: rows 4, 9, 21, ...). Write `harness.data(frame, X_test=test, "
+        "'mine-test': empty cells in 'age' (4: row 4, 9, 21, ...). Write `harness.data(frame, X_test=test, "
     )
 
 
@@ -132,7 +132,7 @@ def test_dates_are_days_where_that_is_said(tmp_path, kind):
 
     message = refusal(source())
     for said in (
-        "dates in 'when' (59 values, '2024-01-01",
+        "dates in 'when' (values: 59, '2024-01-01",
         "days counts the days of dates such as 2024-05-01",
         "empty cells in 'when'",
     ):

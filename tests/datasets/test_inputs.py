@@ -80,7 +80,7 @@ READ = {  # name -> content, parameters, points, targets
 REFUSED = {  # name -> content, parameters, words of the sentence, whether it prints a line to type
     "codes_merge.csv": (rows(A, B, np.where(Y > 0, "1", "01"), head="a,b,label"), {}, "'01' and '1' are written differently", False),
     "exponents.csv": (rows(A, B, np.where(Y > 0, "1e5", "100000"), head="a,b,label"), {}, "written differently", False),
-    "text.csv": (rows(CODES, B, Y, head="zip,b,label"), {}, "text in 'zip' (3 values", True),
+    "text.csv": (rows(CODES, B, Y, head="zip,b,label"), {}, "text in 'zip' (values: 3", True),
     "empty.csv": (rows(["", *A[1:]], B, Y, head="a,b,label"), {}, "empty cells in 'a' (1: line 2)", True),
     "commas.csv": (rows(COMMA, Y, sep=";", head="a;label"), {}, "numbers with a comma in 'a'", True),
     "trailing.csv": (rows(A, B, Y, [""] * N), {}, "no value at all in '#4'. Write", True),
@@ -102,7 +102,7 @@ REFUSED = {  # name -> content, parameters, words of the sentence, whether it pr
     "few_dates.csv": (rows(["2024-05-01", "2024-05-02"] * 20, B, Y, head="when,b,label"), {}, "dates in 'when'", True),
     "comma_labels.csv": (rows(B.astype(int), COMMA, sep=";", head="b;label"), {}, "numbers with a comma in 'label'", True),
     "thousand_dots.csv": (rows(["900", "1.350"] * 20, Y, sep=";", head="a;label"), {}, "900 beside 1.350 in 'a'", False),
-    "shares.csv": (rows([f"{i} %" for i in range(N)], B, Y, head="a,b,label"), {}, "signs or blanks in 'a' (40: '0 %' in lines 2", False),
+    "shares.csv": (rows([f"{i} %" for i in range(N)], B, Y, head="a,b,label"), {}, "signs or blanks in 'a' (40: '0 %' in line 2", False),
     "prices.csv": (rows([f"$1 {i:03}.50" for i in range(N)], B, Y, head="a,b,label"), {}, "signs or blanks in 'a'", False),
     "open_quote.csv": (rows(A, B, ['"yes"', '"no"'] * 20, head="a,b,label").replace('"no"', '"no', 1), {}, "row that begins in line 3 do not pair", False),
     "r_names.csv": (rows(range(N), A, B, Y, head="a,b,label"), {}, "Name the column that has no name", False),
@@ -114,7 +114,7 @@ REFUSED = {  # name -> content, parameters, words of the sentence, whether it pr
     "thousands_or_not.csv": (rows(['"1,500"'] * N, Y, head="a,label"), {}, "write 1,000 as 1000", False),
     "ragged.csv": (PLAIN + "1,2,3,4\n", {}, "line 42 has 4", False),
     "short.csv": (PLAIN + "1,2\n", {}, "line 42 has 2", False),
-    "twice.csv": (rows(A, B, Y, head="a,a,label"), {}, "2 columns called 'a'", False),
+    "twice.csv": (rows(A, B, Y, head="a,a,label"), {}, "more than one column called 'a'", False),
     "one_class.csv": (rows(A, B, [1] * N, head="a,b,label"), {}, "expected two classes", False),
     "one_class.libsvm": (rows([1] * N, [f"1:{a}" for a in A], sep=" "), {}, "expected two classes", False),
     "bad.libsvm": ("1 1:1\n-1 1:2\n1 1:x\n", {}, "line 3: ", False),
@@ -244,7 +244,7 @@ def test_test_points_are_aligned_by_name():
         harness.data(FRAME, Y, X_test=FRAME.rename(columns={"a": "z"}), y_test=Y)
     with pytest.raises(DataError, match=r"Give y.loc\[X.index\]"):
         harness.data(FRAME, pd.Series(Y, name="y").iloc[::-1])
-    with pytest.raises(DataError, match="2 columns called 'a'"):
+    with pytest.raises(DataError, match="more than one column called 'a'"):
         harness.data(FRAME.set_axis(["a", "a"], axis=1), Y)
     with pytest.raises(DataError, match="differ only in type"):
         harness.data(X, np.array([1, "1"] * 20, dtype=object))
