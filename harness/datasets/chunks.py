@@ -224,10 +224,9 @@ class PartitionedData:
         except HarnessError:
             raise
         except Exception as error:  # whatever an engine raises: a worker that died, a lost connection
-            raise HarnessError(
-                f"the executor failed at the part '{self.parts[number].path}': {text(error).rstrip('.')}. Look at its workers "
-                "(memory, versions), and begin again."
-            ) from error
+            where = f"'{self.parts[number].path}': {text(error).rstrip('.')}"
+            remedy = "Look at its workers (memory, versions), and begin again"
+            raise HarnessError(f"the executor failed at the part {where}. {remedy}.") from error
         finally:
             for future in waiting:
                 future.cancel()

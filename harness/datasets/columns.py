@@ -165,10 +165,9 @@ def _find(table: Table, wanted: str) -> str:
         return wanted
     if re.fullmatch(r"[+-]?\d+", wanted.strip()) and -len(names) <= int(wanted) < len(names):
         return names[int(wanted)]
-    raise DataError(
-        f"'{table.where}' has no column '{wanted}'{did_you_mean(wanted, names)}; expected one of its {len(names)} columns "
-        f"({listing(names)}) or its position, 0..{len(names) - 1} (-1: the last)."
-    )
+    near, expected = did_you_mean(wanted, names), f"one of its {len(names)} columns ({listing(names)})"
+    position = f"its position, 0..{len(names) - 1} (-1: the last)"
+    raise DataError(f"'{table.where}' has no column '{wanted}'{near}; expected {expected} or {position}.")
 
 
 def align(table: Table, like: Schema) -> Schema:
@@ -185,10 +184,8 @@ def align(table: Table, like: Schema) -> Schema:
 
 def unlike(where: str, has: str, like: str) -> DataError:
     """Return the error on a file that ``has`` what does not go with the first one, ``like``."""
-    return DataError(
-        f"'{where}' has {has}, unlike '{like}'; expected one format and the same columns, the label's too, in tables all with a "
-        "header or all without. Write one of them again."
-    )
+    expected = "one format and the same columns, the label's too, in tables all with a header or all without"
+    return DataError(f"'{where}' has {has}, unlike '{like}'; expected {expected}. Write one of them again.")
 
 
 # -- what cells hold ---------------------------------------------------------------------------------------

@@ -109,14 +109,10 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
         collections.deque(_lines(body, separator, skipped + 1, where), maxlen=0)
     frame, ragged = _parse(body, separator, len(cells))
     if ragged:
-        hint = f"A cell with {separator!r} in it stands in double quotes"
-        if not len(frame[1:]) and all(row.actual_columns == len(cells) + 1 for row in ragged):
-            hint = "Name the column that has no name"
         listed = ", ".join(f"line {lines()[row.number - 1]} has {row.actual_columns}" for row in ragged[:3])
-        raise DataError(
-            f"'{where}': rows with more or fewer than {len(cells)} cells, as the first has ({len(ragged):,}: {listed}"
-            f"{', ...' * (len(ragged) > 3)}). Correct them. {hint}."
-        )
+        what = f"rows with other than {len(cells)} cells, the number of the first ({len(ragged):,}: {listed}{', ...' * (len(ragged) > 3)})"
+        hint = f"Each column needs a name, and a cell with {separator!r} in it double quotes"
+        raise DataError(f"'{where}': {what}. Correct them. {hint}.")
     if header:
         return Table(frame.set_axis(clean_names(header), axis=1), where, lines)
     named, doubt = _holds_names([cell.strip() for cell in cells], frame, options)

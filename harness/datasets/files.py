@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -15,14 +15,12 @@ from harness import parameters
 from harness.arrays import Array, Vector
 from harness.datasets import cache
 from harness.datasets.dataset import Dataset, DataSource, Task
+from harness.datasets.labels import Fault, Refusal, is_regression, learn_classes, shown
 from harness.datasets.splitting import parts, random_split, rbf, stratified_split
 from harness.errors import DataError
 from harness.kernels.points import scale_gamma
 from harness.parameters import as_text, parameter
 from harness.selection import Item, text_of
-
-if TYPE_CHECKING:
-    from harness.datasets.labels import Refusal
 
 IN_MEMORY = "arrays"
 """The folder of the cache for data that were given in memory, see `harness.call.data`; messages show such a file by its stem."""
@@ -51,12 +49,8 @@ class FileSource(DataSource):
     path: str = parameter(MISSING, "the file, its URL, or openml:ID; .gz, .bz2 and .xz are unpacked")
     positive: str | None = parameter(None, "the class that is +1, all others being -1; of more than two one is needed")
     label_column: str | None = parameter(None, "tables: the label's column, by name or position (0 first, -1 last)")
-    header: Literal["auto", "yes", "no"] = parameter(
-        "auto", "CSV: whether the first row holds names; auto: by its cells"
-    )
-    categories: Literal["none", "one-hot"] = parameter(
-        "none", "tables: one-hot: a column of 0 and 1 for each category of a column of text in training"
-    )
+    header: Literal["auto", "yes", "no"] = parameter("auto", "CSV: whether row 1 holds names; auto: by its cells")
+    categories: Literal["none", "one-hot"] = parameter("none", "tables: one-hot: each category as a 0/1 column")
     missing: Literal["none", "mean", "median", "drop-rows"] = parameter(
         "none", "tables: what empty cells become, the training part's mean or median; or their rows are left out"
     )
@@ -64,7 +58,7 @@ class FileSource(DataSource):
     decimal: Literal["point", "comma"] = parameter("point", "tables: comma reads 1,5 as 1.5 and 1.250 as 1250")
     dates: Literal["none", "days"] = parameter("none", "tables: days reads 2024-05-01 as days since 1970-01-01")
     index_base: Literal["auto", "0", "1"] = parameter(
-        "auto", "LIBSVM text: the first index; auto: 0 if the training file has it, else 1"
+        "auto", "LIBSVM text: first index; auto: 0 if in training, else 1"
     )
     test: str | None = parameter(None, "a second file with the test points")
     test_fraction: float = parameter(0.25, "share of the rows held out for testing without a test file", ge=0, lt=1)
@@ -95,14 +89,13 @@ class FileSource(DataSource):
 
         A stem alone could be that of ``a/d.csv`` and of ``b/d.csv``, or of ``d.npz``.
         """
-        in_memory = ("test", "label_column") if self.memory_name else ()  # which `harness.data` set itself
+        usual = {"test": self.test, "label_column": "-1"} if self.memory_name else {}  # which `harness.data` set itself
         changed = {
-            name: as_text(value)
+            name: [_shorten(value) if name == "test" else as_text(value)]
             for name, value in parameters.changed(self).items()
-            if name != "path" and not (name in in_memory and (name == "test" or value == "-1"))
+            if name != "path" and value != usual.get(name)
         }
-        shown = {name: [_shorten(value) if name == "test" else value] for name, value in changed.items()}
-        return text_of(Item(self.memory_name or _shorten(self.path), shown))
+        return text_of(Item(self.memory_name or _shorten(self.path), changed))
 
     def typed(self, **further: Any) -> str:
         """Return what to type for this file with further parameters: for a shell, or for Python if it was in memory."""
@@ -160,8 +153,6 @@ class FileSource(DataSource):
 
     def _parse_or_advise(self) -> Dataset:
         """Return the parsed data. What parameters mend is refused with a line to type, which has been tried."""
-        from harness.datasets.labels import Refusal
-
         try:
             return self._parse()
         except Refusal as refusal:
@@ -172,8 +163,6 @@ class FileSource(DataSource):
 
     def _remedy(self, refusal: Refusal) -> dict[str, Any]:
         """Return the parameters with which nearly all rows load, found by trying; none if there are no such."""
-        from harness.datasets.labels import Refusal
-
         needs: dict[str, Any] = {}
         for _ in range(_TRIES):
             if not refusal.is_mendable:
@@ -204,10 +193,8 @@ class FileSource(DataSource):
                 x, x_test, done = preprocess(_rows(train.x, rows), x_test, kinds, self)
                 gamma = scale_gamma(x)
         except FloatingPointError:
-            raise DataError(
-                f"'{display_name(self.path)}': squares of its numbers overflow. Divide the columns with the largest ones by a "
-                "constant first, or give the parameter scale=minmax."
-            ) from None
+            remedy = "Divide the columns with the largest ones by a constant first, or give the parameter scale=minmax"
+            raise DataError(f"'{display_name(self.path)}': squares of its numbers overflow. {remedy}.") from None
         left_out = sum(part.left_out for part in (train, *tests))
         notes["preprocessing"] = "; ".join([f"{left_out:,} rows with empty cells left out"] * bool(left_out) + done)
         if self.scale == "none":
@@ -219,8 +206,6 @@ class FileSource(DataSource):
 
     def _targets(self, labels: Sequence[Array], notes: dict[str, Any]) -> tuple[Any, ...]:
         """Return the task and the labels of each part as targets, those of the test part by what the training part says."""
-        from harness.datasets.labels import Fault, Refusal, is_regression, learn_classes, shown
-
         places = [display_name(self.path), display_name(self.test or self.path)]
         if is_regression(labels[0], self):
             notes["regression"] = "labels that are not whole numbers" if self.task == "auto" else ""

@@ -97,10 +97,8 @@ class Classes:
         for index, name in enumerate(map(class_name, values.tolist())):
             matches = _matches(self.names, name, _certain_key)
             if len(matches) != 1:
-                raise DataError(
-                    f"'{where}': the label '{shown(name)}' does not occur in the training data; expected one of "
-                    f"{listing(self.names)}. Correct the labels of one file."
-                )
+                what = f"the label '{shown(name)}' does not occur in the training data; expected one of {listing(self.names)}"
+                raise DataError(f"'{where}': {what}. Correct the labels of one file.")
             positive[index] = matches[0] == self.positive
         return np.where(positive[codes], 1.0, -1.0)
 

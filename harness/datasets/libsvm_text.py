@@ -82,10 +82,8 @@ def base_of(ranges: Sequence[tuple[int, int] | None], chosen: str, places: Seque
         if chosen == "1" and least == 0:
             raise DataError(f"'{place}' has the index 0, which index_base=1 excludes. Give index_base=0.")
         if chosen == "auto" and (least < base or (least > base == 0 and most == first[1] + 1)):
-            raise DataError(
-                f"'{place}' has indices {least} to {most}, '{first_place}' {first[0]} to {first[1]}: do both begin with 0? "
-                "Give index_base=0 if they do; else write one of them again."
-            )
+            ranges_found = f"indices {least} to {most}, '{first_place}' {first[0]} to {first[1]}: do both begin with 0?"
+            raise DataError(f"'{place}' has {ranges_found} Give index_base=0 if they do; else write one of them again.")
     return base
 
 
@@ -98,9 +96,8 @@ def based(x: Csr, base: int, width: int, where: Path | str) -> Csr:
     """
     found = index_range(x)
     if found is not None and not base <= found[0] <= found[1] < base + width:
-        raise DataError(
-            f"'{where}' has indices from {found[0]} to {found[1]}; expected {base} to {base + width - 1}. Fetch or write it again."
-        )
+        what = f"indices from {found[0]} to {found[1]}; expected {base} to {base + width - 1}"
+        raise DataError(f"'{where}' has {what}. Fetch or write it again.")
     return Csr((x.data, x.indices - base, x.indptr), shape=(x.shape[0], width))
 
 
@@ -114,7 +111,7 @@ def refuse_too_wide(n: int, d: int, values: int, where: str) -> None:
     needed = _COLUMN_BYTES * d
     likely = max(_LIKELY_BYTES, 12 * _LIKELY_RATIO * values) if given_limit() is None else needed
     if needed > min(likely, bound()):
+        what = f"{n:,} points with {values:,} values; by its greatest index {d:,} columns, whose counts take {shown(needed)}"
         raise DataError(
-            f"'{where}' has {n:,} points with {values:,} values; by its greatest index {d:,} columns, whose counts take "
-            f"{shown(needed)}. Correct that index, or give a --memory-limit above that if it is right."
+            f"'{where}' has {what}. Correct that index, or give a --memory-limit above that if it is right."
         )

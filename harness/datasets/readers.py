@@ -100,10 +100,8 @@ def _read(path: Path, where: str, kind: str, options: Any) -> Sequence[Table | P
         if kind == "libsvm":
             points, labels = read_libsvm(file)
             if options.task != "regression" and (large := labels[abs(labels) >= EXACT]).size:
-                raise DataError(
-                    f"'{where}': the label {large[0]:.0f} is beyond 2^53, where integers of LIBSVM text are rounded to their "
-                    "neighbours. Write classes as small numbers."
-                )
+                why = f"the label {large[0]:.0f} is beyond 2^53, where integers of LIBSVM text are rounded to their neighbours"
+                raise DataError(f"'{where}': {why}. Write classes as small numbers.")
             return [Part(points, labels)]
         frame = _read_parquet(file, where) if kind == "parquet" else _read_arff(file, where)
         return [Table(frame.set_axis(clean_names(frame.columns), axis=1), where)]
@@ -156,10 +154,9 @@ def format_of(path: Path, where: str) -> str:
         return "libsvm"
     if re.search(r"[,;|\s]", first) and ":" not in first and first.replace("\t", "").isprintable():
         return "csv"
-    raise DataError(
-        f"the format of '{where}' is not known: its suffix is '{suffix}', its first line neither LIBSVM text nor a table. "
-        f"Rename it with one of the suffixes {', '.join(FORMATS)} (and .gz, .bz2 or .xz after it)."
-    )
+    why = f"its suffix is '{suffix}', its first line neither LIBSVM text nor a table"
+    suffixes = f"{', '.join(FORMATS)} (and .gz, .bz2 or .xz after it)"
+    raise DataError(f"the format of '{where}' is not known: {why}. Rename it with one of the suffixes {suffixes}.")
 
 
 def refuse_non_finite(x: Any, where: str, first: int = 0) -> None:
@@ -168,19 +165,16 @@ def refuse_non_finite(x: Any, where: str, first: int = 0) -> None:
     first : rows of the file that are above these
     """
     if (bad := first_non_finite(x)) is not None:
-        raise DataError(
-            f"'{where}': row {first + bad[0] + 1}, column {bad[1] + 1} holds {x[bad]}; expected a finite number (counted from 1, "
-            "without the label). Fill in or drop such rows."
-        )
+        what = f"row {first + bad[0] + 1}, column {bad[1] + 1} holds {x[bad]}; expected a finite number"
+        raise DataError(f"'{where}': {what} (counted from 1, without the label). Fill in or drop such rows.")
 
 
 def refuse_missing(labels: Array, where: str, first: int = 0) -> None:
     """Raise DataError, with the first one's row counted from 1, if any of (n,) labels is missing."""
     if (missing := is_missing(labels)).any():
-        raise DataError(
-            f"'{where}': the label of row {first + missing.argmax() + 1} is missing, {missing.sum()} of the {len(missing)} labels "
-            "are; expected a class. Fill in or drop such rows; a class that is called none, NA or nan needs another name."
-        )
+        what = f"the label of row {first + missing.argmax() + 1} is missing, {missing.sum()} of the {len(missing)} labels are"
+        remedy = "Fill in or drop such rows; a class that is called none, NA or nan needs another name"
+        raise DataError(f"'{where}': {what}; expected a class. {remedy}.")
 
 
 # -- NumPy's own files -------------------------------------------------------------------------------------
@@ -202,11 +196,10 @@ def array_of(path: Path) -> Array:
             array = np.lib.format.read_array(file, allow_pickle=False)
             size = array.nbytes + len(file.read(1))
     if array.ndim != 2 or array.shape[1] < 2 or array.dtype.kind not in "fiub" or size != array.nbytes:
-        more = ", and more bytes after it" if size > array.nbytes else ""
-        raise DataError(
-            f"'{path}' holds an array of {array.dtype} of shape {array.shape}{more}; expected numbers of shape (n, d + 1), the "
-            "label in the last column. Write it again with numpy.save(path, numpy.column_stack([points, labels]))."
-        )
+        what = f"an array of {array.dtype} of shape {array.shape}{', and more bytes after it' * (size > array.nbytes)}"
+        expected = "expected numbers of shape (n, d + 1), the label in the last column"
+        write = "numpy.save(path, numpy.column_stack([points, labels]))"
+        raise DataError(f"'{path}' holds {what}; {expected}. Write it again with {write}.")
     return array
 
 
@@ -219,10 +212,9 @@ def _read_npz(file: BinaryIO, where: str) -> list[Part]:
         pairs = [pair for pair in (("x_train", "y_train"), ("x", "y")) if names.keys() >= {*pair}][:1]
         test = names.keys() & {"x_test", "y_test"}
         if not pairs or len(test) == 1:
-            raise DataError(
-                f"'{where}' holds the arrays {plain_line(', '.join(sorted(archive.files)), 200) or '(none)'}; expected x and y, or "
-                "x_train, y_train, x_test and y_test. Save it with numpy.savez(path, x=points, y=labels)."
-            )
+            what = f"the arrays {plain_line(', '.join(sorted(archive.files)), 200) or '(none)'}"
+            expected = "expected x and y, or x_train, y_train, x_test and y_test"
+            raise DataError(f"'{where}' holds {what}; {expected}. Save it with numpy.savez(path, x=points, y=labels).")
         defaults = dict(json.loads(str(archive["defaults"]))) if "defaults" in names else {}
         pairs += [("x_test", "y_test")] * bool(test)
         parts = [

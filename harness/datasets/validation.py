@@ -18,14 +18,11 @@ def first_non_finite(x: Any) -> tuple[int, int] | None:
     ``x`` is dense (perhaps memory-mapped: it is read in pieces, memory stays below 20 MB) or CSR.
     """
     if is_csr(x):
-        bad = np.flatnonzero(~np.isfinite(x.data))
-        if not len(bad):
-            return None
-        return int(np.searchsorted(x.indptr, int(bad[0]), side="right")) - 1, int(x.indices[bad[0]])
+        bad = np.flatnonzero(~np.isfinite(x.data))[:1].tolist()
+        return next(((int(np.searchsorted(x.indptr, at, side="right")) - 1, int(x.indices[at])) for at in bad), None)
     for start, rows in pieces(x):
-        finite = np.isfinite(rows)
-        if not finite.all():
-            row, column = np.argwhere(~finite)[0]
+        if not (finite := np.isfinite(rows)).all():
+            row, column = np.unravel_index(finite.argmin(), finite.shape)
             return start + int(row), int(column)
     return None
 
@@ -43,8 +40,7 @@ def validate(dataset: Dataset) -> None:
         not (n,) float64, not -1/+1 (classification), of one class only; lengths or d that do not match; NaN or
         infinity.
     """
-    fault = next(_faults(dataset), None)
-    if fault is not None:
+    for fault in _faults(dataset):
         raise DataError(f"data set '{dataset.name}': {fault}")
 
 
@@ -61,10 +57,8 @@ def _faults(dataset: Dataset) -> Iterator[str]:
     if d != d_test:
         yield f"x_train has {d} features, x_test has {d_test}; expected the same number. An empty test part has shape (0, d)."
     if task == "classification" and (y_train == y_train[0]).all():
-        yield (
-            f"all {len(y_train)} training labels are {y_train[0]:+g}; expected both -1 and +1. Choose a class that occurs, more "
-            "points, or another seed of the split or the noise."
-        )
+        same = f"all {len(y_train)} training labels are {y_train[0]:+g}; expected both -1 and +1"
+        yield f"{same}. Choose a class that occurs, more points, or another seed of the split or the noise."
 
 
 def _faults_of_part(part: str, x: Any, y: Any, task: Task) -> Iterator[str]:
@@ -73,17 +67,15 @@ def _faults_of_part(part: str, x: Any, y: Any, task: Task) -> Iterator[str]:
     dense = isinstance(x, np.ndarray) and x.flags.c_contiguous
     sparse = isinstance(x, scipy.sparse.csr_array)  # which is canonical, see `Dataset`
     if not (dense or sparse) or x.ndim != 2 or not x.shape[1] or x.dtype not in FLOATS:
-        yield (
-            f"x_{part} is {_described(x)}; expected numbers of shape (n, d) with d > 0, float64 or float32, as a C-contiguous NumPy "
-            "array or a scipy.sparse.csr_array: convert with numpy.ascontiguousarray(x, float)."
+        expected = (
+            "numbers of shape (n, d) with d > 0, float64 or float32, as a scipy.sparse.csr_array or C-contiguous array"
         )
+        yield f"x_{part} is {_described(x)}; expected {expected}: convert with numpy.ascontiguousarray(x, float)."
     if (bad := first_non_finite(x)) is not None:
         yield f"x_{part} holds {x[bad]} in row {bad[0]}, column {bad[1]} (counted from 0); expected finite numbers."
     if not isinstance(y, np.ndarray) or y.dtype != np.float64 or y.shape != x.shape[:1] or not y.flags.c_contiguous:
-        yield (
-            f"y_{part} is {_described(y)}; expected a contiguous NumPy array of float64 of shape ({x.shape[0]},), one value for each "
-            f"row of x_{part}: convert with numpy.ascontiguousarray(y, float)."
-        )
+        expected = f"a contiguous NumPy array of float64 of shape ({x.shape[0]},), one value for each row of x_{part}"
+        yield f"y_{part} is {_described(y)}; expected {expected}: convert with numpy.ascontiguousarray(y, float)."
     wrong = np.flatnonzero(~np.isfinite(y) if task == "regression" else np.abs(y) != 1)
     if len(wrong):
         expected = "finite numbers" if task == "regression" else "-1 or +1 (for numbers to predict, task='regression')"
