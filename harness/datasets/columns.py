@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from harness.arrays import Array, Index, Mask
-from harness.datasets.labels import MISSING, Fault, Refusal, class_name, is_regression, learn_classes, listing, shown
+from harness.datasets.labels import MISSING, NUMBER, Fault, Refusal, class_name, is_regression, learn_classes, listing
 from harness.errors import DataError
 from harness.parameters import did_you_mean
 from harness.plain import plain_line
@@ -34,7 +34,6 @@ _DATE = r"\d{4}-\d\d(-\d\d)?([T ].*)?"
 _MIXED = 20  # distinct cells of a column of text and numbers that are still categories
 _CATEGORIES = 1000  # categories of one column
 _ROWS_OF_EACH = 5  # rows that each of many categories has on average
-_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _DECORATED = r"\W*(\d{1,3}([.,'\s]\d{3})*|\d+)([.,]\d+)?\W*"  # a number with signs around it or groups: 45 %, $1,250
 _THOUSANDS = r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$"  # or a number with three decimals
 _ROW_NUMBER = r"#1|Unnamed: \d+|(?i:id|index|row)|.*([ _-]id|[a-z]Id|ID)"  # names of columns
@@ -145,9 +144,8 @@ def choose(table: Table, options: Any) -> Schema:
         what = f"the columns {listing(found)} could each be the label; expected one"
         raise Refusal(table.where, [Fault(what, {"label_column": found[0]})], len(table.frame))
     if not found or found[0] in dropped:
-        raise DataError(
-            f"'{table.where}': no column is left as the label (drop={','.join(options.drop)}). Name other columns."
-        )
+        dropped_names = ",".join(options.drop)
+        raise DataError(f"'{table.where}': no column is left as the label (drop={dropped_names}). Name other columns.")
     return Schema(table.where, found[0], {name: "number" for name in remaining if name != found[0]}, frozenset(dropped))
 
 
@@ -155,7 +153,7 @@ def refuse_twice(table: Table) -> None:
     """Raise DataError if two columns have the same name."""
     if len(twice := table.frame.columns[table.frame.columns.duplicated()]):
         point = "; if its first row is a point, give header=no" if table.lines else ""
-        raise DataError(f"'{table.where}' has more than one column called '{shown(twice[0])}'. Rename them{point}.")
+        raise DataError(f"'{table.where}' has more than one column called {listing([twice[0]])}. Rename them{point}.")
 
 
 def _find(table: Table, wanted: str) -> str:
@@ -200,9 +198,8 @@ class _Column:
     def __init__(self, table: Table, name: str, options: Any, kind: Kind | None = None) -> None:
         self.table, self.name, self.options, self.is_test = table, name, options, kind is not None
         self.column: Any = table.frame[name]
-        self.stored = (
-            self.column.dtype.kind if self.column.dtype.kind in "fiub" else ""
-        )  # the kind of numbers or truth values
+        kind_of_dtype = self.column.dtype.kind
+        self.stored = kind_of_dtype if kind_of_dtype in "fiub" else ""  # as numbers or truth values
         self.is_boolean = self.stored == "b"
         if self.stored:
             self.missing: Mask = self.column.isna().to_numpy()
@@ -232,7 +229,7 @@ class _Column:
         elif self.options.dates == "days" and self.are_dates:
             numbers = _days(text.to_pylist())
         else:
-            pattern = _NUMBER
+            pattern = f"^{NUMBER}$"
             if self.options.decimal == "comma":
                 pattern, text = _COMMA_NUMBER, pc.replace_substring(pc.replace_substring(text, ".", ""), ",", ".")
             numbers = pc.cast(pc.if_else(pc.match_substring_regex(self._text, pattern), text, None), pa.float64())
@@ -333,9 +330,9 @@ class _Column:
         if fault in ("thousands", "nothing", "ids"):
             return ""
         if fault in ("dates", "names", "categories"):
-            return f" (values: {len(self.distinct):,}, '{shown(self.distinct[0])}' ...)"
+            return f" (values: {len(self.distinct):,}, {listing([self.distinct[0]])} ...)"
         rows, lines = np.flatnonzero(self.missing) if fault == "gaps" else self.odd, self.table.lines
-        value = "" if fault == "gaps" else f"'{shown(self.words[rows[0]])}' in "
+        value = "" if fault == "gaps" else f"{listing([self.words[rows[0]]])} in "
         places = ", ".join(str(lines()[row] if lines else row + 1) for row in rows[:3].tolist())
         return f" ({len(rows):,}: {value}{'line' if lines else 'row'} {places}{', ...' * (len(rows) > 3)})"
 
@@ -393,7 +390,7 @@ def _faults(table: Table, options: Any, columns: Sequence[_Column], label: _Colu
 
 
 def _label_faults(options: Any, label: _Column, is_test: bool) -> Iterator[Fault]:
-    name, task = f"'{shown(label.name)}'", options.task
+    name, task = listing([label.name]), options.task
     if label.missing.any() and options.missing != "drop-rows":
         words = "; none, NA, nan and ? count as empty"
         yield Fault(f"empty cells in the label {name}{label.detail('gaps')}{words}", {"missing": "drop-rows"})

@@ -22,36 +22,35 @@ import functools
 import io
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.datasets.columns import Table, clean_names
-from harness.datasets.labels import MISSING, Fault, as_number, shown
+from harness.datasets.labels import MISSING, Fault, is_number, shown
 from harness.errors import DataError
 from harness.plain import plain_line
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _CLASSES = 20  # different cells of a column of labels
 _BLOCK = (1 << 31) - 2  # bytes of text that pyarrow parses at a time, as many as it can
 _PREAMBLE = re.compile(r"[^\S\n]*(?:\n|[#%](?P<comment>.*)(?:\n|$)|sep=(?P<separator>.)\s*(?:\n|$))")
 _NO_DATA = (
     (rb"version https://git-lfs", "is a pointer of Git LFS, not the file itself. Fetch it: git lfs pull"),
-    (rb"(?i)\s*<(!doctype\s+html|html|head)", "is a page of HTML, perhaps of an error. Download the data again"),
-    (rb"\s*<\?xml", "is XML. Convert it to CSV"),
-    (rb"%PDF-", "is a PDF document. Save its table as CSV"),
+    (
+        rb"(?i)\s*<(!doctype|html|head|\?xml)",
+        "is HTML or XML, perhaps of an error. Download it again, or convert it to CSV",
+    ),
+    (
+        rb"PK\x03\x04|%PDF-",
+        "is a spreadsheet, an archive or a PDF. Save its table as CSV, or pass a frame: harness.data(frame)",
+    ),
     (rb"\s*[\[{]\s*[\[{\"]", "is JSON. Convert it to CSV: pandas.read_json(path).to_csv('data.csv', index=False)"),
 )
 
 
 def refuse_no_data(start: bytes, where: str, suffix: str) -> None:
     """Raise DataError if a file that begins like this is no data, whatever its suffix."""
-    if suffix in (".xlsx", ".xls", ".ods") or (suffix in (".csv", ".tsv", ".txt") and start.startswith(b"PK\x03\x04")):
-        raise DataError(
-            f"'{where}' is a spreadsheet or an archive. Save the sheet as CSV, or pass a frame: harness.data(frame)."
-        )
-    for pattern, what in _NO_DATA:
-        if re.match(pattern, start):
+    is_spreadsheet = suffix in (".xlsx", ".xls", ".ods")
+    for pattern, what in _NO_DATA if suffix != ".npz" else ():  # an archive itself
+        if re.match(pattern, b"PK\x03\x04" if is_spreadsheet else start):
             raise DataError(f"'{where}' {what}.")
 
 
@@ -73,9 +72,8 @@ def decode(content: bytes, where: str) -> str:
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
     name = re.split(r"[\\/]", where)[-1]
-    raise DataError(
-        f"'{where}': line {line} is not UTF-8, perhaps {encoding}. Convert it: iconv -f {encoding} -t UTF-8 {name} > utf8-{name}."
-    )
+    convert = f"iconv -f {encoding} -t UTF-8 {name} > utf8-{name}"
+    raise DataError(f"'{where}': line {line} is not UTF-8, perhaps {encoding}. Convert it: {convert}.")
 
 
 def read_csv(content: bytes, where: str, options: Any) -> Table:
@@ -102,18 +100,18 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
     if cells is None:
         raise DataError(f"'{where}' has 0 rows of data, only blank lines or comments. Fetch or write it again.")
     header = _first_row(comment if separator != " " else " ".join(comment.split()), separator) or []
-    if options.header != "auto" or len(header) != len(cells) or any(as_number(cell) is not None for cell in header):
-        header = []
+    is_header = options.header == "auto" and len(header) == len(cells) and not any(map(is_number, header))
     lines = functools.cache(lambda: list(_lines(body, separator, skipped + 1, where)))
     if '"' in body:
         collections.deque(_lines(body, separator, skipped + 1, where), maxlen=0)
     frame, ragged = _parse(body, separator, len(cells))
     if ragged:
         listed = ", ".join(f"line {lines()[row.number - 1]} has {row.actual_columns}" for row in ragged[:3])
-        what = f"rows with other than {len(cells)} cells, the number of the first ({len(ragged):,}: {listed}{', ...' * (len(ragged) > 3)})"
+        listed += ", ..." * (len(ragged) > 3)
+        what = f"rows with other than {len(cells)} cells, the number of the first ({len(ragged):,}: {listed})"
         hint = f"Each column needs a name, and a cell with {separator!r} in it double quotes"
         raise DataError(f"'{where}': {what}. Correct them. {hint}.")
-    if header:
+    if is_header:
         return Table(frame.set_axis(clean_names(header), axis=1), where, lines)
     named, doubt = _holds_names([cell.strip() for cell in cells], frame, options)
     if not named:
@@ -122,25 +120,19 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
     return Table(below.set_axis(clean_names(cells), axis=1), where, lambda: lines()[1:], doubt)
 
 
-def _parse(body: str, separator: str, width: int) -> tuple[pd.DataFrame, list[Any]]:
+def _parse(body: str, separator: str, width: int) -> tuple[Any, list[Any]]:
     """Return the cells of all rows as text, and pyarrow's account of the rows that do not have ``width`` of them."""
     import pyarrow as pa
     import pyarrow.csv
 
     ragged: list[Any] = []
     names, content = clean_names([""] * width), body.encode()
-    options = {
-        "read_options": pyarrow.csv.ReadOptions(
-            use_threads=False,  # pyarrow then says which rows are ragged
-            block_size=min(len(content) + 1, _BLOCK),
-            column_names=names,
-        ),
-        "parse_options": pyarrow.csv.ParseOptions(
-            delimiter=separator, newlines_in_values=True, invalid_row_handler=lambda row: ragged.append(row) or "skip"
-        ),
-        "convert_options": pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
-    }
-    return pyarrow.csv.read_csv(io.BytesIO(content), **options).to_pandas(), ragged
+    read = pyarrow.csv.ReadOptions(block_size=min(len(content) + 1, _BLOCK), column_names=names)
+    read.use_threads = False  # pyarrow then says which rows are ragged
+    parse = pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+    parse.invalid_row_handler = lambda row: ragged.append(row) or "skip"
+    convert = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+    return pyarrow.csv.read_csv(io.BytesIO(content), read, parse, convert).to_pandas(), ragged
 
 
 def _lines(body: str, separator: str, first: int, where: str) -> Iterator[int]:
@@ -158,9 +150,8 @@ def _lines(body: str, separator: str, first: int, where: str) -> Iterator[int]:
                 yield start
             start = first + rows.line_num
     except csv.Error:
-        raise DataError(
-            f"'{where}': double quotes in the row that begins in line {start} do not pair. Correct them."
-        ) from None
+        why = f"double quotes in the row that begins in line {start} do not pair"
+        raise DataError(f"'{where}': {why}. Correct them.") from None
 
 
 def _separator(body: str) -> str:
@@ -177,7 +168,7 @@ def _first_row(text: str, separator: str) -> list[str] | None:
     return next(filter(None, rows), None)
 
 
-def _holds_names(cells: list[str], frame: pd.DataFrame, options: Any) -> tuple[bool, Fault | None]:
+def _holds_names(cells: list[str], frame: Any, options: Any) -> tuple[bool, Fault | None]:
     """Return whether the first row, which is also that of the frame, holds names, by the rules at the top of this file.
 
     And why that is in doubt: a fault, whose remedy is the more likely of the two.
@@ -185,7 +176,7 @@ def _holds_names(cells: list[str], frame: pd.DataFrame, options: Any) -> tuple[b
     if options.header != "auto":
         return options.header == "yes", None
     filled = [place for place, cell in enumerate(cells) if cell.lower() not in MISSING]
-    texts = {place: cells[place] for place in filled if as_number(cells[place]) is None}
+    texts = {place: cells[place] for place in filled if not is_number(cells[place])}
     below = {place: frame.iloc[1:, place].str.strip() for place in texts}
     found = sum(bool((below[place] == text).any()) for place, text in texts.items())
     counted = [cell for place, cell in enumerate(cells) if cell or place]  # pandas leaves the first one empty
@@ -209,6 +200,6 @@ def _holds_names(cells: list[str], frame: pd.DataFrame, options: Any) -> tuple[b
     return named, Fault(line, {"header": "yes" if named else "no"})
 
 
-def _are_numbers(column: pd.Series[Any]) -> bool:
-    present = column[~column.str.lower().isin(MISSING)]
-    return bool(len(present)) and all(as_number(cell) is not None for cell in present.iloc[:1000])
+def _are_numbers(column: Any) -> bool:
+    present = column[~column.str.lower().isin(MISSING)][:1000]
+    return bool(len(present)) and all(map(is_number, present))

@@ -28,12 +28,6 @@ IN_MEMORY = "arrays"
 _SHORT = 40  # characters of a path that a heading has room for
 _TRIES = 4  # times that parameters are added to a remedy
 _MOST_ROWS = 0.9  # share of the rows that a remedy must load
-_MEANINGS = {  # of the values of parameters
-    "one-hot": "one-hot makes a column of 0 and 1 of each category",
-    "mean": "mean fills an empty cell with its column's mean; or missing=median, or drop-rows",
-    "drop-rows": "drop-rows leaves out the rows with empty cells",
-    "days": "days counts the days of dates such as 2024-05-01 since 1970-01-01",
-}
 
 
 @dataclass(frozen=True)
@@ -57,9 +51,7 @@ class FileSource(DataSource):
     drop: tuple[str, ...] = parameter((), "tables: columns that are left out, by name or position")
     decimal: Literal["point", "comma"] = parameter("point", "tables: comma reads 1,5 as 1.5 and 1.250 as 1250")
     dates: Literal["none", "days"] = parameter("none", "tables: days reads 2024-05-01 as days since 1970-01-01")
-    index_base: Literal["auto", "0", "1"] = parameter(
-        "auto", "LIBSVM text: first index; auto: 0 if in training, else 1"
-    )
+    index_base: Literal["auto", "0", "1"] = parameter("auto", "LIBSVM text: first index; auto: 0 if it occurs, else 1")
     test: str | None = parameter(None, "a second file with the test points")
     test_fraction: float = parameter(0.25, "share of the rows held out for testing without a test file", ge=0, lt=1)
     split_seed: int = parameter(0, "seed of that split", ge=0)
@@ -104,11 +96,9 @@ class FileSource(DataSource):
         if not self.memory_name:
             item = Item(self.path, {name: [as_text(value)] for name, value in values.items()})
             return f"--datasets {shlex.quote(text_of(item))}"
-        label = values.pop("label_column", None)  # -1: of points and labels that `harness.data` put side by side
-        given = ["X", "y"] if self._is_pair else ["frame", *([f"label={label!r}"] if label else [])]
-        if values.pop("test", None):
-            given += ["X_test=X_test", "y_test=y_test"] if self._is_pair else ["X_test=test"]
-        return f"harness.data({', '.join([*given, *(f'{name}={value!r}' for name, value in values.items())])})"
+        in_memory = {"test": self.test, "label_column": self.label_column}  # which `harness.data` was given otherwise
+        changes = [f"{name}={value!r}" for name, value in values.items() if value != in_memory.get(name)]
+        return f"harness.data(..., {', '.join(changes)})"
 
     @property
     def memory_name(self) -> str:
@@ -157,8 +147,9 @@ class FileSource(DataSource):
             return self._parse()
         except Refusal as refusal:
             needs = self._remedy(refusal)
-            meanings = "; ".join(_MEANINGS[value] for value in map(str, needs.values()) if value in _MEANINGS)
-            line = f" Write `{self.typed(**needs)}`{f' ({meanings})' if meanings else ''}." if needs else ""
+            docs = {each.name: each.doc.removeprefix("tables: ") for each in parameters.parameters_of(FileSource)}
+            meanings = "; ".join(docs[name] for name in needs)
+            line = f" Write `{self.typed(**needs)}` ({meanings})." if needs else ""
             raise DataError(f"{refusal}{line}{refusal.label}") from None
 
     def _remedy(self, refusal: Refusal) -> dict[str, Any]:

@@ -22,6 +22,9 @@ MISSING = frozenset((*_EMPTY_WORDS, "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"))
 EXACT = 2.0**53
 """From this magnitude on, neighbouring integers are the same float64."""
 
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+"""Regular expression of a number in text."""
+
 _LISTED = 5  # classes or columns that a message names
 _MOST_CLASSES = 20  # distinct labels that may be classes
 _PLAIN = re.compile(r"[+-]?(0|[1-9]\d*)(\.\d+)?")  # a number without leading zeros or exponent
@@ -62,13 +65,9 @@ def shown(name: str) -> str:
     return plain_line(name, 40)
 
 
-def as_number(name: str) -> float | None:
-    """Return the number that text is; None if it is none, as ``1_0`` or ``nan``."""
-    try:
-        number = float(name)
-    except ValueError:
-        return None
-    return number if np.isfinite(number) and "_" not in name and name.isascii() else None
+def is_number(text: str) -> bool:
+    """Return whether text is a finite number in digits, as neither ``1_0`` nor ``nan`` are."""
+    return bool(re.fullmatch(NUMBER, text.strip()) and np.isfinite(float(text)))
 
 
 def is_missing(labels: Array) -> Mask:
@@ -117,9 +116,8 @@ def learn_classes(labels: Array, positive: str | None) -> Classes | Fault:
     positive : a class as text; '2' also names the numeric label 2.0
     """
     names = [class_name(value) for value in np.unique(labels).tolist()]
-    numbers = [as_number(name) for name in names]
-    if None not in numbers:
-        names = [name for _, name in sorted(zip(numbers, names, strict=True))]
+    are_numbers = all(map(is_number, names))
+    names.sort(key=float if are_numbers else str)
     if len(names) == 1:
         return Fault(f"all labels are '{shown(names[0])}'; expected two classes")
     if positive is not None:
@@ -129,7 +127,7 @@ def learn_classes(labels: Array, positive: str | None) -> Classes | Fault:
         return Fault(f"no row has the label '{positive}'{near}; the classes are {listing(names)}")
     if len(names) > _MOST_CLASSES:
         what = f"{len(names):,} different values ({listing(names)}); expected two classes"
-        if None in numbers:
+        if not are_numbers:
             return Fault(f"{what}. Name another column with label_column, or one class with positive")
         return Fault(f"{what}. Numbers to predict are a regression", {"task": "regression"})
     for one, other in itertools.combinations(names, 2):
@@ -146,8 +144,8 @@ def is_regression(labels: Array, options: Any) -> bool:
     """Return whether labels are numbers to predict: as the task says, else more than two different ones, not all of them whole."""
     if options.task != "auto" or options.positive is not None:
         return bool(options.task == "regression")
-    numbers = [as_number(class_name(value)) for value in np.unique(labels).tolist()]
-    return len(numbers) > 2 and None not in numbers and not all(float(number or 0).is_integer() for number in numbers)
+    names = [class_name(value) for value in np.unique(labels).tolist()]
+    return len(names) > 2 and all(map(is_number, names)) and not all(float(name).is_integer() for name in names)
 
 
 def listing(names: Sequence[str], details: Sequence[str] = ("",) * _LISTED) -> str:
@@ -163,8 +161,8 @@ def _matches(names: Sequence[str], wanted: str, key: Callable[[str], float | str
 
 def _likely_key(name: str) -> float | str:
     """Return what is equal for two labels that may mean the same: they differ in blanks or capitals, or are one number."""
-    number = as_number(name)
-    return name.strip().casefold() if number is None or abs(number) >= EXACT else number
+    number = float(name) if is_number(name) else EXACT
+    return number if abs(number) < EXACT else name.strip().casefold()
 
 
 def _certain_key(name: str) -> float | str:

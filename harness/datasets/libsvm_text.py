@@ -112,6 +112,4 @@ def refuse_too_wide(n: int, d: int, values: int, where: str) -> None:
     likely = max(_LIKELY_BYTES, 12 * _LIKELY_RATIO * values) if given_limit() is None else needed
     if needed > min(likely, bound()):
         what = f"{n:,} points with {values:,} values; by its greatest index {d:,} columns, whose counts take {shown(needed)}"
-        raise DataError(
-            f"'{where}' has {what}. Correct that index, or give a --memory-limit above that if it is right."
-        )
+        raise DataError(f"'{where}' has {what}. Correct that index, or give a --memory-limit above that.")

@@ -90,8 +90,6 @@ def _unknown(present: Any, categories: Sequence[str]) -> int:
     """Return how many cells of a column of the test part are no categories of the training part; refuse if all are."""
     unknown = ~present.isin(categories)
     if len(present) and unknown.all():
-        what = (
-            f"no category of the test part ('{min(present)}' ...) is one of the training part ('{categories[0]}' ...)"
-        )
+        what = f"no category of the test part ('{min(present)}' ...) is one for training ('{categories[0]}' ...)"
         raise DataError(f"column '{present.name}': {what}. Write the categories alike.")
     return int(unknown.sum())

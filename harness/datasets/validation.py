@@ -67,9 +67,7 @@ def _faults_of_part(part: str, x: Any, y: Any, task: Task) -> Iterator[str]:
     dense = isinstance(x, np.ndarray) and x.flags.c_contiguous
     sparse = isinstance(x, scipy.sparse.csr_array)  # which is canonical, see `Dataset`
     if not (dense or sparse) or x.ndim != 2 or not x.shape[1] or x.dtype not in FLOATS:
-        expected = (
-            "numbers of shape (n, d) with d > 0, float64 or float32, as a scipy.sparse.csr_array or C-contiguous array"
-        )
+        expected = "numbers of shape (n, d), d > 0, a scipy.sparse.csr_array or C-contiguous, float64 or float32"
         yield f"x_{part} is {_described(x)}; expected {expected}: convert with numpy.ascontiguousarray(x, float)."
     if (bad := first_non_finite(x)) is not None:
         yield f"x_{part} holds {x[bad]} in row {bad[0]}, column {bad[1]} (counted from 0); expected finite numbers."

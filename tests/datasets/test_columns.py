@@ -107,12 +107,12 @@ def test_what_a_frame_lacks_is_refused_at_once(make, said):
 
 def test_what_to_type_for_data_in_memory():
     pair = harness.data(churn().drop(columns="churned"), churn()["churned"])
-    assert "Write `harness.data(X, y, categories='one-hot', missing='mean')` " in refusal(pair)
+    assert "Write `harness.data(..., categories='one-hot', missing='mean')` " in refusal(pair)
     message = refusal(
         harness.data(churn().dropna()[["age", "churned"]], X_test=churn()[["age", "churned"]], name="mine")
     )
     assert message.startswith(
-        "'mine-test': empty cells in 'age' (4: row 4, 9, 21, ...). Write `harness.data(frame, X_test=test, "
+        "'mine-test': empty cells in 'age' (4: row 4, 9, 21, ...). Write `harness.data(..., missing"
     )
 
 
@@ -133,7 +133,7 @@ def test_dates_are_days_where_that_is_said(tmp_path, kind):
     message = refusal(source())
     for said in (
         "dates in 'when' (values: 59, '2024-01-01",
-        "days counts the days of dates such as 2024-05-01",
+        "days reads 2024-05-01 as days since",
         "empty cells in 'when'",
     ):
         assert said in message
