@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from harness.datasets.cache import cache_root
-from harness.datasets.columns import TABLE_OPTIONS, Table, align, choose, clean_names, refuse_twice
+from harness.datasets.columns import TABLE_OPTIONS, Table, align, choose, clean_names
 from harness.datasets.dataset import Dataset, content_sha256, is_csr
 from harness.datasets.files import IN_MEMORY, FileSource, display_name
 from harness.datasets.labels import class_name
@@ -208,7 +208,7 @@ def _storable(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     import pandas as pd
 
     frame = frame.set_axis(clean_names(frame.columns), axis=1).reset_index(drop=True)
-    refuse_twice(Table(frame, where))
+    Table(frame, where)  # which refuses two columns with the same name
     changes: dict[str, Any] = {}
     for name, kind in frame.dtypes.items():
         column: Any = frame[name]

@@ -285,8 +285,7 @@ def _lay_out(
     first = files[0]
     for file in files:
         if (file.kind, file.columns) != (first.kind, first.columns):
-            differs = f"other columns ({file.kind}, {len(file.columns)} columns)"
-            raise unlike(file.path, differs, first.path)
+            raise unlike(file.path, f"other columns ({file.kind}, {len(file.columns)} columns)", first.path)
     n, values = sum(file.n for file in files), sum(file.values for file in files)
     least, width = min(file.least for file in files), max(file.width for file in files)
     base = base_of([(least, width - 1)], str(index_base) if first.kind == "libsvm" else "0", [where])

@@ -47,13 +47,20 @@ class Table:
     """A table as it was read; a column without a name is called by its position, ``#1``.
 
     ``where``: what messages call the table. ``lines``: returns the line in which each row begins; None: rows count from 1.
-    ``doubt``: why the first row may or may not hold names.
+    ``doubt``: why the first row may or may not hold names. Raises DataError if two columns have the same name.
     """
 
     frame: pd.DataFrame
     where: str
     lines: Callable[[], Sequence[int]] | None = None
     doubt: Fault | None = None
+
+    def __post_init__(self) -> None:
+        if len(twice := self.frame.columns[self.frame.columns.duplicated()]):
+            point = "; if its first row is a point, give header=no" if self.lines else ""
+            raise DataError(
+                f"'{self.where}' has more than one column called {listing([twice[0]])}. Rename them{point}."
+            )
 
 
 @dataclass(frozen=True)
@@ -110,8 +117,8 @@ def read_columns(table: Table, options: Any, like: Schema | None = None) -> Part
     rows = np.ones(len(table.frame), dtype=bool)
     if options.missing == "drop-rows":
         rows = ~np.any([column.missing for column in (*columns, label)], axis=0)
-    x = pd.DataFrame({column.name: column.cells[rows] for column in columns}, copy=False)
-    return Part(x, label.labels[rows], schema, left_out=int((~rows).sum()))
+    x = {column.name: (column.words if column.kind == "text" else column.numbers)[rows] for column in columns}
+    return Part(pd.DataFrame(x, copy=False), label.labels[rows], schema, left_out=int((~rows).sum()))
 
 
 def refuse_empty(n: int, d: int, where: str) -> None:
@@ -131,7 +138,6 @@ def choose(table: Table, options: Any) -> Schema:
     class or y, whatever the case (there must not be two of them), else the last one that is not empty. Errors as of
     :func:`read_columns`.
     """
-    refuse_twice(table)
     dropped = {_find(table, wanted) for wanted in options.drop}
     remaining = [name for name in table.frame if name not in dropped]
     filled = (name for name in reversed(remaining) if _Column(table, name, options).holds != "nothing")
@@ -144,16 +150,8 @@ def choose(table: Table, options: Any) -> Schema:
         what = f"the columns {listing(found)} could each be the label; expected one"
         raise Refusal(table.where, [Fault(what, {"label_column": found[0]})], len(table.frame))
     if not found or found[0] in dropped:
-        dropped_names = ",".join(options.drop)
-        raise DataError(f"'{table.where}': no column is left as the label (drop={dropped_names}). Name other columns.")
+        raise DataError(f"'{table.where}': no column is left as the label. Leave the parameter drop out.")
     return Schema(table.where, found[0], {name: "number" for name in remaining if name != found[0]}, frozenset(dropped))
-
-
-def refuse_twice(table: Table) -> None:
-    """Raise DataError if two columns have the same name."""
-    if len(twice := table.frame.columns[table.frame.columns.duplicated()]):
-        point = "; if its first row is a point, give header=no" if table.lines else ""
-        raise DataError(f"'{table.where}' has more than one column called {listing([twice[0]])}. Rename them{point}.")
 
 
 def _find(table: Table, wanted: str) -> str:
@@ -163,14 +161,12 @@ def _find(table: Table, wanted: str) -> str:
         return wanted
     if re.fullmatch(r"[+-]?\d+", wanted.strip()) and -len(names) <= int(wanted) < len(names):
         return names[int(wanted)]
-    near, expected = did_you_mean(wanted, names), f"one of its {len(names)} columns ({listing(names)})"
-    position = f"its position, 0..{len(names) - 1} (-1: the last)"
-    raise DataError(f"'{table.where}' has no column '{wanted}'{near}; expected {expected} or {position}.")
+    expected = f"one of its {len(names)} columns ({listing(names)}) or its position, 0..{len(names) - 1} (-1: the last)"
+    raise DataError(f"'{table.where}' has no column '{wanted}'{did_you_mean(wanted, names)}; expected {expected}.")
 
 
 def align(table: Table, like: Schema) -> Schema:
     """Return the schema of a test part: that of the training part, if it has the same columns; else raise DataError."""
-    refuse_twice(table)
     expected = [*like.kinds, like.label]
     lacking = [name for name in expected if name not in table.frame]
     more = [name for name in table.frame if name not in expected and name not in like.dropped]
@@ -203,7 +199,8 @@ class _Column:
         self.is_boolean = self.stored == "b"
         if self.stored:
             self.missing: Mask = self.column.isna().to_numpy()
-            self.numbers: Array = self.column.to_numpy(dtype=np.float64, na_value=np.nan)
+            dtype = np.float32 if self.column.dtype == np.float32 else np.float64
+            self.numbers: Array = self.column.to_numpy(dtype=dtype, na_value=np.nan)
         else:
             self._read_text(kind)
         self.odd: Index = np.flatnonzero(~np.isfinite(self.numbers) & ~self.missing)
@@ -296,12 +293,6 @@ class _Column:
         """The name by which a parameter refers to the column: its position where it would be taken for something else."""
         is_plain = re.fullmatch(r'[^\W\d][^()\[\]",=]*', self.name)
         return self.name if is_plain else str(self.table.frame.columns.get_loc(self.name))
-
-    @property
-    def cells(self) -> Array:
-        """The cells of a feature: text, or numbers, float32 where they are stored so."""
-        numbers = self.numbers.astype(np.float32) if self.column.dtype == np.float32 else self.numbers
-        return self.words if self.kind == "text" else numbers
 
     @property
     def labels(self) -> Array:

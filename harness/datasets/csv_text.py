@@ -16,7 +16,6 @@ Where it may be both, the data are refused and ``header`` decides.
 from __future__ import annotations
 
 import codecs
-import collections
 import csv
 import functools
 import io
@@ -24,7 +23,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from harness.datasets.columns import Table, clean_names
+from harness.datasets.columns import Table, clean_names, refuse_empty
 from harness.datasets.labels import MISSING, Fault, is_number, shown
 from harness.errors import DataError
 from harness.plain import plain_line
@@ -97,20 +96,21 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
     if separator == " ":
         body = re.sub(r"(?m)^ +| +(?=\r?$)", "", re.sub(r"[ \t]+", " ", body))
     cells = _first_row(body, separator)
-    if cells is None:
-        raise DataError(f"'{where}' has 0 rows of data, only blank lines or comments. Fetch or write it again.")
-    header = _first_row(comment if separator != " " else " ".join(comment.split()), separator) or []
+    refuse_empty(len(cells), 1, where)
+    header = _first_row(comment if separator != " " else " ".join(comment.split()), separator)
     is_header = options.header == "auto" and len(header) == len(cells) and not any(map(is_number, header))
     lines = functools.cache(lambda: list(_lines(body, separator, skipped + 1, where)))
     if '"' in body:
-        collections.deque(_lines(body, separator, skipped + 1, where), maxlen=0)
+        for _ in _lines(body, separator, skipped + 1, where):  # refuses quotes that do not pair
+            pass
     frame, ragged = _parse(body, separator, len(cells))
     if ragged:
         listed = ", ".join(f"line {lines()[row.number - 1]} has {row.actual_columns}" for row in ragged[:3])
         listed += ", ..." * (len(ragged) > 3)
         what = f"rows with other than {len(cells)} cells, the number of the first ({len(ragged):,}: {listed})"
-        hint = f"Each column needs a name, and a cell with {separator!r} in it double quotes"
-        raise DataError(f"'{where}': {what}. Correct them. {hint}.")
+        raise DataError(
+            f"'{where}': {what}. Each column needs a name, and a cell with {separator!r} in it double quotes."
+        )
     if is_header:
         return Table(frame.set_axis(clean_names(header), axis=1), where, lines)
     named, doubt = _holds_names([cell.strip() for cell in cells], frame, options)
@@ -162,10 +162,10 @@ def _separator(body: str) -> str:
     return "|" if first.count("|") > first.count(found) or ("|" in first and found == " ") else found
 
 
-def _first_row(text: str, separator: str) -> list[str] | None:
+def _first_row(text: str, separator: str) -> list[str]:
     """Return the cells of the first line that is not blank."""
     rows = csv.reader(io.StringIO(text[: 1 << 20], newline=None), delimiter=separator, skipinitialspace=True)
-    return next(filter(None, rows), None)
+    return next(filter(None, rows), [])
 
 
 def _holds_names(cells: list[str], frame: Any, options: Any) -> tuple[bool, Fault | None]:

@@ -125,18 +125,16 @@ def learn_classes(labels: Array, positive: str | None) -> Classes | Fault:
             return Classes(tuple(names), matches[0])
         near = did_you_mean(positive, [shown(name) for name in names])
         return Fault(f"no row has the label '{positive}'{near}; the classes are {listing(names)}")
-    if len(names) > _MOST_CLASSES:
-        what = f"{len(names):,} different values ({listing(names)}); expected two classes"
-        if not are_numbers:
-            return Fault(f"{what}. Name another column with label_column, or one class with positive")
-        return Fault(f"{what}. Numbers to predict are a regression", {"task": "regression"})
-    for one, other in itertools.combinations(names, 2):
+    for one, other in itertools.combinations(names, 2) if len(names) <= _MOST_CLASSES else ():
         if _likely_key(one) == _likely_key(other):
             what = f"the labels '{shown(one)}' and '{shown(other)}' are written differently and may mean the same"
             return Fault(f"{what}; write them alike, or name the class that is +1 with positive")
     if len(names) > 2:
-        what = f"{len(names)} classes ({listing(names)}); expected two. Say which one is +1, all others being -1"
-        return Fault(what, {"positive": names[0]})
+        what = f"{len(names):,} classes ({listing(names)}); expected two. Name the one that is +1 with positive"
+        if len(names) <= _MOST_CLASSES:
+            return Fault(what, {"positive": names[0]})
+        more = ", another column with label_column, or give task=regression if they are numbers to predict"
+        return Fault(what + more, {"task": "regression"} if are_numbers else {})
     return Classes(tuple(names), next((name for name in names if name.casefold() in _POSITIVE_WORDS), names[1]))
 
 

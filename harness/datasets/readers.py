@@ -125,12 +125,10 @@ def _alike(train: Part, test: Part, places: Sequence[str]) -> Part:
     d, x = train.x.shape[1], test.x
     if x.shape[1] != d:
         raise unlike(places[-1], f"{x.shape[1]} features for testing, not {d}", places[0])
-    if is_csr(train.x):
-        return replace(test, x=scipy.sparse.csr_array(x))
-    if is_csr(x):
+    if is_csr(x) and not is_csr(train.x):
         refuse_beyond(8.0 * x.shape[0] * d, places[-1], "its points, dense as those for training,")
-        x = x.toarray()
-    return replace(test, x=x)
+        return replace(test, x=x.toarray())
+    return replace(test, x=scipy.sparse.csr_array(x) if is_csr(train.x) else x)
 
 
 def format_of(path: Path, where: str) -> str:
