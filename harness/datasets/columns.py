@@ -58,9 +58,7 @@ class Table:
     def __post_init__(self) -> None:
         if len(twice := self.frame.columns[self.frame.columns.duplicated()]):
             point = "; if its first row is a point, give header=no" if self.lines else ""
-            raise DataError(
-                f"'{self.where}' has more than one column called {listing([twice[0]])}. Rename them{point}."
-            )
+            raise DataError(f"'{self.where}' has more than one column called {listing(twice[:1])}. Rename them{point}.")
 
 
 @dataclass(frozen=True)

@@ -33,23 +33,17 @@ _BLOCK = (1 << 31) - 2  # bytes of text that pyarrow parses at a time, as many a
 _PREAMBLE = re.compile(r"[^\S\n]*(?:\n|[#%](?P<comment>.*)(?:\n|$)|sep=(?P<separator>.)\s*(?:\n|$))")
 _NO_DATA = (
     (rb"version https://git-lfs", "is a pointer of Git LFS, not the file itself. Fetch it: git lfs pull"),
-    (
-        rb"(?i)\s*<(!doctype|html|head|\?xml)",
-        "is HTML or XML, perhaps of an error. Download it again, or convert it to CSV",
-    ),
-    (
-        rb"PK\x03\x04|%PDF-",
-        "is a spreadsheet, an archive or a PDF. Save its table as CSV, or pass a frame: harness.data(frame)",
-    ),
+    (rb"(?i)\s*<(!doctype|html|head|\?xml)", "is HTML or XML, perhaps an error page. Fetch it again, or convert it"),
+    (rb"PK\x03\x04|%PDF-", "is a spreadsheet, an archive or a PDF. Save its table as CSV, or give harness.data(frame)"),
     (rb"\s*[\[{]\s*[\[{\"]", "is JSON. Convert it to CSV: pandas.read_json(path).to_csv('data.csv', index=False)"),
 )
 
 
 def refuse_no_data(start: bytes, where: str, suffix: str) -> None:
     """Raise DataError if a file that begins like this is no data, whatever its suffix."""
-    is_spreadsheet = suffix in (".xlsx", ".xls", ".ods")
-    for pattern, what in _NO_DATA if suffix != ".npz" else ():  # an archive itself
-        if re.match(pattern, b"PK\x03\x04" if is_spreadsheet else start):
+    start = b"PK\x03\x04" if suffix in (".xlsx", ".xls", ".ods") else start
+    for pattern, what in _NO_DATA:
+        if re.match(pattern, start) and (suffix, start[:2]) != (".npz", b"PK"):
             raise DataError(f"'{where}' {what}.")
 
 
@@ -108,9 +102,7 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
         listed = ", ".join(f"line {lines()[row.number - 1]} has {row.actual_columns}" for row in ragged[:3])
         listed += ", ..." * (len(ragged) > 3)
         what = f"rows with other than {len(cells)} cells, the number of the first ({len(ragged):,}: {listed})"
-        raise DataError(
-            f"'{where}': {what}. Each column needs a name, and a cell with {separator!r} in it double quotes."
-        )
+        raise DataError(f"'{where}': {what}. Name each column; cells with {separator!r} need double quotes.")
     if is_header:
         return Table(frame.set_axis(clean_names(header), axis=1), where, lines)
     named, doubt = _holds_names([cell.strip() for cell in cells], frame, options)

@@ -106,11 +106,6 @@ class FileSource(DataSource):
         return "" if (name := display_name(self.path)) == self.path else name
 
     @property
-    def _is_pair(self) -> bool:
-        """Whether the data were given in memory as points and labels, not as a frame with its label."""
-        return bool(self.memory_name) and (self.label_column == "-1" or self.path.endswith(".npz"))
-
-    @property
     def _files(self) -> list[tuple[str, str]]:
         """The path and the display name of the file and of the test file."""
         return [(path, display_name(path)) for path in (self.path, *([self.test] if self.test else []))]
@@ -175,7 +170,10 @@ class FileSource(DataSource):
 
         train, *tests = read_parts(self._files, self)
         kinds = train.schema.kinds
-        notes: dict[str, Any] = {"label_column": "" if self._is_pair else train.schema.label}
+        is_pair = (
+            self.memory_name and self.label_column == "-1"
+        )  # points and labels that `harness.data` put side by side
+        notes: dict[str, Any] = {"label_column": "" if is_pair else train.schema.label}
         task, y, *y_test = self._targets([part.labels for part in (train, *tests)], notes)
         rows, held_out = self._split(task, y, has_test=bool(tests))
         x_test: Any = tests[0].x if tests else _rows(train.x, held_out)

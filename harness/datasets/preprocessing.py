@@ -15,7 +15,7 @@ DENSE_FROM = 0.25
 """Share of non-zeros from which points become a dense array: CSR (12 bytes a value) then gains little."""
 
 _APART = 100.0  # times the narrowest range of a column, from which the widest one outweighs it
-_SCALERS = {"standard": "StandardScaler", "minmax": "MinMaxScaler", "sparse": "MaxAbsScaler"}
+_SCALERS = {"standard": "StandardScaler", "minmax": "MinMaxScaler", "by their largest value": "MaxAbsScaler"}
 
 
 def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) -> tuple[Any, Any, list[str]]:
@@ -49,9 +49,9 @@ def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) ->
         gaps = int(train[numbers].isna().to_numpy().sum())
         done += [f"{gaps:,} empty cells filled with the {options.missing}"] * bool(gaps)
     if options.scale != "none" and (numbers or not kinds):
-        how, words = ("sparse", "by their largest value") if is_csr(train) else (options.scale, options.scale)
+        how = "by their largest value" if is_csr(train) else options.scale
         steps.append(getattr(preprocessing, _SCALERS[how])())
-        done.append(f"{len(numbers) if kinds else train.shape[1]} columns scaled ({words})")
+        done.append(f"{len(numbers) if kinds else train.shape[1]} columns scaled ({how})")
     transformer: Any = make_pipeline(*steps) if steps else "passthrough"
     if kinds:
         encoder = preprocessing.OneHotEncoder(categories=list(categories.values()), handle_unknown="ignore")

@@ -76,8 +76,7 @@ def read_parts(files: Sequence[tuple[str, str]], options: Any) -> list[Part]:
         n, d = part.x.shape
         refuse_empty(n, d, where)
         if part.labels.shape != (n,):
-            lengths = f"{n} rows of points and labels of shape {part.labels.shape}"
-            raise DataError(f"'{where}' has {lengths}; expected ({n},). Write both again with equal length.")
+            raise DataError(f"'{where}': {n} points and labels of shape {part.labels.shape}. Give both equal length.")
         refuse_non_finite(part.x, where)
         refuse_missing(part.labels, where)
     return [parts[0], *(_alike(parts[0], part, places) for part in parts[1:])]
