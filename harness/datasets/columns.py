@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from harness.datasets.labels import MISSING, NUMBER, Fault, Refusal, class_name,
 from harness.errors import DataError
 from harness.parameters import did_you_mean
 from harness.plain import plain_line
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Kind = Literal["number", "boolean", "text"]
 
@@ -44,13 +41,13 @@ _COMMA_NUMBER = r"^[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+)?(,\d+)?([eE][+-]?\d+)?$"  #
 
 @dataclass(frozen=True)
 class Table:
-    """A table as it was read; a column without a name is called by its position, ``#1``.
+    """A pandas frame as it was read; a column without a name is called by its position, ``#1``.
 
     ``where``: what messages call the table. ``lines``: returns the line in which each row begins; None: rows count from 1.
     ``doubt``: why the first row may or may not hold names. Raises DataError if two columns have the same name.
     """
 
-    frame: pd.DataFrame
+    frame: Any
     where: str
     lines: Callable[[], Sequence[int]] | None = None
     doubt: Fault | None = None
@@ -154,7 +151,7 @@ def choose(table: Table, options: Any) -> Schema:
 
 def _find(table: Table, wanted: str) -> str:
     """Return the name of the column with a name or at a position."""
-    names = list(table.frame)
+    names: list[str] = list(table.frame)
     if wanted in names:
         return wanted
     if re.fullmatch(r"[+-]?\d+", wanted.strip()) and -len(names) <= int(wanted) < len(names):
@@ -326,7 +323,7 @@ class _Column:
         return f" ({len(rows):,}: {value}{'line' if lines else 'row'} {places}{', ...' * (len(rows) > 3)})"
 
 
-def _days(words: Sequence[str | None]) -> Array:
+def _days(words: list[Any]) -> Array:
     """Return dates as days since 1970, NaN where there is none."""
     import pandas as pd
 

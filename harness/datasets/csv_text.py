@@ -118,11 +118,15 @@ def _parse(body: str, separator: str, width: int) -> tuple[Any, list[Any]]:
     import pyarrow.csv
 
     ragged: list[Any] = []
+
+    def skip(row: Any) -> str:
+        ragged.append(row)
+        return "skip"
+
     names, content = clean_names([""] * width), body.encode()
     read = pyarrow.csv.ReadOptions(block_size=min(len(content) + 1, _BLOCK), column_names=names)
     read.use_threads = False  # pyarrow then says which rows are ragged
-    parse = pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-    parse.invalid_row_handler = lambda row: ragged.append(row) or "skip"
+    parse = pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=skip)
     convert = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
     return pyarrow.csv.read_csv(io.BytesIO(content), read, parse, convert).to_pandas(), ragged
 

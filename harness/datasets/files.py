@@ -170,9 +170,7 @@ class FileSource(DataSource):
 
         train, *tests = read_parts(self._files, self)
         kinds = train.schema.kinds
-        is_pair = (
-            self.memory_name and self.label_column == "-1"
-        )  # points and labels that `harness.data` put side by side
+        is_pair = self.memory_name and self.label_column == "-1"  # the label has no name of the user's
         notes: dict[str, Any] = {"label_column": "" if is_pair else train.schema.label}
         task, y, *y_test = self._targets([part.labels for part in (train, *tests)], notes)
         rows, held_out = self._split(task, y, has_test=bool(tests))

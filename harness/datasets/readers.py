@@ -113,7 +113,7 @@ def _on_one_base(parts: Sequence[Part], places: Sequence[str], chosen: Any) -> l
     width = max((last + 1 - base for _, last in filter(None, ranges)), default=0)
     points: list[Any] = [based(part.x, base, width, where) for part, where in zip(parts, places, strict=True)]
     for x, where in zip(points, places, strict=True):
-        refuse_too_wide(*x.shape, x.nnz, where)
+        refuse_too_wide(x.shape[0], width, x.nnz, where)
     if points[0].nnz >= DENSE_FROM * points[0].shape[0] * width:
         points[0] = points[0].toarray()
     return [replace(part, x=x) for part, x in zip(parts, points, strict=True)]
