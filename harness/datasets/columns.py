@@ -145,7 +145,7 @@ def choose(table: Table, options: Any) -> Schema:
         what = f"the columns {listing(found)} could each be the label; expected one"
         raise Refusal(table.where, [Fault(what, {"label_column": found[0]})], len(table.frame))
     if not found or found[0] in dropped:
-        raise DataError(f"'{table.where}': no column is left as the label. Leave the parameter drop out.")
+        raise DataError(f"'{table.where}' has no column for the label, or drop leaves it out. Drop fewer columns.")
     return Schema(table.where, found[0], {name: "number" for name in remaining if name != found[0]}, frozenset(dropped))
 
 

@@ -92,6 +92,8 @@ def test_what_no_parameter_mends_is_said_beside_what_one_does(tmp_path):
     [
         (lambda frame: harness.data(frame, name="mine", drop="incom"), "'mine' has no column 'incom' (did you mean 'income'?)"),
         (lambda frame: harness.data(frame[["income"]], frame["churned"], drop="incom"), "did you mean 'income'?"),
+        (lambda frame: harness.data(frame[[]], name="mine"), "'mine' has no column for the label"),
+        (lambda frame: harness.data(frame, drop=tuple(frame), name="mine"), "'mine' has no column for the label"),
         (lambda frame: harness.data(frame[["income"]], frame["churned"], label_column="income"), "label names a column of a frame"),
         (
             lambda frame: harness.data(frame.iloc[:, :4], frame["churned"], X_test=np.ones((2, 4)), y_test=["yes", "no"]),
