@@ -85,10 +85,7 @@ class _Streams(io.RawIOBase):
         while not content:
             packed = b""
             if self._stream.eof:
-                packed = self._stream.unused_data.lstrip(b"\0")
-                while not packed and (block := self._file.read(_BLOCK)):
-                    packed = block.lstrip(b"\0")
-                if not packed:
+                if not (packed := self._stream.unused_data.lstrip(b"\0") or self._file.read(_BLOCK)):
                     return 0
                 self._stream = self._new()
             elif self._stream.needs_input and not (packed := self._file.read(_BLOCK)):
