@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from harness.datasets.compression import compression_of, streamed
-from harness.datasets.dataset import Dataset, is_csr, named, pieces
+from harness.datasets.dataset import Dataset, is_csr, named
 from harness.errors import DataError, UsageError
 from harness.files import file_sha256, locked_scratch, user_cache, write_whole
 
@@ -140,11 +140,8 @@ def _write(path: Path, array: Any) -> None:
         vectors = (array.data, array.indices.astype(index), array.indptr.astype(index))
         matrix = scipy.sparse.csr_array(vectors, shape=array.shape)
         scipy.sparse.save_npz(path.with_suffix(".npz"), matrix, compressed=False)
-        return
-    # piece by piece and in C order, whatever the order of a slice or of a map larger than memory
-    mapped = np.lib.format.open_memmap(path.with_suffix(".npy"), "w+", array.dtype, array.shape)
-    for start, piece in pieces(array):
-        mapped[start : start + len(piece)] = piece
+    else:  # slices of a map larger than memory are written piece by piece, all in C order
+        np.save(path.with_suffix(".npy"), np.ascontiguousarray(array) if array.flags.f_contiguous else array)
 
 
 def _read(path: Path) -> Any:

@@ -238,7 +238,6 @@ class ForestPatches(RawSource):
     n: int | None = parameter(100_000, "training points drawn of those not for testing; None: all", ge=2, le=581_012)
     n_test: int = parameter(50_000, "test points drawn at random", ge=0, le=500_000)
     seed: int = parameter(0, "seed of the draw; a smaller n gives a prefix of a larger one, the test points stay", ge=0)
-    dtype: Literal["float64", "float32"] = parameter("float64", "precision of the points")
     scale: Literal["range", "standard"] = parameter("range", "each feature over all points: in [0, 1], or standardised")
     regression: bool = parameter(False, "predict the sign as a number, by a linear function")
 
@@ -250,11 +249,10 @@ class ForestPatches(RawSource):
         shift, spread = x.min(axis=0), np.ptp(x, axis=0)
         if self.scale == "standard":
             shift, spread = x.mean(axis=0), x.std(axis=0)
-        shift, spread = shift.astype(self.dtype), spread.astype(self.dtype)
         order = np.random.default_rng(self.seed).permutation(len(y))
         others = len(y) - self.n_test
         train, test = order[:others][: self.n], order[others:]
-        x_train, x_test = ((x[rows].astype(self.dtype) - shift) / spread for rows in (train, test))
+        x_train, x_test = ((x[rows] - shift) / spread for rows in (train, test))
         return parts(x_train, y[train], x_test, y[test])
 
 
@@ -305,13 +303,6 @@ class PostalImages(RawSource):
     digit: int = parameter(0, "the digit that is +1", ge=0, le=9)
     split_seed: int | None = parameter(None, "seed of a draw of 7,329 training images; none: as published", ge=0)
     smooth: float = parameter(0.0, "width in pixels of the Gaussian that smooths each image; 0: none does", ge=0, le=8)
-
-    @property
-    def defaults(self) -> Mapping[str, Any]:
-        """The kernel, gamma and C: another gamma for images that are drawn and not smoothed."""
-        if self.split_seed is None or self.smooth:
-            return super().defaults
-        return {**super().defaults, "gamma": 2 / 1024}
 
     def read(self, path: Path) -> tuple[Any, Vector]:
         """Return the images of one file, smoothed, and their signs."""
