@@ -65,7 +65,7 @@ class _Packed(io.FileIO):
 
     ended = False
 
-    def read(self, size: int | None = -1) -> bytes:  # type: ignore[override]
+    def read(self, size: int | None = -1) -> bytes:
         block = super().read(size)
         self.ended = not block
         return block
@@ -103,7 +103,9 @@ def opened(path: Path, weight: int = 1) -> BinaryIO:
         as far as that.
     """
     if compression_of(path) is None:
-        refuse_beyond(path.stat().st_size * weight, path, "its content, parsed,", "or convert it to .npy, which is mapped")
+        refuse_beyond(
+            path.stat().st_size * weight, path, "its content, parsed,", "or convert it to .npy, which is mapped"
+        )
         return path.open("rb")
     content, remedy = io.BytesIO(), "or unpack it and convert it to .npy"
     with streamed(path) as file:

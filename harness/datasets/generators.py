@@ -45,9 +45,8 @@ class Generator(DataSource):
         ------
         DataError : drawing would take more memory than reading may.
         """
-        none, _ = self.draw(0, np.random.default_rng(0))
-        values = (self.n + self.n_test) * (none.shape[1] + 1)
-        refuse_beyond(8 * COPIES * values, self.label, "drawing it", "or choose smaller sizes")
+        width = self.draw(0, np.random.default_rng(0))[0].shape[1] + 1
+        refuse_beyond(8 * COPIES * (self.n + self.n_test) * width, self.label, "drawing it", "or choose smaller sizes")
         for_training, for_test = np.random.default_rng(self.seed).spawn(2)
         arrays = (*self.draw(self.n, for_training), *self.draw(self.n_test, for_test))
         return named(parts(*arrays, task=self.task, defaults=self.defaults), self.label)
