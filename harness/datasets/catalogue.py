@@ -337,11 +337,10 @@ def _class_of(name: str, facts: Mapping[str, Any]) -> type[RawSource]:
     """Return the class of a set, made from its entry."""
     fields = [_field(parameter_name, **how) for parameter_name, how in facts.get("parameters", {}).items()]
     files = {file: registry()[file].sha256 for file in facts.get("files", ())}
-    namespace = {"name": name, "description": facts["description"], "facts": facts, "files": files}
-    documented = {"__doc__": facts["about"], "__module__": __name__}
-    title = re.sub(r"\W", "", name.title())
-    bases = (_KINDS[facts["kind"]],)
-    return dataclasses.make_dataclass(title, fields, bases=bases, namespace=namespace | documented, frozen=True)
+    described = {"name": name, "description": facts["description"], "__doc__": facts["about"]}
+    namespace = {**described, "facts": facts, "files": files, "__module__": __name__}
+    title, bases = re.sub(r"\W", "", name.title()), (_KINDS[facts["kind"]],)
+    return dataclasses.make_dataclass(title, fields, bases=bases, namespace=namespace, frozen=True)
 
 
 def _field(name: str, default: Any = None, **how: Any) -> tuple[str, Any, Any]:

@@ -88,10 +88,8 @@ def verified(name: str, sha256: str, *, wanted_by: str, fetched_as: str = "") ->
     path, wrong = look(name, sha256)
     if path is not None:
         return path
-    why = f"which is not under {' or '.join(map(str, roots()))}"
-    if wrong:
-        faults = "; ".join(f"{each} {fault}" for each, fault in wrong.items())
-        why = f"but {faults}, expected {sha256}"
+    faults = "; ".join(f"{copy} {fault}" for copy, fault in wrong.items())
+    why = f"but {faults}, expected {sha256}" if wrong else f"which is not under {' or '.join(map(str, roots()))}"
     raise (DataError if wrong else FilesMissing)(
         f"data set '{wanted_by}' needs the raw file '{name}', {why}. Fetch it: `harness data fetch {fetched_as or wanted_by}`, "
         "or set HARNESS_DATA to a folder that holds it."
