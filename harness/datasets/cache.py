@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.datasets.compression import streamed
+from harness.datasets.compression import compression_of, streamed
 from harness.datasets.dataset import Dataset, is_csr, named
 from harness.errors import DataError, UsageError
-from harness.files import file_sha256, locked_scratch, user_cache
+from harness.files import file_sha256, locked_scratch, user_cache, write_whole
 
 __all__ = ["PARSER_VERSION", "cache_root", "dataset", "file_sha256", "unpacked_sha256"]
 
@@ -89,9 +89,18 @@ def _stored(folder: Path, key: str, parsed: Dataset, sources: Mapping[Path, str]
 
 
 def unpacked_sha256(path: Path) -> str:
-    """Return the SHA-256 of what a file holds, unpacked where it is compressed: the same whatever wraps it."""
-    with streamed(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+    """Return the SHA-256 of what a file holds, unpacked where it is compressed: the same whatever wraps it.
+
+    The cache has it under the file's own SHA-256, which is computed each time, so that a file is unpacked once.
+    """
+    packed = file_sha256(path)
+    if compression_of(path) is None:
+        return packed
+    note = cache_root() / "unpacked" / packed
+    if not note.is_file():
+        with streamed(path) as file:
+            write_whole(note, hashlib.file_digest(file, "sha256").hexdigest().encode())  # type: ignore[arg-type]
+    return note.read_text()
 
 
 def _refuse_changed(sources: Mapping[Path, str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import lzma
 import os
 import shutil
 import subprocess
@@ -166,10 +165,16 @@ def test_remains_of_a_killed_process_are_removed(fresh, data):
     assert [path for path in fresh.iterdir() if path.is_dir()] == [folder]
 
 
-def test_a_compressed_file_is_known_by_its_content(tmp_path):
-    for name, pack in {"x.gz": gzip.compress, "x.xz": lzma.compress, "x": bytes}.items():
-        (tmp_path / name).write_bytes(pack(b"one"))
-        assert cache.unpacked_sha256(tmp_path / name) == hashlib.sha256(b"one").hexdigest()
+@pytest.mark.usefixtures("fresh")
+def test_a_compressed_file_is_unpacked_once_and_known_by_its_content(tmp_path, monkeypatch):
+    one, two = (hashlib.sha256(content).hexdigest() for content in (b"one", b"two"))
+    path = tmp_path / "x"
+    for packed, sha256 in ((b"one", one), (gzip.compress(b"one"), one), (gzip.compress(b"two"), two)):
+        path.write_bytes(packed)
+        os.utime(path, (1, 1))
+        assert cache.unpacked_sha256(path) == sha256
+    monkeypatch.setattr(cache, "streamed", lambda path: pytest.fail("unpacked again"))
+    assert cache.unpacked_sha256(path) == two
 
 
 def test_a_raw_file_that_is_missing_or_another_is_refused_cached_or_not(tmp_path, fresh, raw_data, monkeypatch):
