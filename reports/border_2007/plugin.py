@@ -13,7 +13,7 @@ import html
 import re
 import tarfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse
 
 from harness import DataError, Dataset, DataSource, Iterate, Problem, Solver, content_sha256, hookimpl, parameter
+from harness.datasets import cache
 from harness.datasets.catalogue import CATALOGUE
 from harness.datasets.raw_files import registry, verified
 from harness.datasets.splitting import rbf, rescaled
@@ -65,8 +66,12 @@ class ReutersCategory(DataSource):
 
     def load(self) -> Dataset:
         """Return (7770, 8315) and (3299, 8315), CSR."""
-        points = _loaded("reuters")
-        archive = verified(_ARTICLES, registry()[_ARTICLES].sha256, wanted_by=self.name, fetched_as=_ARTICLES)
+        points, sha256 = _loaded("reuters"), registry()[_ARTICLES].sha256
+        archive = verified(_ARTICLES, sha256, wanted_by=self.name, fetched_as=_ARTICLES)
+        key = {"points": points.sha256, "archive": sha256, "category": self.category}
+        return cache.dataset(self.label, self.name, key, lambda: self._labelled(points, archive), {archive: sha256})
+
+    def _labelled(self, points: Dataset, archive: Path) -> Dataset:
         topics_of = _topics(archive)
         rows = [topics_of[number] for number in np.load(Path(__file__).with_name("reuters_documents.npy"))]
         n = len(points.y_train)
@@ -78,9 +83,7 @@ class ReutersCategory(DataSource):
                 f"{', '.join(topics)}."
             )
         y = np.where([self.category in row for row in rows], 1.0, -1.0)
-        parts = (points.x_train, y[:n], points.x_test, y[n:])
-        defaults = rbf(*_PUBLISHED.get(self.category, (0.5, 1.0)))
-        return Dataset(self.label, *parts, content_sha256(*parts), defaults=defaults)
+        return replace(points, y_train=y[:n], y_test=y[n:], defaults=rbf(*_PUBLISHED.get(self.category, (0.5, 1.0))))
 
 
 def _topics(archive: Path) -> Mapping[int, list[str]]:
