@@ -69,7 +69,7 @@ def listing(format_: str) -> None:
 )
 @click.pass_context
 def fetch(ctx: click.Context, names: Sequence[str], base: str, timeout: float | None) -> None:
-    """Fetch the files of the data sets NAME that are not there; * and ? stand for any letters.
+    """Fetch the files of the data sets NAME, or the files NAME, that are not there; * and ? stand for any letters.
 
     \b
       harness data fetch adult
@@ -143,28 +143,29 @@ def path(ctx: click.Context, names: Sequence[str]) -> None:
 
 def _sets() -> dict[str, list[RawFile]]:
     """Return the files of each set of the catalogue."""
-    from harness.datasets.catalogue import REAL
+    from harness.datasets.catalogue import CATALOGUE
     from harness.datasets.raw_files import registry
 
-    return {cls.name: [registry()[name] for name in cls.files] for cls in REAL}
+    return {cls.name: [registry()[name] for name in cls.files] for cls in CATALOGUE if cls.files}
 
 
 def _meant(names: Sequence[str]) -> list[RawFile]:
-    """Return the files of the sets that names or patterns mean, each once.
+    """Return the files that names or patterns of sets or of files mean, each once.
 
     Raises
     ------
-    UsageError : a name that no set has.
+    UsageError : a name that no set and no file has.
     """
+    from harness.datasets.raw_files import registry
     from harness.parameters import did_you_mean
 
-    sets = _sets()
+    sets = _sets() | {name: [file] for name, file in registry().items()}
     found: dict[str, RawFile] = {}
     for name in names:
         meant = fnmatch.filter(sets, name)
         if not meant:
             raise UsageError(
-                f"no data set with raw files is called '{name}'{did_you_mean(name, sets)}; `harness data list` shows them."
+                f"no data set with raw files is called '{name}'{did_you_mean(name, _sets())}; `harness data list` shows them."
             )
         found |= {each.name: each for one in meant for each in sets[one]}
     return list(found.values())

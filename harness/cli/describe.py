@@ -215,10 +215,10 @@ def _dataset(entry: Entry, _registry: Registry) -> list[tuple[str, str]]:
 
 
 def _files(cls: Any) -> Mapping[str, str]:
-    """Return the raw files that a set reads with its default parameters, with their checksums."""
+    """Return the raw files of a set, with their checksums."""
     from harness.datasets.catalogue import RawSource
 
-    return cls().raw_files() if issubclass(cls, RawSource) else {}
+    return cls.files if issubclass(cls, RawSource) else {}
 
 
 def _raw_file(name: str, sha256: str) -> str:

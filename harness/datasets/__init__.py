@@ -13,12 +13,11 @@ __all__ = ["DataSource", "Dataset", "FileSource", "builtin_sources", "content_sh
 
 
 def builtin_sources() -> list[type[DataSource]]:
-    """Return the named sources: embedded, generated, and the real sets of the catalogue.
+    """Return the named sources: the sets of the catalogue, and those that are drawn.
 
     :class:`FileSource` is not among them: it is chosen by a path, not by a name.
     """
-    from harness.datasets.catalogue import EMBEDDED, REAL
+    from harness.datasets.catalogue import CATALOGUE
     from harness.datasets.generators import BananaLike, Checkerboard, Friedman, Ringnorm, Twonorm, WaveformBreiman
 
-    drawn = (Twonorm, Ringnorm, Checkerboard, WaveformBreiman, BananaLike, Friedman)
-    return [*EMBEDDED, *drawn, *REAL]
+    return [*CATALOGUE, Twonorm, Ringnorm, Checkerboard, WaveformBreiman, BananaLike, Friedman]

@@ -75,11 +75,10 @@ def available_memory() -> int:
 
     found = [int(psutil.virtual_memory().available)]
     with suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text().splitlines():
-            group = Path("/sys/fs/cgroup", line.split(":", 2)[2].strip("/"))
-            for folder in (group, *group.parents):
-                with suppress(OSError, ValueError):  # a group that does not say; 'max' is no bound
-                    found.append(
-                        int((folder / "memory.max").read_text()) - int((folder / "memory.current").read_text())
-                    )
+        name = Path("/proc/self/cgroup").read_text().rpartition(":")[2]  # the last line is that of version 2
+        group = Path("/sys/fs/cgroup", name.strip().strip("/"))
+        for folder in (group, *group.parents):
+            with suppress(OSError, ValueError):  # a group that does not say; 'max' is no bound
+                most, used = ((folder / f"memory.{each}").read_text() for each in ("max", "current"))
+                found.append(int(most) - int(used))
     return max(min(found), 0)

@@ -9,7 +9,7 @@ import lzma
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from harness.datasets import fetching
 from harness.datasets.bounds import refuse_beyond, too_large
@@ -20,7 +20,7 @@ from harness.plain import plain_line
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}
 SUFFIXES = tuple(_MAGIC)
 """Of compressed files."""
-_STREAM: Mapping[str | None, Callable[[], Any]] = {".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}
+_OPEN: Mapping[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _BLOCK = 1 << 20  # bytes unpacked at a time
 _LONGEST = 2000  # characters of a message
 
@@ -60,46 +60,34 @@ def format_suffix(path: Path) -> str:
     return (Path(path.stem) if path.suffix.lower() in _MAGIC else path).suffix.lower()
 
 
-def streamed(path: Path) -> BinaryIO:
-    """Return the file's (decompressed) content as it is unpacked, some MB at a time."""
-    kind = compression_of(path)
-    if kind in _STREAM:
-        return io.BufferedReader(_Streams(path, _STREAM[kind]), _BLOCK)
-    return cast("BinaryIO", gzip.open(path)) if kind else path.open("rb")
+class _Packed(io.FileIO):
+    """A compressed file, which knows whether it was read to its end."""
+
+    ended = False
+
+    def read(self, size: int | None = -1) -> bytes:
+        block = super().read(size)
+        self.ended = not block
+        return block
 
 
-class _Streams(io.RawIOBase):
-    """What streams of bzip2 or xz unpack to, one after the other.
+@contextmanager
+def streamed(path: Path) -> Iterator[BinaryIO]:
+    """Open the file's (decompressed) content, which is unpacked as it is read.
 
-    The library's own readers end without a word where bytes follow that begin no stream. Zeros, which pad, are left out.
+    Raises
+    ------
+    DataError : bytes follow that begin no stream. The libraries end there without a word, and read no further.
     """
-
-    def __init__(self, path: Path, new: Callable[[], Any]) -> None:
-        self._file, self._new, self._stream = path.open("rb"), new, new()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        content = b""
-        while not content:
-            packed = b""
-            if self._stream.eof:
-                packed = self._stream.unused_data.lstrip(b"\0")
-                while not packed and (block := self._file.read(_BLOCK)):
-                    packed = block.lstrip(b"\0")
-                if not packed:
-                    return 0
-                self._stream = self._new()
-            elif self._stream.needs_input and not (packed := self._file.read(_BLOCK)):
-                raise EOFError("it ends within a stream")
-            content = self._stream.decompress(packed, len(buffer))
-        buffer[: len(content)] = content
-        return len(content)
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
+    kind = compression_of(path)
+    if kind is None:
+        with path.open("rb") as file:
+            yield file
+        return
+    with _Packed(path) as packed, _OPEN[kind](packed) as content:
+        yield content
+        if not content.read(1) and not packed.ended:
+            raise DataError(f"'{path}': it is damaged, other bytes follow its content. Fetch or write it again.")
 
 
 def opened(path: Path, weight: int = 1) -> BinaryIO:
@@ -115,8 +103,9 @@ def opened(path: Path, weight: int = 1) -> BinaryIO:
         as far as that.
     """
     if compression_of(path) is None:
-        size = path.stat().st_size
-        refuse_beyond(size * weight, path, "its content, parsed,", "or convert it to .npy, which is mapped")
+        refuse_beyond(
+            path.stat().st_size * weight, path, "its content, parsed,", "or convert it to .npy, which is mapped"
+        )
         return path.open("rb")
     content, remedy = io.BytesIO(), "or unpack it and convert it to .npy"
     with streamed(path) as file:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -131,9 +130,9 @@ class DataSource(ABC):
 
 
 def _label_changes(source: DataSource) -> dict[str, Any]:
-    """Return the parameters of every source, name -> value, but those that this source declares itself."""
-    own, shared = type(source).__dataclass_fields__, DataSource.__dataclass_fields__
-    return {name: getattr(source, name) for name, field in shared.items() if own[name] is field}
+    """Return the parameters of every source, name -> default, but those that this source declares itself."""
+    own = type(source).__dataclass_fields__
+    return {shared.name: shared.default for shared in fields(DataSource) if own[shared.name] is shared}
 
 
 def _with_label_changes(load: Callable[[Any], Dataset]) -> Callable[[Any], Dataset]:
@@ -142,26 +141,23 @@ def _with_label_changes(load: Callable[[Any], Dataset]) -> Callable[[Any], Datas
     @functools.wraps(load)
     def changed(source: DataSource) -> Dataset:
         changes = _label_changes(source)
-        asked = [name for name in ("imbalance", "noise") if changes.get(name)]
-        if not asked:
+        imbalance, noise = (name in changes and getattr(source, name) for name in ("imbalance", "noise"))
+        if not (imbalance or noise):
             return load(source)
         # the source sees itself without them: a load() that calls its parent's is then changed once, and what it keeps
         # in a cache is whole and clean
-        clean = copy.copy(source)
-        for name in changes:
-            object.__setattr__(clean, name, DataSource.__dataclass_fields__[name].default)
+        clean = replace(source, **changes)
         object.__setattr__(clean, "_asked", source)  # for messages that say what to type
-        data = load(clean)
+        data = replace(load(clean), name=source.label)
         if data.task == "regression":
             raise DataError(
-                f"data set '{source.label}': {' and '.join(asked)} concern labels of classes, and these data are for "
+                f"data set '{source.label}': imbalance and noise concern labels of classes, and these data are for "
                 "regression. Leave them out."
             )
-        data = replace(data, name=source.label)
-        if "imbalance" in asked:
-            data = with_imbalance(data, changes["imbalance"], _seed(source, "imbalance_seed"))
-        if "noise" in asked:
-            data = with_noise(data, changes["noise"], _seed(source, "noise_seed"))
+        if imbalance:
+            data = with_imbalance(data, imbalance, _seed(source, "imbalance_seed"))
+        if noise:
+            data = with_noise(data, noise, _seed(source, "noise_seed"))
             data = replace(data, defaults={**data.defaults, **source.noisy_defaults})
         return named(data, source.label)
 

@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import socket
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from harness.errors import DataError, UsageError
-from harness.files import file_sha256, locked_scratch, user_cache, writable_folder, write_whole
+from harness.files import file_sha256, locked_scratch, user_cache, writable_folder
 from harness.plain import plain_line
 
-Find: TypeAlias = Callable[[], Path | None]
 Get: TypeAlias = Callable[[str, str, object], object]
 WAIT = 30.0
-"""Seconds without a byte after which a request fails."""
+"""Seconds without a byte after which a request for a URL fails."""
 OPENML = "openml:"
 _PIN = "#sha256="
 
@@ -33,15 +31,14 @@ def is_address(text: str) -> bool:
 def local(
     address: str, *, wait: float = WAIT, progress: bool = False, tell: Callable[[str], object] | None = None
 ) -> Path:
-    """Return the copy of what an address has, fetched once and kept with its SHA-256.
-
-    A copy that has another SHA-256 is fetched again; what comes must then be the content of the first time.
+    """Return the copy of what an address has, fetched once.
 
     Parameters
     ----------
-    address : a URL, ``#sha256=...`` behind it pins its content; ``openml:61``, which comes as a Parquet file, its target last
-    wait : seconds without a byte after which a request fails
-    tell : called with a sentence on the SHA-256 of what was fetched just now
+    address : a URL, ``#sha256=...`` behind it pins its content: another copy is fetched again, and other content refused;
+        ``openml:61``, which comes as a Parquet file, its target last
+    wait : seconds without a byte after which a request for a URL fails
+    tell : called with a sentence on the SHA-256 of what was fetched just now, if the address has no pin
 
     Raises
     ------
@@ -52,34 +49,23 @@ def local(
     folder = user_cache("HARNESS_CACHE") / "fetched" / hashlib.sha256(url.encode()).hexdigest()[:16]
     name = Path(urlsplit(url).path).name.strip(".") or "data"
     target = folder / (f"{url.replace(':', '-')}.parquet" if url.startswith(OPENML) else name)
-    note = folder / ".sha256"
-
-    def expected() -> str:
-        return pin.lower() or (note.read_text() if note.is_file() else "")
-
-    def find() -> Path | None:
-        return target if target.is_file() and file_sha256(target) == expected() else None
 
     def get(url: str, made: str, _pooch: object) -> None:
         sha256 = file_sha256(download(url, Path(made), wait, progress))
-        if not expected():
-            write_whole(note, sha256.encode())
-            if tell is not None:
-                tell(f"{url} holds SHA-256 {sha256}; {url}{_PIN}{sha256} accepts nothing else.")
+        if tell is not None and not pin:
+            tell(f"{url} holds SHA-256 {sha256}; {url}{_PIN}{sha256} accepts nothing else.")
 
-    remedy = f"Check the address and its pin; if it has other content now, delete the folder {folder} to take that."
-    return retrieve([url], target, expected(), find, get, remedy)
+    return retrieve([url], target, pin.lower(), get, "Check the address and its pin.")
 
 
-def retrieve(addresses: Iterable[str], target: Path, sha256: str, find: Find, get: Get, remedy: str) -> Path:
-    """Return a file that is there already, else ``target``, which is made by ``get`` from the first address that works.
+def retrieve(addresses: Iterable[str], target: Path, sha256: str, get: Get, remedy: str) -> Path:
+    """Return ``target``, made by ``get`` from the first address that works if it is not there with the right content.
 
     Of several processes one fetches, and the others wait for it.
 
     Parameters
     ----------
     sha256 : of the content; empty: any content is taken
-    find : returns the right file if it is there
     get : pooch's downloader: writes what an address has to a file
     remedy : what to do where no address has it, a sentence
 
@@ -88,8 +74,12 @@ def retrieve(addresses: Iterable[str], target: Path, sha256: str, find: Find, ge
     DataError : no address has it; the sentence gives the reason for each.
     UsageError : pooch is not installed, or the cache folder cannot be written.
     """
-    if found := find():
-        return found
+
+    def is_there() -> bool:
+        return target.is_file() and (not sha256 or file_sha256(target) == sha256)
+
+    if is_there():
+        return target
     writable_folder(target.parent)
     try:
         import pooch
@@ -98,8 +88,8 @@ def retrieve(addresses: Iterable[str], target: Path, sha256: str, find: Find, ge
     pooch.get_logger().setLevel("ERROR")
     faults = []
     with locked_scratch(target) as scratch:
-        if found := find():  # another process has fetched it meanwhile
-            return found
+        if is_there():  # another process has fetched it meanwhile
+            return target
         for address in addresses:
             try:
                 pooch.retrieve(address, sha256 or None, target.name, scratch, downloader=get)
@@ -117,7 +107,7 @@ def reason(error: Exception) -> str:
 def download(address: str, file: Path, wait: float, progress: bool) -> Path:
     """Write what an address, or a path of this machine, has to a file, and return that."""
     if address.startswith(OPENML):
-        _openml(address, file, wait)
+        _openml(address, file)
     elif "://" not in address:
         shutil.copyfile(Path(address).expanduser(), file)
     else:
@@ -129,16 +119,11 @@ def download(address: str, file: Path, wait: float, progress: bool) -> Path:
     return file
 
 
-def _openml(name: str, file: Path, wait: float) -> None:
+def _openml(name: str, file: Path) -> None:
     """Write a data set of OpenML as a Parquet file, the target in the last column; scikit-learn checks OpenML's own sum."""
     from sklearn.datasets import fetch_openml
 
-    usual = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(wait)
-    try:
-        found = fetch_openml(data_id=int(name.removeprefix(OPENML)), as_frame=True, cache=False, parser="auto")
-    finally:
-        socket.setdefaulttimeout(usual)
+    found = fetch_openml(data_id=int(name.removeprefix(OPENML)), as_frame=True, cache=False, parser="auto")
     if len(found.target_names) != 1:
         raise DataError(f"it has {len(found.target_names)} targets ({', '.join(found.target_names)}), expected one")
     frame = found.frame[[*found.frame.columns.drop(found.target_names), *found.target_names]]

@@ -28,7 +28,6 @@ COPIES = 4  # drawing holds up to so many arrays of the size of the points and l
 class Generator(DataSource):
     """A distribution to draw from; a subclass draws, and names the C and gamma that suit it."""
 
-    features: ClassVar[int]
     task: ClassVar[Task] = "classification"
     defaults: ClassVar[Mapping[str, Any]]
     n: int = parameter(1000, "training points", ge=2)
@@ -39,10 +38,6 @@ class Generator(DataSource):
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         """Return (n, d) points and their (n,) labels, -1 or +1, or real targets in regression."""
 
-    def values(self) -> int:
-        """Return how many numbers drawing holds, its copies aside."""
-        return (self.n + self.n_test) * (self.features + 1)
-
     def load(self) -> Dataset:
         """Return the points for training and those for testing; the same seed gives the same bits on one machine.
 
@@ -50,7 +45,8 @@ class Generator(DataSource):
         ------
         DataError : drawing would take more memory than reading may.
         """
-        refuse_beyond(8 * COPIES * self.values(), self.label, "drawing it", "or choose smaller sizes")
+        width = self.draw(0, np.random.default_rng(0))[0].shape[1] + 1
+        refuse_beyond(8 * COPIES * (self.n + self.n_test) * width, self.label, "drawing it", "or choose smaller sizes")
         for_training, for_test = np.random.default_rng(self.seed).spawn(2)
         arrays = (*self.draw(self.n, for_training), *self.draw(self.n_test, for_test))
         return named(parts(*arrays, task=self.task, defaults=self.defaults), self.label)
@@ -71,7 +67,6 @@ class Twonorm(Generator):
     name = "twonorm"
     description = "Breiman's twonorm (1996): unit normals in 20-D with means +-(2/sqrt 20); +1 has the positive one."
     defaults = rbf(gamma=0.05, c=1.0)
-    features = 20
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         y = _balanced_labels(n, rng)
@@ -91,7 +86,6 @@ class Ringnorm(Generator):
     name = "ringnorm"
     description = "Breiman's ringnorm (1996): normals in 20-D; +1 has mean 0 and covariance 4 I, -1 is narrow."
     defaults = rbf(gamma=0.05, c=1.0)
-    features = 20
     mean: float = parameter(0.0, "mean of each feature of the wide class; Breiman: 0")
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
@@ -110,27 +104,22 @@ class Checkerboard(Generator):
     name = "checkerboard"
     description = "Uniform points on [0, cells)^2; +1 on the cells whose column and row add to an even number."
     defaults = rbf(gamma=4.0, c=100.0)
-    features = 2
-    cells: int = parameter(4, "cells along each side", ge=2)
+    cells: int = parameter(4, "cells along each side", ge=2, le=10**6)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         y = _balanced_labels(n, rng)
-        i, j = np.divmod(np.arange(self.cells**2), self.cells)
-        even = (i + j) % 2 == 0
-        # Drawing the cell from its class, not the class from the cell, makes the classes equal in size.
-        of_class = {1.0: np.flatnonzero(even), -1.0: np.flatnonzero(~even)}
-        chosen = np.empty(n, dtype=np.int64)
-        for sign, cells in of_class.items():
-            rows = y == sign
-            chosen[rows] = rng.choice(cells, rows.sum())
+        # Drawing the cell from its class, not the class from the cell, makes the classes equal in size. Of each two cells,
+        # row by row, one belongs to each class.
+        cell = np.empty(n, dtype=np.int64)
+        for positive in (True, False):
+            rows = (y > 0) == positive
+            cell[rows] = 2 * rng.integers((self.cells**2 + positive) // 2, size=rows.sum())
+        i, j = np.divmod(cell, self.cells)
+        cell += (i + j + (y < 0)) % 2
         # Rounding must not carry a point over the edge: the greatest float below 1 added to 3 is 4.
-        corner = np.column_stack([i[chosen], j[chosen]]).astype(np.float64)
+        corner = np.column_stack(np.divmod(cell, self.cells)).astype(np.float64)
         x = np.minimum(corner + rng.random((n, 2)), np.nextafter(corner + 1.0, 0.0))
         return x, y
-
-    def values(self) -> int:
-        """Return how many numbers drawing holds: the points and a list of all cells."""
-        return super().values() + self.cells**2
 
 
 @dataclass(frozen=True)
@@ -145,7 +134,6 @@ class WaveformBreiman(Generator):
     name = "waveform-breiman"
     description = "Breiman's waveform (CART, 1984): noisy mixtures of triangles, 21 features; +1 is class 0 of three."
     defaults = rbf(gamma=0.05, c=1.0)
-    features = 21
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         of_class = rng.permutation(np.arange(n) % 3)
@@ -168,7 +156,6 @@ class BananaLike(Generator):
     name = "banana-like"
     description = "Two interleaved noisy half circles of radius 2 in the plane, like banana; +1 is the upper one."
     defaults = rbf(gamma=0.5, c=316.0)
-    features = 2
     spread: float = parameter(0.6, "standard deviation of the noise around the half circles", ge=0)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
@@ -191,7 +178,6 @@ class Friedman(Generator):
     name = "friedman"
     description = "Friedman's ten-feature regression (1991) with unit noise, as in the RandSVM paper. C chosen here."
     defaults = {**rbf(gamma=0.5, c=100.0), "epsilon": 1.0}
-    features = 10
     task = "regression"
     square: bool = parameter(True, "20 (x3 - 1/2)^2, not 20 (x3 - 1/2)")
 

@@ -62,23 +62,23 @@ def look(name: str, sha256: str) -> tuple[Path | None, dict[Path, str]]:
     wrong: dict[Path, str] = {}
     for path in copies(name):
         try:
-            found = cache.unpacked_sha256(path)
+            content = f"holds SHA-256 {cache.unpacked_sha256(path)}"
         except Exception as error:  # each library of compression has its own
-            wrong[path] = f"cannot be unpacked or read ({reason(error)})"
-            continue
-        if found == sha256:
+            content = f"cannot be unpacked or read ({reason(error)})"
+        if content == f"holds SHA-256 {sha256}":
             return path, wrong
-        wrong[path] = f"holds SHA-256 {found}"
+        wrong[path] = content
     return None, wrong
 
 
-def verified(name: str, sha256: str, *, wanted_by: str) -> Path:
+def verified(name: str, sha256: str, *, wanted_by: str, fetched_as: str = "") -> Path:
     """Return the path of a raw file whose content has the expected SHA-256; a wrong copy is passed over where there is a right one.
 
     Parameters
     ----------
     name : as in the registry, e.g. ``adult/a9a``
     wanted_by : the data set, for the message
+    fetched_as : what to give to ``harness data fetch``, where it is not the data set
 
     Raises
     ------
@@ -88,13 +88,11 @@ def verified(name: str, sha256: str, *, wanted_by: str) -> Path:
     path, wrong = look(name, sha256)
     if path is not None:
         return path
-    why = f"which is not under {' or '.join(map(str, roots()))}"
-    if wrong:
-        faults = "; ".join(f"{each} {fault}" for each, fault in wrong.items())
-        why = f"but {faults}, expected {sha256}"
+    faults = "; ".join(f"{copy} {fault}" for copy, fault in wrong.items())
+    why = f"but {faults}, expected {sha256}" if wrong else f"which is not under {' or '.join(map(str, roots()))}"
     raise (DataError if wrong else FilesMissing)(
-        f"data set '{wanted_by}' needs the raw file '{name}', {why}. Fetch it: `harness data fetch {wanted_by}`, or set "
-        "HARNESS_DATA to a folder that holds it."
+        f"data set '{wanted_by}' needs the raw file '{name}', {why}. Fetch it: `harness data fetch {fetched_as or wanted_by}`, "
+        "or set HARNESS_DATA to a folder that holds it."
     )
 
 
@@ -111,6 +109,8 @@ def fetch(file: RawFile, base: str = "", *, wait: float = WAIT, progress: bool =
     DataError : no address has it; the sentence gives the reason for each.
     UsageError : the cache folder cannot be written.
     """
+    if right := look(file.name, file.sha256)[0]:
+        return right
     base = base.rstrip("/")
     addresses = [f"{base}/{file.name}{suffix}" for suffix in ("", *SUFFIXES)] if base else file.urls
     target = fetched_root() / file.name
@@ -128,11 +128,10 @@ def fetch(file: RawFile, base: str = "", *, wait: float = WAIT, progress: bool =
                     tar.addfile(member, io.BytesIO(path.read_bytes()))
             return
         with streamed(came[0]) as content, open(made, "wb") as file:
-            blocks = iter(functools.partial(content.read, 1 << 20), b"")
-            file.writelines(map(_as_libsvm, content) if address.endswith("#libsvm") else blocks)
+            file.writelines(map(_as_libsvm, content) if address.endswith("#libsvm") else content)
 
     remedy = "Try again later; else try --from URL_OR_FOLDER of a copy, or set HARNESS_DATA to a folder that holds it."
-    return retrieve(addresses, target, file.sha256, lambda: look(file.name, file.sha256)[0], get, remedy)
+    return retrieve(addresses, target, file.sha256, get, remedy)
 
 
 def _expanded(url: str) -> list[str]:

@@ -1,23 +1,31 @@
-"""A plugin for this study alone: draws of data, a set as it cannot have been meant, and a peer's strategy.
+"""A plugin for this study alone: articles by topic, draws of data, a set as it cannot have been meant, and a peer's strategy.
 
-``anchor-draw``     a set divided as in 'Re-Benchmarking Pool-Based Active Learning' (Lu, Li, Lin 2023), trial by trial
-``redrawn``         both parts of a set together, divided anew into parts of the same sizes (Bordes et al. 2005, figure 16)
-``abalone-rings``   abalone with the number of rings, which is the label, among its features
-``margin-sampling`` scikit-learn's SVC, trained anew after every label on all that were bought: what that benchmark times
+``reuters-category`` the articles of ``reuters``, a topic of one's choice against the rest
+``anchor-draw``      a set divided as in 'Re-Benchmarking Pool-Based Active Learning' (Lu, Li, Lin 2023), trial by trial
+``redrawn``          both parts of a set together, divided anew into parts of the same sizes (Bordes et al. 2005, figure 16)
+``abalone-rings``    abalone with the number of rings, which is the label, among its features
+``margin-sampling``  scikit-learn's SVC, trained anew after every label on all that were bought: what that benchmark times
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import html
+import re
+import tarfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
 
-from harness import Dataset, DataSource, Iterate, Problem, Solver, content_sha256, hookimpl, parameter
-from harness.datasets.catalogue import REAL
+from harness import DataError, Dataset, DataSource, Iterate, Problem, Solver, content_sha256, hookimpl, parameter
+from harness.datasets import cache
+from harness.datasets.catalogue import CATALOGUE
+from harness.datasets.raw_files import registry, verified
 from harness.datasets.splitting import rbf, rescaled
+from harness.parameters import did_you_mean
 from harness.problems import PoolSVC
 from harness.registry import load_registry
 
@@ -27,7 +35,66 @@ def _loaded(selection: str) -> Dataset:
 
 
 # name here -> class; its first raw file is read as it stands, since the order of the rows decides what a seed draws
-_SOURCES = {cls.name.removesuffix("-raetsch"): cls for cls in REAL}
+_SOURCES = {cls.name.removesuffix("-raetsch"): cls for cls in CATALOGUE}
+_ARTICLES = "reuters/reuters21578-sgm.tar"
+_ARTICLE = re.compile(r'<REUTERS\s[^>]*NEWID="(\d+)".*?<TOPICS>(.*?)</TOPICS>', re.DOTALL)
+_TOPIC = re.compile(r"<D>(.*?)</D>")
+# Table 2 of the paper: topic -> gamma and C
+_PUBLISHED = {
+    "crude": (1.0, 2.0), "grain": (1.0, 2.0), "interest": (2.0, 1.0), "money-fx": (0.5, 1.0), "ship": (0.5, 1.0), "wheat": (0.5, 1.0),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ReutersCategory(DataSource):
+    """7,770 and 3,299 newswire articles, 8,315 word weights of unit length; a topic of one's choice against the rest.
+
+    The points are those of ``reuters``, in its order; the labels come from the documents that its rows are. Which these
+    are was found by their words (for 99.3 % of the training and 99.6 % of the test rows all counts of known stems agree,
+    others are the most alike of their class) and is kept in ``reuters_documents.npy``, a number of a document for each
+    row; the search for it is ``harness/datasets/reuters_rows.py`` of the commit 8b5e3cd.
+
+    C and gamma: Ertekin et al. 2007, Table 2; for all topics that are not in it C = 1, gamma = 0.5. These two are also the
+    ones with which, whatever the topic, an exact solution comes near the g-means of their Table 1 (seven of eight within
+    0.02 points of one of its two columns, money-fx within 0.4); with Table 2's for crude, grain and interest it does not
+    (interest: 66.5 for 78.5).
+    """
+
+    name = "reuters-category"
+    description = "Reuters-21578 articles as in 'reuters', +1 is a topic of your choice (Ertekin et al. 2007). Sparse."
+    category: str = parameter("crude", "the topic that is +1: crude, grain, interest, money-fx, ship, wheat, ...")
+
+    def load(self) -> Dataset:
+        """Return (7770, 8315) and (3299, 8315), CSR."""
+        points, sha256 = _loaded("reuters"), registry()[_ARTICLES].sha256
+        archive = verified(_ARTICLES, sha256, wanted_by=self.name, fetched_as=_ARTICLES)
+        key = {"points": points.sha256, "archive": sha256, "category": self.category}
+        return cache.dataset(self.label, self.name, key, lambda: self._labelled(points, archive), {archive: sha256})
+
+    def _labelled(self, points: Dataset, archive: Path) -> Dataset:
+        topics_of = _topics(archive)
+        rows = [topics_of[number] for number in np.load(Path(__file__).with_name("reuters_documents.npy"))]
+        n = len(points.y_train)
+        topics = sorted(set().union(*rows[:n]) & set().union(*rows[n:]))
+        if self.category not in topics:
+            raise DataError(
+                f"data set '{self.name}': category={self.category!r} is none of the {len(topics)} topics that have "
+                f"documents for training and for testing{did_you_mean(self.category, topics)}. Choose one of them: "
+                f"{', '.join(topics)}."
+            )
+        y = np.where([self.category in row for row in rows], 1.0, -1.0)
+        return replace(points, y_train=y[:n], y_test=y[n:], defaults=rbf(*_PUBLISHED.get(self.category, (0.5, 1.0))))
+
+
+def _topics(archive: Path) -> Mapping[int, list[str]]:
+    """Return the topics of each document of a tar of ``.sgm`` files, by its number in the collection."""
+    found = {}
+    with tarfile.open(archive) as tar:
+        for name in tar.getnames():
+            file = tar.extractfile(name) if name.endswith(".sgm") else None
+            for number, topics in _ARTICLE.findall(file.read().decode("latin-1") if file else ""):
+                found[int(number)] = [html.unescape(topic).strip() for topic in _TOPIC.findall(topics)]
+    return found
 
 
 @dataclass(frozen=True)
@@ -144,8 +211,8 @@ class MarginSampling(Solver):
 
 @hookimpl
 def harness_datasets() -> list[type[DataSource]]:
-    """Return the draws, and abalone with its label among the features."""
-    return [AnchorDraw, Redrawn, AbaloneRings]
+    """Return the articles by topic, the draws, and abalone with its label among the features."""
+    return [ReutersCategory, AnchorDraw, Redrawn, AbaloneRings]
 
 
 @hookimpl

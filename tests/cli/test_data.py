@@ -44,6 +44,7 @@ def test_files_are_missing_fetched_right_and_wrong(invoke, mirror, tmp_path):
     wrong = invoke("data", "verify", "adult")
     assert (wrong.exit_code, wrong.stdout.count("\n")) == (1, 2)
     assert invoke("data", "verify").stdout.count(": missing\n") == len(raw_files.registry()) - 2
+    assert invoke("data", "verify", "adult/a9a.t").stdout == f"adult/a9a.t: right, {raw}/adult/a9a.t\n"
 
 
 def test_where_files_lie_and_names_that_no_set_has(invoke, mirror, tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from harness import DataError, UsageError, content_sha256
+from harness import DataError, Dataset, UsageError, content_sha256
 from harness.datasets import cache
 from harness.datasets.catalogue import Banana
 from harness.datasets.raw_files import fetched_root, roots
@@ -26,44 +26,67 @@ def fresh(tmp_path, monkeypatch):
     return tmp_path / "cache" / "parsed"
 
 
+PARTS = ("x_train", "y_train", "x_test", "y_test")
+
+
+def parsed(x, x_test=None):
+    """Return a data set as parsing ends with it."""
+    y, y_test = np.arange(float(x.shape[0])), np.zeros(0 if x_test is None else x_test.shape[0])
+    more = {"defaults": {"C": 2.0}, "notes": {"note": "kept"}}
+    return Dataset("", x, y, x[:0] if x_test is None else x_test, y_test, "", "regression", **more)
+
+
 @pytest.fixture
-def arrays():
-    dense = np.random.default_rng(0).standard_normal((50, 4))
-    return {
-        "x": dense, "s": scipy.sparse.csr_array(np.where(dense > 1, dense, 0)), "y": np.arange(50), "e": dense[:0],
-        "cut": dense[::2, 1:3], "turned": np.asfortranarray(dense),
-    }  # fmt: skip
+def points():
+    return np.random.default_rng(0).standard_normal((50, 4))
 
 
-class Builder:
-    """Builds an entry, and counts how often."""
+@pytest.fixture
+def data(points):
+    return parsed(points, scipy.sparse.csr_array(np.where(points > 1, points, 0)))
 
-    def __init__(self, arrays):
-        self.entry, self.calls = cache.Entry(arrays, {"note": "kept"}), 0
+
+class Parser:
+    """Returns a data set, and counts how often."""
+
+    def __init__(self, data):
+        self.data, self.calls = data, 0
 
     def __call__(self):
         self.calls += 1
-        return self.entry
+        return self.data
 
 
-def is_whole(entry, arrays):
-    """Return whether an entry has these arrays, of the same shapes, types and values, and its note."""
-    sha256 = content_sha256(*arrays.values())
-    return (entry.sha256, entry.notes, list(entry.arrays)) == (sha256, {"note": "kept"}, list(arrays)) and (
-        content_sha256(*entry.arrays.values()) == sha256
-    )
+def stored(parse, name="thing", **key):
+    return cache.dataset("label", name, key, parse, {})
 
 
-def test_the_second_load_is_from_the_cache_and_equal(fresh, arrays):
-    build = Builder(arrays)
-    first, second = (cache.fetch("thing", {"a": 1}, build) for _ in range(2))
-    assert (build.calls, is_whole(first, arrays), is_whole(second, arrays)) == (1, True, True)
-    assert isinstance(second.arrays["x"], np.memmap)
-    assert second.arrays["turned"].flags.c_contiguous
-    assert not second.arrays["x"].flags.writeable
-    assert second.arrays["s"].has_canonical_format
-    cache.fetch("thing", {"a": 2}, build)
-    assert build.calls == 2
+def is_whole(found, data):
+    """Return whether a data set has these arrays, of the same shapes, types and values, and the rest of it."""
+    given, loaded = ([getattr(each, part) for part in PARTS] for each in (data, found))
+    same = content_sha256(*given) == content_sha256(*loaded) == found.sha256
+    rest = (found.name, found.task, found.defaults, found.notes)
+    return same and rest == ("label", "regression", {"C": 2.0}, {"note": "kept"})
+
+
+def test_the_second_load_is_from_the_cache_and_equal(fresh, data):
+    parse = Parser(data)
+    first, second = (stored(parse, a=1) for _ in range(2))
+    assert (parse.calls, is_whole(first, data), is_whole(second, data)) == (1, True, True)
+    for found in (first, second):
+        assert isinstance(found.x_train, np.memmap)
+        assert not found.x_train.flags.writeable
+        assert found.x_test.has_canonical_format
+    stored(parse, a=2)
+    assert parse.calls == 2
+
+
+def test_slices_and_arrays_in_another_order_are_stored_in_order(fresh, points):
+    for k, x in enumerate((points[::2, 1:3], np.asfortranarray(points), points[:, :0])):
+        for _ in range(2):
+            found = stored(Parser(parsed(x)), k=k).x_train
+            np.testing.assert_array_equal(found, x)
+            assert found.flags.c_contiguous
 
 
 def entries(parsed):
@@ -85,86 +108,73 @@ def cut(path):
 
 @pytest.mark.parametrize(
     ("file", "change"),
-    [(file, change) for file in ("x.npy", "s.npz", "manifest.json") for change in (Path.unlink, cut)]
-    + [("x.npy", reverse), ("y.npy", reverse), ("manifest.json", edit)],
+    [(file, change) for file in ("x_train.npy", "x_test.npz", "manifest.json") for change in (Path.unlink, cut)]
+    + [("x_train.npy", reverse), ("y_train.npy", reverse), ("manifest.json", edit)],
 )
-def test_an_entry_that_is_damaged_or_was_changed_is_built_again_and_said(fresh, arrays, file, change):
-    build = Builder(arrays)
-    cache.fetch("thing", {}, build)
+def test_an_entry_that_is_damaged_or_was_changed_is_built_again_and_said(fresh, data, file, change):
+    parse = Parser(data)
+    stored(parse)
     (folder,) = entries(fresh)
     change(folder / file)
     with pytest.warns(UserWarning, match=f"{folder} are not what was stored there; they are read again"):
-        again = cache.fetch("thing", {}, build)
-    assert is_whole(again, arrays)
-    assert is_whole(cache.fetch("thing", {}, build), arrays)
-    assert (build.calls, entries(fresh)) == (2, [folder]), "nothing is left lying about"
+        again = stored(parse)
+    assert is_whole(again, data)
+    assert is_whole(stored(parse), data)
+    assert (parse.calls, entries(fresh)) == (2, [folder]), "nothing is left lying about"
 
 
-def test_an_entry_in_the_place_of_another_is_not_taken_for_it(fresh, arrays):
-    builders = [Builder({"x": arrays["x"]}), Builder({"x": -arrays["x"]})]
-    for k, build in enumerate(builders):
-        cache.fetch("thing", {"k": k}, build)
+def test_an_entry_in_the_place_of_another_is_not_taken_for_it(fresh, points):
+    parsers = [Parser(parsed(points)), Parser(parsed(-points))]
+    for k, parse in enumerate(parsers):
+        stored(parse, k=k)
     one, other = entries(fresh)
     shutil.rmtree(one)
     shutil.copytree(other, one)
     with pytest.warns(UserWarning, match=f"{one} are not what was stored there"):
-        found = [cache.fetch("thing", {"k": k}, build).arrays["x"] for k, build in enumerate(builders)]
-    np.testing.assert_array_equal(found, [arrays["x"], -arrays["x"]])
+        found = [stored(parse, k=k).x_train for k, parse in enumerate(parsers)]
+    np.testing.assert_array_equal(found, [points, -points])
 
 
-def test_an_unwritable_cache_is_refused(tmp_path, monkeypatch, arrays):
+def test_an_unwritable_cache_is_refused(tmp_path, monkeypatch, data):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "file"))
     with pytest.raises(UsageError, match=r"file/parsed/thing-.* cannot be written \(.*; set HARNESS_CACHE"):
-        cache.fetch("thing", {}, Builder(arrays))
-
-
-def test_a_whole_array_of_another_entry_is_linked_not_copied(fresh, arrays):
-    first = cache.fetch("one", {}, lambda: cache.Entry({"x": arrays["x"]})).arrays["x"]
-    second = cache.fetch("two", {}, lambda: cache.Entry({"x": first, "part": first[:10]})).arrays
-    np.testing.assert_array_equal(second["x"], first)
-    np.testing.assert_array_equal(second["part"], first[:10])
-    assert second["x"].filename.samefile(first.filename)
-    assert not second["part"].filename.samefile(first.filename)
+        stored(Parser(data))
 
 
 def test_processes_that_build_the_same_entry_at_once_all_succeed(fresh):
     code = (
         "import numpy as np\n"
-        "from harness.datasets import cache\n"
+        "from harness.datasets import Dataset, cache\n"
         "x = np.arange(200_000.0).reshape(-1, 4)\n"
         "for k in range(15):\n"
-        "    e = cache.fetch('race', {'k': k}, lambda: cache.Entry({'x': x + k}))\n"
-        "    assert (e.arrays['x'] == x + k).all()\n"
+        "    parse = lambda: Dataset('', x + k, x[:, 0], x[:0], x[:0, 0], '')\n"
+        "    found = cache.dataset('race', 'race', {'k': k}, parse, {})\n"
+        "    assert (found.x_train == x + k).all()\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
     assert [process.wait(60) for process in running] == [0, 0, 0]
     assert len(entries(fresh)) == 15
 
 
-def test_remains_of_a_killed_process_are_removed(fresh, arrays):
-    cache.fetch("thing", {}, Builder(arrays))
+def test_remains_of_a_killed_process_are_removed(fresh, data):
+    stored(Parser(data))
     (folder,) = entries(fresh)
     folder.rename(fresh / f".{folder.name}.part")
-    assert is_whole(cache.fetch("thing", {}, Builder(arrays)), arrays)
+    assert is_whole(stored(Parser(data)), data)
     assert [path for path in fresh.iterdir() if path.is_dir()] == [folder]
 
 
-def test_a_compressed_file_is_unpacked_once_and_known_by_its_bytes(tmp_path, fresh, monkeypatch):
-    path = tmp_path / "x.gz"
+@pytest.mark.usefixtures("fresh")
+def test_a_compressed_file_is_unpacked_once_and_known_by_its_content(tmp_path, monkeypatch):
     one, two = (hashlib.sha256(content).hexdigest() for content in (b"one", b"two"))
-    for content, sha256 in ((b"one", one), (b"two", two)):
-        path.write_bytes(gzip.compress(content, mtime=0))
+    path = tmp_path / "x"
+    for packed, sha256 in ((b"one", one), (gzip.compress(b"one"), one), (gzip.compress(b"two"), two)):
+        path.write_bytes(packed)
         os.utime(path, (1, 1))
         assert cache.unpacked_sha256(path) == sha256
-    with monkeypatch.context() as patch:
-        patch.setattr(cache, "streamed", lambda path: pytest.fail("unpacked again"))
-        assert cache.unpacked_sha256(path) == two
-    for folder in entries(fresh):
-        note = folder / "manifest.json"
-        note.write_text(note.read_text().replace(two, one))
-    with pytest.warns(UserWarning, match="unpacked-.* are not what was stored"):
-        assert cache.unpacked_sha256(path) == two
+    monkeypatch.setattr(cache, "streamed", lambda path: pytest.fail("unpacked again"))
+    assert cache.unpacked_sha256(path) == two
 
 
 def test_a_raw_file_that_is_missing_or_another_is_refused_cached_or_not(tmp_path, fresh, raw_data, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 from harness import DataError
 from harness.datasets import builtin_sources, measured_sha256, validate
-from harness.datasets.catalogue import EMBEDDED, REAL, smoothed
+from harness.datasets.catalogue import CATALOGUE, smoothed
 from harness.registry import load_registry
 
 SOURCES = {cls.name: cls for cls in builtin_sources()}
@@ -21,10 +21,8 @@ CONTENTS = {
     "waveform": (4000, 1000, 21, "93b3bb6f747b0d58", 1.0, 0.05),
     "twonorm-raetsch[n=1000,split_seed=4]": (1000, 6400, 20, "32480ffc2a05d777", 1.0, 0.05),
     "usps": (7291, 2007, 256, "c18e3480ddcdd79e", 1000.0, 2 / 256),
-    "usps[split_seed=0]": (7329, 1969, 256, "3d4669f989b705a2", 1000.0, 2 / 1024),
+    "usps[split_seed=0]": (7329, 1969, 256, "3d4669f989b705a2", 1000.0, 2 / 256),
     "reuters": (7770, 3299, 8315, "1ea44994705ea3de", 1.0, 1.0),
-    "reuters-category": (7770, 3299, 8315, "e4810068f6b88e05", 2.0, 1.0),
-    "reuters-category[category=money-fx]": (7770, 3299, 8315, "1ea44994705ea3de", 1.0, 0.5),
     "letter": (16000, 4000, 16, "7a4dafa73ca153af", 10.0, 2.25),
     "letter[letter=B,n=18000,split_seed=1]": (18000, 2000, 16, "c10bc71f7cee115f", 10.0, 2.25),
     "satimage": (4435, 2000, 36, "5c23c2778c960f9a", 50.0, 65.025),
@@ -69,7 +67,7 @@ def test_a_set_has_the_content_that_it_had(selection, request):
 
 
 def test_every_set_is_in_the_table():
-    assert {selection.split("[")[0] for selection in CONTENTS} == {cls.name for cls in (*EMBEDDED, *REAL)}
+    assert {selection.split("[")[0] for selection in CONTENTS} == {cls.name for cls in CATALOGUE}
 
 
 def assert_standardised(data):
@@ -116,18 +114,15 @@ def test_a_smoothed_image_is_the_weighted_mean_of_what_lies_around_each_pixel():
 @pytest.mark.usefixtures("raw_data")
 def test_the_pixels_of_all_digits_are_one_file_and_covtype_is_scaled():
     eight, three = (SOURCES["mnist"](digit=digit).load().x_train for digit in (8, 3))
-    assert eight.filename != three.filename
-    assert eight.filename.stat().st_ino == three.filename.stat().st_ino
+    assert eight.filename == three.filename
     plain, scaled = (SOURCES["covtype"](n=1000, n_test=500, scale=scale).load() for scale in ("range", "standard"))
     assert np.corrcoef(plain.x_train[:, 0], scaled.x_train[:, 0])[0, 1] == pytest.approx(1.0)
     assert abs(scaled.x_train[:, 0].mean()) < 0.15
-    with pytest.raises(DataError, match=r"n=581012 and n_test=1 are more together.*n <= 581011"):
-        SOURCES["covtype"](n=581_012, n_test=1).load()
+    most = SOURCES["covtype"](n=581_012, n_test=1).load()
+    assert (len(most.x_train), len(most.x_test)) == (581_011, 1)
 
 
 @pytest.mark.usefixtures("raw_data")
-def test_a_class_that_is_none():
-    with pytest.raises(DataError, match=r"category='crud' is none of the 90 .* \(did you mean 'crude'"):
-        SOURCES["reuters-category"](category="crud").load()
+def test_a_class_that_does_not_occur():
     with pytest.raises(DataError, match=r"all 4435 training labels are -1; .* Choose a class that occurs"):
         validate(SOURCES["satimage"](positive=6).load())

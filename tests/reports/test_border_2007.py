@@ -1,15 +1,18 @@
 """reports/border_2007: the benchmark's area and strategy, ranks with ties, and what is derived of runs."""
 
+import shutil
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from sklearn.svm import SVC
 
-from harness import RBF, KernelOracle
+from harness import RBF, DataError, KernelOracle
+from harness.cli.main import cli
 from harness.problems import PoolSVC
-from reports.border_2007.plugin import MarginSampling
+from reports.border_2007.plugin import MarginSampling, ReutersCategory
 from reports.border_2007.study import DERIVED, FIVE, area, ranks
 
 
@@ -52,3 +55,29 @@ def test_equal_methods_share_the_best_rank_and_a_set_that_lacks_one_has_none():
     )
     assert DERIVED["sv_ratio"](one).tolist() == [3.0]
     assert DERIVED["data_efficiency"](one).tolist() == [25.0]
+
+
+@pytest.mark.usefixtures("raw_data")
+def test_articles_by_topic_have_the_content_that_they_had():
+    for category, sha256, c, gamma in (
+        ("crude", "e4810068f6b88e05", 2.0, 1.0),
+        ("money-fx", "1ea44994705ea3de", 1.0, 0.5),
+    ):
+        data = ReutersCategory(category=category).load()
+        assert data.sha256.startswith(sha256)
+        assert data.defaults == {"kernel": "rbf", "gamma": gamma, "C": c}
+    with pytest.raises(DataError, match=r"category='crud' is none of the 90 .* \(did you mean 'crude'"):
+        ReutersCategory(category="crud").load()
+
+
+def test_a_missing_archive_is_fetched_by_its_own_name(monkeypatch, tmp_path, raw_data):
+    (tmp_path / "raw").mkdir()
+    for part in ("trn", "tst"):
+        for copy in (raw_data / "reuters").glob(f"reuters.{part}*"):
+            (tmp_path / "raw" / "reuters").mkdir(exist_ok=True)
+            shutil.copy(copy, tmp_path / "raw" / "reuters")
+    monkeypatch.setenv("HARNESS_DATA", str(tmp_path / "raw"))
+    with pytest.raises(DataError, match=r"Fetch it: `harness data fetch reuters/reuters21578-sgm\.tar`"):
+        ReutersCategory().load()
+    done = CliRunner().invoke(cli, ["data", "path", "reuters/reuters21578-sgm.tar"])
+    assert (done.exit_code, done.stdout) == (1, "")
