@@ -165,30 +165,6 @@ def test_a_test_file_may_lack_the_last_features_and_a_class(tmp_path):
     assert FileSource(path=str(train), test=str(test)).load().x_train.shape == (7, 40)
 
 
-# -- tables ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "parameters", "x", "y"),
-    [
-        ("a;b;c\n0;5;8\n1;6;9\n", {"label_column": -3}, [[5, 8], [6, 9]], [-1, 1]),
-        ("1   2.5  -1  \n  3 4.5 +1\n", {}, [[1, 2.5], [3, 4.5]], [-1, 1]),
-        ("0,1,label\n3.5,4.5,1\n5.5,6.5,0\n", {}, [[3.5, 4.5], [5.5, 6.5]], [1, -1]),
-        ("1.O,2,0\n3,4,1\n5,6,0\n", {"header": True}, [[3, 4], [5, 6]], [1, -1]),
-        ("0,1,2\n3,4,1\n", {"header": "no"}, [[0, 1], [3, 4]], [1, -1]),
-        ("a,label\n1,1\n2,2\n3,3\n", {"positive": 3}, [[1], [2], [3]], [-1, -1, 1]),
-        ("a,label\n1,10\n2,9\n", {}, [[1], [2]], [1, -1]),
-        ("a,label\n1,2.5\n2,9\n", {"task": "regression"}, [[1], [2]], [2.5, 9]),
-        ("1,2,0\n" * 90_000 + "1.5,2,1\n", {}, [[1, 2]] * 90_000 + [[1.5, 2]], [-1] * 90_000 + [1]),
-    ],
-)
-def test_which_row_holds_names_which_column_is_the_label_and_which_class_is_positive(tmp_path, text, parameters, x, y):
-    (tmp_path / "a.csv").write_text(text)
-    found, labels = whole(tmp_path / "a.csv", **parameters)  # a pathlib.Path will do
-    np.testing.assert_array_equal(found, x)
-    np.testing.assert_array_equal(labels, y)
-
-
 # -- parts -------------------------------------------------------------------------------------------------
 
 
