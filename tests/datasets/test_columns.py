@@ -1,9 +1,11 @@
 """Columns of text, empty cells and decimal commas: what a first try is told, and that only the training part is looked at."""
+# ruff: noqa: E501 - the rows of a table
 
 from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ from harness import DataError
 from harness.datasets import FileSource, validate
 from harness.registry import load_registry
 from tests.datasets.test_files import dense
+from tests.datasets.test_malformed import refusal
 
 N = 60
 
@@ -32,12 +35,6 @@ def churn(n=N):
     return frame
 
 
-def refusal(source):
-    with pytest.raises(DataError) as caught:
-        source.load()
-    return str(caught.value)
-
-
 def test_all_faults_are_named_at_once_and_what_is_to_be_typed_is_taken(tmp_path):
     path = tmp_path / "my churn.csv"
     path.write_text("\n\n" + churn().to_csv(index=False).replace("Spain", '"Sp\nain"'))
@@ -45,17 +42,15 @@ def test_all_faults_are_named_at_once_and_what_is_to_be_typed_is_taken(tmp_path)
     message = refusal(source)
     lines = ["", *path.read_text().split("\n")]  # from 1, as an editor counts
     empty = [number for number, line in enumerate(lines) if line.startswith(",")]
-    for said in (
-        "text in 'country' (3 values, 'France' ...), 'plan' (2 values, 'basic' ...)",
-        f"empty cells in 'age' (4: lines {', '.join(map(str, empty[:3]))}, ...), 'plan' (1: line {empty[1]}).",
-    ):
-        assert said in message
+    assert (
+        "text in 'country' (3 values, 'France' ...), 'plan' (2 values, 'basic' ...); empty cells in 'age' (4: "
+        in message
+    )
+    assert f"lines {', '.join(map(str, empty[:3]))}, ...), 'plan' (1: line {empty[1]})." in message
     typed = shlex.split(re.search("`--datasets (.*?)`", message)[1])
     assert message.endswith("The label is 'churned'; label_column=NAME chooses another.")
     (again,) = load_registry().select_datasets(typed)
-    assert again == FileSource(
-        path=str(path), split_seed=3, noise=0.1, categories="one-hot", missing="mean"
-    )  # and nothing else
+    assert again == replace(source, categories="one-hot", missing="mean")  # and nothing else
     data = again.load()
     validate(data)
     assert (data.x_train.shape, data.x_test.shape) == ((45, 7), (15, 7))
@@ -70,8 +65,8 @@ def test_what_no_parameter_mends_is_said_beside_what_one_does(tmp_path):
     frame.loc[5, "age"] = "7O"
     frame.loc[[1, 2], "churned"] = None
     frame = frame[["id", "note", "age", "income", "country", "plan", "churned"]]
-    (tmp_path / "a.csv").write_text(frame.to_csv(index=False))
-    message = refusal(FileSource(path=str(tmp_path / "a.csv"), positive="ja"))
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    message = refusal(FileSource(path=tmp_path / "a.csv", positive="ja"))
     for said in (
         "not a finite number in 'age' (1: '7O' in line 7)",
         "too many texts for categories in 'id' (60 values",
@@ -82,8 +77,8 @@ def test_what_no_parameter_mends_is_said_beside_what_one_does(tmp_path):
         assert said in message
     assert "Write" not in message  # no parameter mends the 7O
     frame.loc[5, "age"] = "70"
-    (tmp_path / "a.csv").write_text(frame.to_csv(index=False))
-    kept = FileSource(path=str(tmp_path / "a.csv"), drop=("id", 1), categories="one-hot", missing="drop-rows").load()
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    kept = FileSource(path=tmp_path / "a.csv", drop=("id", 1), categories="one-hot", missing="drop-rows").load()
     assert len(kept.y_train) + len(kept.y_test) == len(frame.drop(columns=["id", "note"]).dropna())
 
 
@@ -93,24 +88,19 @@ def test_what_no_parameter_mends_is_said_beside_what_one_does(tmp_path):
         (lambda frame: harness.data(frame, name="mine", drop="incom"), "'mine' has no column 'incom' (did you mean 'income'?)"),
         (lambda frame: harness.data(frame[["income"]], frame["churned"], drop="incom"), "did you mean 'income'?"),
         (lambda frame: harness.data(frame[["income"]], frame["churned"], label_column="income"), "label names a column of a frame"),
-        (
-            lambda frame: harness.data(frame.iloc[:, :4], frame["churned"], X_test=np.ones((2, 4)), y_test=["yes", "no"]),
-            "X has columns of text, dates or categories, 'country', 'plan'; give X and X_test as frames",
-        ),
+        (lambda frame: harness.data(frame.iloc[:, :4], frame["churned"], X_test=np.ones((2, 4)), y_test=["no", "yes"]), "columns of text, dates or categories, 'country', 'plan'; give X and X_test as frames"),
     ],
 )  # fmt: skip
 def test_what_a_frame_lacks_is_refused_at_once(make, said):
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=re.escape(said)):
         make(churn())
-    assert said in str(caught.value)
 
 
 def test_what_to_type_for_data_in_memory():
     pair = harness.data(churn().drop(columns="churned"), churn()["churned"])
     assert "Write `harness.data(X, y, categories='one-hot', missing='mean')` " in refusal(pair)
-    message = refusal(
-        harness.data(churn().dropna()[["age", "churned"]], X_test=churn()[["age", "churned"]], name="mine")
-    )
+    some = churn()[["age", "churned"]]
+    message = refusal(harness.data(some.dropna(), X_test=some, name="mine"))
     assert message.startswith(
         "'mine-test': empty cells in 'age' (4: rows 4, 9, 21, ...). Write `harness.data(frame, X_test=test, "
     )
@@ -119,10 +109,9 @@ def test_what_to_type_for_data_in_memory():
 @pytest.mark.parametrize("kind", ["csv", "frame"])
 def test_dates_are_days_where_that_is_said(tmp_path, kind):
     days = np.random.default_rng(0).permutation(N) + 0.25
-    frame = churn()[["income", "churned"]].assign(when=pd.Timestamp("2024-01-01") + pd.to_timedelta(days, "D"))
-    frame = frame[["income", "when", "churned"]]
+    frame = churn()[["income", "country", "churned"]].rename(columns={"country": "when"})
+    frame["when"] = (pd.Timestamp("2024-01-01") + pd.to_timedelta(days, "D")).astype("datetime64[us]")
     frame.loc[4, "when"] = pd.NaT
-    frame["when"] = frame["when"].astype("datetime64[us]")
     frame.loc[5, "when"] = pd.Timestamp("9999-12-31")  # beyond what 64 bits of nanoseconds hold
     days[5] = 2932896 - 19723
     frame.to_csv(tmp_path / "a.csv", index=False)
@@ -133,7 +122,7 @@ def test_dates_are_days_where_that_is_said(tmp_path, kind):
     message = refusal(source())
     for said in (
         "dates in 'when' (59 values, '2024-01-01",
-        "days counts the days of dates such as 2024-05-01",
+        "days counts the days of dates such as",
         "empty cells in 'when'",
     ):
         assert said in message
