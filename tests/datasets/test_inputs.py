@@ -39,20 +39,14 @@ BIG = np.where(Y > 0, 2**60 + 1, 2**60)
 HUGE = "a,b,label\n" + "0,1e300,0\n1,-1e300,1\n" * 20
 
 READ = {  # name -> content, parameters, points, targets
-    "plain.csv": (PLAIN, {}, X, SIGNS),
-    "bom.csv": ("\ufeff" + PLAIN, {}, X, SIGNS),
-    "crlf.csv": (PLAIN.replace("\n", "\r\n"), {}, X, SIGNS),
-    "utf16.csv": (PLAIN.encode("utf-16"), {}, X, SIGNS),
     "quoted.csv": (rows([f'"{a}"' for a in A], B, [f'"{y}"' for y in Y], head='"a","b","label"'), {}, X, SIGNS),
     "semicolons.csv": (rows(A, B, Y, sep=";", head="a;b;label"), {}, X, SIGNS),
-    "tabs.tsv": (rows(A, B, Y, sep="\t", head="a\tb\tlabel"), {}, X, SIGNS),
     "bars.csv": (rows(A, B, Y, sep="|", head="a|b|label"), {}, X, SIGNS),
     "blanks.txt": (rows(A, B, Y, sep="  ", head="a  b  label"), {}, X, SIGNS),
     "sep_line.csv": ("sep=;\n" + rows(A, B, Y, sep=";", head="a;b;label"), {}, X, SIGNS),
     "hash_names.txt": ("# a b label\n" + rows(A, B, Y, sep=" "), {}, X, SIGNS),
     "hash_comment.csv": ("# made by hand\n\n" + PLAIN, {}, X, SIGNS),
     "percent.csv": ("% exported\n" + PLAIN, {}, X, SIGNS),
-    "headless.csv": (rows(A, B, Y), {}, X, SIGNS),
     "headless_text_label.csv": (rows(A, B, np.where(Y > 0, "yes", "no")), {}, X, SIGNS),
     "label_first.csv": (rows(Y, A, B, head="Class,a,b"), {}, X, SIGNS),
     "truth.csv": (rows(TRUTH, B, Y, head="a,b,label"), {}, np.column_stack([Y, B]), SIGNS),
@@ -62,13 +56,11 @@ READ = {  # name -> content, parameters, points, targets
     "big_labels.csv": (rows(A, B, BIG, head="a,b,label"), {}, X, SIGNS),
     "zero_codes.csv": (rows(A, B, np.where(Y > 0, "1", "01"), head="a,b,label"), {"positive": "1"}, X, SIGNS),
     "regression.csv": (rows(A, A + 0.5, head="a,b"), {}, A[:, None], (A + 0.5)),
-    "plus.csv": (rows(A, B, np.where(Y > 0, "+1", "-1"), head="a,b,label"), {}, X, SIGNS),
     "dates.csv": (rows([f"2024-01-{1 + i % 28:02}" for i in range(N)], B, Y, head="when,b,label"), {"dates": "days"}, np.column_stack([19723.0 + np.arange(N) % 28, B]), SIGNS),
     "a.arff": (ARFF + rows(A, np.where(Y > 0, "u", "'v w'"), np.where(Y > 0, "yes", "no")), {"categories": "one-hot"}, np.column_stack([A, Y > 0, Y == 0]), SIGNS),
     "sparse.arff": (ARFF + "".join(f"{{0 {a}, 1 'v w', 2 {'yes' if y else 'no'}}}\n" for a, y in zip(A, Y, strict=True)), {"drop": "b b"}, A[:, None], SIGNS),
     "letters.arff": (ARFF.replace("yes", "thé").replace("no}", "café}").replace("{no", "{café") + rows(A, ["u"] * N, np.where(Y > 0, "thé", "café")), {"drop": "1"}, A[:, None], SIGNS),
     "keel.dat": (KEEL + rows(A, B, Y), {}, X, SIGNS),
-    "one.libsvm": (rows(SIGNS, [f"1:{a}" for a in A], [f"2:{b}" for b in B], sep=" "), {}, X, SIGNS),
     "zero.libsvm": (rows(SIGNS, [f"0:{a}" for a in A], [f"1:{b}" for b in B], sep=" "), {}, X, SIGNS),
     "label_third_last.csv": ("a;b;c\n0;5;8\n1;6;9\n", {"label_column": -3}, [[5, 8], [6, 9]], [-1, 1]),
     "blanks_around.csv": ("1   2.5  -1  \n  3 4.5 +1\n", {}, [[1, 2.5], [3, 4.5]], [-1, 1]),
@@ -111,7 +103,6 @@ def masked(values, where):
 
 
 ARRAYS = {  # name -> what harness.data takes: all are the same points and labels
-    "arrays": lambda: (X, Y),
     "lists": lambda: (X.tolist(), Y.tolist()),
     "fortran": lambda: (np.asfortranarray(X), Y),
     "strided": lambda: (np.repeat(X, 2, axis=0)[::2], np.repeat(Y, 2)[::2]),
@@ -128,7 +119,6 @@ ARRAYS = {  # name -> what harness.data takes: all are the same points and label
     "coo matrix": lambda: (scipy.sparse.coo_matrix(X), Y),
     "masked, nothing hidden": lambda: (masked(X, False), masked(Y, False)),
     "record": lambda: (np.rec.fromarrays([A, B], names="a,b"), Y),
-    "frame": lambda: (FRAME, Y),
     "series": lambda: (FRAME, pd.Series(Y, name="a")),
     "shuffled index": lambda: (FRAME.set_axis(np.arange(N)[::-1]), pd.Series(Y, np.arange(N)[::-1])),
     "nullable": lambda: (FRAME.convert_dtypes(), pd.Series(Y).astype("Int64")),

@@ -28,7 +28,7 @@ from reports.robustness.campaign import spoilt, valid_files
 from tests.datasets.test_files import PACK
 from tests.datasets.test_inputs import ARFF, BIG, CODES, COMMA, HUGE, PLAIN, RNG, A, B, N, Y, rows, write
 
-CSV = "x,label\n" + "".join(f"{i},{i % 2}\n" for i in range(20))
+CSV = b"x,label\n" + b"".join(b"%d,%d\n" % (i, i % 2) for i in range(20))
 TRAIN = "a,b,label\n1,2,0\n3,4,1\n"
 SMALL_ARFF = "@relation r\n@attribute a numeric\n@attribute class {u,v}\n@data\n"
 X4, Y4 = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
@@ -40,10 +40,15 @@ def refusal(source, limit=None):
     with reading_within(limit), pytest.raises(DataError) as caught:
         validate(source.load())
     assert time.monotonic() - began < 30
-    message = str(caught.value)
+    return sentence(caught.value)
+
+
+def sentence(error):
+    """Return the text of an error after checking that it is a sentence."""
+    message = str(error)
+    assert message.isprintable(), message
     assert message.endswith((".", "?")), message
-    assert message.isprintable()
-    assert len(message) < 1000
+    assert len(message) < 1000, message
     return message
 
 
@@ -73,10 +78,9 @@ def header(shape, values=bytes(800)):
 
 def members(content):
     """Return an archive both of whose arrays are the same file."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name in ("x.npy", "y.npy"):
-            packed.writestr(name, content)
+    with zipfile.ZipFile(file := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("x.npy", content)
+        packed.writestr("y.npy", content)
     return file.getvalue()
 
 
@@ -84,17 +88,13 @@ REFUSED = {  # name -> content, parameters, whether it prints a line to type, wo
     "codes_merge.csv": (rows(A, B, np.where(Y > 0, "1", "01"), head="a,b,label"), {}, False, "'01' and '1' are written differently"),
     "exponents.csv": (rows(A, B, np.where(Y > 0, "1e5", "100000"), head="a,b,label"), {}, False, "written differently"),
     "text.csv": (rows(CODES, B, Y, head="zip,b,label"), {}, True, "text in 'zip' (3 values"),
-    "empty.csv": (rows(["", *A[1:]], B, Y, head="a,b,label"), {}, True, "empty cells in 'a' (1: line 2)"),
     "commas.csv": (rows(COMMA, Y, sep=";", head="a;label"), {}, True, "numbers with a comma in 'a'"),
     "trailing.csv": (rows(A, B, Y, [""] * N), {}, True, "no value at all in '#4'. Write"),
-    "trailing_named.csv": (rows(A, B, Y, [""] * N, head="a,b,kind,"), {}, True, "no value at all in '#4'"),
-    "index.csv": (rows(range(N), A, B, Y, head=",a,b,label"), {}, True, "row numbers or ids in '#1'"),
     "tennis.csv": (rows(["sunny", "rain"] * 20, ["hot"] * N, ["no", "no", "yes", "no"] * 10), {}, True, "may be names or a point"),
     "counted.csv": (rows(A, B, Y, head="0,1,2"), {}, True, "its numbers count the columns"),
     "typo_name.csv": (rows(A, B, Y, head="1.O,2,3"), {}, True, "holds '1.O' above numbers"),
     "dates_and_counts.csv": (rows([f"19{49 + i // 12}-{1 + i % 12:02}" for i in range(N)], range(100, 100 + N), head="Month,Passengers"), {}, True, "dates in 'Month'"),
     "three.csv": (rows(A, B, np.arange(N) % 3, head="a,b,label"), {}, True, "3 classes"),
-    "names.csv": (rows([f"C{i}" for i in range(N)], A, Y, head="id,a,label"), {}, True, "too many texts for categories in 'id'"),
     "two_labels.csv": (rows(A, Y, Y, head="a,label,y"), {}, True, "could each be the label"),
     "capitals.csv": (rows(A, B, ["Yes", "no", "yes", "No"] * 10, head="a,b,label"), {}, False, "'No' and 'no' are written differently"),
     "shuffled_index.csv": (rows(RNG.permutation(N) + 7, A, B, Y, head=",a,b,label"), {}, True, "row numbers or ids in '#1'"),
@@ -111,7 +111,6 @@ REFUSED = {  # name -> content, parameters, whether it prints a line to type, wo
     "r_names.csv": (rows(range(N), A, B, Y, head="a,b,label"), {}, False, "Name the column that has no name"),
     "label_gap.csv": (rows(A, B, ["", *Y[1:]], head="a,b,label"), {}, True, "empty cells in the label"),
     "label_gaps.csv": (rows(A, B, ["", "NA", "?", "null", "nan", *Y[5:]], head="a,b,label"), {}, False, "empty cells in the label"),
-    "typo.csv": (rows(["7O", *A[1:]], B, Y, head="a,b,label"), {}, False, "not a finite number in 'a' (1: '7O' in line 2)"),
     "infinite.csv": (rows(["inf", *A[1:]], B, Y, head="a,b,label"), {}, False, "not a finite number in 'a'"),
     "dot_in_comma.csv": (rows([*COMMA[1:], "1.25"], Y, sep=";", head="a;label"), {"decimal": "comma"}, False, "'1.25'"),
     "thousands_or_not.csv": (rows(['"1,500"'] * N, Y, head="a,label"), {}, False, "write 1,000 as 1000"),
@@ -119,7 +118,6 @@ REFUSED = {  # name -> content, parameters, whether it prints a line to type, wo
     "short.csv": (PLAIN + "1,2\n", {}, False, "line 42 has 2"),
     "twice.csv": (rows(A, B, Y, head="a,a,label"), {}, False, "2 columns called 'a'"),
     "one_class.csv": (rows(A, B, [1] * N, head="a,b,label"), {}, False, "expected two classes"),
-    "one_class.libsvm": (rows([1] * N, [f"1:{a}" for a in A], sep=" "), {}, False, "expected two classes"),
     "bad.libsvm": ("1 1:1\n-1 1:2\n1 1:x\n", {}, False, "cannot be read", "line 3: ", "x"),
     "ids.libsvm": (rows(BIG, [f"1:{a}" for a in A], sep=" "), {}, False, "beyond 2^53"),
     "pointer.csv": ("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", {}, False, "Git LFS"),
@@ -129,11 +127,8 @@ REFUSED = {  # name -> content, parameters, whether it prints a line to type, wo
     "utf16_no_bom.csv": (PLAIN.encode("utf-16-le"), {}, False, "UTF-16LE"),
     "latin1.csv": (PLAIN.replace("a,b", "größe,b").encode("latin-1"), {}, False, "not UTF-8"),
     "latin1.arff": (ARFF.replace("yes", "thé").encode("latin-1"), {}, False, "not UTF-8"),
-    "no_data.arff": ("@relation r\n@attribute a numeric\n", {}, False, "cannot be read"),
     "comments.csv": ("# nothing\n\n", {}, False, "0 rows of data"),
-    "order.libsvm": ("1 2:2 2:1\n-1 1:1\n", {}, False, "sorted and unique"),
     "negative.libsvm": ("1 -2:2\n-1 1:1\n", {}, False, "Invalid index -2"),
-    "bare.libsvm": ("1 1:1\n-1 3\n", {}, False, "cannot be read"),
     "wide.libsvm": ("1 1:1\n-1 2000000000:3\n", {}, False, "2 points", "2,000,000,000 columns", "30,517.58 MB", "--memory-limit"),
     "nan.libsvm": ("1 1:1 2:1\n-1 1:1 3:nan\n", {}, False, "row 2, column 3 holds nan", "Fill in or drop"),
     "commas.libsvm": ("1,2,3\n4,5,6\n", {}, False, "1,2,3", ".csv"),
@@ -143,7 +138,6 @@ REFUSED = {  # name -> content, parameters, whether it prints a line to type, wo
     "objects.npy": (array(np.array([[1, "a"]], dtype=object)), {}, False, "Python objects"),
     "cut.npy": (array(np.column_stack([X4, Y4]))[:-9], {}, False, "cannot be read"),
     "more.npy": (array(np.column_stack([X4, Y4])) + b"more", {}, False, "more bytes after it"),
-    "magic.npy": (b"not an array", {}, False, "the magic string is not correct"),
     "names.npz": (archive(points=X4, labels=Y4), {}, False, "labels, points; expected x and y", "numpy.savez"),
     "lengths.npz": (archive(x=X4, y=Y4[:3]), {}, False, "4 rows of points and labels of shape (3,)", "equal length"),
     "test_part.npz": (archive(x=X4, y=Y4, x_test=X4), {}, False, "x_test", "expected x and y"),
@@ -170,11 +164,8 @@ REFUSED = {  # name -> content, parameters, whether it prints a line to type, wo
     "base.csv": (TRAIN, {"index_base": "1"}, False, "no choice of index_base"),
     "base.libsvm": ("1 0:2\n-1 1:3\n", {"index_base": "1"}, False, "has the index 0, which index_base=1 excludes"),
     "numbers.csv": ("a,label\n1,u\n2,v\n", {"task": "regression"}, False, "task=regression expects numbers"),
-    "test_other.csv": (TRAIN, {"test": "b,c,label\n1,2,0\n3,4,1\n"}, False, "test.csv' has other columns than "),
-    "test_more.csv": (TRAIN, {"test": "a,b,c,label\n1,2,0,0\n3,4,1,1\n"}, False, ": 'c' besides; expected the same names"),
-    "test_headless.csv": (TRAIN, {"test": "1,2,0\n3,4,1\n"}, False, ": no 'a', 'b', 'label', and '#1', '#2', '#3' besides"),
+    "test_headless.csv": (TRAIN, {"test": "1,2,0\n3,4,1\n"}, False, "test.csv' has other columns than ", ": no 'a', 'b', 'label', and '#1', '#2', '#3' besides; expected the same names"),
     "test_unlabelled.csv": (TRAIN, {"test": "a,b\n1,2\n3,4\n"}, False, "no 'label'; "),
-    "test_narrow.csv": (TRAIN, {"test": "a,label\n1,0\n3,1\n"}, False, "no 'b'; "),
     "test_class.csv": (TRAIN, {"test": "a,b,label\n1,2,0\n3,4,7\n"}, False, "the label '7' does not occur in the training data"),
     "test_text.csv": (TRAIN, {"test": "a,b,label\n1,x,0\n3,4,1\n"}, False, "test.csv': not a finite number in 'b' (1: 'x' in line 2)"),
 }  # fmt: skip
@@ -197,39 +188,39 @@ def test_a_refusal_names_the_file_and_the_cause_and_what_it_prints_works(tmp_pat
 
 @pytest.mark.parametrize("suffix", [*PACK][1:])
 def test_damaged_compression(tmp_path, suffix):
-    path, content = tmp_path / f"a.csv{suffix}", PACK[suffix](CSV.encode() * 50)
-    flipped = bytearray(content)
-    flipped[len(content) // 2] ^= 0xFF
-    more = PACK[suffix](CSV.encode().removeprefix(b"x,label\n") * 2)
-    path.write_bytes(PACK[suffix](CSV.encode()) + more + bytes(12))  # two streams and what pads them
-    assert FileSource(path=str(path), test_fraction=0).load().x_train.shape == (60, 1)
-    for damaged in (content[: len(content) // 2], bytes(flipped), content + more[:-6], content + b"no stream" + more):
+    path, content, half = tmp_path / f"a.csv{suffix}", PACK[suffix](CSV * 50), len(PACK[suffix](CSV * 50)) // 2
+    flipped = content[:half] + bytes([content[half] ^ 0xFF]) + content[half + 1 :]
+    more = PACK[suffix](CSV.removeprefix(b"x,label\n") * 2)
+    for damaged in (content[:half], flipped, content + more[:-6], content + b"no stream" + more):
         path.write_bytes(damaged)
         assert "it is damaged" in refusal(path)
-    path.write_text(CSV)
-    assert FileSource(path=str(path), test_fraction=0).load().x_train.shape == (20, 1)  # only named so
+    # two streams and what pads them; a file that is only named so
+    for sound, n in ((PACK[suffix](CSV) + more + bytes(12), 60), (CSV, 20)):
+        path.write_bytes(sound)
+        assert FileSource(path=path, test_fraction=0).load().x_train.shape == (n, 1)
 
 
 @pytest.mark.parametrize("suffix", [*PACK][1:])
 @pytest.mark.parametrize("line", [b"1 1:2\n", b"1,2,3\n", b"\0"])
 def test_what_unpacks_to_more_than_the_limit(tmp_path, suffix, line):
-    path = tmp_path / f"bomb.{'csv' if b',' in line else 'libsvm'}{suffix}"
-    path.write_bytes(PACK[suffix](line * (2**20 // len(line) + 1)))
+    name = f"bomb.{'csv' if b',' in line else 'libsvm'}{suffix}"
+    path = write(tmp_path, name, PACK[suffix](line * (2**20 // len(line) + 1)))
     assert "reading may take 1.00 MB (--memory-limit). Give a greater --memory-limit, or unpack" in refusal(path, 2**20)
 
 
+MEMORY = [  # name, content, what the sentence says where reading may take 1 MB
+    ("a.npz", members(header("(40000, 10)", bytes(3_200_000))), "its arrays takes 6.10 MB; reading may take 1.00 MB"),
+    ("a.parquet", parquet(a=np.zeros(100_000), label=np.arange(100_000) % 2), "its table of 100000 x 2 takes 1.53 MB"),
+    ("a.npy", array(np.arange(400_000, dtype=np.int8).reshape(-1, 2)), "as float64, takes 1.53 MB"),
+]
+
+
 def test_what_takes_more_memory_than_the_limit(tmp_path):
-    path = tmp_path / "a.npz"
-    path.write_bytes(members(header("(40000, 10)", bytes(3_200_000))))
-    assert "its arrays takes 6.10 MB; reading may take 1.00 MB" in refusal(path, 2**20)
-    path.write_bytes(members(header("(4, 2)", bytes(64))))
-    (tmp_path / "a.parquet").write_bytes(parquet(a=np.zeros(100_000), label=np.arange(100_000) % 2))
-    assert "its table of 100000 x 2 takes 1.53 MB" in refusal(tmp_path / "a.parquet", 2**20)
+    for name, content, said in MEMORY:
+        assert said in refusal(write(tmp_path, name, content), 2**20)
     with (tmp_path / "a.csv").open("wb") as file:
         file.truncate(10**12)
     assert "its content takes 953,674.32 MB" in refusal(tmp_path / "a.csv")
-    (tmp_path / "ints.npy").write_bytes(array(np.arange(400_000, dtype=np.int8).reshape(-1, 2)))
-    assert "as float64, takes 1.53 MB" in refusal(tmp_path / "ints.npy", 2**20)
 
 
 def test_a_wide_index_can_be_meant(tmp_path):
@@ -250,7 +241,7 @@ def test_the_bound_is_the_users_or_half_of_what_is_there():
 
 
 def test_paths_that_are_no_data_file(tmp_path):
-    (tmp_path / "heart.csv").write_text(CSV)
+    write(tmp_path, "heart.csv", CSV)
     assert "haert.csv' (did you mean 'heart.csv'?)" in refusal(tmp_path / "haert.csv")
     assert "there is no file" in refusal(tmp_path / "nowhere" / "heart.csv")
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
@@ -267,15 +258,11 @@ def test_paths_that_are_no_data_file(tmp_path):
 def test_a_mutant_of_each_format_is_read_or_refused_in_a_sentence(tmp_path):
     rng = random.Random(0)
     for path in valid_files(tmp_path):
-        FileSource(path=str(path)).load()
+        FileSource(path=path).load()
         for number in range(12):
-            mutant = tmp_path / f"mutant{number}{path.suffix}"
-            mutant.write_bytes(spoilt(path.read_bytes(), rng))
+            mutant = write(tmp_path, f"mutant{number}{path.suffix}", spoilt(path.read_bytes(), rng))
             try:
-                validate(FileSource(path=str(mutant)).load())
+                validate(FileSource(path=mutant).load())
             except DataError as error:
-                text = str(error)
-                assert text.isprintable(), mutant
-                assert len(text) < 1000, mutant
-                assert mutant.name in text, text
-                assert text.endswith((".", "?")), text
+                message = sentence(error)
+                assert mutant.name in message
