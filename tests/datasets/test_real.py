@@ -79,11 +79,9 @@ def assert_standardised(data):
 
 
 def test_the_embedded_sets_have_their_classes_and_are_standardised_by_their_training_part():
-    digits, cancer, diabetes = (
-        SOURCES[name](test_fraction=0).load() for name in ("digits", "breast-cancer", "diabetes")
-    )
-    assert ((digits.y_train > 0).sum(), (cancer.y_train > 0).sum()) == (174, 357)  # eights, benign
-    assert (SOURCES["digits"](digit=3, test_fraction=0).load().y_train > 0).sum() == 183
+    sources = (("digits", {}), ("digits", {"digit": 3}), ("breast-cancer", {}), ("diabetes", {}))
+    eights, threes, benign, diabetes = (SOURCES[name](test_fraction=0, **given).load() for name, given in sources)
+    assert [(data.y_train > 0).sum() for data in (eights, threes, benign)] == [174, 183, 357]
     assert (diabetes.y_train.min(), diabetes.y_train.max(), diabetes.x_test.shape) == (25.0, 346.0, (0, 10))
     for name in ("breast-cancer", "diabetes"):
         data, other = SOURCES[name]().load(), SOURCES[name](split_seed=1).load()
@@ -101,15 +99,14 @@ def test_standardised_files_are_so_by_their_training_part():
 
 
 def test_a_smoothed_image_is_the_weighted_mean_of_what_lies_around_each_pixel():
-    images = np.random.default_rng(0).uniform(-1, 1, (2, 256))
+    image = np.random.default_rng(0).uniform(-1, 1, (16, 16))
     weights = np.exp(-0.5 * (np.arange(-3, 4) / 0.75) ** 2)  # four standard deviations to each side, as scipy cuts it
     weights /= weights.sum()
-    expected = np.empty((2, 16, 16))
-    for image, out in zip(images.reshape(2, 16, 16), expected, strict=True):
-        padded = np.pad(image, 3, constant_values=-1.0)
-        for row, column in np.ndindex(16, 16):
-            out[row, column] = weights @ padded[row : row + 7, column : column + 7] @ weights
-    np.testing.assert_allclose(smoothed(images, 0.75), expected.reshape(2, 256), atol=1e-12)
+    padded, expected = np.pad(image, 3, constant_values=-1.0), np.empty((16, 16))
+    for row, column in np.ndindex(16, 16):
+        expected[row, column] = weights @ padded[row : row + 7, column : column + 7] @ weights
+    found = smoothed(np.stack([image.ravel(), image.T.ravel()]), 0.75)
+    np.testing.assert_allclose(found, [expected.ravel(), expected.T.ravel()], atol=1e-12)
 
 
 @pytest.mark.slow
