@@ -16,8 +16,7 @@ import harness
 from harness import DataError
 from harness.datasets import FileSource, validate
 from harness.registry import load_registry
-from tests.datasets.test_files import dense
-from tests.datasets.test_malformed import refusal
+from tests.datasets.test_files import dense, refusal
 
 N = 60
 

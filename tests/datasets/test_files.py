@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ import pytest
 import scipy.sparse
 
 from harness import DataError
-from harness.datasets import FileSource, cache, validate
+from harness.datasets import DataSource, FileSource, cache, validate
+from harness.datasets.bounds import reading_within
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 KINDS = ["libsvm", "csv", "tsv", "npz", "npy", "parquet", "arff"]
@@ -26,8 +28,32 @@ def dense(x):
 
 
 def whole(path, **parameters):
-    data = FileSource(path=path, test_fraction=0, **parameters).load()
-    return dense(data.x_train), data.y_train
+    """Return the data of a file that has no test part."""
+    return FileSource(path=path, test_fraction=0, **parameters).load()
+
+
+def assert_points(data, x, y):
+    """Check that the training part of data has these points and labels."""
+    np.testing.assert_array_equal(dense(data.x_train), x)
+    np.testing.assert_array_equal(data.y_train, y)
+
+
+def refusal(source, limit=None):
+    """Return the sentence with which a source or a path is refused, at once."""
+    began, source = time.monotonic(), source if isinstance(source, DataSource) else FileSource(path=str(source))
+    with reading_within(limit), pytest.raises(DataError) as caught:
+        validate(source.load())
+    assert time.monotonic() - began < 30
+    return sentence(caught.value)
+
+
+def sentence(error):
+    """Return the text of an error after checking that it is a sentence."""
+    message = str(error)
+    assert message.isprintable(), message
+    assert message.endswith((".", "?")), message
+    assert len(message) < 1000, message
+    return message
 
 
 def libsvm_bytes(x, labels, base=1):
@@ -79,101 +105,76 @@ def test_a_file_gives_back_the_points_bit_for_bit(tmp_path, points, kind, packed
     for name in (f"points.{kind}{packed}", *others):
         path = tmp_path / name
         path.write_bytes(PACK[packed](content(kind, x, y)))
-        found, labels = whole(str(path))
-        np.testing.assert_array_equal(found, x)
-        np.testing.assert_array_equal(labels, y)
+        assert_points(whole(path), x, y)
 
 
 def test_what_stays_on_disk_sparse_or_single(tmp_path, points):
     x, y = points
     for dtype, kept in ((np.float32, np.float32), (">f8", np.float64), (np.int16, np.float64)):
         np.save(tmp_path / "a.npy", np.asfortranarray(np.column_stack([np.round(x % 100), y])).astype(dtype))
-        data = FileSource(path=str(tmp_path / "a.npy"), test_fraction=0).load()
+        data = whole(tmp_path / "a.npy")
         validate(data)
         assert isinstance(data.x_train, np.memmap)
-        assert Path(data.x_train.filename).parent.parent.name == "parsed"
-        assert data.x_train.dtype == kept
-        np.testing.assert_array_equal(data.x_train, np.round(x % 100))
+        assert (Path(data.x_train.filename).parent.parent.name, data.x_train.dtype) == ("parsed", kept)
+        assert_points(data, np.round(x % 100), y)
     np.savez_compressed(tmp_path / "a.npz", X=x.astype(np.float32), y=y, X_test=x[:2], y_test=y[:2])
-    data = FileSource(path=str(tmp_path / "a.npz")).load()
+    data = FileSource(path=tmp_path / "a.npz").load()
     assert (data.x_train.dtype, data.x_test.shape) == (np.float32, (2, 3))
     path = tmp_path / "thin.libsvm"
     path.write_text("".join(f"{1 if i % 2 else -1} {i + 1}:{-2 * (i + 1)} 50:4\n" for i in range(40)))
-    data = FileSource(path=str(path), scale="standard", test_fraction=0).load()
+    data = whole(path, scale="standard")
     validate(data)
     assert isinstance(data.x_train, scipy.sparse.csr_array)
     assert (data.x_train.nnz, set(data.x_train.data), data.x_test.shape) == (80, {-1.0, 1.0}, (0, 50))
 
 
 def test_the_training_file_decides_the_index_base_and_doubt_is_refused(tmp_path):
-    x = np.random.default_rng(0).integers(1, 9, (40, 6)).astype(float)
-    parts = {"train": x[:20], "test": x[20:]}
-    parts["test"][:, 0] = 0.0
-    for name, part in parts.items():
-        (tmp_path / name).write_bytes(libsvm_bytes(part, np.arange(20) % 2, 0))
-    paths = {name: str(tmp_path / name) for name in parts}
-    data = FileSource(path=paths["train"], test=paths["test"]).load()
-    np.testing.assert_array_equal(dense(data.x_train), parts["train"])
-    np.testing.assert_array_equal(dense(data.x_test), parts["test"])
-    with pytest.raises(DataError, match="do both begin with 0"):  # the training file decides, and does not say
-        FileSource(path=paths["test"], test=paths["train"]).load()
-    data = FileSource(path=paths["test"], test=paths["train"], index_base=0).load()
-    np.testing.assert_array_equal(dense(data.x_train), parts["test"])
-    (tmp_path / "from1").write_bytes(libsvm_bytes(parts["train"], np.arange(20) % 2, 1))
-    for one, other in (("train", "from1"), ("from1", "train")):
-        with pytest.raises(DataError, match="do both begin with 0"):
-            FileSource(path=str(tmp_path / one), test=str(tmp_path / other)).load()
-    assert whole(tmp_path / "test")[0].shape == (20, 5)
-    assert whole(tmp_path / "test", index_base=0)[0].shape == (20, 6)
+    x, labels = np.random.default_rng(0).integers(1, 9, (40, 6)).astype(float), np.arange(20) % 2
+    x[20:, 0] = 0.0
+    train, test, from1 = (tmp_path / name for name in ("train", "test", "from1"))
+    for path, part, base in ((train, x[:20], 0), (test, x[20:], 0), (from1, x[:20], 1)):
+        path.write_bytes(libsvm_bytes(part, labels, base))
+    data = FileSource(path=train, test=test).load()
+    assert_points(data, x[:20], np.where(labels, 1, -1))
+    np.testing.assert_array_equal(dense(data.x_test), x[20:])
+    for one, other in ((test, train), (train, from1), (from1, train)):  # the first decides, and `test` does not say
+        assert "do both begin with 0" in refusal(FileSource(path=one, test=other))
+    np.testing.assert_array_equal(dense(FileSource(path=test, test=train, index_base=0).load().x_train), x[20:])
+    assert (whole(test).x_train.shape, whole(test, index_base=0).x_train.shape) == ((20, 5), (20, 6))
 
 
 def test_a_test_file_may_lack_the_last_features_and_a_class(tmp_path):
     train, test = tmp_path / "a9a", tmp_path / "a9a.t"
     train.write_text("1 1:1 30:1\n2 2:1\n" + "2 3:1\n" * 5)
-    test.write_text("2 1:1\n2 2:1\n")
-    data = FileSource(path=str(train), test=str(test)).load()
-    validate(data)
-    assert (data.x_train.shape, data.x_test.shape, data.y_test.tolist()) == ((7, 30), (2, 30), [1, 1])
-    test.write_text("2 40:1\n2 2:1\n")
-    assert FileSource(path=str(train), test=str(test)).load().x_train.shape == (7, 40)
+    for index, width in ((1, 30), (40, 40)):
+        test.write_text(f"2 {index}:1\n2 2:1\n")
+        data = FileSource(path=train, test=test).load()
+        validate(data)
+        assert (data.x_train.shape, data.x_test.shape, data.y_test.tolist()) == ((7, width), (2, width), [1, 1])
 
 
 # -- parts -------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def table(tmp_path):
-    rng = np.random.default_rng(1)
-    x = rng.standard_normal((100, 3)) * [1, 10, 100] + [0, 5, -5]
-    labels = np.where(np.arange(100) < 20, "sick", "healthy")
-    (tmp_path / "heart.csv").write_bytes(csv_bytes(x, labels))
-    return str(tmp_path / "heart.csv"), x
-
-
-def rows_of(*parts):
-    return sorted(map(tuple, np.vstack(parts).tolist()))
-
-
-def test_a_quarter_is_held_out_class_by_class(table, monkeypatch):
-    path, x = table
-    data = FileSource(path=path).load()
+def test_a_quarter_is_held_out_class_by_class(tmp_path, monkeypatch):
+    x = np.random.default_rng(1).standard_normal((100, 3)) * [1, 10, 100] + [0, 5, -5]
+    (tmp_path / "heart.csv").write_bytes(csv_bytes(x, np.where(np.arange(100) < 20, "sick", "healthy")))
+    path = str(tmp_path / "heart.csv")
+    data, other, alone, both = (
+        FileSource(path=path, **given).load() for given in ({}, {"split_seed": 1}, {"test_fraction": 0}, {"test": path})
+    )
     validate(data)
     assert ((data.y_train > 0).sum(), (data.y_test > 0).sum(), len(data.y_test)) == (15, 5, 25)
-    assert rows_of(data.x_train, data.x_test) == rows_of(x)
-    other = FileSource(path=path, split_seed=1).load()
-    assert rows_of(other.x_train) != rows_of(data.x_train)
-    assert (data.name, other.name) == (path if len(path) <= 40 else "heart.csv", other.name)
+    assert sorted(np.vstack([data.x_train, data.x_test]).tolist()) == sorted(x.tolist())
+    assert sorted(other.x_train.tolist()) != sorted(data.x_train.tolist())
+    assert data.name == (path if len(path) <= 40 else "heart.csv")
     assert other.name.endswith("heart.csv[split_seed=1]")
-    alone = FileSource(path=path, test_fraction=0).load()
     assert (alone.x_train.shape, alone.x_test.shape) == ((100, 3), (0, 3))
     assert alone.defaults == {"kernel": "rbf", "gamma": pytest.approx(1 / (3 * x.var())), "C": 1.0}
-    both = FileSource(path=path, test=path).load()
     np.testing.assert_array_equal(both.x_train, both.x_test)
-    monkeypatch.setenv("HOME", os.path.dirname(path))  # noqa: PTH120
+    monkeypatch.setenv("HOME", str(tmp_path))
     assert FileSource(path="~/heart.csv").load().sha256 == data.sha256
-    regression = FileSource(path=path, label_column="x0", positive=None, task="regression")
-    with pytest.raises(DataError, match="text in 'label'"):
-        regression.load()
+    assert "text in 'label'" in refusal(FileSource(path=path, label_column="x0", task="regression"))
 
 
 def test_points_of_which_nothing_is_to_be_scaled(tmp_path):
@@ -194,28 +195,20 @@ def test_points_of_which_nothing_is_to_be_scaled(tmp_path):
 def test_a_file_is_parsed_again_only_when_its_content_changes(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_text("a,label\n1,0\n2,1\n")
-    first, facts = FileSource(path=str(path), test_fraction=0).load(), path.stat()
+    first, facts = whole(path), path.stat()
     with monkeypatch.context() as patch:
         patch.setattr(FileSource, "_parse", lambda self: pytest.fail("parsed again"))
-        assert FileSource(path=str(path), test_fraction=0).load().sha256 == first.sha256
+        assert whole(path).sha256 == first.sha256
     path.write_text("a,label\n1,0\n3,1\n")
     os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))  # of the same size and time
-    np.testing.assert_array_equal(whole(path)[0], [[1], [3]])
+    assert_points(whole(path), [[1], [3]], [-1, 1])
 
 
 def test_a_file_edited_while_it_is_read_is_not_taken_for_the_one_before(tmp_path, monkeypatch):
-    path = tmp_path / "a.csv"
+    path, sha256 = tmp_path / "a.csv", cache.file_sha256
     path.write_text("a,label\n1,0\n2,5\n")
-    sha256 = cache.file_sha256
-
-    def then_edited(file):
-        found = sha256(file)
-        path.write_text("a,label\n1,0\n3,5\n")
-        return found
-
     with monkeypatch.context() as patch:
-        patch.setattr(cache, "file_sha256", then_edited)
-        with pytest.raises(DataError, match="has changed while it was read"):
-            whole(path)
+        patch.setattr(cache, "file_sha256", lambda file: (sha256(file), path.write_text("a,label\n1,0\n3,5\n"))[0])
+        assert "has changed while it was read" in refusal(FileSource(path=path, test_fraction=0))
     path.write_text("a,label\n1,0\n2,5\n")
-    np.testing.assert_array_equal(whole(path)[0], [[1], [2]])
+    assert_points(whole(path), [[1], [2]], [-1, 1])

@@ -13,7 +13,7 @@ import scipy.sparse
 import harness
 from harness import DataError
 from harness.datasets import FileSource
-from tests.datasets.test_files import dense
+from tests.datasets.test_files import assert_points, dense, whole
 
 N = 40
 RNG = np.random.default_rng(7)
@@ -85,11 +85,8 @@ def write(folder, name, content):
 @pytest.mark.parametrize("name", READ)
 def test_a_file_is_read_right(tmp_path, name):
     content, parameters, x, y = READ[name]
-    data = FileSource(
-        path=write(tmp_path, name, content), test_fraction=0, **parameters
-    ).load()  # a pathlib.Path will do
-    np.testing.assert_array_equal(dense(data.x_train), x)
-    np.testing.assert_array_equal(data.y_train, y)
+    data = whole(write(tmp_path, name, content), **parameters)  # a pathlib.Path will do
+    assert_points(data, x, y)
     assert data.task == ("regression" if "regression" in name else "classification")
     assert ("regression" in data.notes) == (name == "regression.csv")
 
@@ -136,9 +133,7 @@ ARRAYS = {  # name -> what harness.data takes: all are the same points and label
 @pytest.mark.parametrize("name", ARRAYS)
 def test_data_of_every_kind_in_memory_are_the_same_points(name):
     points, labels = ARRAYS[name]()
-    data = harness.data(points, labels, test_fraction=0, name=re.sub(r"\W", "-", name)).load()
-    np.testing.assert_array_equal(dense(data.x_train), X)
-    np.testing.assert_array_equal(data.y_train, SIGNS)
+    assert_points(harness.data(points, labels, test_fraction=0, name=re.sub(r"\W", "-", name)).load(), X, SIGNS)
 
 
 @pytest.mark.parametrize("kind", [*MISSING, "masked"])
@@ -160,14 +155,14 @@ def test_test_points_are_aligned_by_name():
     swapped = FRAME[["b", "a"]]
     data = harness.data(FRAME, Y, X_test=swapped, y_test=Y, name="swapped").load()
     np.testing.assert_array_equal(data.x_test, X)
-    with pytest.raises(DataError, match="no 'a', and 'z' besides"):
-        harness.data(FRAME, Y, X_test=FRAME.rename(columns={"a": "z"}), y_test=Y)
-    with pytest.raises(DataError, match=r"Give y.loc\[X.index\]"):
-        harness.data(FRAME, pd.Series(Y, name="y").iloc[::-1])
-    with pytest.raises(DataError, match="2 columns called 'a'"):
-        harness.data(FRAME.set_axis(["a", "a"], axis=1), Y)
-    with pytest.raises(DataError, match="differ only in type"):
-        harness.data(X, np.array([1, "1"] * 20, dtype=object))
+    for said, points, labels, test in (
+        ("no 'a', and 'z' besides", FRAME, Y, {"X_test": FRAME.rename(columns={"a": "z"}), "y_test": Y}),
+        (r"Give y.loc\[X.index\]", FRAME, pd.Series(Y, name="y").iloc[::-1], {}),
+        ("2 columns called 'a'", FRAME.set_axis(["a", "a"], axis=1), Y, {}),
+        ("differ only in type", X, np.array([1, "1"] * 20, dtype=object), {}),
+    ):
+        with pytest.raises(DataError, match=said):
+            harness.data(points, labels, **test)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import os
 import random
 import re
 import shlex
-import time
 import zipfile
 
 import numpy as np
@@ -20,36 +19,18 @@ import pandas as pd
 import pytest
 
 from harness import DataError
-from harness.datasets import DataSource, FileSource, validate
+from harness.datasets import FileSource, validate
 from harness.datasets.bounds import available_memory, bound, reading_within
 from harness.datasets.readers import read_parts
 from harness.registry import load_registry
 from reports.robustness.campaign import spoilt, valid_files
-from tests.datasets.test_files import PACK
+from tests.datasets.test_files import PACK, refusal, sentence
 from tests.datasets.test_inputs import ARFF, BIG, CODES, COMMA, HUGE, PLAIN, RNG, A, B, N, Y, rows, write
 
 CSV = b"x,label\n" + b"".join(b"%d,%d\n" % (i, i % 2) for i in range(20))
 TRAIN = "a,b,label\n1,2,0\n3,4,1\n"
 SMALL_ARFF = "@relation r\n@attribute a numeric\n@attribute class {u,v}\n@data\n"
 X4, Y4 = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
-
-
-def refusal(source, limit=None):
-    """Return the sentence with which a source or a path is refused, at once."""
-    began, source = time.monotonic(), source if isinstance(source, DataSource) else FileSource(path=str(source))
-    with reading_within(limit), pytest.raises(DataError) as caught:
-        validate(source.load())
-    assert time.monotonic() - began < 30
-    return sentence(caught.value)
-
-
-def sentence(error):
-    """Return the text of an error after checking that it is a sentence."""
-    message = str(error)
-    assert message.isprintable(), message
-    assert message.endswith((".", "?")), message
-    assert len(message) < 1000, message
-    return message
 
 
 def written(write, *given, **named):
