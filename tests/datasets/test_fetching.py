@@ -42,11 +42,9 @@ def sha(content):
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.asked[self.path] += 1
-        page = self.server.pages.get(self.path)
+        page = self.server.pages.get(self.path, lambda handler: handler.send_error(404))
         if callable(page):
             page(self)
-        elif page is None:
-            self.send_error(404)
         else:
             self.begin(len(page))
             self.wfile.write(page)
@@ -112,15 +110,14 @@ FAULTS = {
     "half": (half, "IncompleteRead"),
     "hang": (hang, "Read timed out"),
     "damaged": (gzip.compress(CONTENT)[:-9], "Compressed file ended"),
-    "gone": (None, "404 Client Error: Not Found"),
+    "gone": (lambda handler: handler.send_error(404), "404 Client Error: Not Found"),
     "broken": (lambda handler: handler.send_error(500), "500 Server Error: Internal Server Error"),
 }
 
 
 @pytest.mark.parametrize("page", FAULTS)
 def test_a_fault_is_told_and_nothing_is_kept(server, page):
-    content, why = FAULTS[page]
-    server.pages |= {f"/{page}": content} if content else {}
+    server.pages[f"/{page}"], why = FAULTS[page]
     begun, why = time.monotonic(), rf".*/{page}: .*{re.escape(why)}.*; http://127.0.0.1:9/nobody: .*Connection refused"
     with pytest.raises(DataError, match=f"'part.txt' could not be fetched: {why}.*try --from"):
         fetch(raw(f"{server.url}/{page}", "http://127.0.0.1:9/nobody"), wait=0.2)
@@ -257,13 +254,13 @@ def test_a_data_set_of_openml(openml):
     asked = openml.asked.total()
     assert FileSource(path="openml:61").load().x_train.shape == (30, 2)
     assert openml.asked.total() == asked
-    for name, why in {
-        "62": "it has 2 targets .a, b., expected one",
-        "iris": "base 10: 'iris'",
-        "63": "HTTP Error 404",
-    }.items():
+    for number, why in (
+        ("62", "it has 2 targets .a, b., expected one"),
+        ("iris", "base 10: 'iris'"),
+        ("63", "HTTP Error 404"),
+    ):
         with pytest.raises(DataError, match=why):
-            local(f"openml:{name}")
+            local(f"openml:{number}")
 
 
 # -- the real files -----------------------------------------------------------------------------------------
@@ -285,9 +282,10 @@ def test_every_file_of_the_catalogue_comes_right_from_what_its_addresses_have(se
         server.pages[address] = content
         if "{" in address:
             with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-                for name in tar.getnames():
-                    server.pages[f"{Path(address).parent}/{Path(name).name}"] = tar.extractfile(name).read()
-        urls = tuple(url.replace("https:/", server.url) for url in file.urls)
-        came = fetch(RawFile(file.name, file.sha256, file.licence, (f"{server.url}/gone", *urls)))
-        assert came == fetched_root() / file.name
+                pages = {
+                    f"{Path(address).parent}/{Path(name).name}": tar.extractfile(name).read() for name in tar.getnames()
+                }
+            server.pages |= pages
+        urls = (f"{server.url}/gone", *(url.replace("https:/", server.url) for url in file.urls))
+        assert fetch(RawFile(file.name, file.sha256, file.licence, urls)) == fetched_root() / file.name
     assert server.asked["/gone"] == len(raw_files.registry())
