@@ -1,7 +1,5 @@
 """The parsed cache: hit, damage, races, and raw files that are not what they should be."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os

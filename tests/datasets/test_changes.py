@@ -1,7 +1,5 @@
 """Thinned positives and label noise, which every data set can have: in the training part alone, whoever wrote the source."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -170,16 +168,16 @@ def test_a_source_with_parameters_of_these_names_is_left_to_itself():
     assert Line(imbalance=2.0, imbalance_seed=3, noise=0.1).clean_parameters() == {"n": 100}
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        (Line(imbalance=1e-320), r"50 negatives to 50 positives allow 1 to 50"),
-        (Digits(imbalance=5), r"imbalance=5 cannot be had .* 1082 negatives to 116 positives allow 9\.32759 to 1082"),
-        (Line(imbalance=51), r"'line\[imbalance=51\.0\]': imbalance=51 cannot .* Choose an imbalance between these"),
-        (Diabetes(imbalance=2), "imbalance concern labels of classes, and these data are for regression"),
-        (Friedman(n=20, noise=0.1), "noise concern labels"),
-    ],
-)
+REFUSED = [
+    (Line(imbalance=1e-320), r"50 negatives to 50 positives allow 1 to 50"),
+    (Digits(imbalance=5), r"imbalance=5 cannot be had .* 1082 negatives to 116 positives allow 9\.32759 to 1082"),
+    (Line(imbalance=51), r"'line\[imbalance=51\.0\]': imbalance=51 cannot .* Choose an imbalance between these"),
+    (Diabetes(imbalance=2), "imbalance concern labels of classes, and these data are for regression"),
+    (Friedman(n=20, noise=0.1), "noise concern labels"),
+]
+
+
+@pytest.mark.parametrize(("source", "message"), REFUSED)
 def test_what_cannot_be_is_refused_in_a_sentence(source, message):
     with pytest.raises(DataError, match=message):
         source.load()

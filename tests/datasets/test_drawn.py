@@ -1,7 +1,5 @@
 """The drawn and the embedded sets: shapes, determinism, and the moments their definitions imply."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

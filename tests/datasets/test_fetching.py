@@ -1,7 +1,5 @@
 """Fetching, from a server on this machine: what comes right, each fault in its sentence, several processes, one that is killed."""
 
-from __future__ import annotations
-
 import collections
 import functools
 import gzip

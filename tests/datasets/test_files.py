@@ -1,7 +1,5 @@
 """FileSource: what stays on disk, index bases, splits, scaling, test files and the cache of parsed files."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -5,8 +5,6 @@ and loads at least nine tenths of the rows.
 """
 # ruff: noqa: E501 - the rows of a table
 
-from __future__ import annotations
-
 import functools
 import gzip
 import io
@@ -260,14 +258,12 @@ def masked(values, where):
 
 ARRAYS = {  # name -> what harness.data takes: all are the same points and labels
     "lists": lambda: (X.tolist(), Y.tolist()),
-    "fortran": lambda: (np.asfortranarray(X), Y),
     "strided": lambda: (np.repeat(X, 2, axis=0)[::2], np.repeat(Y, 2)[::2]),
     "big-endian": lambda: (X.astype(">f8"), Y.astype(">i4")),
     "objects": lambda: (X.astype(object), Y.astype(object)),
     "text": lambda: (X.astype(str), Y.astype(str)),
     "matrix column": lambda: (X, Y[:, None]),
     "booleans": lambda: (X, Y > 0),
-    "words": lambda: (X, np.where(Y > 0, "yes", "no")),
     "bytes": lambda: (X, np.where(Y > 0, b"yes", b"no")),
     "uint64": lambda: (X, np.where(Y > 0, np.uint64(2**63 + 4), np.uint64(2**63))),
     "big integers": lambda: (X, BIG),
@@ -322,14 +318,14 @@ def test_test_points_are_aligned_by_name():
             harness.data(points, labels, **test)
 
 
-@pytest.mark.parametrize(
-    ("head", "words", "test_words", "x", "positive"),
-    [
-        ("zip,b,label", ["0700", "0701", "B2"], ["0700"], [[1, 0, 0]] * 9, "1"),
-        ("zip,b,label", ["true", "false"], ["true", "", "false"], [[1], [0.5], [0]] * 3, "1"),
-        ("label,b", ["T1", "0"], ["0"], np.empty((9, 0)), "T1"),
-    ],
-)
+TEST_CELLS = [
+    ("zip,b,label", ["0700", "0701", "B2"], ["0700"], [[1, 0, 0]] * 9, "1"),
+    ("zip,b,label", ["true", "false"], ["true", "", "false"], [[1], [0.5], [0]] * 3, "1"),
+    ("label,b", ["T1", "0"], ["0"], np.empty((9, 0)), "T1"),
+]
+
+
+@pytest.mark.parametrize(("head", "words", "test_words", "x", "positive"), TEST_CELLS)
 def test_cells_of_a_test_file_are_read_as_those_for_training(tmp_path, head, words, test_words, x, positive):
     parts = [(cells[:n], B[:n], Y[:n])[: head.count(",") + 1] for n, cells in ((30, words * 30), (9, test_words * 9))]
     paths = [write(tmp_path, name, rows(*part, head=head)) for name, part in zip("at", parts, strict=True)]
@@ -405,15 +401,15 @@ def test_what_no_parameter_mends_is_said_beside_what_one_does(tmp_path):
     assert len(kept.y_train) + len(kept.y_test) == len(frame.drop(columns=["id", "note"]).dropna())
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda frame: harness.data(frame, name="mine", drop="incom"), "'mine' has no column 'incom' (did you mean 'income'?)"),
-        (lambda frame: harness.data(frame[["income"]], frame["churned"], drop="incom"), "did you mean 'income'?"),
-        (lambda frame: harness.data(frame[["income"]], frame["churned"], label_column="income"), "label names a column of a frame"),
-        (lambda frame: harness.data(frame.iloc[:, :4], frame["churned"], X_test=np.ones((2, 4)), y_test=["no", "yes"]), "columns of text, dates or categories, 'country', 'plan'; give X and X_test as frames"),
-    ],
-)  # fmt: skip
+LACKING = [
+    (lambda frame: harness.data(frame, name="mine", drop="incom"), "'mine' has no column 'incom' (did you mean 'income'?)"),
+    (lambda frame: harness.data(frame[["income"]], frame["churned"], drop="incom"), "did you mean 'income'?"),
+    (lambda frame: harness.data(frame[["income"]], frame["churned"], label_column="income"), "label names a column of a frame"),
+    (lambda frame: harness.data(frame.iloc[:, :4], frame["churned"], X_test=np.ones((2, 4)), y_test=["no", "yes"]), "columns of text, dates or categories, 'country', 'plan'; give X and X_test as frames"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "said"), LACKING)
 def test_what_a_frame_lacks_is_refused_at_once(make, said):
     with pytest.raises(DataError, match=re.escape(said)):
         make(churn())

@@ -1,7 +1,5 @@
 """Files that are damaged, too large or no data files end in a sentence, and so do files that are spoilt at random."""
 
-from __future__ import annotations
-
 import os
 import random
 

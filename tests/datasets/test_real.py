@@ -1,7 +1,5 @@
 """The real sets: their content by hash, taken when rows, features, classes and scaling had been checked by other means."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Drawn frames against a plain scikit-learn pipeline, written here once more: the points are equal to 1e-12."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import scipy.sparse
