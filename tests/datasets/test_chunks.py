@@ -17,8 +17,6 @@ from hypothesis import strategies as st
 from harness import ChunkedFile, DataError, HarnessError, PartitionedData, UsageError
 from tests.datasets.test_files import PACK, dense, libsvm_bytes
 
-SIZES = (20, 0, 7, 30)  # examples of each part, 57 in all
-
 
 def drawn(n=57, d=5, share=1.0, seed=0):
     rng = np.random.default_rng(seed)
@@ -36,15 +34,15 @@ def written(path, x, labels):
     if path.suffix == ".npy":
         np.save(path, np.column_stack([x, labels]))
     elif path.suffix == ".parquet":
-        frame = pd.DataFrame({f"f{j}": column for j, column in enumerate(x.T)}).assign(Target=labels)
-        frame[sorted(frame.columns)].to_parquet(path)  # the label first
+        columns = {f"f{j}": column for j, column in enumerate(x.T)}
+        pd.DataFrame({"Target": labels, **columns}).to_parquet(path)  # the label first
     else:
         text = libsvm_bytes(x, [f"{label:g}" for label in labels]) or b"# nothing here\n"
         path.write_bytes(PACK.get(path.suffix, bytes)(text))
     return str(path)
 
 
-def in_parts(folder, x, labels, suffix=".npy", sizes=SIZES):
+def in_parts(folder, x, labels, suffix=".npy", sizes=(20, 0, 7, 30)):  # 57 examples in all
     folder.mkdir(exist_ok=True)
     for number, (first, last) in enumerate(itertools.pairwise(np.cumsum([0, *sizes]))):
         written(folder / f"part-{number:02d}{suffix}", x[first:last], labels[first:last])

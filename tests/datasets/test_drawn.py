@@ -22,9 +22,7 @@ def test_a_generator_draws_what_was_asked_for(cls, d):
     assert not np.isin(data.x_train[:, 0], data.x_test[:, 0]).any()
     if cls is not Friedman:
         assert (data.y_train > 0).sum() == (167 if cls is WaveformBreiman else 250)
-        two = cls(n=2, n_test=0).load()
-        validate(two)
-        assert two.x_test.shape == (0, d)
+        validate(cls(n=2, n_test=0).load())
 
 
 @pytest.mark.parametrize("cls", GENERATORS)
