@@ -92,6 +92,7 @@ READ = {  # name -> content, parameters, points, targets
     "points.npy": (array(np.column_stack([P, SIGNS])), {}, P, SIGNS),
     "points.parquet": (parquet(x0=P[:, 0], Target=WORDS, x1=P[:, 1], x2=P[:, 2]), {}, P, SIGNS),
     "points.arff": ("% a comment\n@relation r\n@attribute a numeric\n@attribute b numeric\n@attribute c numeric\n@attribute class {spam,ham}\n@data\n" + rows(*P.T, WORDS), {}, P, SIGNS),
+    "utf16.csv": (PLAIN.encode("utf-16"), {}, X, SIGNS),
     "quoted.csv": (rows([f'"{a}"' for a in A], B, [f'"{y}"' for y in Y], head='"a","b","label"'), {}, X, SIGNS),
     "bars.csv": (rows(A, B, Y, sep="|", head="a|b|label"), {}, X, SIGNS),
     "blanks.txt": (rows(A, B, Y, sep="  ", head="a  b  label"), {}, X, SIGNS),
