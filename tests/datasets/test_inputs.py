@@ -221,7 +221,7 @@ REFUSED = {  # name -> content, parameters, whether it prints a line to type, wo
     "huge.csv": (HUGE, {}, False, "squares of its numbers overflow", "give the parameter scale=minmax."),
     "huge.npy": (array(np.column_stack([X4 * 1e300, Y4])), {"scale": "standard"}, False, "squares of its numbers overflow"),
     "huge.libsvm": ("-1 1:1 2:1e300 50:4\n1 1:2 2:-1e300 50:2\n" * 20, {}, False, "squares of its numbers overflow"),
-    "name.csv": (TRAIN, {"label_column": "lable"}, False, "no column 'lable' (did you mean 'label'?)"),
+    "name.csv": (TRAIN, {"label_column": "labels"}, False, "no column 'labels' (did you mean 'label'?)"),
     "position.csv": (TRAIN, {"label_column": "3"}, False, "no column '3'; expected one of its 3 columns"),
     "label_column.libsvm": ("1 0:2\n-1 1:3\n", {"label_column": "1"}, False, "no choice of label_column; leave"),
     "header.libsvm": ("1 0:2\n-1 1:3\n", {"header": "yes"}, False, "no choice of header; leave"),
