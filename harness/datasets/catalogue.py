@@ -27,6 +27,7 @@ from harness.datasets.compression import opened
 from harness.datasets.dataset import Dataset, DataSource, Task, is_csr, named
 from harness.datasets.raw_files import registry, verified
 from harness.datasets.splitting import divided, parts, random_split, stratified_split
+from harness.errors import DataError
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ class Raetsch(Drawn):
 class ForestPatches(RawSource):
     """The set ``covtype``: drawn rows, scaled by what all rows say."""
 
-    n: int | None = parameter(100_000, "training points drawn of those not for testing; None: all", ge=2, le=581_012)
+    n: int | None = parameter(100_000, "training points drawn; None: all that are not for testing", ge=2, le=581_012)
     n_test: int = parameter(50_000, "test points drawn at random", ge=0, le=500_000)
     seed: int = parameter(0, "seed of the draw; a smaller n gives a prefix of a larger one, the test points stay", ge=0)
     scale: Literal["range", "standard"] = parameter("range", "each feature over all points: in [0, 1], or standardised")
@@ -251,6 +252,8 @@ class ForestPatches(RawSource):
             shift, spread = x.mean(axis=0), x.std(axis=0)
         order = np.random.default_rng(self.seed).permutation(len(y))
         others = len(y) - self.n_test
+        if self.n is not None and self.n > others:
+            raise DataError(f"data set '{self.label}': n_test={self.n_test} leaves {others} points. Choose n <= {others}.")
         train, test = order[:others][: self.n], order[others:]
         x_train, x_test = ((x[rows] - shift) / spread for rows in (train, test))
         return parts(x_train, y[train], x_test, y[test])
@@ -303,6 +306,12 @@ class PostalImages(RawSource):
     digit: int = parameter(0, "the digit that is +1", ge=0, le=9)
     split_seed: int | None = parameter(None, "seed of a draw of 7,329 training images; none: as published", ge=0)
     smooth: float = parameter(0.0, "width in pixels of the Gaussian that smooths each image; 0: none does", ge=0, le=8)
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """The kernel, gamma and C: another gamma for images that are drawn and not smoothed."""
+        is_other = self.split_seed is not None and not self.smooth
+        return {**super().defaults, "gamma": 2 / 1024} if is_other else super().defaults
 
     def read(self, path: Path) -> tuple[Any, Vector]:
         """Return the images of one file, smoothed, and their signs."""

@@ -316,11 +316,12 @@ class _Column:
         if fault in ("thousands", "nothing", "ids"):
             return ""
         if fault in ("dates", "names", "categories"):
-            return f" (values: {len(self.distinct):,}, {listing([self.distinct[0]])} ...)"
+            n = len(self.distinct)
+            return f" ({n:,} value{'s' * (n > 1)}, {listing(self.distinct[:1])}{' ...' * (n > 1)})"
         rows, lines = np.flatnonzero(self.missing) if fault == "gaps" else self.odd, self.table.lines
         value = "" if fault == "gaps" else f"{listing([self.words[rows[0]]])} in "
         places = ", ".join(str(lines()[row] if lines else row + 1) for row in rows[:3].tolist())
-        return f" ({len(rows):,}: {value}{'line' if lines else 'row'} {places}{', ...' * (len(rows) > 3)})"
+        return f" ({len(rows):,}: {value}{'line' if lines else 'row'}{'s' * (len(rows) > 1)} {places}{', ...' * (len(rows) > 3)})"
 
 
 def _days(words: list[Any]) -> Array:

@@ -1,14 +1,14 @@
 """Fetching, from a server on this machine: what comes right, each fault in its sentence, several processes, one that is killed."""
 
-from __future__ import annotations
-
 import collections
+import functools
 import gzip
 import hashlib
 import http.server
 import io
 import json
 import lzma
+import re
 import subprocess
 import sys
 import tarfile
@@ -40,11 +40,9 @@ def sha(content):
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.asked[self.path] += 1
-        page = self.server.pages.get(self.path)
+        page = self.server.pages.get(self.path, lambda handler: handler.send_error(404))
         if callable(page):
             page(self)
-        elif page is None:
-            self.send_error(404)
         else:
             self.begin(len(page))
             self.wfile.write(page)
@@ -95,11 +93,8 @@ def left():
 
 
 def test_a_file_is_fetched_once_and_unpacked_from_the_first_address_that_has_it(server):
-    server.pages |= {
-        "/plain": CONTENT,
-        "/moved": lambda handler: handler.begin(0, 302, Location="/plain"),
-        "/packed": lzma.compress(CONTENT),
-    }
+    server.pages |= {"/plain": CONTENT, "/packed": lzma.compress(CONTENT)}
+    server.pages["/moved"] = lambda handler: handler.begin(0, 302, Location="/plain")
     plain = fetch(raw(f"{server.url}/gone", f"{server.url}/moved", f"{server.url}/packed"))
     assert (plain.name, plain.read_bytes()) == ("part.txt", CONTENT)
     assert server.asked == {"/gone": 1, "/moved": 1, "/plain": 1}
@@ -113,21 +108,18 @@ FAULTS = {
     "half": (half, "IncompleteRead"),
     "hang": (hang, "Read timed out"),
     "damaged": (gzip.compress(CONTENT)[:-9], "Compressed file ended"),
-    "gone": (None, "404 Client Error: Not Found"),
+    "gone": (lambda handler: handler.send_error(404), "404 Client Error: Not Found"),
     "broken": (lambda handler: handler.send_error(500), "500 Server Error: Internal Server Error"),
 }
 
 
 @pytest.mark.parametrize("page", FAULTS)
 def test_a_fault_is_told_and_nothing_is_kept(server, page):
-    content, why = FAULTS[page]
-    server.pages |= {f"/{page}": content} if content else {}
-    begun = time.monotonic()
-    with pytest.raises(DataError, match=rf"'part.txt' could not be fetched: .*/{page}: .*try --from") as error:
+    server.pages[f"/{page}"], why = FAULTS[page]
+    begun, why = time.monotonic(), rf".*/{page}: .*{re.escape(why)}.*; http://127.0.0.1:9/nobody: .*Connection refused"
+    with pytest.raises(DataError, match=f"'part.txt' could not be fetched: {why}.*try --from"):
         fetch(raw(f"{server.url}/{page}", "http://127.0.0.1:9/nobody"), wait=0.2)
     assert time.monotonic() - begun < 15, "the server hangs for 30 s"
-    for words in (why, "127.0.0.1:9/nobody: ", "Connection refused"):
-        assert words in str(error.value)
     assert left() == []
 
 
@@ -176,15 +168,12 @@ def test_of_several_processes_one_fetches_and_a_killed_one_leaves_no_file_and_no
         go.wait(60)
         handler.wfile.write(CONTENT[len(CONTENT) // 2 :])
 
-    def child():
-        code = f"from harness.datasets.raw_files import RawFile, fetch; print(fetch({raw(f'{server.url}/slow')}))"
-        return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-
     server.pages["/slow"] = slow
-    victim = child()
-    assert begun.wait(60)
-    victim.kill()
-    victim.communicate(timeout=10)
+    code = f"from harness.datasets.raw_files import RawFile, fetch; print(fetch({raw(f'{server.url}/slow')}))"
+    child = functools.partial(subprocess.Popen, [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    with child() as victim:
+        assert begun.wait(60)
+        victim.kill()
     assert raw_files.copies("set/part.txt") == []
     server.asked.clear()
     children = [child() for _ in range(4)]
@@ -200,9 +189,9 @@ def test_a_file_of_an_address_is_fetched_once_and_known_by_its_content(server, t
     page, url, lines = b"a,b,label\n" + b"1,2,no\n3,5,yes\n" * 20, f"{server.url}/x.csv", []
     server.pages["/x.csv"] = page
     (tmp_path / "same.csv").write_bytes(page)
-    data = FileSource(path=url).load()
-    assert data.sha256 == FileSource(path=str(tmp_path / "same.csv")).load().sha256
-    server.pages["/x.csv"] = b"changed"
+    sha256 = FileSource(path=url).load().sha256
+    assert sha256 == FileSource(path=tmp_path / "same.csv").load().sha256
+    server.pages |= {"/x.csv": b"changed", "/": b"1 1:2\n"}
     copy = local(f"{url}#sha256={sha(page)}", tell=lines.append)
     assert (copy, server.asked["/x.csv"], lines) == (local(url), 1, [])
     assert FileSource(path=f"{url}#sha256={sha(page)}").label == "x.csv"
@@ -213,8 +202,7 @@ def test_a_file_of_an_address_is_fetched_once_and_known_by_its_content(server, t
     with pytest.raises(DataError, match=f"but got {sha(b'changed')}"):
         local(f"{url}#sha256={sha(page)}")
     server.pages["/x.csv"] = page
-    assert FileSource(path=f"{url}#sha256={sha(page)}").load().sha256 == data.sha256, "fetched again"
-    server.pages["/"] = b"1 1:2\n"
+    assert FileSource(path=f"{url}#sha256={sha(page)}").load().sha256 == sha256, "fetched again"
     assert [local(f"{server.url}{path}").name for path in ("/", "/a/..")] == ["data", "data"]
 
 
@@ -231,27 +219,23 @@ def test_a_command_says_what_it_fetched(server, words):
 @pytest.fixture
 def openml(server, monkeypatch):
     """OpenML's own answers, in short, for a set of number 61 and one with two targets, 62."""
-    rows = [f"{'NP'[i % 2]},{i % 2 + i / 100},{i / 10}" for i in range(40)]
-    arff = "\n".join(
-        ["@RELATION r", "@ATTRIBUTE class {P,N}", "@ATTRIBUTE a REAL", "@ATTRIBUTE b REAL", "@DATA", *rows, ""]
-    )
-    server.pages["/data/r.arff"] = arff.encode()
+    rows = "".join(f"{'NP'[i % 2]},{i % 2 + i / 100},{i / 10}\n" for i in range(40))
+    arff = f"@RELATION r\n@ATTRIBUTE class {{P,N}}\n@ATTRIBUTE a REAL\n@ATTRIBUTE b REAL\n@DATA\n{rows}".encode()
+    server.pages["/data/r.arff"] = arff
     about = {"version": "1", "format": "ARFF", "status": "active", "description": "", "url": f"{server.url}/data/r.arff",
-             "md5_checksum": hashlib.md5(arff.encode()).hexdigest()}  # fmt: skip
+             "md5_checksum": hashlib.md5(arff).hexdigest()}  # fmt: skip
+    qualities = {"quality": [{"name": "NumberOfInstances", "value": "40"}]}
     for number, targets in ((61, ("class",)), (62, ("a", "b"))):
         features = [
             {"index": str(i), "name": name, "data_type": "numeric" if i else "nominal", "is_target": str(name in targets).lower(),
              "is_ignore": "false", "is_row_identifier": "false", "number_of_missing_values": "0"}
             for i, name in enumerate(("class", "a", "b"))
         ]  # fmt: skip
-        answers = {
-            "INFO": {"data_set_description": about},
-            "FEATURES": {"data_features": {"feature": features}},
-            "QUALITIES": {"data_qualities": {"quality": [{"name": "NumberOfInstances", "value": "40"}]}},
-        }
-        server.pages |= {f"/{kind}/{number}": json.dumps(answer).encode() for kind, answer in answers.items()}
-    for kind in answers:
-        monkeypatch.setattr(f"sklearn.datasets._openml._DATA_{kind}", f"{server.url}/{kind}/{{}}")
+        answers = {"INFO": {"data_set_description": about}, "FEATURES": {"data_features": {"feature": features}},
+                   "QUALITIES": {"data_qualities": qualities}}  # fmt: skip
+        for kind, answer in answers.items():
+            server.pages[f"/{kind}/{number}"] = json.dumps(answer).encode()
+            monkeypatch.setattr(f"sklearn.datasets._openml._DATA_{kind}", f"{server.url}/{kind}/{{}}")
     monkeypatch.setattr("sklearn.datasets._openml.time", types.SimpleNamespace(sleep=lambda seconds: None))
     return server
 
@@ -264,13 +248,13 @@ def test_a_data_set_of_openml(openml):
     asked = openml.asked.total()
     assert FileSource(path="openml:61").load().x_train.shape == (30, 2)
     assert openml.asked.total() == asked
-    for name, why in {
-        "openml:62": "it has 2 targets .a, b., expected one",
-        "openml:iris": "invalid literal for int.. with base 10: 'iris'",
-        "openml:63": "HTTP Error 404",
-    }.items():
+    for number, why in (
+        ("62", "it has 2 targets .a, b., expected one"),
+        ("iris", "base 10: 'iris'"),
+        ("63", "HTTP Error 404"),
+    ):
         with pytest.raises(DataError, match=why):
-            FileSource(path=name).load()
+            local(f"openml:{number}")
 
 
 # -- the real files -----------------------------------------------------------------------------------------
@@ -292,9 +276,10 @@ def test_every_file_of_the_catalogue_comes_right_from_what_its_addresses_have(se
         server.pages[address] = content
         if "{" in address:
             with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-                for name in tar.getnames():
-                    server.pages[f"{Path(address).parent}/{Path(name).name}"] = tar.extractfile(name).read()
-        urls = tuple(url.replace("https:/", server.url) for url in file.urls)
-        came = fetch(RawFile(file.name, file.sha256, file.licence, (f"{server.url}/gone", *urls)))
-        assert came == fetched_root() / file.name
+                pages = {
+                    f"{Path(address).parent}/{Path(name).name}": tar.extractfile(name).read() for name in tar.getnames()
+                }
+            server.pages |= pages
+        urls = (f"{server.url}/gone", *(url.replace("https:/", server.url) for url in file.urls))
+        assert fetch(RawFile(file.name, file.sha256, file.licence, urls)) == fetched_root() / file.name
     assert server.asked["/gone"] == len(raw_files.registry())

@@ -1,14 +1,17 @@
-"""A table of files, frames and arrays as people have them: read right, or refused in a sentence whose remedy works.
+"""Tables of files, frames and arrays as people have them: read right, or refused in a sentence whose remedy works.
 
-What is read is compared with what the rows say. What is refused names the cause; a line that it prints is applied, and
-loads at least nine tenths of the rows.
+What is read is compared with what the rows say. What is refused names the file and the cause; a line that it prints is applied,
+and loads at least nine tenths of the rows.
 """
 # ruff: noqa: E501 - the rows of a table
 
-from __future__ import annotations
-
+import functools
+import gzip
+import io
 import re
 import shlex
+import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,16 +20,43 @@ import scipy.sparse
 
 import harness
 from harness import DataError
-from harness.datasets import FileSource
+from harness.datasets import FileSource, validate
 from harness.registry import load_registry
-from tests.datasets.test_files import dense
+from tests.datasets.test_files import PACK, assert_points, dense, refusal, whole
 
 N = 40
 RNG = np.random.default_rng(7)
-A, B = RNG.normal(size=N).round(3), RNG.normal(size=N).round(3)
+A, B = RNG.normal(size=N), RNG.normal(size=N)
 Y = np.arange(N) % 2
 X = np.column_stack([A, B])
 SIGNS = np.where(Y > 0, 1.0, -1.0)
+
+
+def written(write, *given, **named):
+    """Return the bytes that a writer of files writes."""
+    write(file := io.BytesIO(), *given, **named)
+    return file.getvalue()
+
+
+array, archive = functools.partial(written, np.save), functools.partial(written, np.savez)
+
+
+def parquet(**columns):
+    return written(pd.DataFrame(columns).to_parquet)
+
+
+def header(shape, values=bytes(800)):
+    """Return an array that claims a shape."""
+    text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text + values
+
+
+def members(content):
+    """Return an archive both of whose arrays are the same file."""
+    with zipfile.ZipFile(file := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("x.npy", content)
+        packed.writestr("y.npy", content)
+    return file.getvalue()
 
 
 def rows(*columns, sep=",", head=""):
@@ -35,131 +65,187 @@ def rows(*columns, sep=",", head=""):
 
 
 CODES = np.array([["0700", "0701", "B2"][i % 3] for i in range(N)])
-HOT = (CODES[:, None] == np.array(["0700", "0701", "B2"])).astype(float)
-TRUTH = np.where(Y > 0, "true", "false")
 COMMA = [str(a).replace(".", ",") for a in A]
 PLAIN = rows(A, B, Y, head="a,b,label")
 ARFF = "@relation r\n@attribute a numeric\n@attribute 'b b' { u , 'v w' }\n@attribute class {no,yes}\n@data\n"
 KEEL = "@relation r\n@attribute a real [-3.0, 3.0]\n@attribute b real [-3.0, 3.0]\n@attribute Class {0, 1}\n@inputs a, b\n@outputs Class\n@data\n"
 BIG = np.where(Y > 0, 2**60 + 1, 2**60)
+HUGE = "a,b,label\n" + "0,1e300,0\n1,-1e300,1\n" * 20
+TRAIN = "a,b,label\n1,2,0\n3,4,1\n"
+SMALL_ARFF = "@relation r\n@attribute a numeric\n@attribute class {u,v}\n@data\n"
+X4, Y4 = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
+
+P = np.column_stack([A * 1e-8, B * 1e7, np.full(N, 7.0)])  # a constant feature, and a point twice, with opposite labels
+P[4] = P[5]
+WORDS = np.where(Y > 0, "spam", "ham")
+CELLS = ([f"{j}:{v}" for v in column] for j, column in enumerate(P.T, 1))
+P_LIBSVM = "\ufeff# comment\n" + rows([f"{y:+g}" for y in SIGNS], *CELLS, sep=" ")
+P_CSV = "\ufeff" + rows(WORDS, *P.T, head="label,x0,x1,x2").replace("\n", "\r\n")
 
 READ = {  # name -> content, parameters, points, targets
-    "plain.csv": (PLAIN, {}, X, SIGNS),
-    "bom.csv": ("\ufeff" + PLAIN, {}, X, SIGNS),
-    "crlf.csv": (PLAIN.replace("\n", "\r\n"), {}, X, SIGNS),
+    "points": (P_LIBSVM, {}, P, SIGNS),
+    "points.svm": (P_LIBSVM, {}, P, SIGNS),
+    "points.csv": (P_CSV, {}, P, SIGNS),
+    "points.t": (P_CSV, {}, P, SIGNS),
+    "points.tsv": (P_CSV.replace(",", "\t"), {}, P, SIGNS),
+    "points.npz": (archive(x=P, y=SIGNS[:, None].astype(np.int8)), {}, P, SIGNS),
+    "points.npy": (array(np.column_stack([P, SIGNS])), {}, P, SIGNS),
+    "points.parquet": (parquet(x0=P[:, 0], Target=WORDS, x1=P[:, 1], x2=P[:, 2]), {}, P, SIGNS),
+    "points.arff": ("% a comment\n@relation r\n@attribute a numeric\n@attribute b numeric\n@attribute c numeric\n@attribute class {spam,ham}\n@data\n" + rows(*P.T, WORDS), {}, P, SIGNS),
     "utf16.csv": (PLAIN.encode("utf-16"), {}, X, SIGNS),
     "quoted.csv": (rows([f'"{a}"' for a in A], B, [f'"{y}"' for y in Y], head='"a","b","label"'), {}, X, SIGNS),
-    "semicolons.csv": (rows(A, B, Y, sep=";", head="a;b;label"), {}, X, SIGNS),
-    "tabs.tsv": (rows(A, B, Y, sep="\t", head="a\tb\tlabel"), {}, X, SIGNS),
     "bars.csv": (rows(A, B, Y, sep="|", head="a|b|label"), {}, X, SIGNS),
     "blanks.txt": (rows(A, B, Y, sep="  ", head="a  b  label"), {}, X, SIGNS),
     "sep_line.csv": ("sep=;\n" + rows(A, B, Y, sep=";", head="a;b;label"), {}, X, SIGNS),
     "hash_names.txt": ("# a b label\n" + rows(A, B, Y, sep=" "), {}, X, SIGNS),
     "hash_comment.csv": ("# made by hand\n\n" + PLAIN, {}, X, SIGNS),
     "percent.csv": ("% exported\n" + PLAIN, {}, X, SIGNS),
-    "headless.csv": (rows(A, B, Y), {}, X, SIGNS),
     "headless_text_label.csv": (rows(A, B, np.where(Y > 0, "yes", "no")), {}, X, SIGNS),
-    "label_first.csv": (rows(Y, A, B, head="Class,a,b"), {}, X, SIGNS),
-    "truth.csv": (rows(TRUTH, B, Y, head="a,b,label"), {}, np.column_stack([Y, B]), SIGNS),
-    "codes.csv": (rows(CODES, B, Y, head="zip,b,label"), {"categories": "one-hot"}, np.column_stack([B, HOT]), SIGNS),
     "decimal_comma.csv": (rows(COMMA, B.astype(int), Y, sep=";", head="a;b;label"), {"decimal": "comma"}, np.column_stack([A, B.astype(int)]), SIGNS),
     "thousands.csv": (rows(["1.250", "999,5"] * 20, B.astype(int), Y, sep=";", head="a;b;label"), {"decimal": "comma"}, np.column_stack([[1250, 999.5] * 20, B.astype(int)]), SIGNS),
     "big_labels.csv": (rows(A, B, BIG, head="a,b,label"), {}, X, SIGNS),
     "zero_codes.csv": (rows(A, B, np.where(Y > 0, "1", "01"), head="a,b,label"), {"positive": "1"}, X, SIGNS),
     "regression.csv": (rows(A, A + 0.5, head="a,b"), {}, A[:, None], (A + 0.5)),
-    "plus.csv": (rows(A, B, np.where(Y > 0, "+1", "-1"), head="a,b,label"), {}, X, SIGNS),
     "dates.csv": (rows([f"2024-01-{1 + i % 28:02}" for i in range(N)], B, Y, head="when,b,label"), {"dates": "days"}, np.column_stack([19723.0 + np.arange(N) % 28, B]), SIGNS),
     "a.arff": (ARFF + rows(A, np.where(Y > 0, "u", "'v w'"), np.where(Y > 0, "yes", "no")), {"categories": "one-hot"}, np.column_stack([A, Y > 0, Y == 0]), SIGNS),
     "sparse.arff": (ARFF + "".join(f"{{0 {a}, 1 'v w', 2 {'yes' if y else 'no'}}}\n" for a, y in zip(A, Y, strict=True)), {"drop": "b b"}, A[:, None], SIGNS),
     "letters.arff": (ARFF.replace("yes", "thé").replace("no}", "café}").replace("{no", "{café") + rows(A, ["u"] * N, np.where(Y > 0, "thé", "café")), {"drop": "1"}, A[:, None], SIGNS),
     "keel.dat": (KEEL + rows(A, B, Y), {}, X, SIGNS),
-    "one.libsvm": (rows(SIGNS, [f"1:{a}" for a in A], [f"2:{b}" for b in B], sep=" "), {}, X, SIGNS),
     "zero.libsvm": (rows(SIGNS, [f"0:{a}" for a in A], [f"1:{b}" for b in B], sep=" "), {}, X, SIGNS),
-}  # fmt: skip
-
-REFUSED = {  # name -> content, parameters, words of the sentence, whether it prints a line to type
-    "codes_merge.csv": (rows(A, B, np.where(Y > 0, "1", "01"), head="a,b,label"), {}, "'01' and '1' are written differently", False),
-    "exponents.csv": (rows(A, B, np.where(Y > 0, "1e5", "100000"), head="a,b,label"), {}, "written differently", False),
-    "text.csv": (rows(CODES, B, Y, head="zip,b,label"), {}, "text in 'zip' (values: 3", True),
-    "empty.csv": (rows(["", *A[1:]], B, Y, head="a,b,label"), {}, "empty cells in 'a' (1: line 2)", True),
-    "commas.csv": (rows(COMMA, Y, sep=";", head="a;label"), {}, "numbers with a comma in 'a'", True),
-    "trailing.csv": (rows(A, B, Y, [""] * N), {}, "no value at all in '#4'. Write", True),
-    "trailing_named.csv": (rows(A, B, Y, [""] * N, head="a,b,kind,"), {}, "no value at all in '#4'", True),
-    "index.csv": (rows(range(N), A, B, Y, head=",a,b,label"), {}, "row numbers or ids in '#1'", True),
-    "tennis.csv": (rows(["sunny", "rain"] * 20, ["hot"] * N, ["no", "no", "yes", "no"] * 10), {}, "may be names or a point", True),
-    "counted.csv": (rows(A, B, Y, head="0,1,2"), {}, "its numbers count the columns", True),
-    "typo_name.csv": (rows(A, B, Y, head="1.O,2,3"), {}, "holds '1.O' above numbers", True),
-    "dates_and_counts.csv": (rows([f"19{49 + i // 12}-{1 + i % 12:02}" for i in range(N)], range(100, 100 + N), head="Month,Passengers"), {}, "dates in 'Month'", True),
-    "three.csv": (rows(A, B, np.arange(N) % 3, head="a,b,label"), {}, "3 classes", True),
-    "names.csv": (rows([f"C{i}" for i in range(N)], A, Y, head="id,a,label"), {}, "too many texts for categories in 'id'", True),
-    "two_labels.csv": (rows(A, Y, Y, head="a,label,y"), {}, "could each be the label", True),
-    "capitals.csv": (rows(A, B, ["Yes", "no", "yes", "No"] * 10, head="a,b,label"), {}, "'No' and 'no' are written differently", False),
-    "shuffled_index.csv": (rows(RNG.permutation(N) + 7, A, B, Y, head=",a,b,label"), {}, "row numbers or ids in '#1'", True),
-    "passengers.csv": (rows(range(N), A, Y, head="PassengerId,a,label"), {}, "row numbers or ids in 'PassengerId'", True),
-    "trailing_twice.csv": (rows(A, B, Y, [""] * N, [""] * N, head="a,b,kind,,"), {}, "no value at all in '#4', '#5'", True),
-    "blank_names.csv": (rows([f"C{i}" for i in range(N)], A, Y, head="Individual  ID,a,label"), {}, "for categories in 'Individual  ID'", True),
-    "years.csv": (rows(A, B, Y, head="2001,2002,2003"), {}, "its last cell does not occur among the 2", True),
-    "few_dates.csv": (rows(["2024-05-01", "2024-05-02"] * 20, B, Y, head="when,b,label"), {}, "dates in 'when'", True),
-    "comma_labels.csv": (rows(B.astype(int), COMMA, sep=";", head="b;label"), {}, "numbers with a comma in 'label'", True),
-    "thousand_dots.csv": (rows(["900", "1.350"] * 20, Y, sep=";", head="a;label"), {}, "900 beside 1.350 in 'a'", False),
-    "shares.csv": (rows([f"{i} %" for i in range(N)], B, Y, head="a,b,label"), {}, "signs or blanks in 'a' (40: '0 %' in line 2", False),
-    "prices.csv": (rows([f"$1 {i:03}.50" for i in range(N)], B, Y, head="a,b,label"), {}, "signs or blanks in 'a'", False),
-    "open_quote.csv": (rows(A, B, ['"yes"', '"no"'] * 20, head="a,b,label").replace('"no"', '"no', 1), {}, "row that begins in line 3 do not pair", False),
-    "r_names.csv": (rows(range(N), A, B, Y, head="a,b,label"), {}, "Name each column", False),
-    "label_gap.csv": (rows(A, B, ["", *Y[1:]], head="a,b,label"), {}, "empty cells in the label", True),
-    "label_gaps.csv": (rows(A, B, ["", "NA", "?", "null", "nan", *Y[5:]], head="a,b,label"), {}, "empty cells in the label", False),
-    "typo.csv": (rows(["7O", *A[1:]], B, Y, head="a,b,label"), {}, "not a finite number in 'a' (1: '7O' in line 2)", False),
-    "infinite.csv": (rows(["inf", *A[1:]], B, Y, head="a,b,label"), {}, "not a finite number in 'a'", False),
-    "dot_in_comma.csv": (rows([*COMMA[1:], "1.25"], Y, sep=";", head="a;label"), {"decimal": "comma"}, "'1.25'", False),
-    "thousands_or_not.csv": (rows(['"1,500"'] * N, Y, head="a,label"), {}, "write 1,000 as 1000", False),
-    "ragged.csv": (PLAIN + "1,2,3,4\n", {}, "line 42 has 4", False),
-    "short.csv": (PLAIN + "1,2\n", {}, "line 42 has 2", False),
-    "twice.csv": (rows(A, B, Y, head="a,a,label"), {}, "more than one column called 'a'", False),
-    "one_class.csv": (rows(A, B, [1] * N, head="a,b,label"), {}, "expected two classes", False),
-    "one_class.libsvm": (rows([1] * N, [f"1:{a}" for a in A], sep=" "), {}, "expected two classes", False),
-    "bad.libsvm": ("1 1:1\n-1 1:2\n1 1:x\n", {}, "line 3: ", False),
-    "ids.libsvm": (rows(BIG, [f"1:{a}" for a in A], sep=" "), {}, "beyond 2^53", False),
-    "pointer.csv": ("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", {}, "Git LFS", False),
-    "page.csv": ("<!DOCTYPE html>\n<html><body>Not found</body></html>\n", {}, "HTML", False),
-    "page.parquet": ("<html><body>Not found</body></html>\n", {}, "HTML", False),
-    "lines.csv": ('[{"a": 1, "label": 0}]\n', {}, "JSON", False),
-    "utf16_no_bom.csv": (PLAIN.encode("utf-16-le"), {}, "UTF-16LE", False),
-    "latin1.csv": (PLAIN.replace("a,b", "größe,b").encode("latin-1"), {}, "not UTF-8", False),
-    "latin1.arff": (ARFF.replace("yes", "thé").encode("latin-1"), {}, "not UTF-8", False),
-    "no_data.arff": ("@relation r\n@attribute a numeric\n", {}, "cannot be read", False),
-    "comments.csv": ("# nothing\n\n", {}, "0 rows of data", False),
+    "label_third_last.csv": ("a;b;c\n0;5;8\n1;6;9\n", {"label_column": -3}, [[5, 8], [6, 9]], [-1, 1]),
+    "blanks_around.csv": ("1   2.5  -1  \n  3 4.5 +1\n", {}, [[1, 2.5], [3, 4.5]], [-1, 1]),
+    "numbers_and_label.csv": ("0,1,label\n3.5,4.5,1\n5.5,6.5,0\n", {}, [[3.5, 4.5], [5.5, 6.5]], [1, -1]),
+    "header.csv": ("1.O,2,0\n3,4,1\n5,6,0\n", {"header": True}, [[3, 4], [5, 6]], [1, -1]),
+    "no_header.csv": ("0,1,2\n3,4,1\n", {"header": "no"}, [[0, 1], [3, 4]], [1, -1]),
+    "three_classes.csv": ("a,label\n1,1\n2,2\n3,3\n", {"positive": 3}, [[1], [2], [3]], [-1, -1, 1]),
+    "by_value.csv": ("a,label\n1,10\n2,9\n", {}, [[1], [2]], [1, -1]),
+    "as_regression.csv": ("a,label\n1,2.5\n2,9\n", {"task": "regression"}, [[1], [2]], [2.5, 9]),
+    "long.csv": ("1,2,0\n" * 90_000 + "1.5,2,1\n", {}, [[1, 2]] * 90_000 + [[1.5, 2]], [-1] * 90_000 + [1]),
+    "huge.csv": (HUGE, {"scale": "minmax"}, [[0, 1], [1, 0]] * 20, [-1, 1] * 20),
+    "huge.libsvm": ("-1 1:1 2:1e300 50:4\n1 1:2 2:-1e300 50:2\n" * 20, {"scale": "standard"}, [[0.5, 1, *[0] * 47, 1], [1, -1, *[0] * 47, 0.5]] * 20, [-1, 1] * 20),
 }  # fmt: skip
 
 
 def write(folder, name, content):
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return str(path)
+    return path
 
 
+def printed(message):
+    """Return the source that a message says to type."""
+    (source,) = load_registry().select_datasets(shlex.split(re.search("`--datasets (.*?)`", message)[1]))
+    return source
+
+
+@pytest.mark.parametrize("packed", PACK)
 @pytest.mark.parametrize("name", READ)
-def test_a_file_is_read_right(tmp_path, name):
+def test_a_file_is_read_right_bit_for_bit_compressed_or_not(tmp_path, name, packed):
     content, parameters, x, y = READ[name]
-    data = FileSource(path=write(tmp_path, name, content), test_fraction=0, **parameters).load()
-    np.testing.assert_array_equal(dense(data.x_train), x)
-    np.testing.assert_array_equal(data.y_train, y)
-    assert data.task == ("regression" if name == "regression.csv" else "classification")
-    assert ("regression" in data.notes) == (data.task == "regression")
+    for called in {f"{name}{packed}", name}:  # where the suffix does not tell the compression, the content does
+        path = write(tmp_path, called, content)  # a pathlib.Path will do
+        path.write_bytes(PACK[packed](path.read_bytes()))
+        data = whole(path, **parameters)
+        assert_points(data, x, y)
+        assert data.task == ("regression" if "regression" in name else "classification")
+        assert ("regression" in data.notes) == (name == "regression.csv")
+
+
+REFUSED = {  # name -> content, parameters, whether it prints a line to type, words of the sentence
+    "codes_merge.csv": (rows(A, B, np.where(Y > 0, "1", "01"), head="a,b,label"), {}, False, "'01' and '1' are written differently"),
+    "text.csv": (rows(CODES, B, Y, head="zip,b,label"), {}, True, "text in 'zip' (3 values"),
+    "commas.csv": (rows(COMMA, Y, sep=";", head="a;label"), {}, True, "numbers with a comma in 'a'"),
+    "trailing.csv": (rows(A, B, Y, [""] * N), {}, True, "no value at all in '#4'. Write"),
+    "tennis.csv": (rows(["sunny", "rain"] * 20, ["hot"] * N, ["no", "no", "yes", "no"] * 10), {}, True, "may be names or a point"),
+    "counted.csv": (rows(A, B, Y, head="0,1,2"), {}, True, "its numbers count the columns"),
+    "typo_name.csv": (rows(A, B, Y, head="1.O,2,3"), {}, True, "holds '1.O' above numbers"),
+    "dates_and_counts.csv": (rows([f"19{49 + i // 12}-{1 + i % 12:02}" for i in range(N)], range(100, 100 + N), head="Month,Passengers"), {}, True, "dates in 'Month'"),
+    "three.csv": (rows(A, B, np.arange(N) % 3, head="a,b,label"), {}, True, "3 classes"),
+    "two_labels.csv": (rows(A, Y, Y, head="a,label,y"), {}, True, "could each be the label"),
+    "capitals.csv": (rows(A, B, ["Yes", "no", "yes", "No"] * 10, head="a,b,label"), {}, False, "'No' and 'no' are written differently"),
+    "shuffled_index.csv": (rows(RNG.permutation(N) + 7, A, B, Y, head=",a,b,label"), {}, True, "row numbers or ids in '#1'"),
+    "passengers.csv": (rows(range(N), A, Y, head="PassengerId,a,label"), {}, True, "row numbers or ids in 'PassengerId'"),
+    "trailing_twice.csv": (rows(A, B, Y, [""] * N, [""] * N, head="a,b,kind,,"), {}, True, "no value at all in '#4', '#5'"),
+    "blank_names.csv": (rows([f"C{i}" for i in range(N)], A, Y, head="Individual  ID,a,label"), {}, True, "for categories in 'Individual  ID'"),
+    "years.csv": (rows(A, B, Y, head="2001,2002,2003"), {}, True, "its last cell does not occur among the 2"),
+    "few_dates.csv": (rows(["2024-05-01", "2024-05-02"] * 20, B, Y, head="when,b,label"), {}, True, "dates in 'when' (2 values, '2024-05-01' ...)", "dates=days"),
+    "comma_labels.csv": (rows(B.astype(int), COMMA, sep=";", head="b;label"), {}, True, "numbers with a comma in 'label'"),
+    "thousand_dots.csv": (rows(["900", "1.350"] * 20, Y, sep=";", head="a;label"), {}, False, "900 beside 1.350 in 'a'"),
+    "prices.csv": (rows([f"$1 {i:03}.50" for i in range(N)], B, Y, head="a,b,label"), {}, False, "signs or blanks in 'a'"),
+    "open_quote.csv": (rows(A, B, ['"yes"', '"no"'] * 20, head="a,b,label").replace('"no"', '"no', 1), {}, False, "row that begins in line 3 do not pair"),
+    "r_names.csv": (rows(range(N), A, B, Y, head="a,b,label"), {}, False, "Name each column"),
+    "label_gap.csv": (rows(A, B, ["", *Y[1:]], head="a,b,label"), {}, True, "empty cells in the label"),
+    "label_gaps.csv": (rows(A, B, ["", "NA", "?", "null", "nan", *Y[5:]], head="a,b,label"), {}, False, "empty cells in the label"),
+    "infinite.csv": (rows(["inf", *A[1:]], B, Y, head="a,b,label"), {}, False, "not a finite number in 'a'"),
+    "dot_in_comma.csv": (rows([*COMMA[1:], "1.25"], Y, sep=";", head="a;label"), {"decimal": "comma"}, False, "'1.25'"),
+    "thousands_or_not.csv": (rows(['"1,500"'] * N, Y, head="a,label"), {}, False, "write 1,000 as 1000"),
+    "ragged.csv": (PLAIN + "1,2,3,4\n", {}, False, "line 42 has 4"),
+    "short.csv": (PLAIN + "1,2\n", {}, False, "line 42 has 2"),
+    "twice.csv": (rows(A, B, Y, head="a,a,label"), {}, False, "more than one column called 'a'"),
+    "one_class.csv": (rows(A, B, [1] * N, head="a,b,label"), {}, False, "expected two classes"),
+    "bad.libsvm": ("1 1:1\n-1 1:2\n1 1:x\n", {}, False, "cannot be read", "line 3: ", "x"),
+    "ids.libsvm": (rows(BIG, [f"1:{a}" for a in A], sep=" "), {}, False, "beyond 2^53"),
+    "pointer.csv": ("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", {}, False, "Git LFS"),
+    "page.csv": ("<!DOCTYPE html>\n<html><body>Not found</body></html>\n", {}, False, "HTML"),
+    "page.parquet": ("<html><body>Not found</body></html>\n", {}, False, "HTML"),
+    "lines.csv": ('[{"a": 1, "label": 0}]\n', {}, False, "JSON"),
+    "utf16_no_bom.csv": (PLAIN.encode("utf-16-le"), {}, False, "UTF-16LE"),
+    "latin1.csv": (PLAIN.replace("a,b", "größe,b").encode("latin-1"), {}, False, "not UTF-8"),
+    "latin1.arff": (ARFF.replace("yes", "thé").encode("latin-1"), {}, False, "not UTF-8"),
+    "comments.csv": ("# nothing\n\n", {}, False, "0 rows of data"),
+    "negative.libsvm": ("1 -2:2\n-1 1:1\n", {}, False, "Invalid index -2"),
+    "wide.libsvm": ("1 1:1\n-1 2000000000:3\n", {}, False, "2 points", "2,000,000,000 columns", "30,517.58 MB", "--memory-limit"),
+    "nan.libsvm": ("1 1:1 2:1\n-1 1:1 3:nan\n", {}, False, "row 2, column 3 holds nan", "Fill in or drop"),
+    "commas.libsvm": ("1,2,3\n4,5,6\n", {}, False, "1,2,3", ".csv"),
+    "no_rows.csv": ("a,label\n", {}, False, "0 rows"),
+    "sheet.xlsx": (b"PK", {}, False, "spreadsheet", "CSV"),
+    "flat.npy": (array(np.ones(5)), {}, False, "float64 of shape (5,)", "(n, d + 1)", "numpy.save"),
+    "objects.npy": (array(np.array([[1, "a"]], dtype=object)), {}, False, "Python objects"),
+    "cut.npy": (array(np.column_stack([X4, Y4]))[:-9], {}, False, "cannot be read"),
+    "more.npy": (array(np.column_stack([X4, Y4])) + b"more", {}, False, "more bytes after it"),
+    "names.npz": (archive(points=X4, labels=Y4), {}, False, "labels, points; expected x and y", "numpy.savez"),
+    "lengths.npz": (archive(x=X4, y=Y4[:3]), {}, False, "4 points and labels of shape (3,)", "equal length"),
+    "test_part.npz": (archive(x=X4, y=Y4, x_test=X4), {}, False, "x_test", "expected x and y"),
+    "objects.npz": (archive(x=X4.astype(object), y=Y4), {}, False, "allow_pickle=False"),
+    "missing.npz": (archive(x=X4, y=np.array(["a", " NaN"] * 2)), {}, False, "label of row 2 is missing, 2 of the 4"),
+    "claims.npz": (members(header("(1000000000000, 10)")), {}, False, "memory"),
+    "damaged.parquet": (b"PAR1 no parquet PAR1", {}, False, "cannot be read", "write it again"),
+    "words.arff": (SMALL_ARFF + "1,u\nred,v\n", {}, False, "cannot be read", "Invalid numerical value, at line 6"),
+    "unknown.xyz": (bytes(range(128, 256)) * 4, {}, False, "its suffix is '.xyz'", ".libsvm"),
+    "zero.csv": (b"", {}, False, "is empty (0 bytes)"),
+    "nothing.csv.gz": (gzip.compress(b""), {}, False, "0 rows of data"),
+    "claims.npy.gz": (gzip.compress(header("(1000000000000, 10)")), {}, False, "memory"),
+    "lists.parquet": (parquet(a=[[1.0], [2.0]] * 20, label=Y), {}, True, "text in 'a' (2 values, '[1.]' ...)"),
+    "stamps.parquet": (parquet(a=pd.to_datetime(["2020-01-01"] * N), label=Y), {}, True, "dates in 'a' (1 value, '2020-01-01 00:00:00')"),
+    "gaps.arff": (SMALL_ARFF + "1,u\n?,v\n" + "1,u\n2,v\n" * 19, {}, True, "empty cells in 'a' (1: row 2)"),
+    "huge.csv": (HUGE, {}, False, "squares of its numbers overflow", "give the parameter scale=minmax."),
+    "huge.npy": (array(np.column_stack([X4 * 1e300, Y4])), {"scale": "standard"}, False, "squares of its numbers overflow"),
+    "huge.libsvm": ("-1 1:1 2:1e300 50:4\n1 1:2 2:-1e300 50:2\n" * 20, {}, False, "squares of its numbers overflow"),
+    "name.csv": (TRAIN, {"label_column": "labels"}, False, "no column 'labels' (did you mean 'label'?)"),
+    "position.csv": (TRAIN, {"label_column": "3"}, False, "no column '3'; expected one of its 3 columns"),
+    "label_column.libsvm": ("1 0:2\n-1 1:3\n", {"label_column": "1"}, False, "no choice of label_column; leave"),
+    "header.libsvm": ("1 0:2\n-1 1:3\n", {"header": "yes"}, False, "no choice of header; leave"),
+    "base.csv": (TRAIN, {"index_base": "1"}, False, "no choice of index_base"),
+    "base.libsvm": ("1 0:2\n-1 1:3\n", {"index_base": "1"}, False, "has the index 0, which index_base=1 excludes"),
+    "numbers.csv": ("a,label\n1,u\n2,v\n", {"task": "regression"}, False, "task=regression expects numbers"),
+    "test_headless.csv": (TRAIN, {"test": "1,2,0\n3,4,1\n"}, False, "test.csv' has no 'a', 'b', 'label', and '#1', '#2', '#3' besides, unlike '"),
+    "test_unlabelled.csv": (TRAIN, {"test": "a,b\n1,2\n3,4\n"}, False, "has no 'label', unlike "),
+    "test_class.csv": (TRAIN, {"test": "a,b,label\n1,2,0\n3,4,7\n"}, False, "the label '7' does not occur in the training data"),
+    "test_text.csv": (TRAIN, {"test": "a,b,label\n1,x,0\n3,4,1\n"}, False, "test.csv': not a finite number in 'b' (1: 'x' in line 2)"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_refusal_names_the_cause_and_what_it_prints_works(tmp_path, name):
-    content, parameters, words, prints = REFUSED[name]
+def test_a_refusal_names_the_file_and_the_cause_and_what_it_prints_works(tmp_path, name):
+    content, parameters, prints, *said = REFUSED[name]
     path = write(tmp_path, name, content)
-    with pytest.raises(DataError) as caught:
-        FileSource(path=path, **parameters).load()
-    message = str(caught.value)
-    assert words in message
+    if "test" in parameters:
+        name, parameters = "test.csv", {"test": write(tmp_path, "test.csv", parameters["test"])}
+    message = refusal(FileSource(path=path, **parameters))
+    assert [words for words in [name, *said] if words not in message] == []
     assert (" Write `--datasets " in message) == prints
     if prints:
-        typed = shlex.split(re.search("`--datasets (.*?)`", message)[1])
-        (source,) = load_registry().select_datasets(typed)
-        data = source.load()
+        data = printed(message).load()
         assert len(data.y_train) + len(data.y_test) >= 0.9 * N
 
 
@@ -172,16 +258,13 @@ def masked(values, where):
 
 
 ARRAYS = {  # name -> what harness.data takes: all are the same points and labels
-    "arrays": lambda: (X, Y),
     "lists": lambda: (X.tolist(), Y.tolist()),
-    "fortran": lambda: (np.asfortranarray(X), Y),
     "strided": lambda: (np.repeat(X, 2, axis=0)[::2], np.repeat(Y, 2)[::2]),
     "big-endian": lambda: (X.astype(">f8"), Y.astype(">i4")),
     "objects": lambda: (X.astype(object), Y.astype(object)),
     "text": lambda: (X.astype(str), Y.astype(str)),
     "matrix column": lambda: (X, Y[:, None]),
     "booleans": lambda: (X, Y > 0),
-    "words": lambda: (X, np.where(Y > 0, "yes", "no")),
     "bytes": lambda: (X, np.where(Y > 0, b"yes", b"no")),
     "uint64": lambda: (X, np.where(Y > 0, np.uint64(2**63 + 4), np.uint64(2**63))),
     "big integers": lambda: (X, BIG),
@@ -189,7 +272,6 @@ ARRAYS = {  # name -> what harness.data takes: all are the same points and label
     "coo matrix": lambda: (scipy.sparse.coo_matrix(X), Y),
     "masked, nothing hidden": lambda: (masked(X, False), masked(Y, False)),
     "record": lambda: (np.rec.fromarrays([A, B], names="a,b"), Y),
-    "frame": lambda: (FRAME, Y),
     "series": lambda: (FRAME, pd.Series(Y, name="a")),
     "shuffled index": lambda: (FRAME.set_axis(np.arange(N)[::-1]), pd.Series(Y, np.arange(N)[::-1])),
     "nullable": lambda: (FRAME.convert_dtypes(), pd.Series(Y).astype("Int64")),
@@ -207,75 +289,184 @@ ARRAYS = {  # name -> what harness.data takes: all are the same points and label
 @pytest.mark.parametrize("name", ARRAYS)
 def test_data_of_every_kind_in_memory_are_the_same_points(name):
     points, labels = ARRAYS[name]()
-    data = harness.data(points, labels, test_fraction=0, name=re.sub(r"\W", "-", name)).load()
-    np.testing.assert_array_equal(dense(data.x_train), X)
-    np.testing.assert_array_equal(data.y_train, SIGNS)
-
-
-def hole(x, value):
-    x = np.array(x, dtype=object)
-    x.reshape(-1)[5] = value
-    return x
+    assert_points(harness.data(points, labels, test_fraction=0, name=re.sub(r"\W", "-", name)).load(), X, SIGNS)
 
 
 @pytest.mark.parametrize("kind", [*MISSING, "masked"])
 @pytest.mark.parametrize("where", ["points", "labels", "frame", "frame labels"])
 def test_what_numpy_and_pandas_call_missing_is_missing_everywhere(kind, where):
-    missing = np.arange(N) == 5
+    parts, spoilt = [X.astype(object), Y.astype(object)], int("labels" in where)
+    hole = np.arange(parts[spoilt].size).reshape(parts[spoilt].shape) == 5
+    parts[spoilt][hole] = MISSING.get(kind, 999.0)
     if kind == "masked":
-        spoilt = masked(
-            Y if "labels" in where else np.where(np.outer(missing, [0, 1]), 999.0, X),
-            missing if "labels" in where else np.outer(missing, [0, 1]) > 0,
-        )
-    else:
-        spoilt = hole(Y if "labels" in where else X, MISSING[kind])
-    frame = "frame" in where
-    x = X if "labels" in where else spoilt
-    source = harness.data(pd.DataFrame(x) if frame else x, spoilt if "labels" in where else Y, name=f"gap-{kind}")
+        parts[spoilt] = masked(parts[spoilt].astype(float), hole)
+    x = pd.DataFrame(parts[0]) if "frame" in where else parts[0]
     with pytest.raises(DataError, match=r"missing|empty cells"):
-        source.load()
+        harness.data(x, parts[1], name=f"gap-{kind}").load()
 
 
 def test_test_points_are_aligned_by_name():
     swapped = FRAME[["b", "a"]]
     data = harness.data(FRAME, Y, X_test=swapped, y_test=Y, name="swapped").load()
     np.testing.assert_array_equal(data.x_test, X)
-    with pytest.raises(DataError, match="no 'a', and 'z' besides"):
-        harness.data(FRAME, Y, X_test=FRAME.rename(columns={"a": "z"}), y_test=Y)
-    with pytest.raises(DataError, match=r"Give y.loc\[X.index\]"):
-        harness.data(FRAME, pd.Series(Y, name="y").iloc[::-1])
-    with pytest.raises(DataError, match="more than one column called 'a'"):
-        harness.data(FRAME.set_axis(["a", "a"], axis=1), Y)
-    with pytest.raises(DataError, match="differ only in type"):
-        harness.data(X, np.array([1, "1"] * 20, dtype=object))
+    for said, points, labels, test in (
+        ("no 'a', and 'z' besides", FRAME, Y, {"X_test": FRAME.rename(columns={"a": "z"}), "y_test": Y}),
+        (r"Give y.loc\[X.index\]", FRAME, pd.Series(Y, name="y").iloc[::-1], {}),
+        ("more than one column called 'a'", FRAME.set_axis(["a", "a"], axis=1), Y, {}),
+        ("differ only in type", X, np.array([1, "1"] * 20, dtype=object), {}),
+    ):
+        with pytest.raises(DataError, match=said):
+            harness.data(points, labels, **test)
 
 
-@pytest.mark.parametrize("train", ["0700,0701,B2", "true,false,true", "T1,0,T1"])
-def test_cells_of_a_test_file_are_read_as_those_for_training(tmp_path, train):
-    words = train.split(",")
-    head = "label,b" if "T1" in words else "zip,b,label"
-    columns = ([words[i % 3] for i in range(30)], B[:30], *([] if "T1" in words else [Y[:30]]))
-    test_words = {"0700,0701,B2": ["0700"] * 9, "true,false,true": ["true", "", "false"] * 3, "T1,0,T1": ["0"] * 9}[
-        train
-    ]
-    test = (test_words, B[:9], *([] if "T1" in words else [Y[:9]]))
-    paths = [write(tmp_path, name, rows(*part, head=head)) for name, part in (("a.csv", columns), ("t.csv", test))]
+TEST_CELLS = [
+    ("zip,b,label", ["0700", "0701", "B2"], ["0700"], [[1, 0, 0]] * 9, "1"),
+    ("zip,b,label", ["true", "false"], ["true", "", "false"], [[1], [0.5], [0]] * 3, "1"),
+    ("label,b", ["T1", "0"], ["0"], np.empty((9, 0)), "T1"),
+]
+
+
+@pytest.mark.parametrize(("head", "words", "test_words", "x", "positive"), TEST_CELLS)
+def test_cells_of_a_test_file_are_read_as_those_for_training(tmp_path, head, words, test_words, x, positive):
+    parts = [(cells[:n], B[:n], Y[:n])[: head.count(",") + 1] for n, cells in ((30, words * 30), (9, test_words * 9))]
+    paths = [write(tmp_path, name, rows(*part, head=head)) for name, part in zip("at", parts, strict=True)]
     data = FileSource(path=paths[0], test=paths[1], categories="one-hot", missing="mean").load()
-    x = dense(data.x_test)
-    if "T1" in words:
-        assert (data.notes["positive"], set(data.y_test)) == ("T1", {-1.0})
-    elif "B2" in words:
-        np.testing.assert_array_equal(x[:, 1:], [[1, 0, 0]] * 9)
-    else:
-        np.testing.assert_allclose(x[:, 0], [1, 2 / 3, 0] * 3)
+    found = dense(data.x_test)
+    b = int((found == B[:9, None]).all(axis=0).argmax())  # the categories follow the numbers
+    np.testing.assert_allclose(np.delete(found, b, axis=1), x)
+    np.testing.assert_array_equal(data.y_test > 0, Y[:9] if positive == "1" else np.zeros(9))
+    assert data.notes["positive"] == positive
 
 
 def test_a_column_that_is_constant_up_to_rounding_is_shifted_only(tmp_path):
-    x = np.column_stack([A, np.full(N, 14.62)])
-    test = np.column_stack([A, np.full(N, 15.0)])
+    x, test = (np.column_stack([A, np.full(N, constant)]) for constant in (14.62, 15.0))
     for scale in ("standard", "minmax"):
         data = harness.data(x, Y, X_test=test, y_test=Y, scale=scale, name="constant").load()
         assert abs(data.x_train[:, 1]).max() < 1e-12
-        np.testing.assert_allclose(data.x_test[:, 1], 0.38, atol=1e-12)
-        scaled = harness.rescaled(x, test, scale)
-        np.testing.assert_allclose(scaled[1][:, 1], 0.38, atol=1e-12)
+        for scaled in (data.x_test, harness.rescaled(x, test, scale)[1]):
+            np.testing.assert_allclose(scaled[:, 1], 0.38, atol=1e-12)
+
+
+# -- columns of text, empty cells and dates: only the training part is looked at ------------------------------
+
+
+def churn(n=60):
+    """Return a frame as users have it: scales apart, two columns of text, empty cells, a label in words."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "age": rng.integers(18, 80, n).astype(float), "income": rng.lognormal(10.5, 0.6, n).round(2),
+        "country": rng.choice(["Spain", "France", "Italy"], n), "plan": rng.choice(["basic", "plus"], n),
+        "churned": np.where(np.arange(n) % 3, "no", "yes"),
+    })  # fmt: skip
+    frame.loc[frame.index.isin([3, 8, 20, 30]), "age"] = np.nan
+    frame.loc[[8], "plan"] = None
+    return frame
+
+
+def test_all_faults_are_named_at_once_and_what_is_to_be_typed_is_taken(tmp_path):
+    path = tmp_path / "my churn.csv"
+    path.write_text("\n\n" + churn().to_csv(index=False).replace("Spain", '"Sp\nain"'))
+    source = FileSource(path=str(path), split_seed=3, noise=0.1)
+    message = refusal(source)
+    lines = ["", *path.read_text().split("\n")]  # from 1, as an editor counts
+    empty = [number for number, line in enumerate(lines) if line.startswith(",")]
+    assert "text in 'country' (3 values, 'France' ...), 'plan' (2 values, 'basic' ...); empty cells in" in message
+    assert f"'age' (4: lines {', '.join(map(str, empty[:3]))}, ...), 'plan' (1: line {empty[1]})." in message
+    assert message.endswith("The label is 'churned'; label_column=NAME chooses another.")
+    again = printed(message)
+    assert again == replace(source, categories="one-hot", missing="mean")  # and nothing else
+    data = again.load()
+    validate(data)
+    assert (data.x_train.shape, data.x_test.shape) == ((45, 7), (15, 7))
+    assert (data.notes["label_column"], data.notes["positive"]) == ("churned", "yes")
+    assert [data.notes["unscaled"][which][0] for which in ("widest", "narrowest")] == ["income", "country"]
+    scaled = printed(f"`{data.notes['unscaled']['write']}`")
+    assert (scaled.scale, scaled.missing, "unscaled" in scaled.load().notes) == ("standard", "mean", False)
+
+
+def test_what_no_parameter_mends_is_said_beside_what_one_does(tmp_path):
+    frame = churn().assign(id=[f"C{i}" for i in range(60)], note=None).astype({"age": object})
+    frame.loc[5, "age"] = "7O"
+    frame.loc[[1, 2], "churned"] = None
+    frame = frame[["id", "note", "age", "income", "country", "plan", "churned"]]
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    message = refusal(FileSource(path=tmp_path / "a.csv", positive="ja"))
+    said = r"finite number in 'age' \(1: '7O' in line 7\).* too many texts for categories in 'id' \(60 values.* no value at all in 'note'"
+    assert re.search(said, message)
+    assert "empty cells in the label 'churned' (2: lines 3, 4); none, NA, nan and ? count as empty" in message
+    assert "no row has the label 'ja'" in message
+    assert "Write" not in message  # no parameter mends the 7O
+    frame.loc[5, "age"] = "70"
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    kept = FileSource(path=tmp_path / "a.csv", drop=("id", 1), categories="one-hot", missing="drop-rows").load()
+    assert len(kept.y_train) + len(kept.y_test) == len(frame.drop(columns=["id", "note"]).dropna())
+
+
+LACKING = [
+    (lambda frame: harness.data(frame, name="mine", drop="incom"), "'mine' has no column 'incom' (did you mean 'income'?)"),
+    (lambda frame: harness.data(frame[["income"]], frame["churned"], drop="incom"), "did you mean 'income'?"),
+    (lambda frame: harness.data(frame[[]], name="mine"), "'mine' has no column for the label"),
+    (lambda frame: harness.data(frame, drop=tuple(frame), name="mine"), "'mine' has no column for the label"),
+    (lambda frame: harness.data(frame[["income"]], frame["churned"], label_column="income"), "label names a column of a frame"),
+    (lambda frame: harness.data(frame.iloc[:, :4], frame["churned"], X_test=np.ones((2, 4)), y_test=["no", "yes"]), "columns of text, dates or categories, 'country', 'plan'; give X and X_test as frames"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "said"), LACKING)
+def test_what_a_frame_lacks_is_refused_at_once(make, said):
+    with pytest.raises(DataError, match=re.escape(said)):
+        make(churn())
+
+
+def test_what_to_type_for_data_in_memory():
+    pair = harness.data(churn().drop(columns="churned"), churn()["churned"])
+    assert "Write `harness.data(..., categories='one-hot', missing='mean')` " in refusal(pair)
+    some = churn()[["age", "churned"]]
+    empty, line = "empty cells in 'age' (4: rows 4, 9, 21, ...)", "harness.data(..., missing"
+    assert refusal(harness.data(some.dropna(), X_test=some, name="mine")).startswith(
+        f"'mine-test': {empty}. Write `{line}"
+    )
+
+
+@pytest.mark.parametrize("kind", ["csv", "frame"])
+def test_dates_are_days_where_that_is_said(tmp_path, kind):
+    days = np.random.default_rng(0).permutation(60) + 0.25
+    frame = churn()[["income", "country", "churned"]].rename(columns={"country": "when"})
+    frame["when"] = (pd.Timestamp("2024-01-01") + pd.to_timedelta(days, "D")).astype("datetime64[us]")
+    frame.loc[4, "when"] = pd.NaT
+    frame.loc[5, "when"] = pd.Timestamp("9999-12-31")  # beyond what 64 bits of nanoseconds hold
+    days[5] = 2932896 - 19723
+    frame.to_csv(tmp_path / "a.csv", index=False)
+
+    def source(**given):
+        return harness.data(frame, **given) if kind == "frame" else FileSource(path=tmp_path / "a.csv", **given)
+
+    message = refusal(source())
+    assert re.search(
+        "dates in 'when' .59 values, '2024-01-01.* empty cells in 'when'.*days reads 2024-05-01 as days since",
+        message,
+    )
+    x = source(dates="days", missing="drop-rows", test_fraction=0).load().x_train
+    np.testing.assert_allclose(x[:, 1], 19723 + np.delete(days, 4))  # 2024-01-01 is the day 19723
+
+
+def test_many_categories_are_sparse_points(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(600.0), "b": [f"t{i % 90}" for i in range(600)], "y": np.arange(600) % 2})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    data = FileSource(path=tmp_path / "a.csv", categories="one-hot", test_fraction=0, scale="minmax").load()
+    validate(data)
+    assert isinstance(data.x_train, scipy.sparse.csr_array)
+    np.testing.assert_allclose(dense(data.x_train)[:, 0], frame["a"] / 599)
+    np.testing.assert_array_equal(data.x_train[:, 1:].sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "positive"),
+    [(("no", "yes"), "yes"), (("Yes", "no"), "Yes"), (("true", "false"), "true"), (("+", "-"), "+"), ((-1, 1), "1"), ((1, 2), "2")],
+)  # fmt: skip
+def test_the_class_that_people_expect_is_positive_and_the_head_says_so(tmp_path, words, positive):
+    (tmp_path / "a.csv").write_text("x,label\n" + "".join(f"{i},{words[i % 2]}\n" for i in range(10)))
+    data = FileSource(path=tmp_path / "a.csv", test_fraction=0).load()
+    assert data.notes == {"label_column": "label", "positive": positive}
+    assert (data.y_train[data.x_train[:, 0] % 2 == 0] > 0).all() == (str(words[0]) == positive)
+    assert FileSource(path=tmp_path / "a.csv", positive=positive.upper(), test_fraction=0).load().sha256 == data.sha256

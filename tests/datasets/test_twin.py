@@ -1,9 +1,8 @@
 """Drawn frames against a plain scikit-learn pipeline, written here once more: the points are equal to 1e-12."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
+import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
@@ -25,42 +24,32 @@ NUMBERS = st.floats(-1e6, 1e6).filter(lambda value: value == 0 or abs(value) > 1
 def frames(draw):
     """Return a training frame and a test frame with the same columns in another order, and which columns are text."""
     n, m = draw(st.integers(6, 20)), draw(st.integers(1, 8))
-    kinds = draw(st.lists(st.sampled_from(["number", "whole", "truth", "text"]), min_size=1, max_size=5))
-    gaps = draw(st.booleans())
-    columns = {}
-    for place, kind in enumerate(kinds):
-        if kind == "text":
-            cells = [WORDS[2 + i % 2] for i in range(n)] + draw(
-                st.lists(st.sampled_from(WORDS), min_size=m, max_size=m)
-            )
-            cells[n] = WORDS[2]  # a category of the training part
-        elif kind == "truth":
-            cells = draw(st.lists(st.booleans(), min_size=n + m, max_size=n + m))
-        elif kind == "whole":
-            cells = draw(st.lists(st.integers(-(10**6), 10**6), min_size=n + m, max_size=n + m))
-        else:
-            cells = draw(st.lists(NUMBERS, min_size=n + m, max_size=n + m))
-        column = pd.Series(cells, dtype=object)
+    gaps, columns = draw(st.booleans()), {}
+    cell = {
+        "number": NUMBERS,
+        "whole": st.integers(-(10**6), 10**6),
+        "truth": st.booleans(),
+        "text": st.sampled_from(WORDS),
+    }
+    for place, kind in enumerate(draw(st.lists(st.sampled_from([*cell]), min_size=1, max_size=5))):
+        column = pd.Series(draw(st.lists(cell[kind], min_size=n + m, max_size=n + m)), dtype=object)
+        if kind == "text":  # two categories, which the test part has too
+            column[: n + 1] = [WORDS[2 + i % 2] for i in range(n)] + WORDS[2:3]
         if gaps and kind in ("number", "text"):
             column[sorted(draw(st.sets(st.integers(2, n - 1), max_size=2)))] = None
         columns[f"c{place} {kind}"] = (
-            column if kind == "text" else column.astype(float) if gaps and kind == "number" else column.infer_objects()
+            column if kind == "text" else column.astype({"number": float, "whole": int, "truth": bool}[kind])
         )
     frame = pd.DataFrame(columns).assign(label=[i % 2 for i in range(n + m)])
     order = draw(st.permutations(list(frame.columns)))
     return frame[:n], frame[n:][order], [name for name in columns if name.endswith("text")]
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
-    parts=frames(),
-    scale=st.sampled_from(["none", "standard", "minmax"]),
-    missing=st.sampled_from(["mean", "median"]),
-    way=st.sampled_from(["csv", "parquet", "frame", "pair"]),
-    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
-)
+    frames(), st.sampled_from(["none", "standard", "minmax"]), st.sampled_from(["mean", "median"]),
+    st.sampled_from(["csv", "parquet", "frame", "pair"]), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+)  # fmt: skip
 def test_points_are_those_of_a_plain_pipeline(tmp_path, parts, scale, missing, way, encoding):
     train, test, texts = parts
     chosen = {"categories": "one-hot", "missing": missing, "scale": scale}
@@ -77,14 +66,9 @@ def test_points_are_those_of_a_plain_pipeline(tmp_path, parts, scale, missing, w
     data = source.load()
     numbers = [name for name in train.columns if name not in (*texts, "label")]
     scalers = {"none": [], "standard": [StandardScaler()], "minmax": [MinMaxScaler()]}[scale]
-    plain = make_column_transformer(
-        (make_pipeline(SimpleImputer(strategy=missing), *scalers), numbers),
-        (
-            OneHotEncoder(categories=[sorted(set(train[name].dropna())) for name in texts], handle_unknown="ignore"),
-            texts,
-        ),
-        sparse_threshold=0,
-    )
+    encoder = OneHotEncoder(categories=[sorted(set(train[name].dropna())) for name in texts], handle_unknown="ignore")
+    fill = make_pipeline(SimpleImputer(strategy=missing), *scalers)
+    plain = make_column_transformer((fill, numbers), (encoder, texts), sparse_threshold=0)
     both = [part.drop(columns="label").astype(dict.fromkeys(numbers, float)) for part in (train, test)]
     both = [part.assign(**{name: part[name].where(part[name].notna(), "") for name in texts}) for part in both]
     np.testing.assert_allclose(dense(data.x_train), plain.fit_transform(both[0]), rtol=1e-12, atol=1e-12)
@@ -93,28 +77,20 @@ def test_points_are_those_of_a_plain_pipeline(tmp_path, parts, scale, missing, w
     np.testing.assert_array_equal(data.y_test, np.where(test["label"] > 0, 1.0, -1.0))
 
 
-@settings(max_examples=50, deadline=None)
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    mean=st.sampled_from([0.0, 1.0, -1e3, 1e5]),
-    single=st.booleans(),
-    share=st.floats(0.05, 1),
-)
+@settings(max_examples=50)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1.0, -1e3, 1e5]), st.booleans(), st.floats(0.05, 1))
 def test_gamma_is_that_of_scikit_learn(seed, mean, single, share):
-    import scipy.sparse
-
     rng = np.random.default_rng(seed)
     x = rng.normal(mean, 10.0 ** rng.integers(-2, 3), size=(30, 4)) * (rng.random((30, 4)) <= share)
     x[0, 0] = 1.0
     x = x.astype(np.float32) if single else x
     expected = 1.0 / (4 * x.astype(np.float64).var())
-    np.testing.assert_allclose(scale_gamma(x), expected, rtol=1e-12)
-    np.testing.assert_allclose(scale_gamma(scipy.sparse.csr_array(x)), expected, rtol=1e-12)
-    assert scale_gamma(np.full((5, 2), 14.62)) == 1.0
+    np.testing.assert_allclose([scale_gamma(x), scale_gamma(scipy.sparse.csr_array(x))], expected, rtol=1e-12)
     fitted = SVC(gamma="scale").fit(x.astype(np.float64), np.arange(30) % 2)
     np.testing.assert_allclose(fitted._gamma, expected, rtol=1e-9)
 
 
-def test_gamma_far_from_zero():
+def test_gamma_of_a_constant_and_far_from_zero():
+    assert scale_gamma(np.full((5, 2), 14.62)) == 1.0
     x = np.random.default_rng(0).normal(1.7e9, 60.0, size=(80, 1))
     np.testing.assert_allclose(scale_gamma(x), 1 / x.var(), rtol=1e-12)
