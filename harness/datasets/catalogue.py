@@ -253,7 +253,9 @@ class ForestPatches(RawSource):
         order = np.random.default_rng(self.seed).permutation(len(y))
         others = len(y) - self.n_test
         if self.n is not None and self.n > others:
-            raise DataError(f"data set '{self.label}': n_test={self.n_test} leaves {others} points. Choose n <= {others}.")
+            raise DataError(
+                f"data set '{self.label}': n_test={self.n_test} leaves {others} points. Choose n <= {others}."
+            )
         train, test = order[:others][: self.n], order[others:]
         x_train, x_test = ((x[rows] - shift) / spread for rows in (train, test))
         return parts(x_train, y[train], x_test, y[test])

@@ -109,6 +109,7 @@ class Live(Reporter):
         super().planned(specs, reused)
         self._run.plain = ""
         self._progress.update(self._task, total=self.total)
+        self._display.refresh()  # now: the first runs may end before the next one
 
     def working(self, text: str) -> None:
         """Show it in the place of the run."""
