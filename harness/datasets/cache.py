@@ -83,6 +83,8 @@ def _stored(folder: Path, key: str, parsed: Dataset, sources: Mapping[Path, str]
                 (scratch / "manifest.json").write_text(json.dumps(_manifest(key, facts, data.sha256), indent=1))
                 shutil.rmtree(folder, ignore_errors=True)
                 scratch.rename(folder)
+                # a map names the file it opened, and joblib hands a map to another process by that name
+                data = replace(data, **{name: _read(folder / name) for name in _ARRAYS})
     except OSError as error:
         raise UsageError(f"{folder} cannot be written ({error}); set HARNESS_CACHE to a folder that can.") from None
     return data
