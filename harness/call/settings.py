@@ -76,7 +76,7 @@ SETTINGS = {
         Setting("threads", HOW, "Threads of a run, at most one a core.", values.COUNT, "1", often=True),
         Setting("seeds", HOW, "Seeds of the random numbers: 0,1,2 or 0-4.", values.SEEDS, "0"),
         Setting("jobs", HOW, "How many runs go on at the same time, each on cores of its own.", values.COUNT, "1"),
-        Setting("executor", HOW, "Carry the runs out on other machines: dask://HOST:PORT  'dask://local?workers=2'  hq://SERVER_DIR."
+        Setting("executor", HOW, "Carry the runs out on other machines: dask://HOST:PORT  'dask://local?workers=2'."
                 "  [default: this machine's processes]", Reader("SCHEME://PLACE", str)),
         Setting("cache_mb", HOW, "Memory for the kernel rows that a run keeps.", values.MEGABYTES, "256"),
         Setting("metrics", HOW, "Further test metrics: g-means,roc-auc.", values.NAMES),

@@ -25,16 +25,6 @@ def dask(place: str, workers: str = "") -> Executor:
     return OnDask(place, workers)
 
 
-def hq(place: str, workers: str = "", slots: str = "", cpus: str = "1") -> Executor:
-    """HyperQueue: ``hq://SERVER_DIR`` of its server, ``hq://local?workers=2`` for one that lives as long as the command.
-
-    ``slots``: tasks that wait there or are carried out. ``cpus``: cores that a task gets.
-    """
-    from harness.run.on_hyperqueue import OnHyperQueue
-
-    return OnHyperQueue(place, workers, slots, cpus)
-
-
 def threads(place: str, workers: str = "2") -> Executor:
     """Threads of the driver, as if this machine were a node: ``threads://local?workers=2`` tries a study without an engine."""
     if place != "local":
@@ -43,7 +33,7 @@ def threads(place: str, workers: str = "2") -> Executor:
     return Executor(ThreadPoolExecutor(slots), slots)
 
 
-EXECUTORS: dict[str, Callable[..., Executor]] = {"dask": dask, "hq": hq, "threads": threads}
+EXECUTORS: dict[str, Callable[..., Executor]] = {"dask": dask, "threads": threads}
 
 
 def number(option: str, text: str) -> int:

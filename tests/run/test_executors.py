@@ -1,12 +1,9 @@
-"""Runs on nodes: real Dask and HyperQueue clusters of this machine, nodes that are refused, processes that are killed."""
+"""Runs on nodes: real Dask clusters of this machine, nodes that are refused, processes that are killed."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 from collections import Counter
 
 import dask
@@ -26,7 +23,7 @@ from harness.run.record import Limits
 from harness.run.store import Store
 from tests.run.conftest import PLUGINS
 
-ENGINES = {"dask": "dask://local?workers=2", "hq": "hq://local?workers=2", "threads": "threads://local?workers=2"}
+ENGINES = {"dask": "dask://local?workers=2", "threads": "threads://local?workers=2"}
 SLOW = PLUGINS / "slow_steps.py"
 
 
@@ -64,19 +61,6 @@ def test_nodes_give_what_this_machine_gives(engine, registry, tmp_path):
     # one seed more: what is known is not measured again
     again = driver.compare(study(registry, tmp_path, ENGINES[engine], seeds=(0, 1, 2)), registry)
     assert [record["reused"] for record in again] == [True] * 8 + [False] * 4
-
-
-@pytest.mark.slow
-def test_a_driver_with_hyperqueue_inside_ends_at_sigterm(tmp_path):
-    code = (
-        "import time\nfrom harness.registry import load_registry\nfrom harness.run.executors import chosen\n"
-        "executor = chosen('hq://local?workers=1', load_registry([]))()\nprint(flush=True)\ntime.sleep(30)"
-    )
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as driver:
-        driver.stdout.readline()
-        driver.terminate()
-        assert driver.wait(10) == -signal.SIGTERM
 
 
 # -- without an engine ---------------------------------------------------------------------------------------
@@ -299,10 +283,8 @@ def test_it_is_said_once_that_nodes_compile_before_the_first_run_comes_back(monk
         ("dask", r"'dask' is no executor .did you mean 'dask://local\?workers=2'\?"),
         ("gone", r"'gone' is no executor .did you mean 'gone://PLACE'\?"),
         ("local", "known: "),
-        ("hq://local?worker=2", "unexpected keyword argument 'worker'; the options of hq:// are: workers, slots, cpus"),
         ("dask://local?workers=no", "workers='no' in the executor's URL must be a whole number"),
         ("dask://127.0.0.1:1?workers=2", "leave workers= out"),
-        ("hq:///nowhere/at/all", "hq:///nowhere/at/all: there is no such folder"),
         ("threads://else", "threads are of this machine"),
         ("gone://x", r"needs what is not installed \(dusk\): pip install 'svm-harness\[gone\]'"),
     ],
