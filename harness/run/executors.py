@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -59,6 +60,7 @@ def chosen(url: str, registry: Registry) -> Callable[[], Executor]:
     if not found or scheme not in registry.executors:
         known = {name: f"{name}://{'local?workers=2' if name in EXECUTORS else 'PLACE'}" for name in registry.executors}
         near = f" (did you mean '{known[url]}'?)" if url in known else did_you_mean(scheme, known)
+        near = f" (did you mean 'dask://{url}'?)" if re.fullmatch(r"[\w.-]+:\d+", url) else near
         raise UsageError(f"{url!r} is no executor{near}; known: {', '.join(known.values())}.")
     place, _, query = rest.partition("?")
     make, options = registry.executors[scheme], dict(parse_qsl(query, keep_blank_values=True))
