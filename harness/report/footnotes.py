@@ -77,6 +77,7 @@ def explained(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
         )
     has = {measure.figure for measure in shown if any(row.values(measure.figure) for row in rows)}
     told += [meaning for name, meaning in _MEANINGS.items() if name in has]
+    told += [_plain(each.meaning) for each in shown if each.meaning and each.figure in has]
     if any(row.values("epsilon") and not row.values("kkt_violation") for row in rows):
         told.append("eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.")
     for name, meaning in _BESIDE.items():

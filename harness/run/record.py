@@ -214,6 +214,8 @@ class Fields(TypedDict):
     metrics: dict[str, Any]  # metric -> its figure on the test points
     metrics_better: dict[str, Any]  # metric -> which end is better, low or high; None: nobody is ranked by it
     aubc: dict[str, Any]  # metric -> area under its curve over the labels bought, see `harness.measure.learning_curve`
+    figures: dict[str, Any]  # column of the formulation -> its figure, see `harness.Column`
+    columns: dict[str, Any]  # column of the formulation -> its title, unit, meaning, and which end is better
     # Claims and oracles
     claimed_done: bool  # whether the solver said that its own stopping rule holds
     oracle_calls: int  # [calls] how often other solvers were asked for subproblems
