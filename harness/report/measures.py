@@ -101,11 +101,6 @@ GAP = Measure(
     "rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?", within="problem", room=7
 )
 CORE_RATIO = Measure("core\nratio", "core_set.ratio", figures.ratio, room=8)
-MARGIN = Measure("margin", "margin_lower", figures.significant, "high", within="problem", room=9)
-BOUND = Measure("margin\nbound", "margin_upper", figures.significant, room=9)
-GIVEN_UP = Measure("given\nup", "given_up", figures.count, room=6)
-INLIERS = Measure("inliers'\nmargin", "inlier_margin.upper", figures.significant, room=9)
-OF_INLIERS = Measure("of\ninliers'", "inlier_margin.ratio", figures.significant, room=9)
 # neither is ranked: how many labels a solver buys, and so over which range its area is, is its own or the user's choice
 LABELS = Measure("labels", "labels_used", figures.count, room=6)
 AREA = Measure("AUBC", "aubc.accuracy", figures.significant, room=6)
@@ -135,21 +130,14 @@ EXPENDABLE = ("kkt_violation", "support_vectors", "relative_gap", "test_accuracy
 
 
 def core(rows: Sequence[Row]) -> list[Measure]:
-    """Return the columns that every report has; margins, core ratio, labels and accuracy only where the rows have them.
+    """Return the columns that every report has; a formulation's, core ratio, labels and accuracy only where the rows have them.
 
     A row that was given all labels, beside others that bought theirs, has bought none: ``-``.
     """
     kkt = optimality(rows)
-    every = (FIT, EVALUATIONS, LABELS, SIZE, GAP, kkt, *margins(rows), *columns(rows), CORE_RATIO, AREA, ACCURACY)
-    always = (FIT, EVALUATIONS, SIZE, GAP, kkt, MARGIN, BOUND, GIVEN_UP)
+    every = (FIT, EVALUATIONS, LABELS, SIZE, GAP, kkt, *columns(rows), CORE_RATIO, AREA, ACCURACY)
+    always = (FIT, EVALUATIONS, SIZE, GAP, kkt)
     return [measure for measure in every if measure in always or any(row.values(measure.figure) for row in rows)]
-
-
-def margins(rows: Sequence[Row]) -> list[Measure]:
-    """Return the columns of formulations whose models give points up; empty where no row has one."""
-    if not any(row.values("given_up") for row in rows):
-        return []
-    return [MARGIN, BOUND, GIVEN_UP, INLIERS, OF_INLIERS]
 
 
 def columns(rows: Iterable[Row]) -> list[Measure]:
