@@ -6,7 +6,6 @@ import zlib
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -123,7 +122,6 @@ class Problem(metaclass=_Sealed):
     sells_labels: ClassVar[bool] = False  # True: targets are NaN until they are bought, see pool_svc.py
     has_bias: ClassVar[bool] = True  # False: the intercept must be 0
     tells_zero: ClassVar[bool] = True  # whether the certificate asks if w = 0, which rounding hides
-    looks: ClassVar[int | None] = None  # expansions that a certificate takes at most, each finer than the one before
     per_point: ClassVar[tuple[str, ...]] = ()  # further arguments of the constructor, (n,); a part has its part
     has_gap: ClassVar[bool] = True  # False: there is no optimum, or none is bounded
     bounds_weights: ClassVar[bool] = False  # whether a linear model of weights has a gap too, see dual_point()
@@ -294,9 +292,9 @@ class Problem(metaclass=_Sealed):
         """Return the one that knows most, of as many, each dearer than the one before, as it takes."""
         best = Certificate(undecidable="not looked at.")
         with np.errstate(all="ignore"):
-            for latest in islice(certificates, self.looks):
+            for latest in certificates:
                 best = latest if latest.is_closer_than(best) else best
-                if best.settled or (best.gap_rounding is not None and best.gap_rounding <= tolerated_rounding):
+                if best.settled or (np.inf if best.gap_rounding is None else best.gap_rounding) <= tolerated_rounding:
                     break
         return best
 

@@ -22,7 +22,7 @@ from harness_rgd.outlier_margin import OutlierMargin
 
 from harness import CSVC, CSVCNoBias, Iterate, Problem, Solver, UsageError, get_solver, hookimpl, parameter
 from harness.kernels.oracle import uncounted
-from harness.problems import L2SVC, HardMargin, RampSVC
+from harness.problems import L2SVC, HardMargin
 
 
 class _Recording(np.random.Generator):
@@ -330,7 +330,7 @@ class Rescaled(Solver):
     """
 
     name = "rescaled"
-    solves = (RampSVC,)
+    solves = ("ramp-svc",)
     exact = False
     oracle: str = parameter("rgd-tree", "a solver of outlier-margin or of c-svc-nobias, parameters in brackets")
     outliers: float = parameter(0.15, "share that a solver of outlier-margin may give up", ge=0, lt=1)
