@@ -173,7 +173,11 @@ def _formulation(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
 
     cls = entry.subject
     solvers = ", ".join(solvers_of(registry, cls)) or "no installed solver"
-    return [("task", cls.task), ("constraints", cls.constraints), ("solved by", solvers)]
+    columns = [
+        (f"column {each.name}{f' [{each.unit}]' if each.unit else ''}", each.meaning.rstrip("."))
+        for each in cls.columns
+    ]
+    return [("task", cls.task), ("constraints", cls.constraints), ("solved by", solvers), *columns]
 
 
 def _plugin(entry: Entry, registry: Registry) -> list[tuple[str, str]]:

@@ -203,7 +203,7 @@ class PoolSVC(Problem):
     def certificate_cost(self, support: int) -> int:
         return self.labels_used * max(1, support)
 
-    def certify(self, dual_coef: Any, intercept: float, scores: Vector | None = None) -> Certificate:
+    def certify(self, dual_coef: Any, intercept: float, scores: Vector | None = None, **_: float) -> Certificate:
         bought, coef = self.bought, np.asarray(dual_coef, dtype=np.float64)
         if not len(bought):
             return _of_nothing(self.feasibility_violation(coef))

@@ -20,14 +20,13 @@ from harness.faults import told
 from harness.kernels.checks import check_same_values, reasons_against
 from harness.kernels.oracle import engine_of
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
-from harness.measure.inlier_margin import InlierMargin, inlier_margin
 from harness.measure.learning_curve import areas
 from harness.measure.metrics import accuracy
 from harness.measure.scored import FreeExpansion, Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certified_figures
 from harness.path import Cell, SolutionPath
 from harness.plain import clean, clipped
-from harness.problems.problem import Certificate, Problem
+from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry import Registry, load_registry, share_registry
 from harness.run.child import Workbench, is_environment
 from harness.run.messages import BrokenStream, Certified, Certify, Model, Point, Prepare, Prepared, Reader, Solved, send
@@ -49,15 +48,32 @@ class _Judge:
 
     def __init__(self, spec: RunSpec, dataset: Dataset) -> None:
         self.spec, self.dataset = spec, dataset
+        self.faults: list[str] = []
 
-    def certified(self, problem: Problem, coef: Vector, intercept: float, scores: Vector | None) -> dict[str, Any]:
-        """Return the certificate of a dual solution, and the sizes of its support.
-
-        scores : sum_j coef_j k(x_j, x_i) of the problem's own kernel; None: they are computed
-        """
-        certificate, support = problem.certify(coef, intercept, scores), int(np.count_nonzero(coef))
+    def certified(self, certificate: Certificate, coef: Vector) -> dict[str, Any]:
+        """Return the certificate of a dual solution, and the sizes of its support."""
+        support = int(np.count_nonzero(coef))
         sizes = {"support_vectors": support, "core_set_size": support}
         return {**certificate.as_dict(), **sizes, **self._missed(certificate, "")}
+
+    def figures(self, problem: Problem, run: CertifiedRun) -> dict[str, Any]:
+        """Return the columns of the formulation with their figures; one that fails costs itself alone."""
+        columns, found = {column.name: column.as_dict() for column in problem.columns}, dict[str, Any]()
+        if not columns:
+            return {}
+        try:
+            given = dict(problem.figures(run))
+        except Exception as error:
+            self.faults.append(f"{problem.name} has no figures: {told(error)}")
+            given = {}
+        for name, value in given.items():
+            try:
+                if name not in columns:
+                    raise PluginError(f"{problem.name} declares no such column; its columns: {', '.join(columns)}")
+                found[name] = clean(value() if callable(value) else value)
+            except Exception as error:
+                self.faults.append(f"no {clipped(str(name), 60)}: {told(error)}")
+        return {"figures": found, "columns": columns}
 
     def _missed(self, certificate: Certificate, of: str) -> dict[str, Any]:
         """Return status and reason where a gap was asked for that the certificate does not show.
@@ -112,7 +128,6 @@ class Judge(_Judge):
         self.registry = bench.registry
         self.problem: Problem = bench.problem(spec)
         self.bought: Any = np.zeros(0, dtype=np.int64)  # in the order of purchase, where labels are sold
-        self.faults: list[str] = []
 
     def verdict(self, solved: Solved) -> dict[str, Any]:
         """Return fields of a record: the certificate, the scores, the trace. ``status`` only where the model is refused."""
@@ -179,10 +194,11 @@ class Judge(_Judge):
         else:
             coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
             scores = problem.kernel.expand(coef)
-            found = {**self.certified(problem, coef, intercept, scores), **self._counts(coef)}
+            certificate = problem.certify(coef, intercept, scores)
+            found = {**self.certified(certificate, coef), **self._counts(coef)}
             train = scores - problem.kernel.ridge * coef + intercept  # the model's f has no ridge
             test = problem.scores_new(coef, intercept, dataset.x_test) if len(dataset.y_test) else None
-            found |= self._oracles(problem, coef, found)
+            found |= self._core_set(problem, coef)
         found |= self.accuracy(dataset.y_train, train, "train_accuracy")
         found |= {} if test is None else self._scores(test)
         shown = ("support_vectors", "test_accuracy", *FIGURES)
@@ -190,6 +206,13 @@ class Judge(_Judge):
         if problem.sells_labels and model.dual_coef is not None:
             end |= {**self._counts(coef), "labels_used": len(self.bought), "metrics": found.get("metrics") or {}}
             found["aubc"] = areas([*trace, end])
+        if model.dual_coef is not None:
+            named = self.spec.core_set_oracle if problem.columns else ""
+            oracle = self.registry.solver(named) if named else None
+            run = CertifiedRun(
+                coef, intercept, scores, certificate, dataset.planted, oracle, [*trace, end], self.bought
+            )
+            found |= self.figures(problem, run)
         return {**found, "trace": [*trace, end]}
 
     def _scores(self, scores: Any) -> dict[str, Any]:
@@ -207,29 +230,21 @@ class Judge(_Judge):
         better = {name: self.registry.metric(name).better for name in found}
         return {"metrics": found, "metrics_better": better, **self.accuracy(dataset.y_test, scores, "test_accuracy")}
 
-    def _oracles(self, problem: Problem, coef: Vector, known: dict[str, Any]) -> dict[str, Any]:
-        """Return what solvers are asked for: one that fails is its reason, never the run's end."""
-        oracle, planted, found = self.spec.core_set_oracle, self.dataset.planted, dict[str, Any]()
-        if oracle and known["support_vectors"] and problem.has_core_set:
-            try:
-                core = core_set_certificate(problem, coef, self.registry.solver(oracle))
-            except Exception as error:
-                core = CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {told(error)}")
-            found["core_set"] = core.as_dict()
-        if planted is not None and problem.gives_up_points():
-            try:
-                inliers = inlier_margin(problem, planted, self.registry.solver(oracle) if oracle else None)
-            except Exception as error:
-                reason = f"{oracle or 'the solver that serves for certificates'} failed on the inliers: {told(error)}"
-                inliers = InlierMargin(oracle, int((~planted).sum()), reason=reason)
-            found["inlier_margin"] = None if inliers is None else inliers.as_dict()
-            margin = known.get("margin_lower")
-            if inliers is not None and inliers.upper and not inliers.meets and margin is not None:
-                found["inlier_margin"]["ratio"] = margin / inliers.upper
-        return found
+    def _core_set(self, problem: Problem, coef: Vector) -> dict[str, Any]:
+        """Return the certificate of the core set where a solver for it was named; one that fails is its reason."""
+        oracle = self.spec.core_set_oracle
+        if not oracle or not problem.has_core_set or not coef.any():
+            return {}
+        try:
+            core = core_set_certificate(problem, coef, self.registry.solver(oracle))
+        except Exception as error:
+            core = CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {told(error)}")
+        return {"core_set": core.as_dict()}
 
 
-_ENOUGH = 0.01  # of the gap asked for: rounding of a cell's gap; a closer look at one takes as long as to solve ten
+_TOLERATED = (
+    0.01  # rounding of a cell's gap, as part of the target gap; to lower it takes as long as to solve ten cells
+)
 _TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
 
 
@@ -244,7 +259,7 @@ class PathJudge(_Judge):
     def verdict(self, solved: Solved) -> dict[str, Any]:
         """Return ``cells``: for each point fields of a record, ``status`` only where its model is refused."""
         judged = [self._judged(group) for group in self._together(solved.points)]
-        return {"cells": [cell for group in judged for cell in group], "faults": []}
+        return {"cells": [cell for group in judged for cell in group], "faults": [*dict.fromkeys(self.faults)]}
 
     def _together(self, points: list[Point]) -> Iterator[list[tuple[Point, Cell]]]:
         """Yield neighbours with the same kernel: their scores are one product with the same kernel values."""
@@ -313,8 +328,11 @@ class PathJudge(_Judge):
         members, left_out = path.members(cell), path.left_out(cell)
         scores = plain[members] + problem.kernel.ridge * coef if problem.kernel.z is None else None
         gap = self.spec.limits.target_gap or DEFAULT_RELATIVE_GAP
-        vars(problem)["_enough"] = _ENOUGH * gap  # which nobody else may change
-        found = self.certified(problem, coef, intercept, scores)
+        scores = problem.kernel.expand(coef) if scores is None and problem.columns else scores
+        certificate = problem.certify(coef, intercept, scores, tolerated_rounding=_TOLERATED * gap)
+        found = self.certified(certificate, coef)
+        if scores is not None:
+            found |= self.figures(problem, CertifiedRun(coef, intercept, scores, certificate))
         found |= self.accuracy(path.targets[members], plain[members] + intercept, "train_accuracy")
         if len(left_out):
             own = type(problem).scores_new is not Problem.scores_new  # its model is no plain sum of kernel values

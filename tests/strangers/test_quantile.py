@@ -1,6 +1,7 @@
 """A formulation and its solver from a plugin outside of the distribution: every tool takes them for its own."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,7 @@ def test_it_is_listed_and_described(invoke) -> None:  # noqa: F811
     assert "formulation quantile-svr (plugin quantile)" in text
     assert "Takeuchi" in text
     assert "share of the targets that shall lie below f" in " ".join(text.split())
+    assert "column misses [share]: how far that is from the quantile" in " ".join(text.split())
     assert "formulations: quantile-svr" in invoke("describe", "quantile", "--plugin-path", PLUGIN).stdout
     assert "quantile-svr" in invoke("describe", "qp", "--plugin-path", PLUGIN).stdout
     assert invoke("describe", "quantile-svr").exit_code == 2, "unknown where its plugin is not given"
@@ -119,8 +121,18 @@ def test_it_is_compared_stored_and_reused(harness, tmp_path) -> None:  # noqa: F
     objectives = [record["dual"] for record in first]
     assert max(objectives) - min(objectives) <= 1e-3 * max(1.0, *objectives)
     assert all("mae" in record["metrics"] for record in first)
+    assert all(set(record["figures"]) == {"share_below", "misses"} for record in first)
+    assert all(
+        record["figures"]["misses"] == pytest.approx(abs(record["figures"]["share_below"] - 0.9)) for record in first
+    )
+    assert first[0]["columns"]["misses"] == {
+        "title": "misses", "unit": "share", "better": "low", "meaning": "how far that is from the quantile",
+    }  # fmt: skip
+    fault = r"no broken: plugin 'quantile', quantile.py:\d+, in .*: ZeroDivisionError: .*"
+    assert all(re.fullmatch(fault, *record["faults"]) for record in first), "it costs itself alone"
     assert all(record["reused"] for record in records())
     own.write_text(own.read_text() + "# another version\n")
     assert not any(record.get("reused") for record in records())
     shown = " ".join(harness("results", "--format", "markdown").stdout.split())
+    assert "below f" in shown
     assert "quantile-svr C=2 quantile=0.9" in shown, "a store is read without the plugin"
