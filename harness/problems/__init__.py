@@ -11,7 +11,6 @@ from harness.problems.nu_svc import NuSVC as NuSVC
 from harness.problems.one_class import OneClass as OneClass
 from harness.problems.outlier_margin import OutlierMargin as OutlierMargin
 from harness.problems.polytope_distance import PolytopeDistance as PolytopeDistance
-from harness.problems.pool_svc import PoolSVC as PoolSVC
 from harness.problems.problem import Problem
 from harness.problems.ramp import RampSVC as RampSVC
 from harness.problems.svr import EpsSVR as EpsSVR

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from harness_active.learning_curve import areas
 from hypothesis import given
 from hypothesis import strategies as st
-
-from harness.measure.learning_curve import areas
 
 
 def point(labels, accuracy=None, reason="labels", **metrics):

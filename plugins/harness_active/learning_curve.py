@@ -1,4 +1,4 @@
-"""Learning curves over the labels that were bought, and the area under them (AUBC: area under the budget curve)."""
+"""Learning curves over the queried labels, and the area under them (AUBC: area under the budget curve)."""
 
 from __future__ import annotations
 
