@@ -5,6 +5,7 @@ from harness.call.compare import compare as compare
 from harness.call.data import data as data
 from harness.call.result import Result as Result
 from harness.cli.commands import CommandGroup as CommandGroup
+from harness.column import Column as Column
 from harness.datasets.bounds import refuse_beyond as refuse_beyond
 from harness.datasets.chunks import ChunkedFile as ChunkedFile
 from harness.datasets.chunks import PartitionedData as PartitionedData
@@ -41,6 +42,7 @@ from harness.problems.csvc import CSVC as CSVC
 from harness.problems.csvc import CSVCNoBias as CSVCNoBias
 from harness.problems.dual import DualForm as DualForm
 from harness.problems.problem import Certificate as Certificate
+from harness.problems.problem import CertifiedRun as CertifiedRun
 from harness.problems.problem import Laws as Laws
 from harness.problems.problem import Problem as Problem
 from harness.registry import get_solver as get_solver

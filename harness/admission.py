@@ -9,6 +9,7 @@ import linecache
 import re
 import sys
 import traceback
+from collections import Counter
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,7 @@ import pluggy
 from packaging.requirements import InvalidRequirement, Requirement
 
 from harness import __version__, hookspecs, parameters
+from harness.column import Column
 from harness.errors import PluginError, UsageError
 from harness.metric import Metric
 from harness.parameters import did_you_mean
@@ -106,10 +108,11 @@ def check_class(kind: str, hook: str, cls: Any) -> None:
     _require(not missing, f"{what} has no method {', '.join(missing)}; it must have one.")
     if kind == "solver":
         solves = getattr(cls, "solves", ())
+        fits = isinstance(solves, (tuple, list)) and bool(solves)
         _require(
-            isinstance(solves, (tuple, list)) and bool(solves) and all(_is_subclass(each, Problem) for each in solves),
+            fits and all(isinstance(each, str) or _is_subclass(each, Problem) for each in solves),
             f"{what} has solves={solves!r}; it must be a tuple of formulations, the preferred one first: "
-            "solves = (harness.CSVC,).",
+            'solves = (harness.CSVC,) or solves = ("c-svc",).',
         )
         _check_requires(what, cls.requires)
     if kind == "formulation":
@@ -155,6 +158,13 @@ def _check_formulation(what: str, cls: Any) -> None:
         f"{what} has parameters without a default: {', '.join(bare)}; give them one, so that it can be chosen by its name.",
     )
     parameters.check_defaults(cls.parameter_class, owner=what)
+    columns = cls.columns
+    _require(
+        isinstance(columns, tuple) and all(isinstance(each, Column) for each in columns),
+        f"{what} has columns={columns!r}; it must be a tuple of harness.Column.",
+    )
+    twice = [name for name, times in Counter(each.name for each in columns).items() if times > 1]
+    _require(not twice, f"{what} has two columns of the name {', '.join(twice)}; give each a name of its own.")
     _require(
         cls.task in ("classification", "regression"),
         f"{what} has task={cls.task!r}; it must be 'classification' or 'regression'.",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.problems.expansion import Expansion
 from harness.problems.rounding import Bounded
+
+if TYPE_CHECKING:
+    from harness.arrays import Mask, Vector
 
 _USELESS = 0.25  # a relative gap that rounding may move by more than this part of its scale, or of itself, says nothing
 _FINE = 1e-2, 1e-10  # part of the gap, and part of its scale, that rounding may move it by without being looked into
@@ -249,6 +253,29 @@ class Certificate:
     def as_dict(self) -> dict[str, Any]:
         """Return the figures by name."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class CertifiedRun:
+    """What ``Problem.figures`` is computed from: a run whose model, a dual solution, is certified and scored.
+
+    dual_coef, intercept : the model: (n,) coefficients, and b
+    scores : (n,) K dual_coef
+    certificate : the certificate of the model
+    planted : (n,) bool, the points that the data source planted as outliers; None: it planted none
+    solver : the `harness.Solver` of --core-set-oracle; None: the user named none
+    trace : the points of the run's trace, the last model among them
+    queried : indices of the points whose targets the solver queried, in order; empty where all targets are given
+    """
+
+    dual_coef: Vector
+    intercept: float
+    scores: Vector
+    certificate: Certificate
+    planted: Mask | None = None
+    solver: Any = None
+    trace: Sequence[dict[str, Any]] = ()
+    queried: Sequence[int] = ()
 
 
 def undecided(model: Expansion) -> str:

@@ -16,12 +16,13 @@ from harness.errors import InvalidModel
 from harness.kernels.oracle import KernelOracle, engine_of
 from harness.parameters import Parameter, parameter
 from harness.problems import cases
-from harness.problems.certificate import Certificate, undecided
+from harness.problems.certificate import Certificate, CertifiedRun, undecided
 from harness.problems.expansion import Expansion, expansions, of_weights
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Index, Vector
+    from harness.column import Column
     from harness.problems.dual import DualForm
 
 # all that a formulation is written with
@@ -30,6 +31,7 @@ __all__ = [
     "FEASIBLE",
     "Bounded",
     "Certificate",
+    "CertifiedRun",
     "Expansion",
     "Laws",
     "NoParameters",
@@ -114,6 +116,7 @@ class Problem(metaclass=_Sealed):
     name: ClassVar[str]  # the formulation's id
     task: ClassVar[str] = "classification"  # or regression: what the targets are
     metrics: ClassVar[tuple[str, ...]] = ()  # test metrics that every run records, besides the accuracy of labels
+    columns: ClassVar[tuple[Column, ...]] = ()  # what it adds to records and tables, see figures()
     parameter_class: ClassVar[type] = NoParameters  # frozen dataclass: the formulation's parameters (C, chi, D ...)
     constraints: ClassVar[str] = ""  # the feasible set in words, for messages
     laws: ClassVar[Laws] = Laws()  # how the optimum answers to a change of the data
@@ -255,6 +258,14 @@ class Problem(metaclass=_Sealed):
         NotImplementedError : the formulation has none.
         """
         raise NotImplementedError(f"formulation '{self.name}' has no dual form; override dual_form() to give it one.")
+
+    def figures(self, run: CertifiedRun) -> Mapping[str, Any]:
+        """Return the values of :attr:`columns` for a certified model, by name; one that it leaves out is unknown.
+
+        A value may be a function without arguments, which the certifier calls: what it raises is a sentence in the
+        record's ``faults`` and costs this figure alone.
+        """
+        return {}
 
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
         """Return the largest violation of the dual form's optimality conditions, in units of f(x); both (n,).

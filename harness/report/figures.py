@@ -62,6 +62,11 @@ def significant(value: float) -> str:
     return f"{value:.4g}"
 
 
+def quantity(value: float) -> str:
+    """A whole number as a count, any other with four significant digits."""
+    return count(value) if value == round(value) else significant(value)
+
+
 def spread(values: Sequence[float]) -> str:
     """Half the range of several values over their median: `` ±8%``; empty for a single one."""
     middle = median(values)

@@ -77,6 +77,7 @@ def explained(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
         )
     has = {measure.figure for measure in shown if any(row.values(measure.figure) for row in rows)}
     told += [meaning for name, meaning in _MEANINGS.items() if name in has]
+    told += [_plain(each.meaning) for each in shown if each.meaning and each.figure in has]
     if any(row.values("epsilon") and not row.values("kkt_violation") for row in rows):
         told.append("eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.")
     for name, meaning in _BESIDE.items():
@@ -106,8 +107,6 @@ _MEANINGS = {
     "kkt_violation": "KKT: the largest violation of the optimality conditions.",
     "test_accuracy": "test %: share of the test points that the model predicts right.",
     "working_set_size": "working set: points over which the last model was optimised, as the solver says.",
-    "labels_used": "labels: those that the solver bought.",
-    "aubc.accuracy": "AUBC: area under the curve of test accuracy over labels bought, divided by the range of labels.",
     "margin_lower": "margin: the model's own, after it gave up as many points as it may: (1 + delta) times the share.",
     "margin_upper": "margin bound: no model that gives up the share alone has a wider margin.",
     "given_up": "given up: points inside the margin or on the wrong side.",

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from harness.measure.metrics import METRICS
 from harness.report import figures, noise, timing
+from harness.run.record import TYPES
 
 if TYPE_CHECKING:
     from harness.report.rows import Group, Row
@@ -35,6 +36,7 @@ class Measure:
     within : rows that may be ranked against each other: those of the ``group`` or only those of one ``problem``
     timed : it is wall seconds, which differ from one run to the next, ranked by the honest clock of its group (`timing.clocks`)
     share : it is a share of the test points, as sure as their number ``points`` lets it be
+    meaning : what the column shows, a sentence that begins with its title; of a column that a formulation declares
     spread : show half the range over the runs behind the median
     room : the width that is kept for the column when it is decided what else there is room for; not the width of
         this time's figures, so that the same command has the same columns every time
@@ -54,6 +56,7 @@ class Measure:
     share: bool = False
     points: int = 0
     room: int = 0
+    meaning: str = ""
 
     def values(self, row: Row) -> list[float]:
         """Return the figure of each run; what is shown is their median."""
@@ -103,9 +106,6 @@ BOUND = Measure("margin\nbound", "margin_upper", figures.significant, room=9)
 GIVEN_UP = Measure("given\nup", "given_up", figures.count, room=6)
 INLIERS = Measure("inliers'\nmargin", "inlier_margin.upper", figures.significant, room=9)
 OF_INLIERS = Measure("of\ninliers'", "inlier_margin.ratio", figures.significant, room=9)
-# neither is ranked: how many labels a solver buys, and so over which range its area is, is its own or the user's choice
-LABELS = Measure("labels", "labels_used", figures.count, room=6)
-AREA = Measure("AUBC", "aubc.accuracy", figures.significant, room=6)
 WORKING_SET = Measure("working\nset", "working_set_size", figures.count, room=7)
 ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", share=True, room=6)
 
@@ -132,12 +132,9 @@ EXPENDABLE = ("kkt_violation", "support_vectors", "relative_gap", "test_accuracy
 
 
 def core(rows: Sequence[Row]) -> list[Measure]:
-    """Return the columns that every report has; margins, core ratio, labels and accuracy only where the rows have them.
-
-    A row that was given all labels, beside others that bought theirs, has bought none: ``-``.
-    """
+    """Return the columns that every report has; margins, core ratio and accuracy only where the rows have them."""
     kkt = optimality(rows)
-    every = (FIT, EVALUATIONS, LABELS, SIZE, GAP, kkt, *margins(rows), CORE_RATIO, AREA, ACCURACY)
+    every = (FIT, EVALUATIONS, SIZE, GAP, kkt, *margins(rows), *columns(rows), CORE_RATIO, ACCURACY)
     always = (FIT, EVALUATIONS, SIZE, GAP, kkt, MARGIN, BOUND, GIVEN_UP)
     return [measure for measure in every if measure in always or any(row.values(measure.figure) for row in rows)]
 
@@ -147,6 +144,28 @@ def margins(rows: Sequence[Row]) -> list[Measure]:
     if not any(row.values("given_up") for row in rows):
         return []
     return [MARGIN, BOUND, GIVEN_UP, INLIERS, OF_INLIERS]
+
+
+def columns(rows: Iterable[Row]) -> list[Measure]:
+    """Return the columns that the records' formulations declare, see `harness.Column`."""
+    declared: dict[str, Mapping[str, Any]] = {}
+    for record in (record for row in rows for record in row.measured):
+        declared = {**(record.get("columns") or {}), **declared}
+    return [_column(name, said) for name, said in declared.items() if isinstance(said, dict)]
+
+
+def _column(name: str, said: Mapping[str, Any]) -> Measure:
+    """Return a column from what a record says of it."""
+    title, unit, meaning = (str(said.get(key) or "") for key in ("title", "unit", "meaning"))
+    return Measure(
+        title or name,
+        name if name in TYPES else f"figures.{name}",
+        figures.quantity,
+        said["better"] if said.get("better") in ("low", "high") else None,
+        within="problem",
+        room=9,
+        meaning=f"{' '.join(title.split())}{f' ({unit})' if unit else ''}: {meaning}" if meaning else "",
+    )
 
 
 def metrics(rows: Iterable[Row]) -> list[Measure]:

@@ -26,7 +26,7 @@ from harness.measure.scored import FreeExpansion, Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certified_figures
 from harness.path import Cell, SolutionPath
 from harness.plain import clean, clipped
-from harness.problems.problem import Certificate, Problem
+from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry import Registry, load_registry, share_registry
 from harness.run.child import Workbench, is_environment
 from harness.run.messages import BrokenStream, Certified, Certify, Model, Point, Prepare, Prepared, Reader, Solved, send
@@ -49,15 +49,32 @@ class _Judge:
 
     def __init__(self, spec: RunSpec, dataset: Dataset) -> None:
         self.spec, self.dataset = spec, dataset
+        self.faults: list[str] = []
 
-    def certified(self, problem: Problem, coef: Vector, intercept: float, scores: Vector | None) -> dict[str, Any]:
-        """Return the certificate of a dual solution, and the sizes of its support.
-
-        scores : sum_j coef_j k(x_j, x_i) of the problem's own kernel; None: they are computed
-        """
-        certificate, support = problem.certify(coef, intercept, scores), int(np.count_nonzero(coef))
+    def certified(self, certificate: Certificate, coef: Vector) -> dict[str, Any]:
+        """Return the certificate of a dual solution, and the sizes of its support."""
+        support = int(np.count_nonzero(coef))
         sizes = {"support_vectors": support, "core_set_size": support}
         return {**certificate.as_dict(), **sizes, **self._missed(certificate, "")}
+
+    def figures(self, problem: Problem, run: CertifiedRun) -> dict[str, Any]:
+        """Return the columns of the formulation with their figures; one that fails costs itself alone."""
+        columns, found = {column.name: column.as_dict() for column in problem.columns}, dict[str, Any]()
+        if not columns:
+            return {}
+        try:
+            given = dict(problem.figures(run))
+        except Exception as error:
+            self.faults.append(f"{problem.name} has no figures: {told(error)}")
+            given = {}
+        for name, value in given.items():
+            try:
+                if name not in columns:
+                    raise PluginError(f"{problem.name} declares no such column; its columns: {', '.join(columns)}")
+                found[name] = clean(value() if callable(value) else value)
+            except Exception as error:
+                self.faults.append(f"no {clipped(str(name), 60)}: {told(error)}")
+        return {"figures": found, "columns": columns}
 
     def _missed(self, certificate: Certificate, of: str) -> dict[str, Any]:
         """Return status and reason where a gap was asked for that the certificate does not show.
@@ -111,7 +128,6 @@ class Judge(_Judge):
         super().__init__(spec, bench.dataset(spec))
         self.registry = bench.registry
         self.problem: Problem = bench.problem(spec)
-        self.faults: list[str] = []
 
     def verdict(self, solved: Solved) -> dict[str, Any]:
         """Return fields of a record: the certificate, the scores, the trace. ``status`` only where the model is refused."""
@@ -179,7 +195,8 @@ class Judge(_Judge):
         else:
             coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
             scores = problem.kernel.expand(coef)
-            found = {**self.certified(problem, coef, intercept, scores), **self._counts(coef)}
+            certificate = problem.certify(coef, intercept, scores)
+            found = {**self.certified(certificate, coef), **self._counts(coef)}
             train = scores - problem.kernel.ridge * coef + intercept  # the model's f has no ridge
             test = problem.scores_new(coef, intercept, dataset.x_test) if len(dataset.y_test) else None
             found |= self._oracles(problem, coef, found)
@@ -187,8 +204,12 @@ class Judge(_Judge):
         found |= {} if test is None else self._scores(test)
         shown = ("support_vectors", "test_accuracy", *FIGURES)
         end = {"reason": "end", **{name: found[name] for name in shown if found.get(name) is not None}}
-        if problem.queries_targets and model.dual_coef is not None:
-            end |= {**self._counts(coef), "queried": len(queried), "metrics": found.get("metrics") or {}}
+        if model.dual_coef is not None:
+            if problem.queries_targets:
+                end |= {**self._counts(coef), "queried": len(queried), "metrics": found.get("metrics") or {}}
+            oracle = self.registry.solver(self.spec.core_set_oracle) if self.spec.core_set_oracle else None
+            run = CertifiedRun(coef, intercept, scores, certificate, dataset.planted, oracle, [*trace, end], queried)
+            found |= self.figures(problem, run)
         return {**found, "trace": [*trace, end]}
 
     def _scores(self, scores: Any) -> dict[str, Any]:
@@ -243,7 +264,7 @@ class PathJudge(_Judge):
     def verdict(self, solved: Solved) -> dict[str, Any]:
         """Return ``cells``: for each point fields of a record, ``status`` only where its model is refused."""
         judged = [self._judged(group) for group in self._together(solved.points)]
-        return {"cells": [cell for group in judged for cell in group], "faults": []}
+        return {"cells": [cell for group in judged for cell in group], "faults": [*dict.fromkeys(self.faults)]}
 
     def _together(self, points: list[Point]) -> Iterator[list[tuple[Point, Cell]]]:
         """Yield neighbours with the same kernel: their scores are one product with the same kernel values."""
@@ -313,7 +334,11 @@ class PathJudge(_Judge):
         scores = plain[members] + problem.kernel.ridge * coef if problem.kernel.z is None else None
         gap = self.spec.limits.target_gap or DEFAULT_RELATIVE_GAP
         vars(problem)["_enough"] = _ENOUGH * gap  # which nobody else may change
-        found = self.certified(problem, coef, intercept, scores)
+        scores = problem.kernel.expand(coef) if scores is None and problem.columns else scores
+        certificate = problem.certify(coef, intercept, scores)
+        found = self.certified(certificate, coef)
+        if scores is not None:
+            found |= self.figures(problem, CertifiedRun(coef, intercept, scores, certificate))
         found |= self.accuracy(path.targets[members], plain[members] + intercept, "train_accuracy")
         if len(left_out):
             own = type(problem).scores_new is not Problem.scores_new  # its model is no plain sum of kernel values

@@ -212,6 +212,8 @@ class Fields(TypedDict):
     test_accuracy: float  # [share] test points with the right sign; None in regression and without test points
     metrics: dict[str, Any]  # metric -> its figure on the test points
     metrics_better: dict[str, Any]  # metric -> which end is better, low or high; None: nobody is ranked by it
+    figures: dict[str, Any]  # column of the formulation -> its figure, see `harness.Column`
+    columns: dict[str, Any]  # column of the formulation -> its title, unit, meaning, and which end is better
     # Claims and oracles
     claimed_done: bool  # whether the solver said that its own stopping rule holds
     oracle_calls: int  # [calls] how often other solvers were asked for subproblems

@@ -44,7 +44,7 @@ def is_observable(suite: type[Suite]) -> bool:
 
 def queries_targets(suite: type[Suite]) -> bool:
     """True if the solver solves a formulation whose targets must be queried."""
-    return any(formulation.queries_targets for formulation in suite.solver.solves)
+    return any(formulation.queries_targets for formulation in shared_registry().declared_by(type(suite.solver)))
 
 
 def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:

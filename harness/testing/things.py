@@ -160,7 +160,10 @@ class FormulationChecks(Checks):
     def test_says_what_it_is(self) -> None:
         """The class, and every parameter, is documented, and ``constraints`` says what is feasible."""
         silent = [known.name for known in self.thing.known_parameters() if not known.doc]
-        assert not silent, f"no documentation for {', '.join(silent)}; use harness.parameter(default, doc)."
+        silent += [column.name for column in self.thing.columns if not column.meaning]
+        assert not silent, (
+            f"no documentation for {', '.join(silent)}; use harness.parameter(default, doc), harness.Column(name, meaning=doc)."
+        )
         assert (vars(self.thing).get("__doc__") or "").strip(), "the class has no docstring."
         assert self.thing.constraints, "constraints is empty; say in words what is feasible."
 

@@ -9,14 +9,15 @@ Huang, Bottou, Giles 2007, section 3.2). The certificate is that of c-svc over t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import CSVC, RBF, InvalidModel, KernelOracle, UsageError
+from harness import CSVC, RBF, CertifiedRun, Column, InvalidModel, KernelOracle, UsageError
 from harness.problems.problem import Bounded, Certificate, Parameters, Problem, cases, immutable, parameter, setting
+from harness_active.learning_curve import areas
 
 if TYPE_CHECKING:
     from harness.arrays import Index, Vector
@@ -65,6 +66,17 @@ class PoolSVC(Problem):
 
     name = "pool-svc"
     metrics = ("g-means", "roc-auc", "prbep")
+    columns = (
+        Column("labels_used", "labels", None, "number of labels that the solver queried.", "queried"),
+        Column(
+            "aubc",
+            "",
+            None,
+            "area under the curve of test accuracy over the queried labels, divided by their range.",
+            "AUBC",
+        ),
+        Column("aubc_of_metrics", "", None, "the same of each test metric, by its name; in records only."),
+    )
     parameter_class = PoolSVCParameters
     constraints = "0 <= y_i dual_coef_i <= C, sum dual_coef = 0 and dual_coef_i = 0 where no label was queried"
     queries_targets = True
@@ -94,6 +106,10 @@ class PoolSVC(Problem):
     def contents(self) -> dict[str, str]:
         """Return the checksums of what does not change with a query."""
         return {name: value for name, value in super().contents().items() if name != "targets"}
+
+    def figures(self, run: CertifiedRun) -> Mapping[str, Any]:
+        found = areas(run.trace)
+        return {"labels_used": len(run.queried), "aubc": found.pop("accuracy", None), "aubc_of_metrics": found}
 
     # -- labels --------------------------------------------------------------------------------------
 

@@ -59,6 +59,16 @@ def test_a_metric_says_which_end_is_better_and_by_one_that_does_not_nobody_is_ra
         only(both, "metrics.plain")
 
 
+def test_a_formulations_column_ranks_as_its_records_declare():
+    declared = {"misses": {"better": "low"}, "margin_lower": {"better": "high"}, "below": {"better": None}}
+    both = [*runs("smo", [1.0], columns=declared, figures={"misses": 0.25, "below": 3}, margin_lower=1.0),
+            *runs("qp", [1.0], columns=declared, figures={"misses": 0.5, "below": 4}, margin_lower=2.0)]  # fmt: skip
+    assert only(both, "figures.misses")["solver"] == "smo"
+    assert only(both, "margin_lower")["solver"] == "qp"
+    with pytest.raises(UsageError, match=r"'figures\.below' is no figure that is ranked"):
+        only(both, "figures.below")
+
+
 @pytest.mark.parametrize(
     ("by", "target", "message"),
     [

@@ -23,6 +23,7 @@ from harness.kernels.oracle import uncounted
 from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, RampSVC, ReducedHull, TubeSVR
 from harness.problems.cases import Case, overlapping, separable
 from harness.registry import load_registry
+from harness.solver import formulation_names
 from tests.problems.exact import box_dual, least_distance
 
 VALUES = [
@@ -348,7 +349,7 @@ CAPPED = [
     Case("positives-whole", ReducedHull, *separable(16), Linear(), {"D": 1.0, "D_minus": 0.2}),
 ]
 SOLVERS = [name for solvers in load_registry().solvers.values() for name, each in solvers.items()
-           if ReducedHull.name in {formulation.name for formulation in each.solves}]  # fmt: skip
+           if ReducedHull.name in formulation_names(each.solves)]  # fmt: skip
 
 
 @pytest.mark.parametrize(

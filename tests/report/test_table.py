@@ -54,6 +54,33 @@ def test_lines_fit_the_width(width):
     assert max(map(len, table.render(records, width=width).splitlines())) <= width
 
 
+def of_quantile(solver, **figures):
+    columns = {
+        "misses": {
+            "title": "misses\nby",
+            "unit": "share",
+            "better": "low",
+            "meaning": "how far it is from the quantile.",
+        },
+        "below": {"title": "below", "unit": "points", "better": None, "meaning": ""},
+        "margin_lower": {"title": "width", "unit": "", "better": "high", "meaning": "of the tube."},
+        "odd": "no mapping",
+    }
+    width = figures.pop("width", None)
+    return record(solver, formulation="quantile", columns=columns, figures=figures, margin_lower=width)
+
+
+def test_the_columns_of_a_formulation_are_read_from_its_records():
+    rows = [of_quantile("smo", misses=0.25, below=12_345, width=1.5), of_quantile("qp", misses=0.5, below=40)]
+    text = table.render([*rows, record("fw")], explain=True)
+    assert [columns(text, name)[-5:] for name in ("smo", "qp", "fw")] == [
+        ["0.25*", "12.3k", "1.5", "97.16", "ok"], ["0.5", "40", "-", "97.16", "ok"], ["-", "-", "-", "97.16", "ok"],
+    ]  # fmt: skip
+    assert "\nmisses by (share): how far it is from the quantile.\n" in text
+    assert "\nwidth: of the tube.\n" in text
+    assert "below" not in text.partition("\n\n")[2], "a column without a meaning has no footnote"
+
+
 def test_no_control_characters_unless_styled():
     assert "\x1b" not in table.render(study())
     assert "\x1b[1m0.0123 ±0%\x1b[0m*" in table.render(study(), styled=True)

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from harness import Certificate, DualForm, Iterate, Laws, Linear, Problem, Solver, hookimpl, parameter
+from harness import Certificate, Column, DualForm, Iterate, Laws, Linear, Problem, Solver, hookimpl, parameter
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,11 @@ class QuantileSVR(Problem):
     name = "quantile-svr"
     task = "regression"
     metrics = ("mae",)
+    columns = (
+        Column("share_below", "share", meaning="training targets that lie below f", title="below\nf"),
+        Column("misses", "share", "low", "how far that is from the quantile"),
+        Column("broken", meaning="a figure that cannot be computed"),
+    )
     parameter_class = Parameters
     constraints = "-(1 - quantile) C <= dual_coef_i <= quantile C"
     laws = Laws(symmetric=False, doubled={"C": 0.5}, scaled={"C": -1}, objective=-1)
@@ -53,6 +58,11 @@ class QuantileSVR(Problem):
         return DualForm(
             self.targets.copy(), lower, upper, nothing, copies=1, groups=0, group=nothing.astype(np.int8)
         )  # fmt: skip
+
+    def figures(self, run):
+        below = np.mean(self.targets < run.scores + run.intercept)
+        misses = abs(below - self.settings.quantile)
+        return {"share_below": below, "misses": misses, "broken": lambda: 1 // 0}
 
     def feasibility_violation(self, dual_coef):
         lower, upper = self.bounds

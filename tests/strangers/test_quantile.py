@@ -1,6 +1,7 @@
 """A formulation and its solver from a plugin outside of the distribution: every tool takes them for its own."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,7 @@ def test_it_is_listed_and_described(invoke) -> None:  # noqa: F811
     assert "formulation quantile-svr (plugin quantile)" in text
     assert "Takeuchi" in text
     assert "share of the targets that shall lie below f" in " ".join(text.split())
+    assert "column misses [share]: how far that is from the quantile" in " ".join(text.split())
     assert "formulations: quantile-svr" in invoke("describe", "quantile", "--plugin-path", PLUGIN).stdout
     assert "quantile-svr" in invoke("describe", "qp", "--plugin-path", PLUGIN).stdout
     assert invoke("describe", "quantile-svr").exit_code == 2, "unknown where its plugin is not given"
@@ -72,6 +74,30 @@ def test_a_solver_of_a_formulation_that_nobody_registers_is_a_row_with_its_reaso
     )
 
 
+def test_a_solver_may_name_the_formulation_of_another_plugin(harness, invoke, tmp_path) -> None:  # noqa: F811
+    text = Path(PLUGIN).read_text().replace("solves = (QuantileSVR,)", 'solves = ("quantile-svr",)')
+    alone, other = tmp_path / "alone.py", tmp_path / "other.py"
+    alone.write_text(text.replace("@hookimpl\ndef harness_formulations", "def _not_registered"))
+    other.write_text(text.replace("@hookimpl\ndef harness_solvers", "def _not_registered"))
+
+    def runs(*plugins):
+        paths = [each for plugin in plugins for each in ("--plugin-path", str(plugin))]
+        asked = ["--plugins", "coordinate", "--datasets", "friedman[n=40]", "--format", "json", "--quiet"]
+        (solves,) = [
+            each["solves"]
+            for each in json.loads(invoke("list", *paths, "--format", "json").stdout)
+            if each["name"] == "coordinate"
+        ]
+        done = harness("compare", *paths, *asked)
+        (record,) = json.loads(done.stdout)
+        return solves, done.returncode, record["status"], record["reason"]
+
+    sentence = "coordinate solves quantile-svr, which no installed plugin registers; install the plugin that does"
+    assert runs(alone) == (["quantile-svr"], 1, "skipped", sentence)
+    assert "not installed: quantile-svr" in invoke("describe", "coordinate", "--plugin-path", str(alone)).stdout
+    assert runs(alone, other) == (["quantile-svr"], 0, "ok", "")
+
+
 @pytest.mark.slow
 def test_it_is_compared_stored_and_reused(harness, tmp_path) -> None:  # noqa: F811
     own = tmp_path / "quantile.py"
@@ -95,8 +121,18 @@ def test_it_is_compared_stored_and_reused(harness, tmp_path) -> None:  # noqa: F
     objectives = [record["dual"] for record in first]
     assert max(objectives) - min(objectives) <= 1e-3 * max(1.0, *objectives)
     assert all("mae" in record["metrics"] for record in first)
+    assert all(set(record["figures"]) == {"share_below", "misses"} for record in first)
+    assert all(
+        record["figures"]["misses"] == pytest.approx(abs(record["figures"]["share_below"] - 0.9)) for record in first
+    )
+    assert first[0]["columns"]["misses"] == {
+        "title": "misses", "unit": "share", "better": "low", "meaning": "how far that is from the quantile",
+    }  # fmt: skip
+    fault = r"no broken: plugin 'quantile', quantile.py:\d+, in .*: ZeroDivisionError: .*"
+    assert all(re.fullmatch(fault, *record["faults"]) for record in first), "it costs itself alone"
     assert all(record["reused"] for record in records())
     own.write_text(own.read_text() + "# another version\n")
     assert not any(record.get("reused") for record in records())
     shown = " ".join(harness("results", "--format", "markdown").stdout.split())
+    assert "below f" in shown
     assert "quantile-svr C=2 quantile=0.9" in shown, "a store is read without the plugin"
