@@ -76,7 +76,7 @@ class Workbench:
         self, registry: Registry, *, keeps: Literal["everything", "training targets", "points"] = "everything"
     ) -> None:
         self.registry, self.keeps, self.client = registry, keeps, TargetClient()
-        self._targets: tuple[str, Vector] | None = None  # of which data
+        self._targets: dict[str, Vector] = {}  # by data key; those of the last set
         self._datasets: dict[str, Dataset] = {}
         self._engines: dict[tuple[str, str], Engine] = {}
 
@@ -92,7 +92,7 @@ class Workbench:
             self._datasets.clear()
             loaded = self._loaded(spec)
             if self.keeps == "points":
-                self._targets = spec.data_key, np.array(loaded.y_train)
+                self._targets = {spec.data_key: np.array(loaded.y_train)}
             if self.keeps != "everything":
                 loaded = withheld(loaded, training=self.keeps == "points")
             self._datasets[spec.data_key] = loaded
@@ -110,15 +110,15 @@ class Workbench:
 
     def targets(self, spec: RunSpec) -> Vector:
         """Return the targets, (n,), of a run that queries them; read again where they were forgotten."""
-        if self._targets is None or self._targets[0] != spec.data_key:
-            self._targets = spec.data_key, np.array(self._loaded(spec).y_train)
-        return self._targets[1]
+        if spec.data_key not in self._targets:
+            self._targets = {spec.data_key: np.array(self._loaded(spec).y_train)}
+        return self._targets[spec.data_key]
 
     def forget_targets(self) -> None:
         """Overwrite the targets that are served, before the code of a solver runs in this process."""
-        if self._targets is not None:
-            self._targets[1].fill(np.nan)
-            self._targets = None
+        for targets in self._targets.values():
+            targets.fill(np.nan)
+        self._targets.clear()
 
     def problem(self, spec: RunSpec) -> Problem:
         """Return the run's problem with a fresh counter and an empty cache, sharing data and norms."""
