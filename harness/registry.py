@@ -329,7 +329,7 @@ class Registry:
         return chosen
 
     def select_formulations(self, texts: str | Iterable[str]) -> dict[str, dict[str, list[Any]]]:
-        """Return the formulations that selection strings such as ``c-svc,ramp-svc[s=[-1,0]]`` mean, and what each is given.
+        """Return the formulations that selection strings such as ``c-svc,nu-svc[nu=[0.1,0.5]]`` mean, and what each is given.
 
         Raises
         ------

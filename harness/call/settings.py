@@ -53,8 +53,8 @@ SETTINGS = {
                 values.TEXT, "digits,breast-cancer", several=True, often=True),
         Setting("plugin_path", WHAT, "A plugin that is not installed: a .py file or a package folder. Repeatable.",
                 Reader("FILE", str), several=True),
-        Setting("formulation", PROBLEM, "The SVM to train: 'ramp-svc[s=[-1,0]]'  c-svc  l2-svc,eps-svr.  [default: what each solver "
-                "prefers]", values.TEXT, often=True),
+        Setting("formulation", PROBLEM, "The SVM to train: c-svc  l2-svc,eps-svr  'nu-svc[nu=[0.1,0.5]]'.  [default: what each "
+                "solver prefers]", values.TEXT, often=True),
         Setting("kernel", PROBLEM, "rbf  'rbf[gamma=[0.1,1]],linear'  'poly[degree=2]'.  [default: the data set's]", values.TEXT,
                 often=True),
         Setting("C", PROBLEM, "What a margin violation costs, above 0.  [default: the data set's]", values.COSTS, often=True),

@@ -380,7 +380,7 @@ class Certifier:
                 send(self.control, Certified(self._answer(request)))
 
     def _installed(self) -> Registry:
-        """Return the installed plugins, which a certificate may ask for an oracle (ramp-svc); loaded when one does."""
+        """Return the installed plugins, which a certificate may ask for a solver; loaded when one does."""
         self.installed = load_registry()
         return self.installed
 

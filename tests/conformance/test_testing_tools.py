@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from harness_active.pool_svc import PoolSVC
+from harness_sampling.tube_svr import TubeSVR
 
 from harness import CSVC, CSVCNoBias, get_solver
-from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull, TubeSVR
+from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull
 from harness.testing import Case, SolverConformance, run_checks, zoo
 from harness.testing.exact import oracle_bounds
 from harness.testing.running import recorded_work

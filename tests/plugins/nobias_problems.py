@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 from harness_lasvm.nobias import LASVMG, LASVMI, LASVMNC, FullSVM
+from harness_robust.ramp import RampSVC
 
 from harness import RBF, KernelOracle
-from harness.problems import RampSVC
 from harness.registry import shared_registry
 
 ALL = (LASVMG, LASVMNC, LASVMI, FullSVM)
