@@ -449,8 +449,10 @@ def get_solver(text: str, **values: Any) -> Solver:
     return shared_registry().solver(text, **values)
 
 
-def solver_serving(role: str) -> Solver:
+def solver_serving(role: str, formulation: type[Problem] | None = None) -> Solver:
     """Return the first solver that declares to serve the host in ``role`` (``Solver.serves``), as it comes.
+
+    formulation : what it must solve
 
     Raises
     ------
@@ -459,7 +461,7 @@ def solver_serving(role: str) -> Solver:
     registry = shared_registry()
     for solvers in registry.solvers.values():
         for name, cls in solvers.items():
-            if role in cls.serves:
+            if role in cls.serves and (formulation is None or cls.takes(formulation)):
                 return registry.solver(name)
     raise UsageError(
         f"no installed solver serves as '{role}'; install a plugin with one whose class declares it (`serves`)."

@@ -2,13 +2,11 @@
 
 from harness.problems.csvc import CSVC as CSVC
 from harness.problems.csvc import CSVCNoBias as CSVCNoBias
-from harness.problems.giving_up import GivingUp as GivingUp
 from harness.problems.hulls import L2SVC as L2SVC
 from harness.problems.hulls import HardMargin as HardMargin
 from harness.problems.hulls import ReducedHull as ReducedHull
 from harness.problems.nu_svc import NuSVC as NuSVC
 from harness.problems.one_class import OneClass as OneClass
-from harness.problems.outlier_margin import OutlierMargin as OutlierMargin
 from harness.problems.polytope_distance import PolytopeDistance as PolytopeDistance
 from harness.problems.problem import Problem
 from harness.problems.svr import EpsSVR as EpsSVR

@@ -35,9 +35,7 @@ class Certificate:
     epsilon : 1 - lower / upper margin bound; the margin is at least (1 - epsilon) times the optimal one
     epsilon_plus, epsilon_minus : (10) and (11) of Kumar & Yildirim (2009): what the extreme points of the hulls along w fall
         short of |w|, and what the farthest support vectors go beyond it, both relative
-    margin_lower, margin_upper : bounds of the optimal margin (hull formulations), rounded down and up; outlier-margin,
-        whose models may give up more points than the optimum: the model's own margin, and the bound
-    given_up : points that the model gives up to have that margin: on its wrong side, or inside (outlier-margin)
+    margin_lower, margin_upper : bounds of the optimal margin (hull formulations), rounded down and up
 
     Hulls that touch: w = 0 is the optimum then, and no direction is left to certify. A relative gap of 0 is claimed
     only where |w| is proved to be at most 16 x 2^-53 x the model's *spread*, sum_j |coef_j| |x_j - c| about a centre c:
@@ -58,7 +56,6 @@ class Certificate:
     epsilon_minus: float | None = None
     margin_lower: float | None = None
     margin_upper: float | None = None
-    given_up: int | None = None
 
     @classmethod
     def of_objectives(
@@ -85,7 +82,7 @@ class Certificate:
             doubtful = Bounded(gap.value, gap.error + slack)
             relative = doubtful / (abs(upper).at_least(1.0) if scale is None else scale)
         figures = {"primal": _number(upper), "dual": _number(dual), "gap": _number(gap)}
-        return cls._of_gap(relative, known=known, **figures, **violations)
+        return cls.of_gap(relative, known=known, **figures, **violations)
 
     @classmethod
     def of_primal(cls, primal: Bounded | None) -> Certificate:
@@ -124,17 +121,17 @@ class Certificate:
             return cls._of_no_direction(replace(model, squared=feasible), violations["feasibility_violation"])
         if not _is_finite(relative):
             return cls(undecidable=undecided(replace(model, squared=feasible)), **violations)
-        return cls._of_gap(
+        return cls.of_gap(
             relative,
             known=model.known,
             primal=_number((lower.positive() * lower.positive()) * 0.5),
             dual=_number(dual),
             gap=_number(dual * relative),
-            epsilon=_up(np.maximum(0.0, shortfall.upper)),
+            epsilon=float_above(np.maximum(0.0, shortfall.upper)),
             epsilon_plus=_number(shortfall),
             epsilon_minus=_number(far / squared.value - 1.0),
-            margin_lower=_down(lower.lower),
-            margin_upper=_up(feasible.sqrt().upper),
+            margin_lower=float_below(lower.lower),
+            margin_upper=float_above(feasible.sqrt().upper),
             **violations,
         )
 
@@ -154,58 +151,25 @@ class Certificate:
             found,
             primal=found.dual,
             dual=found.primal,
-            epsilon=_up(np.maximum(0.0, (1.0 - lower / upper).upper)),
-            margin_lower=_down(lower.lower),
-            margin_upper=_up(upper.upper),
+            epsilon=float_above(np.maximum(0.0, (1.0 - lower / upper).upper)),
+            margin_lower=float_below(lower.lower),
+            margin_upper=float_above(upper.upper),
         )
 
     @classmethod
-    def of_kept_margin(
-        cls, model: Expansion, reach: Bounded, upper: float, *, given_up: int, **violations: Any
-    ) -> Certificate:
-        """Return the certificate of a direction w whose margin is reach / |w| once some points are given up.
+    def of_gap(cls, relative: Bounded, *, known: bool, **figures: Any) -> Certificate:
+        """Return the certificate of these figures; where rounding leaves no relative gap, why there are only violations.
 
-        As objectives: 1/2 lower^2, 0 where what is kept is not separated, and 1/2 upper^2. A model that may give up more
-        than the optimum can have a margin above ``upper``; its gap is 0 then.
-
-        model : |w|^2, and the length at which w counts as 0
-        upper : no less than the optimal margin
+        known : whether the bound of ``relative`` holds
+        figures : further fields of the certificate, numbers or `Bounded`; without ``relative_gap`` it is that of ``relative``
         """
-        dual = 0.5 * upper * upper
-        if not model.squared.finite or not reach.finite or not np.isfinite(dual):
-            return cls(undecidable=_not_finite(), **violations)
-        if not model.has_direction and not model.vanishes:
-            return cls(undecidable=undecided(model), **violations)
-        with np.errstate(all="ignore"):
-            lower = reach / model.squared.sqrt() if model.has_direction else Bounded.exact(0.0)
-            ratio = (
-                (lower / upper).of_rising(lambda each: np.clip(each, 0.0, 1.0)) if upper > 0.0 else Bounded.exact(1.0)
-            )
-            relative = (1.0 - ratio) * (ratio + 1.0)
-        gap = max(0.0, float(relative.value))
-        return cls._of_gap(
-            relative,
-            known=model.known,
-            primal=_number((lower.positive() * lower.positive()) * 0.5),
-            dual=dual,
-            gap=dual * gap,
-            relative_gap=gap,
-            epsilon=min(1.0, float(_up(np.maximum(0.0, (1.0 - ratio).upper)) or 0.0)),
-            margin_lower=_down(lower.lower),
-            margin_upper=upper,
-            given_up=given_up,
-            **violations,
-        )
-
-    @classmethod
-    def _of_gap(cls, relative: Bounded, *, known: bool, **figures: Any) -> Certificate:
-        """Return the certificate of these figures; where rounding leaves no relative gap, why there are only violations."""
         reason = "" if _is_finite(relative) else _not_finite()
         if known and relative.error > _USELESS * max(1.0, abs(relative.value)):
             reason = reason or _lost(relative)
         if reason:
             violations = {name: value for name, value in figures.items() if name.endswith("_violation")}
             return cls(undecidable=reason, **violations)
+        figures = {name: _number(value) if isinstance(value, Bounded) else value for name, value in figures.items()}
         figures = {"relative_gap": float(relative.value), **figures}
         return cls(gap_rounding=_rounding(relative) if known else None, **figures)
 
@@ -225,7 +189,7 @@ class Certificate:
             gap_rounding=_rounding(relative),
             feasibility_violation=feasibility_violation,
             margin_lower=0.0,
-            margin_upper=_up(squared.sqrt().upper),
+            margin_upper=float_above(squared.sqrt().upper),
         )
 
     def meets(self, target: float) -> bool:
@@ -314,13 +278,13 @@ def _rounding(relative: Bounded) -> float:
     return float(np.nextafter(float(relative.error) + 2.0**-53 * abs(float(relative.value)), np.inf))
 
 
-def _up(bound: Any) -> float | None:
+def float_above(bound: Any) -> float | None:
     """Return a float64 that is no less, or None beyond its range; 0 is exact."""
     value = float(bound)
     return _number(value if value == bound else np.nextafter(value, np.inf))
 
 
-def _down(bound: Any) -> float | None:
+def float_below(bound: Any) -> float | None:
     """Return a float64 that is no more, or None beyond its range."""
     value = float(bound)
     return _number(value if value == bound else np.nextafter(value, -np.inf))

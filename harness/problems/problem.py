@@ -6,7 +6,6 @@ import zlib
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -123,8 +122,6 @@ class Problem(metaclass=_Sealed):
     queries_targets: ClassVar[bool] = False  # True: they are NaN until queried, see harness/run/target_server.py
     has_bias: ClassVar[bool] = True  # False: the intercept must be 0
     tells_zero: ClassVar[bool] = True  # whether the certificate asks if w = 0, which rounding hides
-    looks: ClassVar[int | None] = None  # expansions that a certificate takes at most, each finer than the one before
-    _enough: float = 0.0  # rounding of the relative gap that is no reason to take another, whatever the gap
     per_point: ClassVar[tuple[str, ...]] = ()  # further arguments of the constructor, (n,); a part has its part
     has_gap: ClassVar[bool] = True  # False: there is no optimum, or none is bounded
     bounds_weights: ClassVar[bool] = False  # whether a linear model of weights has a gap too, see dual_point()
@@ -205,11 +202,6 @@ class Problem(metaclass=_Sealed):
         return cls.dual_form is not Problem.dual_form
 
     @classmethod
-    def gives_up_points(cls) -> bool:
-        """Whether some of the points need not be separated, so that it says what its problem over the others is."""
-        return cls.inliers is not Problem.inliers
-
-    @classmethod
     def zoo(cls) -> list[cases.Case]:
         """Return small problems of the formulation on which solvers are tested, with their answers where known by hand.
 
@@ -235,20 +227,6 @@ class Problem(metaclass=_Sealed):
     def queried(self) -> Index:
         """Points whose targets were queried, (m,), in the order of their queries; empty unless :attr:`queries_targets`."""
         return np.zeros(0, dtype=np.intp)
-
-    def optimum(self) -> tuple[float, float] | None:
-        """Return bounds of the optimal dual objective where the formulation finds it by itself, else None.
-
-        Where it does, the conformance suite asks no solver for it.
-        """
-        return None
-
-    def inliers(self, indices: Any) -> Problem | None:
-        """Return the convex problem whose certified margin is that of the points ``indices`` and no others.
-
-        None unless the formulation is one that gives points up: it is what would be solved if it were known who.
-        """
-        return None
 
     def dual_form(self) -> DualForm:
         """Return the box-constrained dual that a solver for every formulation works on.
@@ -291,26 +269,30 @@ class Problem(metaclass=_Sealed):
         """
         raise NotImplementedError(f"formulation '{self.name}' certifies nothing; override certificate().")
 
-    def certify(self, dual_coef: Any, intercept: float, scores: Vector | None = None) -> Certificate:
+    def certify(
+        self, dual_coef: Any, intercept: float, scores: Vector | None = None, *, tolerated_rounding: float = 0.0
+    ) -> Certificate:
         """Compute the scores of all n points and return the certificate; counted like any other kernel values.
 
         Where rounding leaves the relative gap in doubt, they are computed once more in higher precision, if what that
         costs is bearable.
 
         scores : K dual_coef, (n,), as ``kernel.expand`` has just computed it, if it has: saves doing so again
+        tolerated_rounding : rounding of the relative gap that is no reason to compute them once more
         """
         coef = np.asarray(dual_coef, dtype=np.float64)
-        return self._closest(
+        certificates = (
             self.bounded_certificate(coef, float(intercept), model) for model in expansions(self.kernel, coef, scores)
         )
+        return self._closest(certificates, tolerated_rounding)
 
-    def _closest(self, certificates: Iterator[Certificate]) -> Certificate:
+    def _closest(self, certificates: Iterator[Certificate], tolerated_rounding: float = 0.0) -> Certificate:
         """Return the one that knows most, of as many, each dearer than the one before, as it takes."""
         best = Certificate(undecidable="not looked at.")
         with np.errstate(all="ignore"):
-            for latest in islice(certificates, self.looks):
+            for latest in certificates:
                 best = latest if latest.is_closer_than(best) else best
-                if best.settled or (best.gap_rounding is not None and best.gap_rounding <= self._enough):
+                if best.settled or (np.inf if best.gap_rounding is None else best.gap_rounding) <= tolerated_rounding:
                     break
         return best
 

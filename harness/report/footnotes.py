@@ -107,16 +107,11 @@ _MEANINGS = {
     "kkt_violation": "KKT: the largest violation of the optimality conditions.",
     "test_accuracy": "test %: share of the test points that the model predicts right.",
     "working_set_size": "working set: points over which the last model was optimised, as the solver says.",
-    "margin_lower": "margin: the model's own, after it gave up as many points as it may: (1 + delta) times the share.",
-    "margin_upper": "margin bound: no model that gives up the share alone has a wider margin.",
-    "given_up": "given up: points inside the margin or on the wrong side.",
 }
 """Figure of a column -> what it means."""
 
 _BESIDE = {
     "core_set": "core ratio: at least the margin of all points over that of the support alone.",
-    "inlier_margin": "inliers' margin: that of the points which the source did not plant as outliers; 0 where their hulls meet. "
-    "of inliers': the model's margin over it. It is above 1 if the model gives up other points.",
 }
 """What another solver computed beside a run: field of the record -> what its columns mean."""
 

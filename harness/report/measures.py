@@ -101,11 +101,6 @@ GAP = Measure(
     "rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?", within="problem", room=7
 )
 CORE_RATIO = Measure("core\nratio", "core_set.ratio", figures.ratio, room=8)
-MARGIN = Measure("margin", "margin_lower", figures.significant, "high", within="problem", room=9)
-BOUND = Measure("margin\nbound", "margin_upper", figures.significant, room=9)
-GIVEN_UP = Measure("given\nup", "given_up", figures.count, room=6)
-INLIERS = Measure("inliers'\nmargin", "inlier_margin.upper", figures.significant, room=9)
-OF_INLIERS = Measure("of\ninliers'", "inlier_margin.ratio", figures.significant, room=9)
 WORKING_SET = Measure("working\nset", "working_set_size", figures.count, room=7)
 ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", share=True, room=6)
 
@@ -132,18 +127,11 @@ EXPENDABLE = ("kkt_violation", "support_vectors", "relative_gap", "test_accuracy
 
 
 def core(rows: Sequence[Row]) -> list[Measure]:
-    """Return the columns that every report has; margins, core ratio and accuracy only where the rows have them."""
+    """Return the columns that every report has; a formulation's, core ratio and accuracy only where the rows have them."""
     kkt = optimality(rows)
-    every = (FIT, EVALUATIONS, SIZE, GAP, kkt, *margins(rows), *columns(rows), CORE_RATIO, ACCURACY)
-    always = (FIT, EVALUATIONS, SIZE, GAP, kkt, MARGIN, BOUND, GIVEN_UP)
+    every = (FIT, EVALUATIONS, SIZE, GAP, kkt, *columns(rows), CORE_RATIO, ACCURACY)
+    always = (FIT, EVALUATIONS, SIZE, GAP, kkt)
     return [measure for measure in every if measure in always or any(row.values(measure.figure) for row in rows)]
-
-
-def margins(rows: Sequence[Row]) -> list[Measure]:
-    """Return the columns of formulations whose models give points up; empty where no row has one."""
-    if not any(row.values("given_up") for row in rows):
-        return []
-    return [MARGIN, BOUND, GIVEN_UP, INLIERS, OF_INLIERS]
 
 
 def columns(rows: Iterable[Row]) -> list[Measure]:

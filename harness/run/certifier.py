@@ -20,7 +20,6 @@ from harness.faults import told
 from harness.kernels.checks import reasons_against
 from harness.kernels.oracle import engine_of
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
-from harness.measure.inlier_margin import InlierMargin, inlier_margin
 from harness.measure.metrics import accuracy
 from harness.measure.scored import FreeExpansion, Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certified_figures
@@ -199,7 +198,7 @@ class Judge(_Judge):
             found = {**self.certified(certificate, coef), **self._counts(coef)}
             train = scores - problem.kernel.ridge * coef + intercept  # the model's f has no ridge
             test = problem.scores_new(coef, intercept, dataset.x_test) if len(dataset.y_test) else None
-            found |= self._oracles(problem, coef, found)
+            found |= self._core_set(problem, coef)
         found |= self.accuracy(dataset.y_train, train, "train_accuracy")
         found |= {} if test is None else self._scores(test)
         shown = ("support_vectors", "test_accuracy", *FIGURES)
@@ -207,7 +206,8 @@ class Judge(_Judge):
         if model.dual_coef is not None:
             if problem.queries_targets:
                 end |= {**self._counts(coef), "queried": len(queried), "metrics": found.get("metrics") or {}}
-            oracle = self.registry.solver(self.spec.core_set_oracle) if self.spec.core_set_oracle else None
+            named = self.spec.core_set_oracle if problem.columns else ""
+            oracle = self.registry.solver(named) if named else None
             run = CertifiedRun(coef, intercept, scores, certificate, dataset.planted, oracle, [*trace, end], queried)
             found |= self.figures(problem, run)
         return {**found, "trace": [*trace, end]}
@@ -227,29 +227,21 @@ class Judge(_Judge):
         better = {name: self.registry.metric(name).better for name in found}
         return {"metrics": found, "metrics_better": better, **self.accuracy(dataset.y_test, scores, "test_accuracy")}
 
-    def _oracles(self, problem: Problem, coef: Vector, known: dict[str, Any]) -> dict[str, Any]:
-        """Return what solvers are asked for: one that fails is its reason, never the run's end."""
-        oracle, planted, found = self.spec.core_set_oracle, self.dataset.planted, dict[str, Any]()
-        if oracle and known["support_vectors"] and problem.has_core_set:
-            try:
-                core = core_set_certificate(problem, coef, self.registry.solver(oracle))
-            except Exception as error:
-                core = CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {told(error)}")
-            found["core_set"] = core.as_dict()
-        if planted is not None and problem.gives_up_points():
-            try:
-                inliers = inlier_margin(problem, planted, self.registry.solver(oracle) if oracle else None)
-            except Exception as error:
-                reason = f"{oracle or 'the solver that serves for certificates'} failed on the inliers: {told(error)}"
-                inliers = InlierMargin(oracle, int((~planted).sum()), reason=reason)
-            found["inlier_margin"] = None if inliers is None else inliers.as_dict()
-            margin = known.get("margin_lower")
-            if inliers is not None and inliers.upper and not inliers.meets and margin is not None:
-                found["inlier_margin"]["ratio"] = margin / inliers.upper
-        return found
+    def _core_set(self, problem: Problem, coef: Vector) -> dict[str, Any]:
+        """Return the certificate of the core set where a solver for it was named; one that fails is its reason."""
+        oracle = self.spec.core_set_oracle
+        if not oracle or not problem.has_core_set or not coef.any():
+            return {}
+        try:
+            core = core_set_certificate(problem, coef, self.registry.solver(oracle))
+        except Exception as error:
+            core = CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {told(error)}")
+        return {"core_set": core.as_dict()}
 
 
-_ENOUGH = 0.01  # of the gap asked for: rounding of a cell's gap; a closer look at one takes as long as to solve ten
+_TOLERATED = (
+    0.01  # rounding of a cell's gap, as part of the target gap; to lower it takes as long as to solve ten cells
+)
 _TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
 
 
@@ -333,9 +325,8 @@ class PathJudge(_Judge):
         members, left_out = path.members(cell), path.left_out(cell)
         scores = plain[members] + problem.kernel.ridge * coef if problem.kernel.z is None else None
         gap = self.spec.limits.target_gap or DEFAULT_RELATIVE_GAP
-        vars(problem)["_enough"] = _ENOUGH * gap  # which nobody else may change
         scores = problem.kernel.expand(coef) if scores is None and problem.columns else scores
-        certificate = problem.certify(coef, intercept, scores)
+        certificate = problem.certify(coef, intercept, scores, tolerated_rounding=_TOLERATED * gap)
         found = self.certified(certificate, coef)
         if scores is not None:
             found |= self.figures(problem, CertifiedRun(coef, intercept, scores, certificate))

@@ -373,9 +373,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
         for problem in problems:
             fits = dataset.task == problem.task
             metrics = applicable((*problem.metrics, *study.metrics), registry.metrics, dataset.task)
-            oracle = (
-                study.core_set_oracle if problem.has_core_set or problem.columns or problem.gives_up_points() else ""
-            )
+            oracle = study.core_set_oracle if problem.has_core_set or problem.columns else ""
             stated = replace(
                 own,
                 formulation=problem.name,

@@ -202,10 +202,8 @@ class Fields(TypedDict):
     epsilon: float  # [ratio] the margin is at least (1 - epsilon) times the optimal one (hull formulations)
     epsilon_plus: float  # [ratio] 1 - <w, z> / |w|^2, z between the hulls' farthest points along w (K. & Y. 2009, (10))
     epsilon_minus: float  # [ratio] how far a support vector lies beyond its hyperplane, in |w| (K. & Y. 2009, (11))
-    margin_lower: float  # [margin] lower bound of the optimal margin (hulls); outlier-margin: the model's own
+    margin_lower: float  # [margin] lower bound of the optimal margin (hulls)
     margin_upper: float  # [margin] upper bound of the optimal margin
-    given_up: int  # [points] points that the model gives up to have its margin (outlier-margin)
-    inlier_margin: dict[str, Any]  # the margin without planted outliers: see `harness.measure.inlier_margin`
     # Scores
     train_accuracy: float  # [share] training points with the right sign; None in regression
     validation_error: float  # [share] wrong labels on the fold that is left out; in regression the mean squared error

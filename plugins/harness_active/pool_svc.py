@@ -199,11 +199,14 @@ class PoolSVC(Problem):
     def certificate_cost(self, support: int) -> int:
         return len(self.queried) * max(1, support)
 
-    def certify(self, dual_coef: Any, intercept: float, scores: Vector | None = None) -> Certificate:
+    def certify(
+        self, dual_coef: Any, intercept: float, scores: Vector | None = None, *, tolerated_rounding: float = 0.0
+    ) -> Certificate:
         queried, coef = self.queried, np.asarray(dual_coef, dtype=np.float64)
         if not len(queried):
             return _of_nothing(self.feasibility_violation(coef))
-        return self.labelled().certify(coef[queried], intercept, None if scores is None else scores[queried])
+        scores = None if scores is None else scores[queried]
+        return self.labelled().certify(coef[queried], intercept, scores, tolerated_rounding=tolerated_rounding)
 
     def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
         """Return the certificate of c-svc over what was queried."""

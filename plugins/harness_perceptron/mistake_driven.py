@@ -34,7 +34,7 @@ class MistakeDriven(Problem):
         """Return the feasibility violation, and no other figure."""
         return Certificate(feasibility_violation=self.feasibility_violation(dual_coef))
 
-    def certify(self, dual_coef: Any, intercept: float, scores: Vector | None = None) -> Certificate:
+    def certify(self, dual_coef: Any, intercept: float, scores: Vector | None = None, **_: float) -> Certificate:
         """Return the certificate without the scores of all points: nothing in it needs them."""
         coef = np.asarray(dual_coef, dtype=np.float64)
         return self.certificate(coef, float(intercept), np.zeros(0))

@@ -1,8 +1,10 @@
-"""Random gradient descent trees, :mod:`harness_rgd.solvers`, and the sets of their paper, :mod:`harness_rgd.planted`."""
+"""Margins after giving up outliers: their formulation, solvers by random gradient descent trees, and data sets."""
 
 from __future__ import annotations
 
-from harness import DataSource, Solver, hookimpl
+from harness import DataSource, Problem, Solver, hookimpl
+from harness_rgd.outlier_exact import OutlierExact
+from harness_rgd.outlier_margin import OutlierMargin
 from harness_rgd.planted import GaussianOutliers, OneClassOutliers
 from harness_rgd.solvers import RGDBoosted, RGDTree
 
@@ -10,7 +12,13 @@ from harness_rgd.solvers import RGDBoosted, RGDTree
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of this plugin."""
-    return [RGDTree, RGDBoosted]
+    return [RGDTree, RGDBoosted, OutlierExact]
+
+
+@hookimpl
+def harness_formulations() -> list[type[Problem]]:
+    """Return the formulation of this plugin."""
+    return [OutlierMargin]
 
 
 @hookimpl

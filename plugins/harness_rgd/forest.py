@@ -11,8 +11,9 @@ import numpy as np
 
 from harness import Iterate, Problem, Solver, parameter
 from harness.arrays import Index
-from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
+from harness.problems import HardMargin, PolytopeDistance
 from harness_rgd.nodes import Nodes, space_of
+from harness_rgd.outlier_margin import OutlierMargin
 from harness_rgd.sides import Sides
 from harness_rgd.tree import Best, Tree
 
@@ -113,7 +114,7 @@ class Forest:
         hull = isinstance(self.problem, PolytopeDistance)  # the offset of the supporting hyperplane
         return Iterate(
             dual_coef=best.node.dual_coef(self.problem.n),
-            intercept=-slab.lowest if hull else -0.5 * (slab.lowest + slab.highest),
+            intercept=-slab.lowest if hull else slab.intercept,
             step=self.tree.levels,
             info=info,
         )

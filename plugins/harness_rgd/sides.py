@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from harness import Problem
 from harness.arrays import Index, Vector
-from harness.problems import OutlierMargin, PolytopeDistance
-
-
-class Slab(NamedTuple):
-    """The widest slab along a direction: the worst scores kept, and how many points are given up for it."""
-
-    lowest: float
-    highest: float
-    dropped: tuple[int, ...]
+from harness.problems import PolytopeDistance
+from harness_rgd.outlier_margin import OutlierMargin, Slab
 
 
 @dataclass(frozen=True)

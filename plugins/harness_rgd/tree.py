@@ -15,7 +15,8 @@ import numpy as np
 from harness import KernelOracle
 from harness.arrays import Array, Index, Matrix, Vector
 from harness_rgd.nodes import Nodes, Space, Steps
-from harness_rgd.sides import Sides, Slab
+from harness_rgd.outlier_margin import Slab
+from harness_rgd.sides import Sides
 
 _SCORES = 1 << 25  # scores of a level that are held at a time: 256 MB
 _COMPARED = 1 << 22  # scores of children on the probe that are held at a time: 32 MB

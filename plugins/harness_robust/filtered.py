@@ -31,7 +31,6 @@ from harness import (
 )
 from harness.arrays import Index, Mask, Vector
 from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
-from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
 
 _FOR_HULLS, _FOR_OTHERS = "nearest-point", "smo-block"  # the oracle where none is named
 _FEWEST = 3  # points of a class that tell what is usual in it
@@ -58,7 +57,7 @@ class Filtered(OverOracle):
             "ends_by_itself": "where what it keeps cannot be separated its oracle says so, and is not done",
         }
     )
-    solves = (CSVC, CSVCNoBias, OutlierMargin)
+    solves = (CSVC, CSVCNoBias, "outlier-margin")
     exact = False
 
     detector: Literal["isolation-forest", "local-outlier"] = parameter("isolation-forest", "what tells outliers")
@@ -80,7 +79,7 @@ class Filtered(OverOracle):
         """Refuse points without features, and an oracle that is not there or solves something else."""
         if problem.kernel.kernel.name == "precomputed":
             return f"filtered: {self.detector} looks at features, and kernel values that were given have none; name a kernel."
-        left = _left_over(problem)
+        left = type(_restricted(problem, np.arange(problem.n)))
         return oracle_refusal(self.name, self._oracle_for(left), takes(left))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
@@ -106,17 +105,23 @@ class Filtered(OverOracle):
         oracle, coef = Oracle(self._oracle_for(type(rest))), np.zeros(problem.n)
         for found in oracle.models(rest, self.name, gap=self.gap, rng=rng):
             coef[kept] = found.dual_coef
-            middle = _middle(problem, coef) if found.done else None
-            intercept = found.intercept if middle is None else middle
+            intercept = found.intercept
+            if found.done and (stated := _with_outliers(problem)):
+                intercept = stated.slab(problem.kernel.expand(coef)).intercept
             yield replace(found, dual_coef=coef, intercept=intercept, info={**found.info, **told})
 
     def _oracle_for(self, left: type[Problem]) -> str:
         return self.oracle or (_FOR_OTHERS if issubclass(left, CSVC) else _FOR_HULLS)
 
 
+def _with_outliers(problem: Problem) -> Any:
+    """Return the problem if its formulation gives points up; else None."""
+    return problem if problem.name == "outlier-margin" else None
+
+
 def _sides(problem: Problem) -> list[tuple[str, Index]]:
     """Return the points that are judged together: those of each class, or all against the origin."""
-    if isinstance(problem, OutlierMargin) and problem.against_origin:
+    if (stated := _with_outliers(problem)) and stated.against_origin:
         return [("points", np.arange(problem.n))]
     upper = problem.targets > 0
     return [("positives", np.flatnonzero(upper)), ("negatives", np.flatnonzero(~upper))]
@@ -124,33 +129,17 @@ def _sides(problem: Problem) -> list[tuple[str, Index]]:
 
 def _given_up(problem: Problem, side: str) -> float | None:
     """Return the share of a side that a model of the formulation may give up; None: it gives up none."""
-    if not isinstance(problem, OutlierMargin):
+    if not _with_outliers(problem):
         return None
     own = {"positives": problem.settings.outliers_plus, "negatives": problem.settings.outliers_minus}.get(side)
     return float((1.0 + problem.settings.delta) * (problem.settings.outliers if own is None else own))
 
 
-def _left_over(problem: Problem) -> type[Problem]:
-    """Return the formulation of the problem that is left when outliers are dropped."""
-    if not isinstance(problem, OutlierMargin):
-        return type(problem)
-    return PolytopeDistance if problem.against_origin else HardMargin
-
-
 def _restricted(problem: Problem, kept: Index) -> Problem:
     """Return the problem that is left over the points ``kept``."""
-    formulation = _left_over(problem)
-    if not isinstance(problem, OutlierMargin):
-        return problem.restrict(kept)
-    return formulation(problem.kernel.restrict(kept), problem.targets[kept], formulation.parameter_class())
-
-
-def _middle(problem: Problem, coef: Any) -> float | None:
-    """Return the intercept of the slab that an outlier-margin model realises over all points; None elsewhere."""
-    if not isinstance(problem, OutlierMargin):
-        return None
-    slab = problem.kept(problem.kernel.expand(coef))
-    return -0.5 * (slab.lowest + slab.highest)
+    stated = _with_outliers(problem)
+    rest: Problem = stated.inliers(kept) if stated else problem.restrict(kept)
+    return rest
 
 
 # -- detectors: how unusual each point is, and which they would call outliers themselves ------------------------------

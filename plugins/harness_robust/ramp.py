@@ -48,7 +48,6 @@ class RampSVC(Problem):
 
     name = "ramp-svc"
     tells_zero = False
-    looks = 1  # another one would solve the convex problem anew once more, which costs more than rounding is worth
     parameter_class = RampSVCParameters
     constraints = "|dual_coef_i| <= C_i and intercept 0"
     has_bias = False
@@ -97,6 +96,10 @@ class RampSVC(Problem):
     def subproblem(self, outliers: Mask) -> RampSubproblem:
         """Return the convex problem whose concave part is the tangent with beta_i = C_i at ``outliers``, (n,) bool."""
         return RampSubproblem(self.kernel, self.targets, self.settings, self.upper, outliers)
+
+    def certify(self, dual_coef: Any, intercept: float, scores: Vector | None = None, **_: float) -> Certificate:
+        """Return the certificate of the first scores: for finer ones the convex problem would be solved once more."""
+        return super().certify(dual_coef, intercept, scores, tolerated_rounding=np.inf)
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """J_s, and how far the model is from being stationary.

@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from harness_rgd.outlier_margin import OutlierMargin
 
 from harness import CSVC, CSVCNoBias, Iterate, Problem, Solver, UsageError, get_solver, hookimpl, parameter
 from harness.kernels.oracle import uncounted
-from harness.problems import L2SVC, HardMargin, OutlierMargin
+from harness.problems import L2SVC, HardMargin
 
 
 class _Recording(np.random.Generator):

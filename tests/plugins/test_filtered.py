@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from harness_rgd.outlier_margin import OutlierMargin
 from harness_robust import filtered
 from harness_robust.filtered import Filtered
 from sklearn.ensemble import IsolationForest
@@ -11,7 +12,7 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.svm import SVC
 
 from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, UsageError, get_solver
-from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
+from harness.problems import HardMargin, PolytopeDistance
 from harness.registry import load_registry
 
 ALONE = {
@@ -97,8 +98,7 @@ def test_on_outlier_margin_it_gives_up_the_share_and_leaves_the_widest_margin_of
     rest = HardMargin.build(KernelOracle(Linear(), data.x_train[~dropped]), data.y_train[~dropped], {})
     exact = get_solver("qp").solve(rest)
     np.testing.assert_allclose(coef[~dropped] @ data.x_train[~dropped], exact.dual_coef @ rest.kernel.points, atol=1e-3)
-    slab = problem.kept(problem.kernel.expand(coef))
-    assert last.intercept == -0.5 * (slab.lowest + slab.highest)
+    assert last.intercept == problem.slab(problem.kernel.expand(coef)).intercept
 
 
 def test_against_the_origin_all_points_are_judged_together():

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from harness_rgd.outlier_margin import OutlierMargin
 
 from harness import KernelOracle, Linear, get_solver
-from harness.problems import OutlierMargin
-from tests.problems.widest import drawn, widest
+from tests.plugins.widest import drawn, widest
 
 
 def stated(seed, n=10, d=2, kernel=None, **values):

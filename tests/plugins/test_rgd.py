@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from harness_rgd import RGDBoosted, RGDTree, hot
 from harness_rgd.forest import Forest
+from harness_rgd.outlier_margin import OutlierMargin
 from harness_rgd.sides import Sides
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, Linear, Precomputed
-from harness.problems import OutlierMargin, PolytopeDistance
+from harness.problems import PolytopeDistance
 from tests.plugins.naive_rgd import NaiveTree
 
 

@@ -3,8 +3,8 @@
 The margin of what is kept grows only when a point of its support is given up. So a node solves for the nearest points
 of what it keeps; if there is nothing left to give up, it is a leaf, and else it has one child for each point of the
 support, which gives up that one and keeps those before it for good. No set of points is met twice. What a node can
-still reach is bounded by disjoint supports (`harness.kernels.nearest.groups`): with b points left to give up, one of
-b + 1 of them stays whole.
+still reach is bounded by disjoint supports (`harness_rgd.nearest.groups`): with b points left to give up, one of b + 1
+of them stays whole.
 """
 
 from __future__ import annotations
@@ -14,32 +14,31 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.kernels.oracle import engine_of
+from harness.arrays import Mask, Vector
 from harness.problems.expansion import error_of_scores
 from harness.problems.rounding import unit_of
 
 if TYPE_CHECKING:
-    from harness.arrays import Mask, Vector
-    from harness.problems.outlier_margin import OutlierMargin
+    from harness_rgd.outlier_margin import OutlierMargin
 
-_STEPS = 4  # of a dive
+MAX_POINTS = 40  # of a problem that is searched
+_DIVE_STEPS = 4
 _TIE = 1e-9  # a node that promises less beyond the best, relative to it, is not looked into
-_PARTS = 4096  # features that are summed at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What is known after some nodes.
+class SearchState:
+    """The result of a search so far.
 
-    margin : the widest of the hulls met so far, with its weights dual_coef, (n,): +u, -v; each hull kept gives up what
-        the share allows
+    margin : the widest margin of the sets of points so far, each of which gives up what the share allows
+    dual_coef : (n,) the weights of its nearest points: +u, -v
     upper : no set of points that gives up the share has a wider margin, rounding included
-    nodes : hulls solved
-    done : whether upper is what the search can do: equal to margin up to rounding
+    nodes : number of nearest-point problems solved
+    done : whether the search is over: upper is margin up to rounding
     """
 
     margin: float
@@ -51,12 +50,12 @@ class Found:
 
 @dataclass(order=True)
 class _Node:
-    """What is kept, (n,) bool, and how many may still be given up.
+    """A set of points, and how many of them may still be given up.
 
-    order : minus the bound, a squared distance that is not exceeded below this node; then the age
-    active : what is not given up; sure : what of it never will be
-    left : how many of the first hull, of the second, and of both may still be given up
-    squared : squared distance of the hulls of ``active``; coef : its weights
+    order : minus a bound of the squared distances below this node; then the node's age
+    active : (n,) bool, the points that are not given up; sure : those of them that never will be
+    left : how many points of the first hull, of the second, and of both may still be given up
+    squared : squared distance of the hulls of ``active``; coef : (n,) the weights of its nearest points
     """
 
     order: tuple[float, int]
@@ -68,43 +67,30 @@ class _Node:
 
 
 class GivingUp:
-    """The search over who is given up, best bound first; its kernel values are counted as n x n.
-
-    Parameters
-    ----------
-    problem : of at most ``LARGEST`` points
-
-    Raises
-    ------
-    ValueError : more points.
-    """
-
-    LARGEST: ClassVar[int] = 40
+    """The search over which of at most ``MAX_POINTS`` points are given up, best bound first; it counts n x n kernel values."""
 
     def __init__(self, problem: OutlierMargin) -> None:
-        if problem.n > self.LARGEST:
-            raise ValueError(f"{problem.n} points; the search over the points to give up takes {self.LARGEST} at most.")
         self.side = np.where(problem.positive, 1, -1)
         self.share = problem.share
         self.gram, self._rounding = products(problem)
         self._solved = 0
 
-    def search(self) -> Iterator[Found]:
-        """Yield what is known after each node that was looked into; the last one is done."""
+    def search(self) -> Iterator[SearchState]:
+        """Yield the state after each node; the last one is done."""
         everyone, share = np.ones(len(self.side), dtype=bool), self.share
         self._solved = 0
         root = self._node(everyone, ~everyone, (share.positive, share.negative, share.both))
         best, queue = self._dive(root), [root]
         while queue and -queue[0].order[0] > best[0] * (1.0 + _TIE) + self._rounding:
-            yield self._found(best, -queue[0].order[0], done=False)
+            yield self._state(best, -queue[0].order[0], done=False)
             for child in self._children(heapq.heappop(queue)):
                 best = max(best, self._dive(child), key=itemgetter(0))
                 heapq.heappush(queue, child)
-        yield self._found(best, -queue[0].order[0] if queue else 0.0, done=True)
+        yield self._state(best, -queue[0].order[0] if queue else 0.0, done=True)
 
-    def _found(self, best: tuple[float, Vector], bound: float, *, done: bool) -> Found:
+    def _state(self, best: tuple[float, Vector], bound: float, *, done: bool) -> SearchState:
         upper = math.sqrt(max(best[0], bound) + self._rounding) * (1.0 + 4.0 * unit_of(np.float64))
-        return Found(math.sqrt(best[0]), best[1], upper, self._solved, done)
+        return SearchState(math.sqrt(best[0]), best[1], upper, self._solved, done)
 
     def _free(self, active: Mask, sure: Mask, left: tuple[int, int, int]) -> Mask:
         """Return the points that may still be given up, (n,) bool."""
@@ -113,7 +99,7 @@ class GivingUp:
         return np.asarray(active & ~sure & may)
 
     def _node(self, active: Mask, sure: Mask, left: tuple[int, int, int]) -> _Node:
-        from harness.kernels.nearest import groups
+        from harness_rgd.nearest import groups
 
         self._solved += 1
         coef, budget = np.empty(len(active)), min(left[2], left[0] + left[1])
@@ -136,10 +122,10 @@ class GivingUp:
 
         What may still be given up is given up where it is in the way of the direction, as long as that widens it.
         """
-        from harness.kernels.nearest import nearest
+        from harness_rgd.nearest import nearest
 
         squared, coef = node.squared, node.coef
-        for _ in range(_STEPS):
+        for _ in range(_DIVE_STEPS):
             active, found = self._without_worst(node, coef), np.empty(len(coef))
             wider = float(nearest(self.gram, self.side, active, found))
             if not wider > squared * (1.0 + _TIE):
@@ -170,19 +156,15 @@ def products(problem: OutlierMargin) -> tuple[Any, float]:
     Where an offset of all points changes no distance, and the kernel is linear, it is taken off first.
     """
     kernel, n = problem.kernel, problem.n
-    if not kernel.is_linear:
-        everyone = np.arange(n)
+    features, everyone = kernel.features(), np.arange(n)
+    if features is None:
         gram = np.array(kernel.block(everyone, everyone), dtype=np.float64)
         errors = 2.0 * error_of_scores(kernel, 2.0)
         return gram, errors + 4.0 * (n + 8) * unit_of(np.float64) * float(np.abs(gram).max())
-    kernel.counter.evaluations += n * n
-    points, gram = engine_of(kernel).source, np.zeros((n, n))
-    for start in range(0, points.shape[1], _PARTS):
-        part = points[:, start : start + _PARTS]
-        rows = np.asarray(part if isinstance(part, np.ndarray) else part.toarray(), dtype=np.float64)
-        rows = rows if problem.against_origin else rows - rows.mean(axis=0)
-        gram += rows @ rows.T
+    rows = features.rows(everyone)
+    kernel.counter.evaluations += n * n - n  # the rows count n
+    rows -= 0.0 if problem.against_origin else rows.mean(axis=0)
+    gram = rows @ rows.T
     largest = float(gram.diagonal().max())
     gram[np.diag_indices(n)] += kernel.ridge
-    width = min(points.shape[1], _PARTS) + points.shape[1] // _PARTS
-    return gram, 4.0 * (width + n + 16) * unit_of(np.float64) * (largest + kernel.ridge)
+    return gram, 4.0 * (features.d + n + 16) * unit_of(np.float64) * (largest + kernel.ridge)

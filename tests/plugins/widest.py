@@ -3,10 +3,10 @@
 from itertools import combinations
 
 import numpy as np
+from harness_rgd.outlier_margin import OutlierMargin
 from scipy.optimize import nnls
 
 from harness import RBF, KernelOracle, Linear
-from harness.problems import OutlierMargin
 
 
 def drawn(rng):

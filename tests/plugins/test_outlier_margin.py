@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from harness_rgd.outlier_margin import OutlierMargin
+from harness_rgd.upper_margin import Relaxation, peeled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, Linear, UsageError, get_solver
-from harness.problems import HardMargin, OutlierMargin, PolytopeDistance
-from harness.problems.upper_margin import Relaxation, peeled
-from tests.problems import widest
+from harness.problems import HardMargin, PolytopeDistance
+from tests.plugins import widest
 
 CLOSE = 1e-6
 
@@ -74,9 +75,9 @@ def test_the_certificate_agrees_with_every_set_that_may_be_given_up(problem, see
         assert found.epsilon == pytest.approx(1.0 - ratio, abs=1e-4)
     assert found.primal == pytest.approx(0.5 * max(0.0, realised) ** 2, abs=CLOSE * size**2)
     scores = points @ w
-    kept = problem.kept(scores)
-    wrong = [s < kept.lowest if p else s > kept.highest for s, p in zip(scores, problem.positive, strict=True)]
-    assert kept.given_up == sum(wrong) <= problem.allowance.both
+    slab = problem.slab(scores)
+    wrong = [s < slab.lowest if p else s > slab.highest for s, p in zip(scores, problem.positive, strict=True)]
+    assert problem.given_up(scores) == sum(wrong) <= problem.allowance.both
 
 
 @pytest.mark.parametrize("draws", [30, pytest.param(500, marks=pytest.mark.slow)])

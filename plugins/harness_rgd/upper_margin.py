@@ -11,7 +11,7 @@ least over lambda > mu_max of lambda + sum_i m_i^2 lambda / (lambda - mu_i) in M
 Nor is any pair u, v: it is looked for as in a game, against the worst w so far.
 
 Beside it, where points are few: k + 1 disjoint pairs of points of the hulls, of which one stays whole, see
-`harness.kernels.nearest.groups`. Bounds for the part of the points hold for all.
+`harness_rgd.nearest.groups`. Bounds for the part of the points hold for all.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.problems.coordinates import Coordinates
+from harness.arrays import Block, Vector
+from harness_rgd.coordinates import Coordinates
+from harness_rgd.giving_up import products
 
 if TYPE_CHECKING:
-    from harness.arrays import Block, Mask, Vector
-    from harness.problems.outlier_margin import Allowance, OutlierMargin
+    from harness_rgd.outlier_margin import OutlierMargin
 
 _STEPS = 20
 _WORK = 2e10  # products of numbers that the steps may take
@@ -39,7 +40,8 @@ _PIECES = 8  # that the splits of a share over both hulls are cut into in the en
 _LARGEST = 1e100
 _ROUNDING = 1e-11  # of squared lengths, relative to the longest: far beyond what sums and eigenvalues lose
 _CROWDED = 2  # pairs as large as the first are not looked for where they would take so many times all points
-_PEELED = 3000  # points whose inner products are held in memory at once
+_MAX_PEELED = 3000  # points whose inner products are in memory at once
+_MAX_VALUES = 60_000_000  # features of all points that are in memory at once
 
 
 def upper_margin(problem: OutlierMargin) -> float:
@@ -144,11 +146,10 @@ class Relaxation:
 
     def __init__(self, problem: OutlierMargin) -> None:
         self.points, self.ridge = Coordinates(problem.kernel), problem.kernel.ridge
-        self.share: Allowance = problem.share
-        hulls: list[tuple[Mask, int]] = [(problem.positive, self.share.positive)]
+        self.share = problem.share
+        self.hulls = [(np.flatnonzero(problem.positive), self.share.positive)]
         if not problem.against_origin:
-            hulls.append((~problem.positive, self.share.negative))
-        self.hulls = [(np.flatnonzero(mask), count) for mask, count in hulls]
+            self.hulls.append((np.flatnonzero(~problem.positive), self.share.negative))
 
     def bound(self) -> float:
         """Return the least bound that a few steps find; all of them hold. Infinite beyond what float64 can square."""
@@ -223,7 +224,7 @@ class Relaxation:
             return weights
         values, axes = np.linalg.eigh(within)
         root = axes / np.sqrt(np.maximum(values, 0.0) + 1e-9 * size)
-        apart = self.points.apart(weights.mean, root.T)[weights.members]
+        apart = self.points.apart(weights.mean, root.T, weights.members)
         nearest = weights.members[np.sort(np.argpartition(apart, kept - 1)[:kept])]
         return _Weights.over(self.points, weights.members, weights.given_up, nearest)
 
@@ -285,13 +286,12 @@ def _longest(m: Vector, beyond: float, matrix: Block, rest: float) -> _Longest:
 
 
 def peeled(problem: OutlierMargin) -> float:
-    """Return the bound by disjoint pairs; infinite where there are not enough, or too many points."""
-    from harness.kernels.nearest import groups
-    from harness.problems.giving_up import products
+    """Return the bound by disjoint pairs; infinite where there are not enough, or too many points or features."""
+    from harness_rgd.nearest import groups
 
     share, n = problem.share, problem.n
     budget = min(share.both, share.positive + share.negative)
-    if n > _PEELED:
+    if n > _MAX_PEELED or (problem.kernel.is_linear and n * problem.kernel.n_features > _MAX_VALUES):
         return math.inf
     side = np.where(problem.positive, 1, -1)
     gram, rounding = products(problem)

@@ -1,6 +1,6 @@
 """The exact margin after giving up a share of few points: the twin that others are measured against.
 
-No paper: branch and bound over the support of the nearest points, see `harness.problems.giving_up`.
+No paper: branch and bound over the support of the nearest points, see `harness_rgd.giving_up`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness import Conformance, Iterate, Problem, Solver, parameter
-from harness.problems import GivingUp, OutlierMargin
+from harness_rgd.giving_up import MAX_POINTS, GivingUp
+from harness_rgd.outlier_margin import OutlierMargin
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class OutlierExact(Solver):
     name = "outlier-exact"
     conformance = Conformance(gap=1e-6)
     solves = (OutlierMargin,)
-    max_points = GivingUp.LARGEST
+    serves = ("reference",)
+    max_points = MAX_POINTS
 
     accuracy: float = parameter(1e-9, "relative accuracy of the margin at which it is done, at least 1e-9", gt=0, lt=1)
 
@@ -37,13 +39,12 @@ class OutlierExact(Solver):
         """Yield the widest hulls so far after each node."""
         assert isinstance(problem, OutlierMargin)
         best, intercept = None, 0.0
-        for found in GivingUp(problem).search():
-            if found.dual_coef is not best:
-                best = found.dual_coef
-                kept = problem.kept(problem.kernel.expand(best))
-                intercept = -0.5 * (kept.lowest + kept.highest)
-            done = found.done or found.margin >= (1.0 - self.accuracy) * found.upper
-            info = {"margin": found.margin, "upper": found.upper, "nodes": found.nodes}
+        for state in GivingUp(problem).search():
+            if state.dual_coef is not best:
+                best = state.dual_coef
+                intercept = problem.slab(problem.kernel.expand(best)).intercept
+            done = state.done or state.margin >= (1.0 - self.accuracy) * state.upper
+            info = {"margin": state.margin, "upper": state.upper, "nodes": state.nodes}
             yield Iterate(best, intercept, done=done, info=info)
             if done:
                 return

@@ -17,30 +17,25 @@ is the kernel's width.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
-from weakref import WeakKeyDictionary
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from harness.errors import UsageError
-from harness.kernels.functions import RBF, Linear
-from harness.kernels.oracle import KernelOracle, engine_of
+from harness import RBF, CertifiedRun, Column, KernelOracle, Linear, UsageError, get_solver, rounded_down
+from harness.arrays import Vector
+from harness.problems import HardMargin, PolytopeDistance
+from harness.problems.certificate import float_above, float_below, undecided
 from harness.problems.dual import off_simplex
-from harness.problems.giving_up import GivingUp
-from harness.problems.hulls import HardMargin
-from harness.problems.polytope_distance import PolytopeDistance
-from harness.problems.problem import Certificate, Expansion, Laws, Parameters, Problem, cases, parameter
-from harness.problems.rounding import Bounded, unit_of
-from harness.problems.upper_margin import upper_margin
-from harness.shares import rounded_down
+from harness.problems.problem import Bounded, Certificate, Expansion, Laws, Parameters, Problem, cases, parameter
+from harness.problems.rounding import unit_of
+from harness_rgd.giving_up import MAX_POINTS, GivingUp
+from harness_rgd.inlier_margin import inlier_margin, once
+from harness_rgd.upper_margin import upper_margin
 
-if TYPE_CHECKING:
-    from harness.arrays import Vector
-
-_NODES = 20_000  # of the search that a certificate makes: a few seconds
-_known: WeakKeyDictionary[Any, dict[Any, tuple[float, float]]] = WeakKeyDictionary()
+_MAX_NODES = 20_000  # of the search that a certificate makes: a few seconds
 
 
 @dataclass(frozen=True)
@@ -77,23 +72,22 @@ class Allowance:
         return range(max(0, self.both - self.negative), min(self.positive, self.both) + 1)
 
 
-@dataclass(frozen=True)
-class Kept:
-    """The margin of one direction: the slab between the worst points that are kept.
+class Slab(NamedTuple):
+    """The slab between the worst points of both classes that are left when the others are given up.
 
-    lowest : the least score of the positives kept (against the origin: of all points)
-    highest : the largest score of the negatives kept (against the origin: 0)
-    given_up : points on the wrong side of the slab or inside of it
+    lowest : the least score of the positives that are left (against the origin: of all points)
+    highest : the largest score of the negatives that are left (against the origin: 0)
+    dropped : number of points given up on each side
     """
 
     lowest: float
     highest: float
-    given_up: int
+    dropped: tuple[int, ...] = ()
 
     @property
-    def reach(self) -> float:
-        """Width of the slab times |w|; negative where what is kept is not separated."""
-        return self.lowest - self.highest
+    def intercept(self) -> float:
+        """The intercept of the plane in the middle."""
+        return -0.5 * (self.lowest + self.highest)
 
 
 class OutlierMargin(Problem):
@@ -107,6 +101,26 @@ class OutlierMargin(Problem):
     parameter_class = OutlierMarginParameters
     constraints = "y_i dual_coef_i >= 0, summing to 1 over each class (against the origin: dual_coef_i >= 0, sum 1)"
     laws = Laws(doubled={}, objective=1)
+    columns = (
+        Column(
+            "margin_lower", better="high", title="margin",
+            meaning="the model's own, after it gave up as many points as it may: (1 + delta) times the share.",
+        ),
+        Column(
+            "margin_upper", title="margin\nbound", meaning="no model that gives up the share alone has a wider margin."
+        ),
+        Column("given_up", "points", meaning="points inside the margin or on the wrong side."),
+        Column(
+            "inlier_margin", title="inliers'\nmargin",
+            meaning="that of the points which the source did not plant as outliers, found by --core-set-oracle, else by "
+            "smo-block; 0 where their hulls meet.",
+        ),
+        Column(
+            "inlier_ratio", title="of\ninliers'",
+            meaning="the model's margin over it. It is above 1 if the model gives up other points.",
+        ),
+        Column("inlier_solver", meaning="the solver that found the inliers' margin."),
+    )  # fmt: skip
 
     @classmethod
     def zoo(cls) -> list[cases.Case]:
@@ -177,12 +191,15 @@ class OutlierMargin(Problem):
             "one at least: choose a smaller share, or a smaller delta."
         )
 
-    def kept(self, scores: Vector) -> Kept:
+    def slab(self, scores: Vector) -> Slab:
         """Return the widest slab along a direction with ``scores`` <w, x_i>, (n,), that gives up what a model may."""
         up, down = self._ends(np.where(self.positive, scores, -scores))
-        lowest, highest = float(up), 0.0 if self.against_origin else -float(down)
-        wrong = np.where(self.positive, scores < lowest, scores > highest)
-        return Kept(lowest, highest, int(wrong.sum()))
+        return Slab(float(up), 0.0 if self.against_origin else -float(down))
+
+    def given_up(self, scores: Vector) -> int:
+        """Return the number of points on the wrong side of the slab, or inside of it."""
+        slab = self.slab(scores)
+        return int(np.where(self.positive, scores < slab.lowest, scores > slab.highest).sum())
 
     def _ends(self, signed: Any) -> tuple[Any, Any]:
         """Return the least score kept of the positives, and of the negatives that of -<w, x>: their sum is the widest.
@@ -203,26 +220,40 @@ class OutlierMargin(Problem):
 
     @cached_property
     def bounds(self) -> tuple[float, float]:
-        """Lower and upper bound of the optimal margin, whatever the model; worked out once for the same data and share.
+        """Lower and upper bound of the optimal margin, whatever the model; computed once for the same data and share.
 
         Up to 40 points by branch and bound over who is given up, and so the optimum but for rounding, unless that takes
-        more nodes than a certificate has; beyond, 0 and the least of the bounds of `harness.problems.upper_margin`.
+        more nodes than a certificate has; beyond, 0 and the least of the bounds of `harness_rgd.upper_margin`.
         """
-        kept = _known.setdefault(engine_of(self.kernel), {})
-        key = self.share, self.against_origin, self.positive.tobytes(), self.kernel.ridge
-        if key not in kept:
-            kept[key] = self._searched() if self.n <= GivingUp.LARGEST else (0.0, upper_margin(self))
-        return kept[key]
+        key = self.share, self.against_origin, self.positive.tobytes()
+        found: tuple[float, float] = once(self.kernel, key, self._bounds)
+        return found
 
-    def _searched(self) -> tuple[float, float]:
-        for found in GivingUp(self).search():
-            if found.done or found.nodes > _NODES:
+    def _bounds(self) -> tuple[float, float]:
+        if self.n > MAX_POINTS:
+            return 0.0, upper_margin(self)
+        for state in GivingUp(self).search():
+            if state.done or state.nodes > _MAX_NODES:
                 break
-        return found.margin, found.upper if found.done else min(found.upper, upper_margin(self))
+        return state.margin, state.upper if state.done else min(state.upper, upper_margin(self))
 
-    def optimum(self) -> tuple[float, float] | None:
-        lower, upper = self.bounds
-        return (0.5 * lower**2, 0.5 * upper**2) if self.n <= GivingUp.LARGEST else None
+    def figures(self, run: CertifiedRun) -> Mapping[str, Any]:
+        """Return what the model gives up, and where the source planted outliers the margin of the other points."""
+        margin = run.certificate.margin_lower
+        figures: dict[str, Any] = {} if margin is None else {"given_up": self.given_up(run.scores)}
+        planted, solver, bounds = run.planted, run.solver or get_solver("smo-block"), list[float]()
+        if planted is None:
+            return figures
+
+        def inlier_upper() -> float:
+            inliers, key = self.inliers(np.flatnonzero(~planted)), (solver, self.against_origin, planted.tobytes())
+            bounds[:] = once(self.kernel, key, partial(inlier_margin, inliers, solver))
+            return bounds[1]
+
+        def ratio() -> float | None:
+            return margin / bounds[1] if margin is not None and bounds and bounds[0] > 0.0 else None
+
+        return {**figures, "inlier_solver": solver.name, "inlier_margin": inlier_upper, "inlier_ratio": ratio}
 
     def inliers(self, indices: Any) -> Problem:
         """Return the problem whose optimum is the exact margin of the points ``indices``, none of them given up."""
@@ -236,7 +267,6 @@ class OutlierMargin(Problem):
         As objectives: 1/2 margin_lower^2, 0 where what is kept is not separated, and 1/2 margin_upper^2; the relative gap
         is 1 - (lower / upper)^2, and 0 of a model that is wider than the bound because it gives up more.
 
-
         margin_lower : of what is kept where the model gives up what it may; negative where that is not separated
         margin_upper : of all that gives up the share alone, see :attr:`bounds`
         epsilon, delta : the model is an (epsilon, delta)-approximation of Definitions 3 and 5 with this epsilon at most
@@ -248,10 +278,28 @@ class OutlierMargin(Problem):
         reach = signed.of_rising(lambda each: np.add(*self._ends(each)))
         # the ends are scores as they are; their sum is rounded, here and in what bounds it
         reach = Bounded(reach.value, reach.error + 4.0 * unit_of(signed.value.dtype) * abs(signed.value).max())
-        return Certificate.of_kept_margin(
-            model,
-            reach,
-            self.bounds[1],
-            given_up=self.kept(model.scores.value).given_up,
+        upper = self.bounds[1]
+        dual = 0.5 * upper * upper
+        if not model.squared.finite or not reach.finite or not np.isfinite(dual):
+            return Certificate.of_gap(Bounded.exact(np.nan), known=False, feasibility_violation=violation)
+        if not model.has_direction and not model.vanishes:
+            return Certificate(undecidable=undecided(model), feasibility_violation=violation)
+        with np.errstate(all="ignore"):
+            lower = reach / model.squared.sqrt() if model.has_direction else Bounded.exact(0.0)
+            ratio = (
+                (lower / upper).of_rising(lambda each: np.clip(each, 0.0, 1.0)) if upper > 0.0 else Bounded.exact(1.0)
+            )
+            relative = (1.0 - ratio) * (ratio + 1.0)
+        gap = max(0.0, float(relative.value))
+        return Certificate.of_gap(
+            relative,
+            known=model.known,
+            primal=(lower.positive() * lower.positive()) * 0.5,
+            dual=dual,
+            gap=dual * gap,
+            relative_gap=gap,
+            epsilon=min(1.0, float_above(np.maximum(0.0, (1.0 - ratio).upper)) or 0.0),
+            margin_lower=float_below(lower.lower),
+            margin_upper=upper,
             feasibility_violation=violation,
         )

@@ -1,0 +1,46 @@
+"""The margin of the inliers: of the points that the source of the data did not plant as outliers.
+
+No decision of a run depends on it. The problem over the inliers is convex: the core-set oracle of the run, or else
+smo-block, solves it, and its answer is certified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from harness import KernelOracle, PluginError, Problem, Solver
+
+_ACCURACY = 1e-6  # relative gap that the solver is asked for
+_MAX_VALUES = 4_000_000_000  # n x n kernel values beyond which the problem is not solved, unless the kernel is linear
+_results: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
+
+
+def once(kernel: KernelOracle, key: Any, compute: Callable[[], Any]) -> Any:
+    """Return the result of ``compute()``, which is called once for the same points, kernel and ``key``."""
+    results = _results.setdefault(kernel.engine, {})
+    if (key, kernel.ridge) not in results:
+        results[key, kernel.ridge] = compute()
+    return results[key, kernel.ridge]
+
+
+def inlier_margin(inliers: Problem, solver: Solver) -> tuple[float, float]:
+    """Return bounds of the margin of a convex problem over the inliers; both 0 where their hulls meet.
+
+    Raises
+    ------
+    PluginError : the solver refuses the problem or no margin could be certified.
+    """
+    n = inliers.n
+    if not inliers.kernel.is_linear and n * n > _MAX_VALUES:
+        raise PluginError(f"{n:,} inliers have more kernel values than {_MAX_VALUES:,}")
+    if refused := solver.refusal(inliers):
+        raise PluginError(refused)
+    solution = solver.with_target_gap(_ACCURACY).solve(inliers)
+    certificate = inliers.certify(*inliers.checked(solution.dual_coef, solution.intercept))
+    if certificate.touching or (certificate.undecidable and not solution.done):
+        return 0.0, 0.0
+    if certificate.margin_lower is None or certificate.margin_upper is None:
+        raise PluginError(certificate.undecidable or "no margin could be certified")
+    return max(0.0, certificate.margin_lower), certificate.margin_upper
