@@ -2,7 +2,9 @@
 
 import time
 
+import numpy as np
 import pytest
+from harness_active.pool_svc import PoolSVC
 
 from harness import RBF, KernelOracle, Limits
 from harness.datasets.generators import Checkerboard
@@ -66,6 +68,16 @@ def test_a_warm_up_takes_more_points_where_few_have_no_solution():
     data = Checkerboard(n=200).load()
     hulls = ReducedHull.build(KernelOracle(RBF(), data.x_train), data.y_train, {"D": 0.02})
     assert _few_points(hulls, hulls.n).n == 128
+
+
+def test_a_warm_up_queries_made_up_targets():
+    def never(points):
+        raise AssertionError("a warm-up queried a true target")
+
+    whole = PoolSVC.build(KernelOracle(RBF(), Checkerboard(n=200).load().x_train), never, {"budget": 4})
+    few = _few_points(whole, whole.n)
+    np.testing.assert_array_equal(few.query(np.arange(4)), [1.0, -1.0, 1.0, -1.0])
+    assert len(whole.queried) == 0
 
 
 @pytest.fixture(scope="module")
