@@ -1,4 +1,4 @@
-"""What the harness itself costs: a run and a yield in process, an isolated run, a label bought in one, the command line.
+"""What the harness itself costs: a run and a yield in process, an isolated run, a query in one, the command line.
 
     python benchmarks/overhead.py
 
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from harness_active.pool_svc import PoolSVC
 
 from harness import (
     CSVC,
@@ -35,7 +36,6 @@ from harness import (
     hookimpl,
     parameter,
 )
-from harness.problems import PoolSVC
 
 
 @dataclass(frozen=True)
@@ -54,24 +54,24 @@ class Nothing(Solver):
 
 
 @dataclass(frozen=True)
-class Buys(Solver):
-    """Buys all labels, one at a time, and tells what the median purchase took."""
+class Queries(Solver):
+    """Queries all labels, one at a time, and says what the median query took."""
 
-    name = "buys"
+    name = "queries"
     solves = (PoolSVC,)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         seconds = []
         for index in range(problem.n):
             began = time.perf_counter()
-            problem.buy([index])
+            problem.query([index])
             seconds.append(time.perf_counter() - began)
         yield Iterate(dual_coef=np.zeros(problem.n), done=True, info={"seconds": statistics.median(seconds)})
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
-    return [Nothing, Buys]
+    return [Nothing, Queries]
 
 
 def problem() -> Problem:
@@ -126,9 +126,9 @@ def isolated(runs: int = 60) -> None:
     measured("nothing", "checkerboard[n=200,n_test=50]", runs, lambda *_: finished.append(time.perf_counter()))
     each = np.diff(finished)[2:]  # the first two start the worker and warm it up
     print(f"isolated run in a warm worker, stored:    {np.median(each) * 1e3:9.2f} ms   (limit 15)")
-    records = measured("buys", "checkerboard[n=1000,n_test=50]", 5, lambda *_: None)
-    purchase = statistics.median(record["info"]["seconds"] for record in records)
-    print(f"a label bought in an isolated run:        {purchase * 1e3:9.3f} ms   (off the solver's clock)")
+    records = measured("queries", "checkerboard[n=1000,n_test=50]", 5, lambda *_: None)
+    query = statistics.median(record["info"]["seconds"] for record in records)
+    print(f"a query in an isolated run:               {query * 1e3:9.3f} ms   (off the solver's clock)")
 
 
 def cpu_of(command: list[str], environment: dict[str, str] | None = None) -> float:

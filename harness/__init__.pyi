@@ -17,7 +17,6 @@ from harness.datasets.splitting import stratified_split as stratified_split
 from harness.errors import DataError as DataError
 from harness.errors import HarnessError as HarnessError
 from harness.errors import InvalidModel as InvalidModel
-from harness.errors import LabelsSpent as LabelsSpent
 from harness.errors import PluginError as PluginError
 from harness.errors import UsageError as UsageError
 from harness.executor import Executor as Executor

@@ -30,10 +30,6 @@ class InvalidKernel(UsageError):
     """A kernel whose values give no certificate on these data: asymmetric, indefinite, no one function (status ``invalid``)."""
 
 
-class LabelsSpent(UsageError):
-    """More labels were to be bought than the budget has left; none of them was."""
-
-
 class NotKept(HarnessError):
     """What was measured could not be kept in the result store (exit code 3).
 

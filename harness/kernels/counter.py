@@ -14,7 +14,6 @@ class Counter:
     evaluations : kernel values computed, used or not; a cache hit is none
     cache_hits : rows read from memory, by the oracle or by a solver from its buffer, instead of being computed
     oracle_calls, oracle_evaluations : solvers called for a subproblem, and their part of ``evaluations``
-    labels : bought, where they must be (pool-svc)
     evaluations_at_least : the solver took what gives kernel values behind the counter, the points or the engine:
         ``evaluations`` is a lower bound
 
@@ -27,7 +26,6 @@ class Counter:
     cache_hits: int = 0
     oracle_calls: int = 0
     oracle_evaluations: int = 0
-    labels: int = 0
     evaluations_at_least: bool = False
 
     def __setattr__(self, name: str, value: Any) -> None:

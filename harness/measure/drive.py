@@ -131,18 +131,20 @@ class _Drive:
     def __post_init__(self) -> None:
         self.point_seconds = self.plan.first_seconds if self.plan else _NEVER
         self.point_evaluations = float(self.plan.first_evaluations) if self.plan else _NEVER
-        self.point_labels = 1.0 if self.plan and self.problem.sells_labels else _NEVER
+        self.queries = bool(self.plan) and self.problem.queries_targets
+        self.point_queried = 1.0
         limits = (self.limits.seconds, self.limits.kernel_evaluations, self.limits.iterations)
         self.most_seconds, self.most_evaluations, self.most_yields = (_NEVER if m is None else m for m in limits)
 
     def run(self, rng: np.random.Generator, at_end: Callable[[], None]) -> Outcome:
-        solver, counter, clock = self.solver, self.problem.kernel.counter, self.clock
-        due_seconds, due_evaluations, due_labels = self._due()
+        solver, problem, clock = self.solver, self.problem, self.clock
+        counter, queries = problem.kernel.counter, self.queries
+        due_seconds, due_evaluations, due_queried = self._due()
         seconds, yields, last = 0.0, 0, None
         stopped: StoppedBy | None = None
         self.cpu_began = self.cpu_clock()
         began = clock()
-        iterates = solver.iterates(self.problem, rng)
+        iterates = solver.iterates(problem, rng)
         if not isinstance(iterates, Iterable):
             raise self._breach(f"returned {type(iterates).__name__} from iterates; it must yield its models.")
         advance = iter(iterates).__next__
@@ -165,12 +167,12 @@ class _Drive:
                     seconds >= due_seconds
                     or counter.evaluations >= due_evaluations
                     or yields >= self.most_yields
-                    or counter.labels >= due_labels
+                    or (queries and len(problem.queried) >= due_queried)
                 ):
                     stopped = self._slow_path(last, seconds, yields)
                     if stopped is not None:
                         break
-                    due_seconds, due_evaluations, due_labels = self._due()
+                    due_seconds, due_evaluations, due_queried = self._due()
                 began = clock()
             cpu_seconds = self._inside(self.cpu_clock())
             if last is None:
@@ -190,23 +192,23 @@ class _Drive:
         return kind(f"solver '{self.solver.name}' {what}")
 
     def _due(self) -> tuple[float, float, float]:
-        """Return the seconds, evaluations and labels at which the host must look again."""
+        """Return the seconds, evaluations and queried targets at which the host must look again."""
         seconds = min(self.point_seconds, self.most_seconds - self.beside)
-        return seconds, min(self.point_evaluations, self.most_evaluations), self.point_labels
+        return seconds, min(self.point_evaluations, self.most_evaluations), self.point_queried
 
     def _slow_path(self, last: Iterate, seconds: float, yields: int) -> StoppedBy | None:
         """Take the trace points that are due; return what stops the run, if anything does."""
         cpu_now = self.cpu_clock()
         counter = self.problem.kernel.counter
-        evaluations, labels = counter.evaluations, counter.labels
+        evaluations, queried = counter.evaluations, len(self.problem.queried)
         if self.plan is not None:
-            series = self._series(seconds, evaluations, labels)
+            series = self._series(seconds, evaluations, queried)
             if series:
                 self._take(last, seconds, self._inside(cpu_now), yields, series)
                 self.point_seconds = self.plan.next_seconds(seconds)
                 self.point_evaluations = self.plan.next_evaluations(evaluations)
-                if self.problem.sells_labels:
-                    self.point_labels = self.plan.next_labels(labels)
+                if self.queries:
+                    self.point_queried = self.plan.next_query(queried)
         stopped = self._spent(seconds, evaluations, yields)
         self.host_cpu += self.cpu_clock() - cpu_now
         return stopped
@@ -215,10 +217,10 @@ class _Drive:
         """Return the CPU seconds inside the solver when the clock shows ``cpu_now``."""
         return max(0.0, cpu_now - self.cpu_began - self.host_cpu)
 
-    def _series(self, seconds: float, evaluations: int, labels: int) -> str:
-        """Return the series of which a trace point is due; empty if none is. The ladder of labels comes first."""
-        if labels >= self.point_labels:
-            return "labels"
+    def _series(self, seconds: float, evaluations: int, queried: int) -> str:
+        """Return the series of which a trace point is due; empty if none is. That of queried targets comes first."""
+        if queried >= self.point_queried:
+            return "queried"
         if seconds >= self.point_seconds:
             return "seconds"
         return "kernel_evaluations" if evaluations >= self.point_evaluations else ""

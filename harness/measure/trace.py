@@ -33,7 +33,7 @@ class TracePlan:
 
     per_decade : points per factor of ten, of seconds and of evaluations
     first_seconds, first_evaluations : where the two series begin
-    labels_per_decade : where labels are sold, points per factor of ten of those that were bought, from the first one
+    queries_per_decade : where targets are queried, points per factor of ten of them, from the first one
     certificate_values : most kernel values that one mid-run certificate, or the scores of the test points, may take; beyond,
         a point has cheap figures only
     deferred : keep the models for the certifier, and certify here only what a target needs
@@ -42,7 +42,7 @@ class TracePlan:
     per_decade: int = 5
     first_seconds: float = 1e-3
     first_evaluations: int = 1000
-    labels_per_decade: int = 20
+    queries_per_decade: int = 20
     certificate_values: int = 20_000_000
     deferred: bool = False
 
@@ -54,9 +54,9 @@ class TracePlan:
         """Return the first point of the series of kernel evaluations after ``evaluations``."""
         return _next_in_series(float(self.first_evaluations), self.per_decade, float(evaluations))
 
-    def next_labels(self, labels: int) -> float:
-        """Return the first point of the ladder of labels after ``labels``: every one up to 9, then ever fewer."""
-        return _next_in_series(1.0, self.labels_per_decade, float(labels))
+    def next_query(self, queried: int) -> float:
+        """Return the first point of the series of queried targets after ``queried``: every one up to 9, then ever fewer."""
+        return _next_in_series(1.0, self.queries_per_decade, float(queried))
 
 
 def _next_in_series(first: float, per_decade: int, value: float) -> float:
@@ -81,12 +81,12 @@ def trace_point(
 ) -> TracePoint:
     """Measure an iterate: with its certificate where that is cheap enough, else without."""
     evaluations = problem.kernel.counter.evaluations if observable else None
-    labels = problem.kernel.counter.labels if problem.sells_labels else None
+    queried = len(problem.queried) if problem.queries_targets else None
     info, _ = claims(iterate.info, *_INFO)
     held = iterate.free_coef if iterate.dual_coef is None else iterate.dual_coef
     support = None if held is None else int(np.count_nonzero(held))
     point = TracePoint(
-        seconds, evaluations, iteration, reason, support, labels_used=labels, cpu_seconds=cpu_seconds, info=info
+        seconds, evaluations, iteration, reason, support, queried=queried, cpu_seconds=cpu_seconds, info=info
     )
     if iterate.dual_coef is None or support is None:
         return point

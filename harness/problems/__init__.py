@@ -8,7 +8,6 @@ from harness.problems.hulls import ReducedHull as ReducedHull
 from harness.problems.nu_svc import NuSVC as NuSVC
 from harness.problems.one_class import OneClass as OneClass
 from harness.problems.polytope_distance import PolytopeDistance as PolytopeDistance
-from harness.problems.pool_svc import PoolSVC as PoolSVC
 from harness.problems.problem import Problem
 from harness.problems.svr import EpsSVR as EpsSVR
 

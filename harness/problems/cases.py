@@ -65,9 +65,9 @@ class Case:
 
     def problem(self) -> Any:
         """State the problem over a copy of the data: a solver that writes into them spoils no other check."""
-        return self.formulation.build(
-            KernelOracle(self.kernel, self.x.copy(), cache_mb=self.cache_mb), self.y, self.values
-        )
+        kernel = KernelOracle(self.kernel, self.x.copy(), cache_mb=self.cache_mb)
+        targets = self.y.__getitem__ if self.formulation.queries_targets else self.y
+        return self.formulation.build(kernel, targets, self.values)
 
     @property
     def linear(self) -> bool:

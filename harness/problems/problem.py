@@ -20,7 +20,7 @@ from harness.problems.expansion import Expansion, expansions, of_weights
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from harness.arrays import Index, Vector
     from harness.column import Column
     from harness.problems.dual import DualForm
 
@@ -119,7 +119,7 @@ class Problem(metaclass=_Sealed):
     parameter_class: ClassVar[type] = NoParameters  # frozen dataclass: the formulation's parameters (C, chi, D ...)
     constraints: ClassVar[str] = ""  # the feasible set in words, for messages
     laws: ClassVar[Laws] = Laws()  # how the optimum answers to a change of the data
-    sells_labels: ClassVar[bool] = False  # True: targets are NaN until they are bought, see pool_svc.py
+    queries_targets: ClassVar[bool] = False  # True: they are NaN until queried, see harness/run/target_server.py
     has_bias: ClassVar[bool] = True  # False: the intercept must be 0
     tells_zero: ClassVar[bool] = True  # whether the certificate asks if w = 0, which rounding hides
     per_point: ClassVar[tuple[str, ...]] = ()  # further arguments of the constructor, (n,); a part has its part
@@ -216,19 +216,17 @@ class Problem(metaclass=_Sealed):
         own = {name: getattr(self, name)[indices] for name in self.per_point}
         return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings, **own)
 
-    def rehearsal(self, indices: Any) -> Problem:
-        """Return the formulation over the points ``indices`` with labels that are made up, for a warm-up.
+    def with_targets(self, targets: Any) -> Self:
+        """Return the same problem with other targets, (n,): NaN where they are unknown.
 
-        Only where labels are sold: there nothing is known of the true ones, and nobody is asked.
+        Of a formulation that queries targets also a callable, points -> their targets, which answers the queries.
         """
-        raise NotImplementedError(f"formulation '{self.name}' sells labels; override rehearsal() to make some up.")
+        return type(self)(self.kernel, targets, self.settings, **{name: getattr(self, name) for name in self.per_point})
 
-    def after_buying(self, indices: Any) -> Problem:
-        """Return the problem as it is when the labels of ``indices``, and no others, were bought in this order.
-
-        Only where labels are sold: a model is certified by what its solver had bought.
-        """
-        raise NotImplementedError(f"formulation '{self.name}' sells labels; override after_buying().")
+    @property
+    def queried(self) -> Index:
+        """Points whose targets were queried, (m,), in the order of their queries; empty unless :attr:`queries_targets`."""
+        return np.zeros(0, dtype=np.intp)
 
     def dual_form(self) -> DualForm:
         """Return the box-constrained dual that a solver for every formulation works on.

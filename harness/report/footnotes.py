@@ -107,8 +107,6 @@ _MEANINGS = {
     "kkt_violation": "KKT: the largest violation of the optimality conditions.",
     "test_accuracy": "test %: share of the test points that the model predicts right.",
     "working_set_size": "working set: points over which the last model was optimised, as the solver says.",
-    "labels_used": "labels: those that the solver bought.",
-    "aubc.accuracy": "AUBC: area under the curve of test accuracy over labels bought, divided by the range of labels.",
 }
 """Figure of a column -> what it means."""
 

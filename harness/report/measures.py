@@ -101,9 +101,6 @@ GAP = Measure(
     "rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?", within="problem", room=7
 )
 CORE_RATIO = Measure("core\nratio", "core_set.ratio", figures.ratio, room=8)
-# neither is ranked: how many labels a solver buys, and so over which range its area is, is its own or the user's choice
-LABELS = Measure("labels", "labels_used", figures.count, room=6)
-AREA = Measure("AUBC", "aubc.accuracy", figures.significant, room=6)
 WORKING_SET = Measure("working\nset", "working_set_size", figures.count, room=7)
 ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", share=True, room=6)
 
@@ -130,12 +127,9 @@ EXPENDABLE = ("kkt_violation", "support_vectors", "relative_gap", "test_accuracy
 
 
 def core(rows: Sequence[Row]) -> list[Measure]:
-    """Return the columns that every report has; a formulation's, core ratio, labels and accuracy only where the rows have them.
-
-    A row that was given all labels, beside others that bought theirs, has bought none: ``-``.
-    """
+    """Return the columns that every report has; a formulation's, core ratio and accuracy only where the rows have them."""
     kkt = optimality(rows)
-    every = (FIT, EVALUATIONS, LABELS, SIZE, GAP, kkt, *columns(rows), CORE_RATIO, AREA, ACCURACY)
+    every = (FIT, EVALUATIONS, SIZE, GAP, kkt, *columns(rows), CORE_RATIO, ACCURACY)
     always = (FIT, EVALUATIONS, SIZE, GAP, kkt)
     return [measure for measure in every if measure in always or any(row.values(measure.figure) for row in rows)]
 

@@ -15,8 +15,8 @@ certifier               Reads the data itself, never runs the solver, and certif
 (`certifier.py`)        `Model`, packed by the child and opened here alone.
 node (`node.py`)        With an executor (`executors.py`, `on_dask.py`): the engine's process on another
                         machine. It has a pool of its own. The driver's side is `spread.py`.
-seller (`seller.py`)    Where a formulation sells labels: in the worker, with the ledger that the record goes by. The
-                        child has a buyer and no labels.
+target server           Where a formulation queries targets: in the worker, with the ledger that the record goes by.
+(`target_server.py`)    The child has a client and no targets.
 ======================  ========================================================================================
 
 Messages (`messages.py`), each typed, with a checksum; a child's begin with a secret of its run::
@@ -24,7 +24,7 @@ Messages (`messages.py`), each typed, with a checksum; a child's begin with a se
     driver --Prepare--> worker, certifier --Prepared--> driver (at once, before the first run)
     driver --Run--> worker --(fork)--> child
     child --Compiling, Warm, Fitting, Point, Stopped, Fitted--> worker
-    child --Buy--> worker --Sold--> child
+    child --TargetRequest--> worker --TargetReply--> child
     worker --Busy, Ended--> driver                             (Busy: while a run goes on)
     driver --Certify--> certifier --Certified--> driver        (while the child is ended)
 

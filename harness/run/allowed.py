@@ -33,18 +33,18 @@ def compilation(time_limit: float | None) -> float:
     return max(time_limit or 0.0, _COMPILATION_SECONDS)
 
 
-def off_the_clock(time_limit: float, others: float, buying: float) -> float:
+def off_the_clock(time_limit: float, others: float, queries: float) -> float:
     """Return the seconds of a measured run that are taken off its time limit.
 
     others : seconds of compilation and of the host's own work, of which a bounded part is
-    buying : seconds that labels were waited for, which are no more than the limit once more
+    queries : seconds that queries of targets took, of which no more count than the limit once more
     """
-    return min(others, _OFF_THE_CLOCK_SECONDS) + min(buying, time_limit)
+    return min(others, _OFF_THE_CLOCK_SECONDS) + min(queries, time_limit)
 
 
-def fit(time_limit: float, others: float, buying: float) -> float:
-    """Return the seconds after which a measured run is killed; ``others`` and ``buying`` as of :func:`off_the_clock`."""
-    return time_limit + _GRACE_SECONDS + off_the_clock(time_limit, others, buying)
+def fit(time_limit: float, others: float, queries: float) -> float:
+    """Return the seconds after which a measured run is killed; ``others`` and ``queries`` as of :func:`off_the_clock`."""
+    return time_limit + _GRACE_SECONDS + off_the_clock(time_limit, others, queries)
 
 
 def beginning(time_limit: float | None, read: float) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from harness.faults import told
 from harness.kernels.checks import check_same_values, reasons_against
 from harness.kernels.oracle import engine_of
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
-from harness.measure.learning_curve import areas
 from harness.measure.metrics import accuracy
 from harness.measure.scored import FreeExpansion, Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certified_figures
@@ -32,6 +31,7 @@ from harness.run.child import Workbench, is_environment
 from harness.run.messages import BrokenStream, Certified, Certify, Model, Point, Prepare, Prepared, Reader, Solved, send
 from harness.run.plan import RunSpec
 from harness.run.record import Status
+from harness.run.target_server import only_queried
 from harness.solver import DEFAULT_RELATIVE_GAP
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
 
 
-_OURS = frozenset({*FIGURES, "positive_support_vectors", "test_accuracy", "metrics"})
+_OURS = frozenset({*FIGURES, "positive_support_vectors", "test_accuracy", "metrics", "queried"})
 """The figures of a trace point that only the certifier has."""
 
 
@@ -127,34 +127,34 @@ class Judge(_Judge):
         super().__init__(spec, bench.dataset(spec))
         self.registry = bench.registry
         self.problem: Problem = bench.problem(spec)
-        self.bought: Any = np.zeros(0, dtype=np.int64)  # in the order of purchase, where labels are sold
 
     def verdict(self, solved: Solved) -> dict[str, Any]:
         """Return fields of a record: the certificate, the scores, the trace. ``status`` only where the model is refused."""
-        if solved.bought is not None:
-            self.bought = solved.bought
         trace: list[dict[str, Any]] = []
         figures: dict[str, Any] = {"trace": trace}
         try:
-            trace.extend(self._point(point) for point in solved.points)
+            trace.extend(self._point(point, solved.queried) for point in solved.points)
             if solved.model:
-                figures = self._end(Model.unpacked(solved.model), trace)
+                figures = self._end(Model.unpacked(solved.model), trace, solved.queried)
         except InvalidModel as error:
             figures = {"trace": trace, **self.invalid(error)}
         return {**figures, "faults": [*dict.fromkeys(self.faults)]}
 
-    def _problem_after(self, labels: int | None) -> Problem:
-        """Return the problem that a model is of: where labels are sold, after the first so many purchases."""
-        return self.problem.after_buying(self.bought[:labels]) if self.problem.sells_labels else self.problem
+    def _problem_after(self, queried: Sequence[int]) -> Problem:
+        """Return the problem that a model is of: where targets are queried, after these queries and no others."""
+        problem = self.problem
+        return problem.with_targets(only_queried(self.dataset.y_train, queried)) if problem.queries_targets else problem
 
-    def _point(self, point: Point) -> dict[str, Any]:
+    def _point(self, point: Point, queried: Sequence[int]) -> dict[str, Any]:
         claimed = {name: value for name, value in point.figures.items() if name not in _OURS}
+        if self.problem.queries_targets:
+            claimed["queried"] = point.queried
         if not point.model:
             return claimed
-        model, problem = Model.unpacked(point.model), self._problem_after(claimed.get("labels_used") or 0)
+        model, problem = Model.unpacked(point.model), self._problem_after(queried[: point.queried])
         coef, intercept = model.coefficients(problem.n), model.intercept
-        if problem.sells_labels:
-            problem.checked(coef, intercept)  # of a label that is bought later nothing can be known
+        if problem.queries_targets:
+            problem.checked(coef, intercept)  # nothing can be known of a target that is queried later
         figures, _ = certified_figures(problem, coef, intercept)
         known = {name: value for name, value in figures.items() if value is not None}
         return {**claimed, **known, **self._counts(coef), **self._trace_scores(coef, intercept)}
@@ -171,19 +171,19 @@ class Judge(_Judge):
         return found
 
     def _trace_scores(self, coef: Any, intercept: float) -> dict[str, Any]:
-        """Return the test accuracy of a trace point where it is cheap, and where labels are sold all metrics."""
-        dataset, sells = self.dataset, self.problem.sells_labels
+        """Return the test accuracy of a trace point where it is cheap, and where targets are queried all metrics."""
+        dataset, queries = self.dataset, self.problem.queries_targets
         values = len(dataset.y_test) * int(np.count_nonzero(coef))
         # of one class a model has no support, and is a point of the learning curve all the same
-        least = 0 if sells and len(dataset.y_test) else 1
+        least = 0 if queries and len(dataset.y_test) else 1
         if dataset.task != "classification" or not least <= values <= TracePlan.certificate_values:
             return {}
         scores = self.problem.scores_new(coef, intercept, dataset.x_test)
-        return self._scores(scores) if sells else self.accuracy(dataset.y_test, scores, "test_accuracy")
+        return self._scores(scores) if queries else self.accuracy(dataset.y_test, scores, "test_accuracy")
 
-    def _end(self, model: Model, trace: list[dict[str, Any]]) -> dict[str, Any]:
+    def _end(self, model: Model, trace: list[dict[str, Any]], queried: Sequence[int]) -> dict[str, Any]:
         """Check, certify and score the last model."""
-        problem, dataset = self._problem_after(None), self.dataset
+        problem, dataset = self._problem_after(queried), self.dataset
         if model.dual_coef is None:
             stated = self.otherwise(problem, model)
             train = stated.scores(problem.kernel, dataset.x_train)
@@ -203,15 +203,12 @@ class Judge(_Judge):
         found |= {} if test is None else self._scores(test)
         shown = ("support_vectors", "test_accuracy", *FIGURES)
         end = {"reason": "end", **{name: found[name] for name in shown if found.get(name) is not None}}
-        if problem.sells_labels and model.dual_coef is not None:
-            end |= {**self._counts(coef), "labels_used": len(self.bought), "metrics": found.get("metrics") or {}}
-            found["aubc"] = areas([*trace, end])
         if model.dual_coef is not None:
+            if problem.queries_targets:
+                end |= {**self._counts(coef), "queried": len(queried), "metrics": found.get("metrics") or {}}
             named = self.spec.core_set_oracle if problem.columns else ""
             oracle = self.registry.solver(named) if named else None
-            run = CertifiedRun(
-                coef, intercept, scores, certificate, dataset.planted, oracle, [*trace, end], self.bought
-            )
+            run = CertifiedRun(coef, intercept, scores, certificate, dataset.planted, oracle, [*trace, end], queried)
             found |= self.figures(problem, run)
         return {**found, "trace": [*trace, end]}
 

@@ -39,7 +39,7 @@ from harness.problems.problem import Problem
 from harness.run import allowed
 from harness.run.messages import Fitted, Fitting, Message, Model, Point, Stopped
 from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint
-from harness.run.seller import Buyer
+from harness.run.target_server import TargetClient
 from harness.solver import aimed
 
 if TYPE_CHECKING:
@@ -69,15 +69,15 @@ class Workbench:
     """What a process keeps between runs: loaded data and the kernel engines over them.
 
     keeps : what it knows of the targets. A solver's process is to know those of no test point, nor which points are
-        planted outliers; where labels are sold, none: :meth:`labels` has them, for the process that sells them
-    buyer : whom a problem asks for labels that are not kept
+        planted outliers; where targets are queried, none: :meth:`targets` has them, for the process that serves them
+    client : through which a problem queries targets that are not kept
     """
 
     def __init__(
         self, registry: Registry, *, keeps: Literal["everything", "training targets", "points"] = "everything"
     ) -> None:
-        self.registry, self.keeps, self.buyer = registry, keeps, Buyer()
-        self._labels: tuple[str, Vector] | None = None  # of which data
+        self.registry, self.keeps, self.client = registry, keeps, TargetClient()
+        self._targets: dict[str, Vector] = {}  # by data key; those of the last set
         self._datasets: dict[str, Dataset] = {}
         self._engines: dict[tuple[str, str], Engine] = {}
 
@@ -93,7 +93,7 @@ class Workbench:
             self._datasets.clear()
             loaded = self._loaded(spec)
             if self.keeps == "points":
-                self._labels = spec.data_key, np.array(loaded.y_train)
+                self._targets = {spec.data_key: np.array(loaded.y_train)}
             if self.keeps != "everything":
                 loaded = withheld(loaded, training=self.keeps == "points")
             self._datasets[spec.data_key] = loaded
@@ -109,17 +109,17 @@ class Workbench:
             )
         return loaded
 
-    def labels(self, spec: RunSpec) -> Vector:
-        """Return the labels, (n,), of a run in which they are sold; read again where they were forgotten."""
-        if self._labels is None or self._labels[0] != spec.data_key:
-            self._labels = spec.data_key, np.array(self._loaded(spec).y_train)
-        return self._labels[1]
+    def targets(self, spec: RunSpec) -> Vector:
+        """Return the targets, (n,), of a run that queries them; read again where they were forgotten."""
+        if spec.data_key not in self._targets:
+            self._targets = {spec.data_key: np.array(self._loaded(spec).y_train)}
+        return self._targets[spec.data_key]
 
-    def forget_labels(self) -> None:
-        """Overwrite the labels that are sold, before the code of a solver runs in this process."""
-        if self._labels is not None:
-            self._labels[1].fill(np.nan)
-            self._labels = None
+    def forget_targets(self) -> None:
+        """Overwrite the targets that are served, before the code of a solver runs in this process."""
+        for targets in self._targets.values():
+            targets.fill(np.nan)
+        self._targets.clear()
 
     def problem(self, spec: RunSpec) -> Problem:
         """Return the run's problem with a fresh counter and an empty cache, sharing data and norms."""
@@ -134,7 +134,7 @@ class Workbench:
         oracle = KernelOracle(
             kernel, dataset.x_train, cache_mb=spec.cache_mb, engine=self._engines[key], threads=spec.threads
         )
-        targets = self.buyer if self.keeps == "points" else dataset.y_train
+        targets = self.client if self.keeps == "points" else dataset.y_train
         return self.registry.formulation(spec.formulation).build(oracle, targets, spec.problem_parameters)
 
     def kernel_sample(self, spec: RunSpec) -> Vector:
@@ -258,7 +258,7 @@ def warm_up_in_parts(
 
 
 def _few_points(whole: Problem | SolutionPath, n: int) -> Problem | SolutionPath:
-    """Return the problem or path over some of its points, of both classes; where labels are sold, with made-up ones.
+    """Return the problem or path over some of its points, of both classes; where targets are queried, with made-up ones.
 
     Of more points, where the problem's parameters leave so few no solution: a small cap of reduced hulls.
     """
@@ -279,8 +279,8 @@ def _few_points(whole: Problem | SolutionPath, n: int) -> Problem | SolutionPath
 
 def _restricted(problem: Problem, few: int) -> Problem:
     first = np.arange(few)
-    if problem.sells_labels:
-        return problem.rehearsal(first)
+    if problem.queries_targets:
+        return problem.restrict(first).with_targets(np.where(first % 2 == 0, 1.0, -1.0).__getitem__)
     if problem.task != "classification":
         return problem.restrict(first)
     members = [np.flatnonzero(problem.targets == label)[: (few + 1) // 2] for label in np.unique(problem.targets)[:2]]
@@ -294,13 +294,13 @@ def measure(
     emit: Callable[[Message], None],
     *,
     compilation: CompilationWatch,
-    buyer: Buyer | None = None,
+    client: TargetClient,
     path: SolutionPath | None = None,
 ) -> Fitted:
     """Drive the solver; return what its process has to say, with the model. Never raises for a fault of the solver.
 
     emit : called with `Fitting`, and with every `Point`, a trace point or a finished cell, outside the clock
-    buyer : who passes purchases of labels on; what they take is on no clock
+    client : through which the problem queries targets; what that takes is on no clock
     path : the problems to go through, in the place of ``problem``
     """
     faults: list[str] = []
@@ -312,12 +312,11 @@ def measure(
     switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
     reset_peak_memory()
     emit(Fitting())
-    clocks, delayed = _Clocks(compilation, buyer, spec.limits.seconds), delay_seconds()
+    clocks, delayed = _Clocks(compilation, client, spec.limits.seconds), delay_seconds()
     try:
         if path is None:
             outcome = _single(spec, solver, problem, clocks, emit)
-            labels = problem.kernel.counter.labels if problem.sells_labels else None
-            claims |= {**_told(outcome), **_counted(solver, problem.kernel.counter), "labels_used": labels}
+            claims |= {**_told(outcome), **_counted(solver, problem.kernel.counter)}
             if outcome.info_cut:
                 faults.append(f"info was cut to {INFO[0]:,} entries and {INFO[1]:,} characters, 4,000 of a text")
             model = model_of(outcome, problem).packed()
@@ -340,18 +339,18 @@ def measure(
 
 
 class _Clocks:
-    """The clocks of a measured run. They stand still while something compiles, and while labels are bought."""
+    """The clocks of a measured run. They stand still while something compiles, and while targets are queried."""
 
-    def __init__(self, compilation: CompilationWatch, buyer: Buyer | None, limit: float | None) -> None:
-        self.compilation, self.buyer, self.limit, self.began = compilation, buyer or Buyer(), limit, monotonic()
+    def __init__(self, compilation: CompilationWatch, client: TargetClient, limit: float | None) -> None:
+        self.compilation, self.client, self.limit, self.began = compilation, client, limit, monotonic()
 
     def clock(self) -> float:
         """Return wall seconds."""
-        return self.compilation.clock() - self.buyer.seconds
+        return self.compilation.clock() - self.client.seconds
 
     def cpu_clock(self) -> float:
         """Return CPU seconds."""
-        return self.compilation.cpu_clock() - self.buyer.cpu_seconds
+        return self.compilation.cpu_clock() - self.client.cpu_seconds
 
     def beside(self, seconds: float) -> float:
         """Return the seconds of the run that were not those inside the solver."""
@@ -361,8 +360,8 @@ class _Clocks:
         """Return the seconds beside those inside the solver that count as spent of the time limit."""
         if self.limit is None:
             return 0.0
-        beside, bought = self.beside(seconds), self.buyer.seconds
-        return max(0.0, beside - allowed.off_the_clock(self.limit, beside - bought, bought))
+        beside, queries = self.beside(seconds), self.client.seconds
+        return max(0.0, beside - allowed.off_the_clock(self.limit, beside - queries, queries))
 
 
 def _single(

@@ -205,21 +205,22 @@ class Point(_Part, frozen=True):
     figures: dict[str, Any]
     host_seconds: Finite = 0.0
     model: bytes = b""  # empty: it has none
+    queried: int = 0  # targets so far, by the worker's ledger, whatever the child says
 
 
-class Buy(_Part, frozen=True):
-    """The labels of the points ``indices``, (m,) int64, are wanted; the purchase before took the child ``waited`` seconds."""
+class TargetRequest(_Part, frozen=True):
+    """The child queries the targets of the points ``indices``, (m,) int64; its last query took it ``waited`` seconds."""
 
     indices: np.ndarray
     waited: Finite = 0.0
 
 
-class Sold(_Part, frozen=True):
-    """To a child: the labels it asked for, (m,) int8, after so many seconds; None: they are ``refused``, and why."""
+class TargetReply(_Part, frozen=True):
+    """To a child: the targets that it queried, (m,), after so many seconds; None: they are refused, and why."""
 
-    labels: np.ndarray | None
+    targets: np.ndarray | None
     seconds: Seconds
-    refused: str = ""
+    refusal: str = ""
 
 
 class Fitted(_Part, frozen=True):
@@ -248,13 +249,13 @@ class Busy(_Part, frozen=True):
 class Solved(_Part, frozen=True):
     """What is to be certified of a run.
 
-    bought : points in the order of purchase, or None
+    queried : points in the order in which their targets were queried; empty where the targets are given
     kernel_sample : kernel values between a few points, as the solver's process computed them
     """
 
     model: bytes = b""
     points: list[Point] = []
-    bought: np.ndarray | None = None
+    queried: list[int] = []
     kernel_sample: np.ndarray | None = None
 
 
@@ -280,7 +281,7 @@ class Certified(_Part, frozen=True):
 
 Message = (
     Run | Prepare | Prepared | Compiling | Warm | Fitting | Point | Stopped
-    | Buy | Sold | Fitted | Busy | Ended | Certify | Certified
+    | TargetRequest | TargetReply | Fitted | Busy | Ended | Certify | Certified
 )  # fmt: skip
 
 

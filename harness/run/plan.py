@@ -168,7 +168,7 @@ class RunSpec:
     plugin_paths: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     core_set_oracle: str = ""
-    sells_labels: bool = False  # its formulation does
+    queries_targets: bool = False  # its formulation does
     path: dict[str, Any] = field(default_factory=dict)  # axes, folds, start ("warm" or "cold"); empty: one problem
     trusted: tuple[str, ...] = ()  # plugins that own its formulation, kernel, data, metrics and oracle: the certifier's
     data_sha256: str = ""  # of the data the comparison was planned with
@@ -199,9 +199,9 @@ class RunSpec:
     def worker(self) -> str:
         """Key of the worker process that carries the run out: one for each solver, which its configurations share.
 
-        Where labels are sold the worker is another one, which holds none that were not.
+        Where targets are queried the worker is another one, which holds none.
         """
-        own = {"plugin": self.plugin, "solver": self.solver, "threads": self.threads, "sells": self.sells_labels}
+        own = {"plugin": self.plugin, "solver": self.solver, "threads": self.threads, "queries": self.queries_targets}
         return json.dumps({**own, "plugin_paths": self.plugin_paths}, sort_keys=True, default=str)
 
     def as_dict(self) -> dict[str, Any]:
@@ -379,7 +379,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
                 formulation=problem.name,
                 metrics=metrics,
                 core_set_oracle=oracle,
-                sells_labels=problem.sells_labels,
+                queries_targets=problem.queries_targets,
                 skip_reason=own.skip_reason if fits else mismatch(problem, source, dataset.task, registry),
             )
             for kernel, kernel_values in _kernels(study, registry, item, dataset):
@@ -504,8 +504,8 @@ def _unfit(study: Study, kernel: type[Kernel], problem: type[Problem], dataset: 
     for name, other in problem.stand_ins().items():
         if name in study.path and cell.problem_parameters.get(other) is not None:
             return f"{other} is given, and the {name} of the path only stands for {other}"
-    if problem.sells_labels:
-        return f"{problem.name} sells labels, and a path needs all of them"
+    if problem.queries_targets:
+        return f"{problem.name} queries targets, and a path needs all of them"
     least, of = len(dataset.y_train), ""
     if problem.task == dataset.task == "classification":
         least, of = min(np.unique(dataset.y_train, return_counts=True)[1]), "a class that has "

@@ -111,13 +111,13 @@ class TracePoint:
 
     seconds, cpu_seconds : inside the solver so far; certificates are outside the clocks
     kernel_evaluations, iteration : of the solver so far
-    reason : which series made the point due, ``seconds``, ``kernel_evaluations`` or ``labels`` (``end``: the last iterate)
+    reason : which series made the point due, ``seconds``, ``kernel_evaluations`` or ``queried`` (``end``: the last iterate)
     support_vectors : points with a coefficient
     primal, dual, relative_gap, kkt_violation, margin_lower, margin_upper, epsilon : of the certificate
     test_accuracy : share of the test points with the right sign
-    labels_used : bought so far, where they are sold
+    queried : targets queried so far, where the formulation queries them
     positive_support_vectors : those of the support vectors whose label is +1; in isolated runs
-    metrics : test metrics of the run by name, where labels are sold; in isolated runs
+    metrics : test metrics of the run by name, where targets are queried; in isolated runs
     info : what the solver says of itself at this point
     model : (coefficients, intercept), copied, where somebody else is to certify it, see `harness.measure.trace.TracePlan`
     reached : the target, by the certificate
@@ -136,7 +136,7 @@ class TracePoint:
     margin_upper: float | None = None
     epsilon: float | None = None
     test_accuracy: float | None = None
-    labels_used: int | None = None
+    queried: int | None = None
     positive_support_vectors: int | None = None
     cpu_seconds: float | None = None
     metrics: dict[str, Any] = field(default_factory=dict)
@@ -184,7 +184,6 @@ class Fields(TypedDict):
     kernel_evaluations: int  # [kernel values] values computed for the solver, used or not; None: not observable
     evaluations_at_least: bool  # values were computed behind the counter
     cache_hits: int  # [rows] kernel rows read from memory that would have been computed otherwise
-    labels_used: int  # [labels] labels bought, where they are sold; None where the problem came with them
     iterations: int  # [iterations] steps as the algorithm's paper counts them, else yields
     support_vectors: int  # [points] points with a coefficient that is not 0
     positive_support_vectors: int  # [points] support vectors whose label is +1
@@ -211,7 +210,6 @@ class Fields(TypedDict):
     test_accuracy: float  # [share] test points with the right sign; None in regression and without test points
     metrics: dict[str, Any]  # metric -> its figure on the test points
     metrics_better: dict[str, Any]  # metric -> which end is better, low or high; None: nobody is ranked by it
-    aubc: dict[str, Any]  # metric -> area under its curve over the labels bought, see `harness.measure.learning_curve`
     figures: dict[str, Any]  # column of the formulation -> its figure, see `harness.Column`
     columns: dict[str, Any]  # column of the formulation -> its title, unit, meaning, and which end is better
     # Claims and oracles
@@ -266,7 +264,7 @@ COLUMNS = tuple(TYPES)
 WHOLE = tuple(name for name, kind in TYPES.items() if kind is int)
 CLAIMED = frozenset({
     "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "killed_cpu_seconds", "compile_seconds",
-    "peak_rss_bytes", "iterations", "kernel_evaluations", "evaluations_at_least", "cache_hits", "labels_used",
+    "peak_rss_bytes", "iterations", "kernel_evaluations", "evaluations_at_least", "cache_hits",
     "working_set_size", "claimed_done", "oracle_calls", "oracle_kernel_evaluations", "load_average",
     "involuntary_switches", "waited_seconds", "output", "faults", "measured_at", "sources", "info",
 })  # fmt: skip

@@ -25,7 +25,6 @@ from time import monotonic  # by name: what a solver patches later is not this c
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from harness.machine import now, process_cpu_seconds, status_bytes, thread_cpu_seconds
 from harness.run import allowed
@@ -34,23 +33,21 @@ from harness.run.folder import Folder
 from harness.run.messages import (
     SECRET_BYTES,
     BrokenStream,
-    Buy,
     Compiling,
     Fitted,
     Fitting,
     Message,
     Point,
     Reader,
-    Sold,
     Solved,
     Stopped,
+    TargetRequest,
     Warm,
-    packed,
     send,
 )
 from harness.run.plan import RunSpec
 from harness.run.record import Limits, Status, StoppedBy
-from harness.run.seller import WAKING_SECONDS, Seller
+from harness.run.target_server import TargetServer
 
 _POLL_SECONDS = 0.05
 _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
@@ -173,10 +170,8 @@ class Observed:
     exit_status: int = 0
     left_behind: int = 0
     survivors: list[int] = field(default_factory=list)  # processes that could not be killed
-    seller: Seller | None = None  # of labels; None: the problem came with them
-    bought_seconds: float = 0.0  # that purchases took, as far as that can be
+    server: TargetServer = field(default_factory=TargetServer)  # of the targets that the child queries
     faults: list[str] = field(default_factory=list)  # sentences, of what cost the run nothing
-    miscount: str = ""  # what it said of the labels it bought, where that is not so
 
     @property
     def output(self) -> str:
@@ -186,10 +181,9 @@ class Observed:
     @property
     def solved(self) -> Solved:
         """What is to be certified of the run."""
-        bought = None if self.seller is None else np.array(self.seller.bought, dtype=np.int64)
         if self.fitted is None:
-            return Solved(points=self.points, bought=bought)
-        return Solved(self.fitted.model, self.points, bought, self.fitted.kernel_sample)
+            return Solved(points=self.points, queried=self.server.queried)
+        return Solved(self.fitted.model, self.points, self.server.queried, self.fitted.kernel_sample)
 
     @property
     def compiled(self) -> float:
@@ -201,8 +195,8 @@ class Observed:
         if self.phase == "fit":
             if limits.seconds is None:
                 return math.inf
-            host = max(0.0, self.host_seconds - self.bought_seconds)  # what the host did contains the purchases
-            return self.phase_began + allowed.fit(limits.seconds, host + self.compiled, self.bought_seconds)
+            host = max(0.0, self.host_seconds - self.server.seconds)  # what the host did contains the queries
+            return self.phase_began + allowed.fit(limits.seconds, host + self.compiled, self.server.seconds)
         most = allowed.compilation(limits.seconds)
         if self.phase == "warm-up" and self.compiling_since is not None:
             return self.compiling_since + most - self.compile_spent
@@ -226,7 +220,7 @@ class Observed:
             self.peak_rss = 0  # what it took before is none of the run's
             self.fit_cpu_seconds = -thread_cpu_seconds(child.pid)
         elif isinstance(message, Point):
-            self.points.append(self._counted(message))
+            self.points.append(msgspec.structs.replace(message, queried=len(self.server.queried)))
             self.host_seconds = min(max(0.0, message.host_seconds), monotonic() - self.phase_began)
         elif isinstance(message, Stopped):
             self._end_fit(child)
@@ -235,8 +229,8 @@ class Observed:
             if self.phase == "fit":
                 self._end_fit(child)
             self.fitted = message
-        elif isinstance(message, Buy):
-            self._sell(message, child)
+        elif isinstance(message, TargetRequest):
+            self.server.serve(message, child.answers, child.secret)
 
     def _enter(self, phase: str) -> None:
         self.phase, self.phase_began, self.compile_spent = phase, monotonic(), 0.0
@@ -244,36 +238,6 @@ class Observed:
     def _end_fit(self, child: Child) -> None:
         self.fit_seconds = monotonic() - self.phase_began - self.compile_spent
         self.fit_cpu_seconds += thread_cpu_seconds(child.pid) - self.compile_spent
-
-    def _counted(self, point: Point) -> Point:
-        """Return a trace point with this process's count of the labels bought in the place of the child's own."""
-        figures = dict(point.figures)
-        claimed = figures.pop("labels_used", None)
-        if self.seller is not None:
-            figures["labels_used"] = len(self.seller.bought)
-            if claimed != figures["labels_used"]:
-                self.miscount = f"it counts {claimed} labels where {figures['labels_used']} were bought"
-        return msgspec.structs.replace(point, figures=figures)
-
-    def _sell(self, wanted: Buy, child: Child) -> None:
-        """Answer a purchase of labels, and note what the one before it may have taken of the solver's time.
-
-        Raises
-        ------
-        BrokenStream : nobody reads the answer, or nothing is sold.
-        """
-        if self.seller is None:
-            raise BrokenStream("a purchase of labels where none are sold")
-        began = monotonic()
-        labels = self.seller.sell(wanted.indices)
-        found = None if labels is None else labels.astype("int8")
-        seconds = monotonic() - began
-        self.bought_seconds += min(max(0.0, wanted.waited), WAKING_SECONDS) + seconds
-        answer = packed(Sold(found, seconds, self.seller.refused), child.secret)
-        with contextlib.suppress(OSError):
-            if os.write(child.answers, answer) == len(answer):
-                return
-        raise BrokenStream("a purchase of labels, and nobody read what was answered")
 
     def drain(self, output: int) -> bool:
         """Read once what a child printed; return whether there is more to come."""
@@ -293,21 +257,21 @@ def watch(
     *,
     control: int,
     reader: Reader,
-    seller: Seller | None = None,
+    server: TargetServer,
     busy: Callable[[float], None] = lambda _: None,
 ) -> Observed:
     """Wait until a child has said all, ends or passes a limit; return what was seen. It is ended by :func:`finish`.
 
     control : descriptor of the driver's socket
     reader : of the child's messages
-    seller : of the labels that it may buy
+    server : of the targets that it queries
     busy : called with the time of ``monotonic()`` at which the phase that a run is in has to be over
 
     Raises
     ------
     DriverGone : nobody is left to hear of this run.
     """
-    seen, handle = Observed(seller=seller), os.pidfd_open(child.pid)
+    seen, handle = Observed(server=server), os.pidfd_open(child.pid)
     with selectors.DefaultSelector() as selector:
         for fd in (child.messages, child.output, control, handle):
             selector.register(fd, selectors.EVENT_READ)
@@ -402,7 +366,6 @@ def verdict(seen: Observed, spec: RunSpec) -> dict[str, Any]:
     claims["peak_rss_bytes"] = int(max(number(claims.get("peak_rss_bytes")), seen.peak_rss)) or None
     killed = seen.fitted is None and seen.phase == "fit"
     claims["killed_cpu_seconds"] = max(0.0, seen.fit_cpu_seconds - seen.host_seconds) if killed else None
-    claims["labels_used"] = None if seen.seller is None else len(seen.seller.bought)
     return claims
 
 
@@ -432,7 +395,7 @@ def _trouble(seen: Observed, spec: RunSpec) -> tuple[Status, StoppedBy, str] | N
 def _impossible(seen: Observed, claims: dict[str, Any]) -> str:
     """Return what the child says of clock and counts that the host knows to be untrue; empty if nothing is."""
     seconds, cpu = number(claims.get("fit_seconds")), number(claims.get("cpu_seconds"))
-    least = _SLOWEST_CLOCK * (seen.fit_cpu_seconds - seen.host_seconds - seen.bought_seconds) - _CLOCK_SLACK
+    least = _SLOWEST_CLOCK * (seen.fit_cpu_seconds - seen.host_seconds - seen.server.seconds) - _CLOCK_SLACK
     if claims.get("fit_seconds") is not None and not max(0.0, least) <= seconds <= seen.fit_seconds + _LATE:
         seen_then = f"the host saw {seen.fit_seconds:.3g} s pass, {seen.fit_cpu_seconds:.3g} s of them CPU time"
         return f"its clock says {seconds:g} s inside the solver; {seen_then}"
@@ -442,13 +405,7 @@ def _impossible(seen: Observed, claims: dict[str, Any]) -> str:
     known = [count for count in counts if isinstance(count, int)]
     if sorted(known) != known or any(count < 0 for count in known):
         return f"its count of kernel evaluations fell or is below 0: {', '.join(map(str, known[-3:]))}"
-    if seen.seller is None:
-        return ""
-    if seen.seller.refused:
-        return f"it {seen.seller.refused}"
-    claimed, bought = claims.get("labels_used"), len(seen.seller.bought)
-    counted = claimed is None or claimed == bought
-    return seen.miscount if counted else f"it counts {claimed} labels where {bought} were bought"
+    return seen.server.refusal
 
 
 def _cause(seen: Observed, limits: Limits) -> tuple[Status, StoppedBy, str]:

@@ -40,7 +40,7 @@ from harness.run.messages import (
     send,
 )  # fmt: skip
 from harness.run.record import Status, StoppedBy
-from harness.run.seller import Buyer, Seller
+from harness.run.target_server import TargetServer
 from harness.run.watch import DriverGone, Observed, finish, fork, limit_memory, number, verdict, watch
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class _Stated(NamedTuple):
     spec: RunSpec
     solver: Any
     problem: Any
-    seller: Seller | None
+    server: TargetServer
     kind: tuple[str, str]
     rehearsal: bool = False
 
@@ -145,8 +145,10 @@ class Worker:
         self.folder = self.folder or Folder()
         if adopt and kind in self.proven and kind not in self.warm:
             self._adopt(solver, problem, kind, spec.limits.seconds)
-        seller = Seller(self.bench.labels(spec), problem.labels_left) if spec.sells_labels else None
-        return _Stated(spec, solver, problem, seller, kind)
+        server = (
+            TargetServer(self.bench.targets(spec), problem.target_budget) if spec.queries_targets else TargetServer()
+        )
+        return _Stated(spec, solver, problem, server, kind)
 
     def _answer(self, spec: RunSpec, adopt: bool) -> None:
         from harness.run.child import is_environment, of_environment
@@ -192,7 +194,7 @@ class Worker:
             run.spec.limits,
             control=self.control,
             reader=reader,
-            seller=run.seller,
+            server=run.server,
             busy=self._busy,
         )
         seen.faults += faults
@@ -244,7 +246,7 @@ class Worker:
             paths = [str(Path(path).absolute()) for path in spec.plugin_paths]
             share_registry(functools.partial(_everything, registry, paths))
             # what the process of a solver is not to know, the one that it is forked from does not keep
-            self.bench = Workbench(registry, keeps="points" if spec.sells_labels else "training targets")
+            self.bench = Workbench(registry, keeps="points" if spec.queries_targets else "training targets")
             self.compilation.install()  # and imports numba, so that no child pays for it
             threadpool_limits(spec.threads)
         for plugin in registry.plugins.values():
@@ -255,15 +257,13 @@ class Worker:
         """Return what a child does to carry the run out."""
         from harness.run.child import measure, warm_up, warm_up_in_parts
 
-        spec, solver, problem, seller, kind = run[:5]
+        spec, solver, problem, server, kind = run[:5]
         compilation, limits, cold = self.compilation, spec.limits, kind in self.cold
-        buyer: Buyer | None = None if seller is None else self.bench.buyer
         path = self.bench.path(spec, (compilation.clock, compilation.cpu_clock)) if spec.path else None
 
         def body(emit: Callable[[Message], None], receive: Callable[[], Message]) -> None:
-            if seller is not None and buyer is not None:
-                seller.erase()
-                buyer.connect(emit, receive)
+            server.erase()
+            self.bench.client.connect(emit, receive)
             limit_memory(limits.memory_bytes)
             # a time limit counts no compilation
             compilation.on_change = lambda on: emit(Compiling(on))
@@ -276,7 +276,7 @@ class Worker:
             if run.rehearsal:
                 emit(Fitted({}))
                 return
-            fitted = measure(spec, solver, problem, emit, compilation=compilation, buyer=buyer, path=path)
+            fitted = measure(spec, solver, problem, emit, compilation=compilation, client=self.bench.client, path=path)
             limit_memory(None)  # what is left is the host's own work
             fitted.claims["sources"] = self.bench.registry.sources()
             emit(Fitted(fitted.claims, fitted.model, self.bench.kernel_sample(spec)))
@@ -288,14 +288,14 @@ class Worker:
     def _adopt(self, solver: Any, problem: Any, kind: tuple[str, str], limit: float | None) -> None:
         """Warm this process up as a child of it did, unless that leaves threads behind a fork.
 
-        It is the solver's code that runs: the labels that are sold are read again for this run, and of the last one
+        It is the solver's code that runs: targets that are queried are read again for this run, and of the last one
         nothing is left that it could find.
         """
         from harness.run.child import warm_up
 
         assert self.folder is not None
         send(self.control, Busy(allowed.preparation(limit) + self.proven[kind] + _ENDING, running=False))
-        self.bench.forget_labels()
+        self.bench.forget_targets()
         threads = _own_threads()
         with self.folder.entered():
             self.warm[kind] = warm_up(solver, problem, limit, self.compilation.clock)

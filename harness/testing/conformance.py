@@ -19,20 +19,21 @@ from harness.measure.scored import FreeExpansion, Weights
 from harness.problems.cases import Case, csr
 from harness.registry import shared_registry
 from harness.run.record import Limits
+from harness.run.target_server import only_queried
 from harness.solver import Iterate
 from harness.testing import exact
 from harness.testing.checks import LIMIT, ValueChecks, check
-from harness.testing.running import Snapshot, bought_of, bytes_of, observed, snapshots
+from harness.testing.running import Snapshot, bytes_of, observed, snapshots
 from harness.testing.suite import (
     PATIENT_SECONDS,
     ROUNDING,
     Suite,
-    buys_labels,
     cases_of_formulation,
     claims_a_gap,
     converges,
     is_observable,
     path_over,
+    queries_targets,
 )
 
 _FEW_ROWS_MB = 2e-3  # 262 values of 40 * 40
@@ -54,11 +55,11 @@ def _has_a_law_of_scaling(case: Case) -> bool:
 
 
 def _has_a_path(case: Case) -> bool:
-    return path_over(case, cold=False) is not None and not case.formulation.sells_labels
+    return path_over(case, cold=False) is not None and not case.formulation.queries_targets
 
 
-def _sells_labels(case: Case) -> bool:
-    return case.formulation.sells_labels
+def _queries_targets(case: Case) -> bool:
+    return case.formulation.queries_targets
 
 
 class SolverConformance(ValueChecks, Suite):
@@ -189,8 +190,8 @@ class SolverConformance(ValueChecks, Suite):
     def test_leaves_the_problem_unchanged(self, case: Case) -> None:
         """Points, targets, diagonal and kernel rows are what they were before the run."""
         before, after = case.problem(), self._run(case).problem
-        if before.sells_labels:
-            before = before.after_buying(bought_of(after))
+        if before.queries_targets:
+            before = before.with_targets(only_queried(case.y, self._run(case).queried))
         everything = np.arange(after.n)
         rows = np.array(after.kernel.rows(everything))  # those that the run left in memory, where it did
         with uncounted(before.kernel), uncounted(after.kernel):
@@ -269,30 +270,29 @@ class SolverConformance(ValueChecks, Suite):
             f"{case}: {counted} kernel evaluations counted, {run.computed} computed; ask problem.kernel, not its engine."
         )
 
-    @check(on="all", needs=buys_labels, fits=_sells_labels)
-    def test_rests_on_bought_labels_alone(self, case: Case) -> None:
-        """Models use bought labels only, every purchase is counted, and labels that were not bought change nothing."""
+    @check(on="all", needs=queries_targets, fits=_queries_targets)
+    def test_uses_queried_targets_only(self, case: Case) -> None:
+        """Models rest on queried targets only, every query goes through the problem, and other targets change nothing."""
         run = self._run(case)
-        bought = bought_of(run.problem)
-        for position, (snapshot, count) in enumerate(zip(run.snapshots, run.labels, strict=True)):
-            unknown = np.setdiff1d(np.arange(len(case.y)), bought[:count])
+        for position, (snapshot, count) in enumerate(zip(run.snapshots, run.counts, strict=True)):
+            unknown = np.setdiff1d(np.arange(len(case.y)), run.queried[:count])
             strange = [] if snapshot.dual_coef is None else unknown[snapshot.dual_coef[unknown] != 0.0]
             assert not len(strange), (
-                f"{case}: iterate {position} has a coefficient at point {strange[0]}, whose label was not bought by then; "
-                "call problem.buy for each point that a model uses."
+                f"{case}: iterate {position} has a coefficient at point {strange[0]}, whose target was not queried by then; "
+                "call problem.query for each point that a model uses."
             )
-        assert run.counter.labels == len(bought), (
-            f"{case}: {run.counter.labels} labels counted, {len(bought)} bought; use problem.buy and nothing else."
+        assert run.problem.queried.tolist() == run.queried, (
+            f"{case}: the problem has {len(run.problem.queried)} queried targets, {len(run.queried)} were queried; use "
+            "problem.query and nothing else."
         )
-        # those that were not bought are the opposite now: whoever does not know them does the same again
-        known = np.isin(np.arange(len(case.y)), bought)
-        opposite = case.changed(y=np.where(known, case.y, -case.y))
+        # those that were not queried are the opposite now: a solver that does not know them does the same again
+        opposite = case.changed(y=np.where(np.isin(np.arange(len(case.y)), run.queried), case.y, -case.y))
         other = observed(self.solver, opposite, seed=self.seed, seconds=PATIENT_SECONDS)
-        same = np.array_equal(bought, bought_of(other.problem)) and len(run.snapshots) == len(other.snapshots)
+        same = run.queried == other.queried and len(run.snapshots) == len(other.snapshots)
         same = same and all(a.same_bits(b) for a, b in zip(run.snapshots, other.snapshots, strict=True))
         assert same, (
-            f"{case}: the labels that it did not buy were changed, and it bought other points or returned other models; ask "
-            "problem.buy for labels and ``rng`` for random numbers, nothing else."
+            f"{case}: the targets that it did not query were changed, and it queried other points or returned other models; "
+            "use problem.query for targets and ``rng`` for random numbers, nothing else."
         )
 
     @check()

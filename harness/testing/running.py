@@ -24,6 +24,7 @@ from harness.solver import Iterate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from harness.arrays import Index, Vector
     from harness.kernels.counter import Counter
     from harness.problems.cases import Case
     from harness.problems.problem import Certificate, Problem
@@ -87,7 +88,8 @@ class Run:
 
     problem : as the solver left it
     snapshots : its first 1000 iterates
-    labels : number of labels that were bought at each of them, where they are sold; else empty
+    queried : points whose targets were queried, in this order, by the suite's ledger; empty where targets are given
+    counts : number of them at each snapshot
     counter : the problem's, at the end of the drive
     computed : kernel values that the engines computed, whoever asked for them
     """
@@ -96,7 +98,8 @@ class Run:
     problem: Problem
     outcome: Outcome
     snapshots: tuple[Snapshot, ...]
-    labels: tuple[int, ...]
+    queried: list[int]
+    counts: tuple[int, ...]
     counter: Counter
     computed: int
 
@@ -115,8 +118,8 @@ class Run:
 class _Copying:
     """A solver whose iterates are copied as they pass by."""
 
-    def __init__(self, solver: Solver) -> None:
-        self.solver, self.snapshots, self.labels = solver, list[Snapshot](), list[int]()
+    def __init__(self, solver: Solver, queried: list[int]) -> None:
+        self.solver, self.queried, self.snapshots, self.counts = solver, queried, list[Snapshot](), list[int]()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.solver, name)
@@ -129,19 +132,27 @@ class _Copying:
             for iterate in iterates:
                 if len(self.snapshots) < _KEPT and isinstance(iterate, Iterate):  # what is none, ``drive`` refuses
                     self.snapshots.append(Snapshot.of(iterate))
-                    if problem.sells_labels:
-                        self.labels.append(bought_of(problem).size)
+                    self.counts.append(len(self.queried))
                 yield iterate
 
 
 def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
     """Drive a solver on a case, for at most ``seconds`` beside compilation; what it raises passes through."""
-    problem, copying = case.problem(), _Copying(solver)
+    problem, queried = case.problem(), list[int]()
+
+    def answer(indices: Index) -> Vector:
+        queried.extend(indices.tolist())
+        return case.y[indices]
+
+    if problem.queries_targets:
+        problem = problem.with_targets(answer)
+    copying = _Copying(solver, queried)
     with recorded_work() as work:
         proxy: Any = copying
         outcome = drive(proxy, problem, np.random.default_rng(seed), Limits(seconds=seconds), clock=compiler().clock)
     counter = dataclasses.replace(problem.kernel.counter)
-    return Run(case, problem, outcome, tuple(copying.snapshots), tuple(copying.labels), counter, work.values)
+    snapshots, counts = tuple(copying.snapshots), tuple(copying.counts)
+    return Run(case, problem, outcome, snapshots, queried, counts, counter, work.values)
 
 
 @functools.cache
@@ -150,11 +161,6 @@ def compiler() -> CompilationWatch:
     watch = CompilationWatch()
     watch.install()
     return watch
-
-
-def bought_of(problem: Any) -> Any:
-    """Return the points whose labels were bought, (m,), in the order of purchase."""
-    return np.array(problem.bought)
 
 
 @dataclass

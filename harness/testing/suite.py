@@ -42,9 +42,9 @@ def is_observable(suite: type[Suite]) -> bool:
     return suite.solver.observable
 
 
-def buys_labels(suite: type[Suite]) -> bool:
-    """True if the solver solves a formulation that sells labels."""
-    return any(formulation.sells_labels for formulation in shared_registry().declared_by(type(suite.solver)))
+def queries_targets(suite: type[Suite]) -> bool:
+    """True if the solver solves a formulation whose targets must be queried."""
+    return any(formulation.queries_targets for formulation in shared_registry().declared_by(type(suite.solver)))
 
 
 def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:

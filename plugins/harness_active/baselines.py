@@ -25,7 +25,7 @@ import numpy as np
 from harness import CSVC, Conformance, Iterate, Problem, Solver, UsageError, get_solver, parameter
 from harness.arrays import Index
 from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
-from harness.problems import PoolSVC
+from harness_active.pool_svc import PoolSVC
 
 _ACTIVE = "active-small-pool[stop=support]"  # whose support-vector ratio undersampling takes where none is given
 
@@ -153,10 +153,10 @@ class Undersampling(Baseline):
     def _active(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
         """Run the active learner on the points as a pool; tell how far it is, and at the end the ratio it reached."""
         active, coef = Oracle(_ACTIVE), np.zeros(problem.n)
-        pool = PoolSVC.build(problem.kernel, problem.targets, {"C": problem.C})
+        pool = PoolSVC.build(problem.kernel, problem.targets.__getitem__, {"C": problem.C})
         for found in active.models(pool, self.name, rng=rng):
             coef[:] = found.dual_coef
-            yield {"phase": "active", "active_labels": pool.labels_used}
+            yield {"phase": "active", "active_labels": len(pool.queried)}
         few, many = (int(np.count_nonzero(coef[points])) for points in (sides.positives, sides.negatives))
         if not few or not many:
             raise UsageError(
@@ -165,7 +165,7 @@ class Undersampling(Baseline):
             )
         yield {
             "ratio": many / few,
-            "active_labels": pool.labels_used,
+            "active_labels": len(pool.queried),
             "active_seconds": active.seconds,
             "active_kernel_evaluations": active.evaluations,
         }

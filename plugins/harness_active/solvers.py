@@ -1,9 +1,9 @@
-"""The strategies: which labels are bought next.
+"""The strategies: which labels are queried next.
 
 Source: Ertekin, Huang, Bottou, Giles, Learning on the Border: Active Learning in Imbalanced Data Classification, CIKM
-2007, sections 3.2 to 3.4. Differs in: the labels are bought, one point is never looked at before; while all labels are
-of one class every point is as near as any other. Of points that are equally near that one is bought which comes first
-in the random order that is drawn at the beginning.
+2007, sections 3.2 to 3.4. Differs in: no label is known before its query; while all labels are of one class every point is
+as near as any other. Of points that are equally near the one is queried that comes first in the random order that is drawn
+at the beginning.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import numpy as np
 from harness import CSVC, Conformance, Iterate, Learner, Problem, Solver, parameter
 from harness.arrays import Index, Vector
 from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
-from harness.problems import PoolSVC
+from harness_active.pool_svc import PoolSVC
 
 Scores = Callable[[Any], Vector]
 _WINDOW = 1 / 40  # of the points: with small pools each of them is looked at once or twice meanwhile
 
 
 class Pool:
-    """The points that may still be bought: points in an order, of which some leave.
+    """The points whose labels are not queried yet: points in an order, of which some leave.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ class Rules:
 
     Attributes
     ----------
-    margin_at : labels bought when the selected example lay no closer than the support vectors on the margin; None: never
-    support_at : labels bought when the number of support vectors was stable; None: never
+    margin_at : labels queried when the selected example lay no closer than the support vectors on the margin; None: never
+    support_at : labels queried when the number of support vectors was stable; None: never
     """
 
     window: int
@@ -116,7 +116,7 @@ class Rules:
 
 
 class Retrained(Learner):
-    """An exact solver as a learner: after each purchase it solves the whole problem over what was bought.
+    """An exact solver as a learner: after each query it solves the whole problem over the labels that it has.
 
     The classical method of active learning (Tong and Koller 2001; the paper's step iii). Where the solver can start from
     coefficients it starts from those of the last solution. While all labels are of one class: w = 0, that label as intercept.
@@ -130,18 +130,18 @@ class Retrained(Learner):
         self._both = False
 
     def learn(self, indices: Any) -> None:
-        bought = self._problem.bought
-        targets = self._problem.targets[bought]
+        queried = self._problem.queried
+        targets = self._problem.targets[queried]
         self._both = bool(len(targets)) and targets.min() < targets.max()
         if not self._both:
             self._intercept = float(targets[0]) if len(targets) else 0.0
             return
-        stated, start = self._problem.labelled(), self._coef[bought]
-        where = f"after {len(bought)} labels"
+        stated, start = self._problem.labelled(), self._coef[queried]
+        where = f"after {len(queried)} labels"
         for last in self._oracle.models(stated, where, start=start if start.any() else None, rng=self._rng):  # noqa: B007
             continue  # the last counts
         with self._oracle.failing_in(where):
-            self._coef[bought], self._intercept = stated.checked(last.dual_coef, last.intercept)
+            self._coef[queried], self._intercept = stated.checked(last.dual_coef, last.intercept)
 
     def scores(self, indices: Any, *, keep: bool | None = False) -> Vector:
         return self._kernel.expand(self._coef, np.asarray(indices, dtype=np.intp)) + self._intercept
@@ -169,17 +169,17 @@ class Strategy(OverOracle):
     """What the strategies have in common: the first labels, the learner, the rules that end a run.
 
     ``info``: labels, queries; distance and margin (|f| of the nearest candidate at the last query, and from which |f| on
-    a point lies outside the margin); margin_at and support_at (labels bought when each of the two stopping rules held first,
+    a point lies outside the margin); margin_at and support_at (labels queried when each of the two stopping rules held first,
     whether the run ended there or not; none: never); at the end stopped_by: 'margin', 'support', 'budget' (no label may
-    be bought any more) or 'pool' (none is left). A step is the learner's.
+    be queried any more) or 'pool' (none is left). A step is the learner's.
     """
 
     solves: ClassVar[tuple[type[Problem], ...]] = (PoolSVC,)
-    exact: ClassVar[bool] = False  # what was not bought is not looked at
+    exact: ClassVar[bool] = False  # points that were not queried do not count
     conformance: ClassVar[Conformance] = Conformance({"first": 2})
 
-    first: int = parameter(20, "labels bought at random before the first query, the same for every strategy", ge=1)
-    batch: int = parameter(1, "labels bought at a query", ge=1)
+    first: int = parameter(20, "labels queried at random before the first choice, the same for every strategy", ge=1)
+    batch: int = parameter(1, "labels of a query", ge=1)
     stop: Literal["margin", "support"] | None = parameter(
         None,
         "margin: when the nearest candidate lies outside the margin; support: when the number of support vectors is "
@@ -210,7 +210,7 @@ class Strategy(OverOracle):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield after the first labels, after each query and at the end."""
-        yield from Purchases(self, cast("PoolSVC", problem), rng).iterates()
+        yield from Queries(self, cast("PoolSVC", problem), rng).iterates()
 
     # -- what a strategy decides ------------------------------------------------------------------------
 
@@ -223,13 +223,13 @@ class Strategy(OverOracle):
         return learner.scores
 
     def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
-        """Return the points of which the ``wanted`` nearest are bought."""
+        """Return the points of which the ``wanted`` nearest are queried."""
         return pool.sample(None, rng)
 
 
 @dataclass(frozen=True)
 class ActiveSmallPool(Strategy):
-    """Active learning with small pools: of a few random points the one nearest to the boundary is bought, the '59 trick'.
+    """Active learning with small pools: of a few random points the one nearest to the boundary is queried, the '59 trick'.
 
     Of 59 candidates one is among the nearest 5 % with a probability of 95 %, whatever the size of the pool. A query costs
     59 |S| kernel values, or n for the new example where that is less and memory holds the rows: ``keep_scores``.
@@ -279,7 +279,7 @@ class ActiveFullSearch(Strategy):
 
 @dataclass(frozen=True)
 class RandomSampling(Strategy):
-    """What active learning is compared with: the labels are bought in random order."""
+    """What active learning is compared with: the labels are queried in random order."""
 
     name = "random-sampling"
 
@@ -300,7 +300,7 @@ class RandomSampling(Strategy):
 class RetrainActive(Strategy):
     """Active learning with a full solve after each query: what learning example by example is compared with.
 
-    The oracle solves c-svc over all labels that were bought, from the last solution where it can start from one.
+    The oracle solves c-svc over all labels that were queried, from the last solution where it can start from one.
     """
 
     name = "retrain-active"
@@ -320,8 +320,8 @@ class RetrainActive(Strategy):
         return pool.sample(None if self.candidates is None else wanted * self.candidates, rng)
 
 
-class Purchases:
-    """One run: a problem, its pool, who learns, and what is bought until a rule ends it."""
+class Queries:
+    """One run: a problem, its pool, the learner, and the queries until a rule ends it."""
 
     def __init__(self, strategy: Strategy, problem: PoolSVC, rng: np.random.Generator) -> None:
         self.strategy, self.problem, self.rng = strategy, problem, rng
@@ -332,29 +332,29 @@ class Purchases:
         self.scores = strategy.judge(self.learner)
         window = strategy.stop_window or max(1, round(_WINDOW * problem.n))
         self.rules = Rules(window, strategy.stop_tolerance)
-        self.queries = 0
+        self.count = 0
         self.distance: float | None = None
 
     def iterates(self) -> Iterator[Iterate]:
         """Yield after the first labels, after each query and at the end."""
-        known = self.problem.bought  # by whoever had the problem before
-        self.learn(np.concatenate([known, self.buy(self.pool.next(self.wanted(self.strategy.first)))]))
+        known = self.problem.queried  # before this run
+        self.learn(np.concatenate([known, self.query(self.pool.next(self.wanted(self.strategy.first)))]))
         yield self.iterate()
         while not (stopped_by := self.stopped()):
             chosen = self.chosen(self.wanted(self.strategy.batch))
             if self.strategy.stop == "margin" and self.rules.margin_at is not None:
                 stopped_by = "margin"
                 break
-            self.queries += 1
-            self.learn(self.buy(chosen))
+            self.count += 1
+            self.learn(self.query(chosen))
             yield self.iterate()
         if self.strategy.finishing:
             self.learner.finish()
         yield self.iterate(done=True, stopped_by=stopped_by)
 
     def wanted(self, count: int) -> int:
-        """Return how many labels are bought where ``count`` are asked for."""
-        return min(count, self.problem.labels_left)
+        """Return how many of ``count`` labels may be queried."""
+        return min(count, self.problem.queries_left)
 
     def stopped(self) -> str:
         """Return what ends the run before another query; empty if nothing does."""
@@ -362,36 +362,36 @@ class Purchases:
             return "support"
         if not len(self.pool):
             return "pool"
-        return "" if self.problem.labels_left else "budget"
+        return "" if self.problem.queries_left else "budget"
 
     def chosen(self, wanted: int) -> Index:
-        """Return the candidates that are bought next, and tell the rule how near they are."""
+        """Return the candidates that are queried next, and note for the rule how near they are."""
         offered = self.strategy.offer(self.pool, wanted, self.rng)
         if self.scores is None:
             return offered
         distances = np.abs(self.scores(offered))
         self.distance = float(distances.min())
-        self.rules.selected(self.problem.labels_used, self.distance, self.learner.margin)
+        self.rules.selected(len(self.problem.queried), self.distance, self.learner.margin)
         return self.pool.nearest(offered, distances, wanted)
 
-    def buy(self, points: Index) -> Index:
-        """Buy the labels of ``points`` and take them out of the pool; return the points."""
-        self.problem.buy(points)
+    def query(self, points: Index) -> Index:
+        """Query the labels of ``points`` and take them out of the pool; return the points."""
+        self.problem.query(points)
         self.pool.take(points)
         return points
 
     def learn(self, points: Index) -> None:
         """Teach the learner points whose labels are known."""
         self.learner.learn(points)
-        self.rules.learned(self.problem.labels_used, self.learner.support)
+        self.rules.learned(len(self.problem.queried), self.learner.support)
 
     def iterate(self, *, done: bool = False, **info: Any) -> Iterate:
         """Return the learner's model with what there is to say about the run."""
         margin, rules = self.learner.margin, self.rules
         return self.learner.iterate(
             done=done,
-            labels=self.problem.labels_used,
-            queries=self.queries,
+            labels=len(self.problem.queried),
+            queries=self.count,
             distance=self.distance,
             margin=margin if math.isfinite(margin) else None,
             margin_at=rules.margin_at,

@@ -42,7 +42,7 @@ TARGETS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 """The certified relative gaps that costs are compared at."""
 
 POINTS = 32
-TRACED = ("seconds", "kernel_evaluations", "labels_used", "relative_gap", "test_error", "support_vectors", "epsilon")
+TRACED = ("seconds", "kernel_evaluations", "queried", "relative_gap", "test_error", "support_vectors", "epsilon")
 _OF_A_POINT = (*TRACED[:4], "cpu_seconds", "test_accuracy", *TRACED[5:], "gap_rounding")
 _OF_COST = {"seconds": "seconds_to", "kernel_evaluations": "kernel_evaluations_to"}
 LONGEST_REASON = 600

@@ -15,7 +15,6 @@ import numpy as np
 
 from harness import CSVC, CSVCNoBias, Iterate, KernelOracle
 from harness.arrays import Array
-from harness.problems import PoolSVC
 from harness_lasvm.compiled import members as loops
 from harness_lasvm.compiled import rows
 from harness_lasvm.compiled.scans import scan
@@ -72,7 +71,7 @@ class CandidateSet:
     aside : members that the finishing step leaves out of the search
     """
 
-    def __init__(self, problem: CSVC | CSVCNoBias | PoolSVC, *, cache_mb: float | None, block: int, dtype: str) -> None:
+    def __init__(self, problem: CSVC | CSVCNoBias, *, cache_mb: float | None, block: int, dtype: str) -> None:
         self.kernel = problem.kernel.astype(dtype)
         self.n = n = problem.n
         self.block = block

@@ -9,7 +9,6 @@ import numpy as np
 
 from harness import CSVC, Iterate, KernelOracle, Learner, UsageError
 from harness.arrays import Array, Vector
-from harness.problems import PoolSVC
 from harness_lasvm.candidate_set import CandidateSet
 from harness_lasvm.compiled.members import add_scores
 from harness_lasvm.compiled.state import Candidates
@@ -32,7 +31,7 @@ class LASVMLearner(Learner):
     While it has seen one class only its model is w = 0 with that label as intercept, and its margin is infinite.
     """
 
-    def __init__(self, problem: CSVC | PoolSVC, options: LASVMOptions, rng: np.random.Generator) -> None:
+    def __init__(self, problem: CSVC, options: LASVMOptions, rng: np.random.Generator) -> None:
         self._problem, self._options = problem, options
         self._expansion = CandidateSet(problem, cache_mb=options.cache_mb, block=options.block, dtype=options.dtype)
         self._online = Online(self._expansion, options, rng)
@@ -105,7 +104,7 @@ class LASVMLearner(Learner):
         unknown = np.flatnonzero(np.isnan(targets))
         if len(unknown):
             raise UsageError(
-                f"point {examples[unknown[0]]} was to be learned and its label is not known; buy it before, with problem.buy."
+                f"point {examples[unknown[0]]} was to be learned and its label is not known; query it before, with problem.query."
             )
         known, reach = self._expansion.members.examples, self._problem.upper[examples] * targets
         known["target"][examples] = targets

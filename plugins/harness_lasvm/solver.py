@@ -43,7 +43,6 @@ import numpy as np
 
 from harness import CSVC, Iterate, Learner, Problem, Solver, UsageError
 from harness.oracle import is_observable
-from harness.problems import PoolSVC
 from harness_lasvm.finishing import finish, hand_over, named, refusal, takes_long, warm_ups
 from harness_lasvm.options import LASVMOptions
 
@@ -117,7 +116,7 @@ class LASVM(LASVMOptions):
         yield expansion.iterate(done=True, phase="finishing", **closing)
 
     def learner(self, problem: Problem, rng: np.random.Generator) -> Learner:
-        """Return it as what another solver teaches, on c-svc or pool-svc; see :mod:`harness_lasvm.learner`.
+        """Return it as what another solver teaches, on c-svc, or c-svc whose labels are queried; see :mod:`harness_lasvm.learner`.
 
         Raises
         ------
@@ -130,4 +129,4 @@ class LASVM(LASVMOptions):
                 f"{self.label}: who teaches it says which examples it visits and when it ends; leave out epochs, max_support "
                 "and selection."
             )
-        return LASVMLearner(cast("CSVC | PoolSVC", problem), self, rng)
+        return LASVMLearner(cast("CSVC", problem), self, rng)

@@ -4,7 +4,7 @@
 ``anchor-draw``      a set divided as in 'Re-Benchmarking Pool-Based Active Learning' (Lu, Li, Lin 2023), trial by trial
 ``redrawn``          both parts of a set together, divided anew into parts of the same sizes (Bordes et al. 2005, figure 16)
 ``abalone-rings``    abalone with the number of rings, which is the label, among its features
-``margin-sampling``  scikit-learn's SVC, trained anew after every label on all that were bought: what that benchmark times
+``margin-sampling``  scikit-learn's SVC, trained anew after every label on all that were queried: what that benchmark times
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse
+from harness_active.pool_svc import PoolSVC
 
 from harness import DataError, Dataset, DataSource, Iterate, Problem, Solver, content_sha256, hookimpl, parameter
 from harness.datasets import cache
@@ -26,7 +27,6 @@ from harness.datasets.catalogue import CATALOGUE
 from harness.datasets.raw_files import registry, verified
 from harness.datasets.splitting import rbf, rescaled
 from harness.parameters import did_you_mean
-from harness.problems import PoolSVC
 from harness.registry import load_registry
 
 
@@ -191,11 +191,11 @@ class MarginSampling(Solver):
 
         x: Any = np.asarray(problem.kernel.points)
         gamma = problem.kernel.kernel.gamma
-        problem.buy(np.arange(min(self.first, problem.labels_left)))
+        problem.query(np.arange(min(self.first, problem.queries_left)))
         model = SVC(kernel="rbf", gamma=gamma, C=problem.C)
         while True:
-            rows, rest = np.sort(problem.bought), np.flatnonzero(np.isnan(problem.targets))
-            done = not len(rest) or not problem.labels_left
+            rows, rest = np.sort(problem.queried), np.flatnonzero(np.isnan(problem.targets))
+            done = not len(rest) or not problem.queries_left
             both = len(np.unique(problem.targets[rows])) == 2
             if both:
                 model.fit(x[rows], problem.targets[rows])
@@ -206,7 +206,7 @@ class MarginSampling(Solver):
                 return
             asked = both and not self.uniform
             place = np.argmin(np.abs(model.decision_function(x[rest]))) if asked else rng.integers(len(rest))
-            problem.buy(rest[[place]])
+            problem.query(rest[[place]])
 
 
 @hookimpl

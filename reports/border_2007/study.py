@@ -1,4 +1,4 @@
-"""Learning on the border: labels that must be bought, on imbalanced data (Ertekin, Huang, Bottou, Giles, CIKM 2007).
+"""Learning on the border: labels that must be queried, on imbalanced data (Ertekin, Huang, Bottou, Giles, CIKM 2007).
 
 Beside it what others measured of the same strategies: Lu, Li, Lin, Re-Benchmarking Pool-Based Active Learning for Binary
 Classification (arXiv 2306.08954, 2023; published_aubc.csv), and Figure 16 of Bordes, Ertekin, Weston, Bottou (JMLR 6, 2005).
@@ -25,7 +25,7 @@ from reports.kit.study import Block, Claim, Study
 
 SMALL, SEARCH, RANDOM = "active-small-pool", "active-full-search", "random-sampling"
 AL, FULL, MARGIN = *(f"{each}[stop=support,stop_tolerance=0.01]" for each in (SMALL, SEARCH)), f"{SMALL}[stop=margin]"
-UNDER, FEWER, BOUGHT = "undersampling[ratio]", f"{RANDOM}[budget]", f"{SMALL}[budget]"  # see `named`
+UNDER, FEWER, FIRST = "undersampling[ratio]", f"{RANDOM}[budget]", f"{SMALL}[budget]"  # see `named`
 FIVE = ("batch", UNDER, "smote", "different-costs", AL)  # of Tables 3 and 4
 _ANEW, _500, PEER, EXACT = "retrain-active[oracle=smo-block", "budget=500]", "margin-sampling", "smo-block"
 # strategies of uncertainty, and the random sampling that learns in the same way
@@ -36,7 +36,7 @@ SIXTEEN = {
 }  # fmt: skip
 NAMES = {
     "batch": "Batch", UNDER: "US", "smote": "SMOTE", "different-costs": "DC", AL: "AL", FULL: "full search", MARGIN: "margin",
-    EXACT: "optimum", RANDOM: "random", FEWER: "random, as many labels", BOUGHT: "best of 59", SMALL: "best of 59",
+    EXACT: "optimum", RANDOM: "random", FEWER: "random, as many labels", FIRST: "best of 59", SMALL: "best of 59",
     SEARCH: "full search", f"{_ANEW}]": "full search, trained anew", PAIRS[f"{_ANEW}]"]: "random, trained anew",
     PEER: "full search, scikit-learn", PAIRS[PEER]: "random, scikit-learn",
     **{solver.replace("=500", ""): title for solver, title in SIXTEEN.items()},
@@ -434,9 +434,9 @@ def numbers(results: Results) -> dict[str, Any]:
 
 _16 = dict(zip(named(pd.Series(list(SIXTEEN))), ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#777777"), strict=True))
 _DOTS = {"full search": "#D55E00", "best of 59": "#E69F00", "random": "#0072B2"}
-_ALL, _AL, _CURVE = ("batch",), (AL,), {SMALL: "#D55E00", BOUGHT: "#D55E00", RANDOM: "#0072B2"}
+_ALL, _AL, _CURVE = ("batch",), (AL,), {SMALL: "#D55E00", FIRST: "#D55E00", RANDOM: "#0072B2"}
 STUDY = Study(
-    name="border-2007", title="Learning on the border: labels that must be bought, on imbalanced data", plan=plan,
+    name="border-2007", title="Learning on the border: labels that must be queried, on imbalanced data", plan=plan,
     tables={
         "table1": table("Table 1: AL at its early stop, Batch on the whole training set", "table1",
             {"g_means": ("batch", AL, EXACT), "auc": ("batch", AL), "imbalance": _ALL, "sv_ratio": _AL, "data_efficiency": _AL}),

@@ -48,11 +48,11 @@ _WHOLE = ("seed", "point", "run")
 QUANTITIES = (
     "iterations", "support_vectors", "positive_support_vectors", "core_set_size", "working_set_size", "kernel_evaluations",
     "oracle_calls", "primal", "dual", "relative_gap", "kkt_violation", "margin_lower", "margin_upper", "epsilon",
-    "killed_cpu_seconds", "labels_used", "validation_error", "compile_seconds", "n_train", "n_features", "n_test",
+    "killed_cpu_seconds", "validation_error", "compile_seconds", "n_train", "n_features", "n_test",
 )  # fmt: skip
 """Fields of a record that a table has under their own names."""
 _OF_POINT = (
-    "seconds", "iteration", "kernel_evaluations", "support_vectors", "positive_support_vectors", "relative_gap", "labels_used",
+    "seconds", "iteration", "kernel_evaluations", "support_vectors", "positive_support_vectors", "relative_gap",
 )  # fmt: skip
 _LONGEST = 100  # entries of a list
 _UNITS = {
@@ -81,11 +81,14 @@ def quantities(record: Mapping[str, Any]) -> Iterator[tuple[str, int, float]]:
     yield from _numbers("peak_memory", record.get("peak_rss_bytes"), scale=2.0**-20)
     for name in QUANTITIES:
         yield from _numbers(name, record.get(name))
-    for name, given in (("metrics", record.get("metrics")), ("aubc", record.get("aubc")), ("info", info)):
-        for inner, value in (given or {}).items():
-            yield from _numbers(f"{name}.{inner}", value)
+    for prefix, given in (("", record.get("figures")), ("metrics.", record.get("metrics")), ("info.", info)):
+        for name, value in (given or {}).items():
+            yield from _numbers(prefix + name, value)
     for place, point in enumerate(record.get("trace") or ()):
-        found = {name: point.get(name) for name in _OF_POINT} | {"error": _error(point)}
+        found = {name: point.get(name) for name in _OF_POINT} | {
+            "error": _error(point),
+            "labels_used": point.get("queried"),
+        }
         for kind in ("metrics", "info"):
             found |= {f"{kind}.{name}": value for name, value in (point.get(kind) or {}).items()}
         for name, value in found.items():

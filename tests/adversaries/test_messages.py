@@ -30,7 +30,7 @@ def read_all(data, secret=SECRET, step=1 << 16, **options):
 def message():
     model = Model.of(np.array([0.0, 1.5, 0.0, -2.0]), 0.25)
     points = [Point({"seconds": 0.1, "info": {"\0": [1.0]}}, 0.0, model.packed())]
-    return Ended({}, Solved(model.packed(), points, np.array([3, 1])))
+    return Ended({}, Solved(model.packed(), points, [3, 1]))
 
 
 @pytest.mark.parametrize("step", [1, 7, 1 << 16])
@@ -38,7 +38,7 @@ def test_messages_arrive_whole_in_whatever_pieces(step):
     first, second = read_all(packed(message(), SECRET) + packed(Warm(1.5), SECRET), step=step)
     np.testing.assert_array_equal(Model.unpacked(first.solved.model).coefficients(4), [0.0, 1.5, 0.0, -2.0])
     np.testing.assert_array_equal(Model.unpacked(first.solved.points[0].model).support, [1, 3])
-    assert first.solved.bought.tolist() == [3, 1]
+    assert first.solved.queried == [3, 1]
     assert second == Warm(1.5)
 
 
@@ -85,7 +85,7 @@ def test_a_model_of_points_that_are_not_there_or_of_another_number_is_refused(su
     [
         Fitted([1, 2]), Fitted(None), Fitted({}, "m"), Point([1], 0.0), Point({}, float("nan")), Warm([1]), Warm(-1.0),
         Warm(1.0, {"plugin": 3}), Ended({}, Solved(b"", [{"host_seconds": 1.0}])),
-        Ended({}, Solved(b"", [], "bought")), {"type": "Warm"}, [1] * 9,
+        Ended({}, Solved(b"", [], "queried")), {"type": "Warm"}, [1] * 9,
     ],
     ids=repr,
 )  # fmt: skip

@@ -5,10 +5,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from harness_active.pool_svc import PoolSVC
 from harness_sampling.tube_svr import TubeSVR
 
 from harness import CSVC, CSVCNoBias, get_solver
-from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, PoolSVC, ReducedHull
+from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull
 from harness.testing import Case, SolverConformance, run_checks, zoo
 from harness.testing.exact import oracle_bounds
 from harness.testing.running import recorded_work
@@ -37,8 +38,8 @@ def test_a_check_that_is_excused_may_fail_and_must() -> None:
 
 
 def test_a_check_that_cannot_be_made_is_none_of_the_suite() -> None:
-    of_buyers = {"test_rests_on_bought_labels_alone"}
-    everything = set(SolverConformance.checks()) - of_buyers
+    of_queries = {"test_uses_queried_targets_only"}
+    everything = set(SolverConformance.checks()) - of_queries
     assert set(suite().checks()) == everything
     optimum = {"test_objective_agrees_with_the_exact_oracle", "test_permuting_the_points", "test_flipping_the_labels"}
     without_gap = set(suite(gap=None).checks())
@@ -50,10 +51,10 @@ def test_a_check_that_cannot_be_made_is_none_of_the_suite() -> None:
     class BlackBox(bad.Sound):
         observable = False
 
-    class Buyer(bad.Sound):
+    class Queries(bad.Sound):
         solves = (PoolSVC,)
 
-    assert set(suite(solver=Buyer()).checks()) == everything | of_buyers
+    assert set(suite(solver=Queries()).checks()) == everything | of_queries
     assert everything - without_gap - {"test_certified_to_the_claimed_gap"} == everything - set(
         suite(solver=Inexact()).checks()
     )

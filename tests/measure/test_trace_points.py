@@ -1,13 +1,13 @@
-"""When the drive takes a trace point: the series of seconds and evaluations, and the ladder of labels."""
+"""When the drive takes a trace point: the series of seconds and evaluations, and the ladder of queried targets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
+from harness_active.pool_svc import PoolSVC
 
 from harness import RBF, Iterate, KernelOracle, Problem, TracePlan
-from harness.problems import PoolSVC
 from tests.measure.test_drive import Clock, N, run, ticking
 
 
@@ -37,33 +37,33 @@ def test_one_long_step_takes_one_point_not_a_backlog() -> None:
 
 def pool_problem(n: int = 400) -> Problem:
     x = np.random.default_rng(0).normal(size=(n, 2))
-    return PoolSVC.build(KernelOracle(RBF(), x), np.where(np.arange(n) % 2, 1.0, -1.0))
+    return PoolSVC.build(KernelOracle(RBF(), x), np.where(np.arange(n) % 2, 1.0, -1.0).__getitem__)
 
 
-def buying(batch: int):
+def querying(batch: int):
     def script(stated: Problem) -> Iterator[Iterate]:
-        while stated.labels_left:
-            stated.buy(np.flatnonzero(np.isnan(stated.targets))[:batch])
+        while stated.queries_left:
+            stated.query(np.flatnonzero(np.isnan(stated.targets))[:batch])
             yield Iterate(np.zeros(stated.n))
 
     return script
 
 
-def test_points_stand_on_a_ladder_of_labels_where_they_are_sold_whatever_other_points_there_are() -> None:
+def test_points_stand_on_a_ladder_of_queries_whatever_other_points_there_are() -> None:
     clock = Clock()
 
     def script(problem: Problem) -> Iterator[Iterate]:
-        for last in buying(1)(problem):
+        for last in querying(1)(problem):
             clock.now += 1.0
             yield last
 
     for plan, reasons in (
-        (TracePlan(), {"labels"}),
-        (TracePlan(per_decade=40, first_seconds=0.5), {"labels", "seconds"}),
+        (TracePlan(), {"queried"}),
+        (TracePlan(per_decade=40, first_seconds=0.5), {"queried", "seconds"}),
     ):
         outcome = run(script, None, plan, problem=pool_problem(), clock=clock if len(reasons) > 1 else Clock())
-        ladder = [point for point in outcome.trace if point.reason == "labels"]
+        ladder = [point for point in outcome.trace if point.reason == "queried"]
         rungs = [int(np.ceil(10 ** (k / 20) - 1e-9)) for k in range(53)]
-        assert [point.labels_used for point in ladder] == sorted({rung for rung in rungs if rung <= 400})
-        assert all(point.iteration == point.labels_used for point in ladder)
+        assert [point.queried for point in ladder] == sorted({rung for rung in rungs if rung <= 400})
+        assert all(point.iteration == point.queried for point in ladder)
         assert {point.reason for point in outcome.trace} == reasons

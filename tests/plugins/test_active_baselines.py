@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 from harness_active.baselines import Batch, DifferentCosts, Smote, Undersampling
+from harness_active.pool_svc import PoolSVC
 from imblearn.over_sampling import SMOTE
 from sklearn.svm import SVC
 
 from harness import CSVC, RBF, Iterate, KernelOracle, PluginError, Solver, drive, get_solver
 from harness.oracle import Oracle, OracleFailure
-from harness.problems import PoolSVC
 
 EXACT = "smo-block[tau=1e-6,dtype=float64]"
 METHODS = {
@@ -79,13 +79,13 @@ def test_without_a_ratio_it_is_the_one_that_active_learning_reaches_and_its_cost
     x, y = clouds(30, 270)
     problem, active = stated(x, y), "active-small-pool[stop=support]"
     seen = list(Undersampling().iterates(problem, np.random.default_rng(2)))
-    pool, oracle = PoolSVC.build(KernelOracle(RBF(gamma=0.4), x), y, {"C": 2.0}), Oracle(active)
+    pool, oracle = PoolSVC.build(KernelOracle(RBF(gamma=0.4), x), y.__getitem__, {"C": 2.0}), Oracle(active)
     (*_, last) = oracle.iterates(pool, rng=np.random.default_rng(2))
     ratio = np.count_nonzero(last.dual_coef[y < 0]) / np.count_nonzero(last.dual_coef[y > 0])
     info = seen[-1].info
     assert info["ratio"] == pytest.approx(ratio)
     assert info["kept_negatives"] == round(30 * ratio)
-    assert info["active_labels"] == pool.labels_used
+    assert info["active_labels"] == len(pool.queried)
     assert info["active_kernel_evaluations"] == oracle.evaluations > 0
     assert problem.kernel.counter.oracle_evaluations == problem.kernel.counter.evaluations > oracle.evaluations
     begun = [it for it in seen if it.info.get("phase") == "active"]

@@ -1,4 +1,4 @@
-"""Strategies that buy labels: what they buy, what it costs, when they stop, and what must not matter."""
+"""Strategies that query labels: which, what it costs, when they stop, and what must not matter."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import re
 
 import numpy as np
 import pytest
+from harness_active.pool_svc import PoolSVC
 from harness_active.solvers import ActiveFullSearch, ActiveSmallPool, Pool, RandomSampling, RetrainActive, Rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, UsageError, get_solver
 from harness.kernels.oracle import uncounted
-from harness.problems import PoolSVC
+from harness.run.target_server import only_queried
 
 STRATEGIES = [ActiveSmallPool(), ActiveFullSearch(), ActiveFullSearch(keep_scores=True), RandomSampling()]
 STRATEGIES += [RetrainActive(), RetrainActive(candidates=7)]
@@ -31,25 +32,25 @@ def imbalanced(n=300, d=4, noise=0.3, seed=0, threshold=1.2):
 
 
 def pool_of(x, y, kernel=None, C=10.0, budget=None):
-    return PoolSVC.build(KernelOracle(kernel or RBF(gamma=0.3), x), y, {"C": C, "budget": budget})
+    return PoolSVC.build(KernelOracle(kernel or RBF(gamma=0.3), x), y.__getitem__, {"C": C, "budget": budget})
 
 
 def followed(solver, problem, seed=1):
-    """Every iterate with its arrays copied, beside the number of labels that were bought by then."""
+    """Every iterate with its arrays copied, beside the number of labels that were queried by then."""
     found = []
     for iterate in solver.iterates(problem, np.random.default_rng(seed)):
         iterate.dual_coef = iterate.dual_coef.copy()
         problem.checked(iterate.dual_coef, iterate.intercept, tolerance=1e-9)
-        found.append((problem.labels_used, iterate))
+        found.append((len(problem.queried), iterate))
     assert found[-1][1].done
     assert not any(iterate.done for _, iterate in found[:-1])
     return found
 
 
-def bought(solver, x, y, seed=1, **stated):
+def queried(solver, x, y, seed=1, **stated):
     problem = pool_of(x, y, **stated)
     last = followed(solver, problem, seed)[-1][1]
-    return problem.bought.tolist(), last
+    return problem.queried.tolist(), last
 
 
 def distances(K, coef, intercept):
@@ -79,7 +80,7 @@ def held_first(history, window, tolerance):
     return None
 
 
-# -- what is bought ----------------------------------------------------------------------------------
+# -- what is queried ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("batch", [1, 5])
@@ -97,7 +98,7 @@ def test_every_choice_is_the_nearest_of_its_candidates(monkeypatch, solver, batc
     with uncounted(problem.kernel):
         K = np.array(problem.kernel.block(np.arange(150)))
     found = followed(solver.replaced(batch=batch, finishing=False), problem)
-    order = problem.bought.tolist()
+    order = problem.queried.tolist()
     size = {
         "active-small-pool": 59,
         "retrain-active": solver.candidates if hasattr(solver, "candidates") else None,
@@ -112,7 +113,7 @@ def test_every_choice_is_the_nearest_of_its_candidates(monkeypatch, solver, batc
         expected = nearest(K, iterate.dual_coef, iterate.intercept, offer, len(chosen))
         np.testing.assert_allclose([near[i] for i in chosen], expected, rtol=1e-4, atol=1e-4)
     assert len(offers) == found[-1][1].info["queries"] == -(-70 // batch)
-    assert problem.labels_used == problem.kernel.counter.labels == 90
+    assert len(problem.queried) == 90
 
 
 def test_retraining_solves_the_problem_over_all_labels_and_takes_the_nearest_of_all():
@@ -121,9 +122,9 @@ def test_retraining_solves_the_problem_over_all_labels_and_takes_the_nearest_of_
     with uncounted(problem.kernel):
         K = np.array(problem.kernel.block(np.arange(60)))
     found = followed(RetrainActive(oracle="smo[gap=1e-8]", first=8), problem)
-    order = problem.bought
+    order = problem.queried
     for labels, iterate in found[:-2]:
-        stated = pool_of(x, y).after_buying(order[:labels])
+        stated = pool_of(x, y).with_targets(only_queried(y, order[:labels]))
         assert stated.certify(iterate.dual_coef, iterate.intercept).relative_gap <= 1e-7
         near = distances(K, iterate.dual_coef, iterate.intercept)
         left = sorted(set(range(60)) - set(order[:labels].tolist()))
@@ -133,7 +134,7 @@ def test_retraining_solves_the_problem_over_all_labels_and_takes_the_nearest_of_
 def test_all_strategies_begin_with_the_same_points_and_random_sampling_follows_their_order():
     x, y = imbalanced()
     order = np.random.default_rng(5).permutation(300)
-    found = {solver.label: bought(solver, x, y, seed=5, budget=60)[0] for solver in STRATEGIES}
+    found = {solver.label: queried(solver, x, y, seed=5, budget=60)[0] for solver in STRATEGIES}
     for chosen in found.values():
         assert chosen[:20] == order[:20].tolist()
         assert len(set(chosen)) == 60
@@ -150,7 +151,7 @@ def test_scores_that_are_kept_are_those_that_are_computed_anew(C, strategy, batc
     for keep in (False, True):
         problem = pool_of(x, y, C=C, budget=200)
         last = followed(strategy(keep_scores=keep, batch=batch), problem)[-1][1]
-        found.append((problem.bought.tolist(), last.info["distance"], problem.kernel.counter.evaluations))
+        found.append((problem.queried.tolist(), last.info["distance"], problem.kernel.counter.evaluations))
     assert found[0][0] == found[1][0]
     assert found[1][1] == pytest.approx(found[0][1], abs=1e-3)
     assert 5 * found[1][2] < found[0][2]
@@ -211,8 +212,8 @@ def test_a_rule_ends_the_run_where_a_run_without_it_notes_that_it_held(solver, r
     assert at is not None
     assert free[-1][1].info["stopped_by"] == "budget"
     assert ended[-1][1].info["stopped_by"] == rule
-    assert stopping.labels_used == at == ended[-1][1].info[f"{rule}_at"] < whole.labels_used == 500
-    assert stopping.bought.tolist() == whole.bought.tolist()[:at]
+    assert len(stopping.queried) == at == ended[-1][1].info[f"{rule}_at"] < len(whole.queried) == 500
+    assert stopping.queried.tolist() == whole.queried.tolist()[:at]
     if rule == "margin":
         assert ended[-1][1].info["distance"] >= ended[-1][1].info["margin"]
         assert all(info["distance"] < 2.0 for _, each in ended[1:-1] if (info := each.info)["margin_at"] is None)
@@ -233,14 +234,14 @@ def test_budgets_of_one_label_up_to_all(solver, budget):
     x, y = imbalanced(45, threshold=0.5)
     problem = pool_of(x, y, budget=budget)
     last = followed(solver, problem)[-1][1]
-    assert problem.labels_used == budget == last.info["labels"]
+    assert len(problem.queried) == budget == last.info["labels"]
     assert last.info["queries"] == max(0, budget - 20)
     assert last.info["stopped_by"] == ("pool" if budget == 45 else "budget")
 
 
 @pytest.mark.parametrize("label", [-1.0, 1.0])
 @pytest.mark.parametrize("solver", STRATEGIES, ids=named)
-def test_while_all_labels_are_of_one_class_points_are_bought_in_random_order(solver, label):
+def test_while_all_labels_are_of_one_class_points_are_queried_in_random_order(solver, label):
     x, _ = imbalanced(100)
     problem = pool_of(x, np.full(100, label), budget=60)
     found = followed(solver.replaced(stop="support"), problem, seed=4)
@@ -250,5 +251,5 @@ def test_while_all_labels_are_of_one_class_points_are_bought_in_random_order(sol
     assert (info["stopped_by"], info["margin_at"], info["support_at"]) == ("budget", None, None)
     order = np.random.default_rng(4).permutation(100)
     if getattr(solver, "candidates", 59) is None and solver.name != "active-small-pool":
-        assert problem.bought.tolist() == order[:60].tolist()
-    assert len(set(problem.bought.tolist())) == 60
+        assert problem.queried.tolist() == order[:60].tolist()
+    assert len(set(problem.queried.tolist())) == 60

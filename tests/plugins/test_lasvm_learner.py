@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
+from harness_active.pool_svc import PoolSVC
 from harness_lasvm import LASVM
 
 from harness import CSVC, RBF, KernelOracle, Linear, Precomputed, UsageError
 from harness.kernels.oracle import uncounted
-from harness.problems import PoolSVC
 from tests.plugins.lasvm_problems import assert_feasible, iterates, noisy, precomputed, stated
 from tests.plugins.naive_lasvm import NaiveLASVM
 
 
 def pool_of(problem, **values):
-    """The same points, nothing bought, and a counter of its own."""
+    """The same points, nothing queried, and a counter of its own."""
     kernel = KernelOracle(problem.kernel.kernel, problem.kernel.points)
-    return PoolSVC.build(kernel, problem.targets, {"C": problem.C, **values})
+    return PoolSVC.build(kernel, problem.targets.__getitem__, {"C": problem.C, **values})
 
 
 def taught(problem, order, **parameters):
     """A learner that was told all of ``order`` at once, after the random number that the solver draws first."""
     if isinstance(problem, PoolSVC):
-        problem.buy(order)
+        problem.query(order)
     learner = LASVM(**parameters).learner(problem, np.random.default_rng(0))
     learner.learn(order)
     return learner
@@ -69,11 +69,11 @@ def test_a_whole_problem_in_one_call_takes_the_steps_of_the_solver(kernel, param
 @pytest.mark.parametrize("batch", [1, 4])
 def test_learning_what_was_scored_takes_steps_that_the_paper_allows(batch):
     problem, values = precomputed(stated(*noisy(160, noise=1.0), C=5.0))
-    pool = PoolSVC.build(KernelOracle(Precomputed(), values), problem.targets, {"C": 5.0})
+    pool = PoolSVC.build(KernelOracle(Precomputed(), values), problem.targets.__getitem__, {"C": 5.0})
     order = [int(k) for k in np.random.default_rng(1).permutation(problem.n)]
     twin = NaiveLASVM(values, problem.targets, problem.upper)
     learner = LASVM().learner(pool, np.random.default_rng(0))
-    pool.buy(order[:20])
+    pool.query(order[:20])
     learner.learn(order[:20])
     twin.seed(order[:20])
     outcomes = [twin]
@@ -87,7 +87,7 @@ def test_learning_what_was_scored_takes_steps_that_the_paper_allows(batch):
         outcomes = [outcomes[int(np.argmin(misses))]]
         chosen = order[start : start + batch]
         learner.scores(rng.permutation(order[start:])[:30].tolist() + chosen)
-        pool.buy(chosen)
+        pool.query(chosen)
         before = pool.kernel.counter.evaluations
         learner.learn(chosen)
         # what was computed for the scores serves the steps; between the chosen ones themselves it was not
@@ -118,12 +118,12 @@ def test_scores_are_those_of_the_model_and_counted(kernel):
 @pytest.mark.parametrize("label", [-1.0, 1.0])
 def test_with_one_class_it_says_that_label_everywhere(label):
     x, _ = noisy(30)
-    pool = PoolSVC.build(KernelOracle(RBF(gamma=0.3), x), np.full(30, label), {"C": 2.0})
+    pool = PoolSVC.build(KernelOracle(RBF(gamma=0.3), x), np.full(30, label).__getitem__, {"C": 2.0})
     learner = LASVM().learner(pool, np.random.default_rng(0))
     assert learner.iterate().intercept == 0.0
     np.testing.assert_array_equal(learner.scores(np.arange(30)), 0.0)
     for start in (0, 1, 9):
-        pool.buy(np.arange(start, start + 8))
+        pool.query(np.arange(start, start + 8))
         learner.learn(np.arange(start, start + 8))
         before = pool.kernel.counter.evaluations
         np.testing.assert_array_equal(learner.scores(np.arange(30)), label)
@@ -138,9 +138,9 @@ def test_with_one_class_it_says_that_label_everywhere(label):
 def test_what_cannot_be_is_refused_in_a_sentence():
     problem = stated(*noisy(20))
     pool, rng = pool_of(problem), np.random.default_rng(0)
-    pool.buy([3])
+    pool.query([3])
     learner = LASVM().learner(pool, rng)
-    with pytest.raises(UsageError, match=r"point 4 was to be learned and its label is not known; buy it before"):
+    with pytest.raises(UsageError, match=r"point 4 was to be learned and its label is not known; query it before"):
         learner.learn([3, 4])
     for wrong in ({"epochs": 2}, {"max_support": 5}, {"selection": "active"}):
         with pytest.raises(UsageError, match="who teaches it says which examples it visits"):

@@ -40,7 +40,7 @@ def test_an_oracle_stops_at_done_and_reports_its_cost() -> None:
     assert solution.kernel_evaluations == 24
     assert np.count_nonzero(solution.dual_coef) == 2
     assert vars(stated.kernel.counter) == {
-        "evaluations": 24, "cache_hits": 0, "oracle_calls": 1, "oracle_evaluations": 24, "labels": 0,
+        "evaluations": 24, "cache_hits": 0, "oracle_calls": 1, "oracle_evaluations": 24,
         "evaluations_at_least": False,
     }  # fmt: skip
 

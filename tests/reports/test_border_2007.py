@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from harness_active.pool_svc import PoolSVC
 from sklearn.svm import SVC
 
 from harness import RBF, DataError, KernelOracle
 from harness.cli.main import cli
-from harness.problems import PoolSVC
 from reports.border_2007.plugin import MarginSampling, ReutersCategory
 from reports.border_2007.study import DERIVED, FIVE, area, ranks
 
@@ -20,7 +20,7 @@ def test_margin_sampling_is_an_svc_trained_anew_that_asks_for_the_nearest_point(
     rng = np.random.default_rng(0)
     y = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
     x = rng.standard_normal((40, 2)) + y[:, None]
-    problem = PoolSVC.build(KernelOracle(RBF(gamma=0.5), x), y, {"C": 1.0})
+    problem = PoolSVC.build(KernelOracle(RBF(gamma=0.5), x), y.__getitem__, {"C": 1.0})
     found = list(MarginSampling(first=6).iterates(problem, np.random.default_rng(0)))
     assert len(found) == 40 - 6 + 1
     assert [each.done for each in found] == [False] * 34 + [True]
@@ -30,7 +30,7 @@ def test_margin_sampling_is_an_svc_trained_anew_that_asks_for_the_nearest_point(
         scores = np.exp(-0.5 * ((x[:, None] - x[None]) ** 2).sum(axis=2)) @ each.dual_coef + each.intercept
         np.testing.assert_allclose(scores, model.decision_function(x), atol=1e-9)
         known.append(min((i for i in range(40) if i not in known), key=lambda i: abs(scores[i])))
-        np.testing.assert_array_equal(problem.bought[: len(known)], known)
+        np.testing.assert_array_equal(problem.queried[: len(known)], known)
 
 
 def test_the_area_is_the_benchmarks_sum_where_every_label_has_a_point():

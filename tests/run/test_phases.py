@@ -2,7 +2,9 @@
 
 import time
 
+import numpy as np
 import pytest
+from harness_active.pool_svc import PoolSVC
 
 from harness import RBF, KernelOracle, Limits
 from harness.datasets.generators import Checkerboard
@@ -10,6 +12,7 @@ from harness.problems import ReducedHull
 from harness.run.child import _few_points
 from harness.run.messages import Compiling, Fitting, Stopped, Warm
 from harness.run.record import Record, Status, StoppedBy
+from harness.run.target_server import TargetServer
 from harness.run.watch import Child, Observed
 from tests.run.conftest import PLUGINS, compared
 
@@ -42,6 +45,12 @@ def remaining(*messages, seconds=0.0, **seen_then):
     return seen.deadline(LIMITS) - time.monotonic()
 
 
+def answering(seconds):
+    server = TargetServer()
+    server.seconds = seconds
+    return server
+
+
 def test_nothing_a_child_says_makes_a_phase_longer_than_its_bound():
     for messages in ((), (Warm(1.0),), (Compiling(True), Compiling(True), Compiling(False))):
         assert remaining(*messages) == pytest.approx(30.0, abs=0.2)  # before the clock
@@ -50,15 +59,25 @@ def test_nothing_a_child_says_makes_a_phase_longer_than_its_bound():
     fit, bound = (Warm(0.0), Fitting()), pytest.approx(LIMIT + 1.5 - 100.0, abs=0.2)
     assert remaining(*fit, Compiling(True), seconds=100.0) == bound
     assert remaining(*fit, seconds=100.0, host_seconds=1e6) == bound
-    # labels are waited for no longer than the limit once more
-    assert remaining(*fit, bought_seconds=1.5, host_seconds=1.5) == pytest.approx(LIMIT + 0.7 + 1.5, abs=0.2)
-    assert remaining(*fit, bought_seconds=1e6, host_seconds=1e6) == pytest.approx(2 * LIMIT + 0.7, abs=0.2)
+    # queries take no longer than the limit once more
+    assert remaining(*fit, server=answering(1.5), host_seconds=1.5) == pytest.approx(LIMIT + 0.7 + 1.5, abs=0.2)
+    assert remaining(*fit, server=answering(1e6), host_seconds=1e6) == pytest.approx(2 * LIMIT + 0.7, abs=0.2)
 
 
 def test_a_warm_up_takes_more_points_where_few_have_no_solution():
     data = Checkerboard(n=200).load()
     hulls = ReducedHull.build(KernelOracle(RBF(), data.x_train), data.y_train, {"D": 0.02})
     assert _few_points(hulls, hulls.n).n == 128
+
+
+def test_a_warm_up_queries_made_up_targets():
+    def never(points):
+        raise AssertionError("a warm-up queried a true target")
+
+    whole = PoolSVC.build(KernelOracle(RBF(), Checkerboard(n=200).load().x_train), never, {"budget": 4})
+    few = _few_points(whole, whole.n)
+    np.testing.assert_array_equal(few.query(np.arange(4)), [1.0, -1.0, 1.0, -1.0])
+    assert len(whole.queried) == 0
 
 
 @pytest.fixture(scope="module")

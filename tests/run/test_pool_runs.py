@@ -1,17 +1,17 @@
-"""Runs of a formulation that sells labels, as a user has them: the same as in this process, compared, kept and reused."""
+"""Runs of a formulation that queries its targets, as a user has them: the same as in this process, compared, kept and reused."""
 
 import numpy as np
 import pytest
+from harness_active.pool_svc import PoolSVC
 
 from harness import RBF, KernelOracle, TracePlan, drive
 from harness.datasets.generators import Checkerboard
 from harness.measure.metrics import accuracy
-from harness.problems import PoolSVC
 from tests.run.conftest import PLUGINS, compared
-from tests.run.plugins.buys import BuysAtRandom
+from tests.run.plugins.queries import QueriesAtRandom
 
 GIVEN = ("--datasets", "checkerboard[n=120,n_test=60]", "--C", "10", "--gamma", "2")
-RANDOM = "buys-at-random[first=4,batch=3]"
+RANDOM = "queries-at-random[first=4,batch=3]"
 
 pytestmark = pytest.mark.slow  # each starts processes
 
@@ -21,7 +21,7 @@ def measured(tmp_path_factory):
     """Return the records of two budgets and of c-svc."""
     store = tmp_path_factory.mktemp("pool") / "store.sqlite"
     asked = ("--formulation", "pool-svc[budget=[40,500]],c-svc", "--seeds", "0,1")
-    code, records, errors = compared(store, PLUGINS / "buys.py", f"{RANDOM},qp", *GIVEN, *asked)
+    code, records, errors = compared(store, PLUGINS / "queries.py", f"{RANDOM},qp", *GIVEN, *asked)
     assert code == 0, errors
     return records
 
@@ -33,17 +33,19 @@ def found(records, budget, seed):
     return record
 
 
-def test_a_run_whose_labels_are_sold_is_the_run_of_one_process(measured):
+def test_a_run_whose_targets_are_served_is_the_run_of_one_process(measured):
     data = Checkerboard(n=120, n_test=60).load()
     for seed in (0, 1):
         record = found(measured, 40, seed)
-        problem = PoolSVC.build(KernelOracle(RBF(gamma=2.0), data.x_train), data.y_train, {"C": 10.0, "budget": 40})
-        here = drive(BuysAtRandom(first=4, batch=3), problem, np.random.default_rng(seed), plan=TracePlan())
-        ladder = [point for point in record["trace"] if point["reason"] == "labels"]
-        assert [point["labels_used"] for point in ladder] == [
-            point.labels_used for point in here.trace if point.reason == "labels"
+        problem = PoolSVC.build(
+            KernelOracle(RBF(gamma=2.0), data.x_train), data.y_train.__getitem__, {"C": 10.0, "budget": 40}
+        )
+        here = drive(QueriesAtRandom(first=4, batch=3), problem, np.random.default_rng(seed), plan=TracePlan())
+        ladder = [point for point in record["trace"] if point["reason"] == "queried"]
+        assert [point["queried"] for point in ladder] == [
+            point.queried for point in here.trace if point.reason == "queried"
         ]
-        assert record["labels_used"] == problem.labels_used == 40
+        assert record["figures"]["labels_used"] == len(problem.queried) == 40
         assert record["support_vectors"] == np.count_nonzero(here.dual_coef)
         assert record["positive_support_vectors"] == np.count_nonzero(here.dual_coef > 0)
         scores = problem.scores_new(here.dual_coef, here.intercept, data.x_test)
@@ -53,22 +55,23 @@ def test_a_run_whose_labels_are_sold_is_the_run_of_one_process(measured):
 
 def test_every_point_of_the_ladder_is_scored_and_the_area_lies_between(measured):
     record = found(measured, 500, 0)
-    assert {"buys", "qp", "harness"} <= set(record["sources"]), "who trains belongs to what the run used"
-    assert record["labels_used"] == 120, "a budget above the number of points means all of them"
-    ladder = [point for point in record["trace"] if point["reason"] in ("labels", "end")]
-    assert ladder[0]["labels_used"] == 4
-    assert ladder[-1]["labels_used"] == 120
-    for name, area in record["aubc"].items():
+    assert {"queries", "qp", "harness"} <= set(record["sources"]), "who trains belongs to what the run used"
+    assert record["figures"]["labels_used"] == 120, "a budget above the number of points means all of them"
+    ladder = [point for point in record["trace"] if point["reason"] in ("queried", "end")]
+    assert ladder[0]["queried"] == 4
+    assert ladder[-1]["queried"] == 120
+    figures = record["figures"]
+    for name, area in {"accuracy": figures["aubc"], **figures["aubc_of_metrics"]}.items():
         curve = [point["test_accuracy"] if name == "accuracy" else point["metrics"][name] for point in ladder]
         assert min(curve) <= area <= max(curve)
     for point in ladder:
-        assert 0 <= point["positive_support_vectors"] <= point["support_vectors"] <= point["labels_used"]
+        assert 0 <= point["positive_support_vectors"] <= point["support_vectors"] <= point["queried"]
 
 
-def test_who_was_given_the_labels_has_bought_none(measured):
+def test_a_problem_that_comes_with_its_targets_has_no_queries(measured):
     given = [record for record in measured if record["formulation"] == "c-svc"]
     assert len(given) == 2
     for record in given:
-        assert (record["labels_used"], record["aubc"]) == (None, None)
+        assert record["figures"] is None
         assert 0 < record["positive_support_vectors"] < record["support_vectors"]
-        assert not any("labels_used" in point for point in record["trace"])
+        assert not any("queried" in point for point in record["trace"])

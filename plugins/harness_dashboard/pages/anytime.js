@@ -1,4 +1,4 @@
-/* Anytime curves: how good the model was after so much time, so many kernel values or so many labels. */
+/* Anytime curves: how good the model was after so much time, so many kernel values or so many queries. */
 
 import { Chart, scale } from "./chart.js";
 import { clockNote, timeTitle } from "./figures.js";
@@ -8,7 +8,7 @@ import { FIGURES, known, text } from "./units.js";
 
 export const title = "Anytime curves";
 
-const COSTS = { seconds: "time", kernel_evaluations: "kernel_evaluations", labels_used: "labels_used" };
+const COSTS = { seconds: "time", kernel_evaluations: "kernel_evaluations", queried: "queried" };
 const QUALITIES = ["relative_gap", "test_error"];
 const LEAST = { relative_gap: 1e-12, test_error: 1e-5 };
 
@@ -17,7 +17,7 @@ export function draw({ rows: all, datasets, traces: load, targets, solvers, look
   const number = wanted >= 0 ? wanted : Math.max(0, datasets.findIndex((name) => all.some((row) => row.dataset === name && row.seconds_to)));
   const traces = load(number);
   const has = (name) => Object.values(traces.solvers).some((points) => points.some((point) => known(point[traces.columns.indexOf(name)])));
-  const costs = Object.entries(COSTS).filter(([name]) => name !== "labels_used" || has(name)); // few formulations sell labels
+  const costs = Object.entries(COSTS).filter(([name]) => name !== "queried" || has(name)); // few formulations query targets
   const rows = all.filter((row) => row.dataset === datasets[number]);
   const titles = { ...Object.fromEntries(costs.map(([name, figure]) => [name, FIGURES[figure].title])), seconds: timeTitle(rows, "trace_clock") };
   const cost = costs.some(([name]) => name === values.get("x")) ? values.get("x") : "seconds";

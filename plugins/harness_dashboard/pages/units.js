@@ -9,7 +9,7 @@ export const FIGURES = {
   seconds_to: { title: "Time to a certified gap", unit: "s", low: true, log: true, noisy: true }, // at each of the targets
   kernel_evaluations_to: { title: "Kernel values to a certified gap", unit: "", low: true, log: true },
   kernel_evaluations: { title: "Kernel values computed", unit: "", low: true, stops: true, log: true },
-  labels_used: { title: "Labels bought", unit: "", low: null, log: true },
+  queried: { title: "Queried targets", unit: "", low: null, log: true },
   iterations: { title: "Iterations", unit: "", low: null, log: true },
   support_vectors: { title: "Support vectors (core set)", unit: "", low: true, stops: true, log: true },
   working_set_size: { title: "Working set", unit: "", low: true, stops: true, log: true },

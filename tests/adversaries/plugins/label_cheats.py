@@ -1,4 +1,4 @@
-"""Ways of a solver to have labels that it did not buy, or to have bought others than it says; and of one to have test labels.
+"""Ways of a solver to have labels that it did not query, or to have queried others than it says; and of one to have test labels.
 
 All of them run in the isolated process of a measured run; what becomes of each is in the tests beside this folder.
 """
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from harness_active.pool_svc import PoolSVC
 
 from harness import CSVC, Iterate, Problem, Solver, hookimpl, parameter
-from harness.problems import PoolSVC
 from harness.registry import shared_registry
-from harness.run.messages import Buy, Sold
+from harness.run.messages import TargetReply, TargetRequest
 
 WARM_UP_POINTS = 40
 OBJECTS = 1_000_000  # that a search looks at beyond those where it begins
@@ -74,7 +74,7 @@ def objects(problem):
     return gc.get_objects()
 
 
-ROOTS["problem"] = lambda problem: [problem, vars(problem), problem._seller if problem.sells_labels else None]
+ROOTS["problem"] = lambda problem: [problem, vars(problem), problem._answer if problem.queries_targets else None]
 ROOTS["kernel"] = lambda problem: [problem.kernel, vars(problem.kernel)]
 SEARCHES = tuple(ROOTS)
 EVERYWHERE = "everywhere"
@@ -86,7 +86,7 @@ ROOTS[EVERYWHERE] = lambda problem: [root for search in SEARCHES for root in ROO
 
 @dataclass(frozen=True)
 class LabelCheat(Solver):
-    """Buys three labels at a time in an order drawn at random; its model is a pair of opposite labels."""
+    """Queries three labels at a time in an order drawn at random; its model is a pair of opposite labels."""
 
     name = "label-cheat"
     solves = (PoolSVC,)
@@ -94,7 +94,7 @@ class LabelCheat(Solver):
     way: str = parameter("", "of cheating; honest, or none, is none")
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        order, most, told = rng.permutation(problem.n), problem.labels_left, {}
+        order, most, told = rng.permutation(problem.n), problem.queries_left, {}
         if self.way in ROOTS:  # in a warm-up, which the worker makes too, for whoever comes later
             sizes = (problem.n,) if problem.n > WARM_UP_POINTS else (200, 50)
             STASH.extend(label_arrays(ROOTS[self.way](problem), sizes))
@@ -102,10 +102,10 @@ class LabelCheat(Solver):
         measured = problem.n > WARM_UP_POINTS
         if self.way in BEFORE and measured:
             BEFORE[self.way](problem)
-        for bought in [*range(3, most, 3), most]:
-            problem.buy(order[problem.labels_used : bought])
-            last = Iterate(pair(problem), done=bought == most, info=told)
-            if self.way in MIDWAY and measured and bought == 30:
+        for count in [*range(3, most, 3), most]:
+            problem.query(order[len(problem.queried) : count])
+            last = Iterate(pair(problem), done=count == most, info=told)
+            if self.way in MIDWAY and measured and count == 30:
                 MIDWAY[self.way](problem, last)
             if self.way in AT_END and measured and last.done:
                 AT_END[self.way](problem, last)
@@ -113,10 +113,10 @@ class LabelCheat(Solver):
 
 
 def pair(problem: Problem) -> np.ndarray:
-    """Return the coefficients of a model that rests on one label of each class, where both were bought."""
-    coef, labels = np.zeros(problem.n), problem.targets[problem.bought]
+    """Return the coefficients of a model that rests on one label of each class, where both were queried."""
+    coef, labels = np.zeros(problem.n), problem.targets[problem.queried]
     if len(np.unique(labels)) == 2:
-        coef[problem.bought[[np.argmax(labels), np.argmin(labels)]]] = [0.5, -0.5]
+        coef[problem.queried[[np.argmax(labels), np.argmin(labels)]]] = [0.5, -0.5]
     return coef
 
 
@@ -124,59 +124,59 @@ def unknown(problem: Problem) -> np.ndarray:
     return np.flatnonzero(np.isnan(problem.targets))
 
 
-@way(MIDWAY, "unbought-midway")
-@way(AT_END, "unbought")
-def unbought(problem, last):
-    """Has coefficients where it bought no label."""
+@way(MIDWAY, "unqueried-midway")
+@way(AT_END, "unqueried")
+def unqueried(problem, last):
+    """Has coefficients where it queried no label."""
     last.dual_coef[unknown(problem)[:2]] = [0.25, -0.25]
 
 
-@way(AT_END, "lowers-counter")
-def lowers_counter(problem, last):
-    problem.kernel.counter.__dict__["labels"] = 1
+@way(AT_END, "lowers-count")
+def lowers_count(problem, last):
+    problem._ledger.count = 1
 
 
-@way(MIDWAY, "lowers-counter-midway")
-def lowers_counter_midway(problem, last):
-    """Says less for a while: a better curve over labels, and the right count at the end."""
-    problem.kernel.counter.__dict__["labels"] -= 20
+@way(MIDWAY, "lowers-count-midway")
+def lowers_count_midway(problem, last):
+    """Says less for a while, for a better curve over labels."""
+    problem._ledger.count -= 20
 
 
-@way(AT_END, "lowers-counter-midway")
+@way(AT_END, "lowers-count-midway")
 def raises_it_again(problem, last):
-    problem.kernel.counter.__dict__["labels"] += 20
+    problem._ledger.count += 20
 
 
-@way(BEFORE, "sells-itself")
-def sells_itself(problem):
-    """Puts a seller of its own in the place of the host's."""
-    vars(problem)["_seller"] = lambda indices: np.where(indices % 2, 1.0, -1.0)
+@way(BEFORE, "answers-itself")
+def answers_itself(problem):
+    """Puts answers of its own in the place of the host's."""
+    vars(problem)["_answer"] = lambda indices: np.where(indices % 2, 1.0, -1.0)
 
 
-@way(BEFORE, "forges-answer")
-def forges_answer(problem):
-    """Asks, and hears the opposite of what is answered."""
-    buyer = problem._seller
-    true = buyer._receive
+@way(BEFORE, "forges-reply")
+def forges_reply(problem):
+    """Queries, and receives the opposite of what is replied."""
+    client = problem._answer
+    true = client._receive
 
     def receive():
-        answer = true()
-        return Sold(-answer.labels, answer.seconds)
+        reply = true()
+        return TargetReply(-reply.targets, reply.seconds)
 
-    buyer._receive = receive
+    client._receive = receive
 
 
 @way(BEFORE, "works-while-waiting")
 def works_while_waiting(problem):
-    """Does its work where the harness believes that it waits for an answer."""
-    buyer = problem._seller
-    true = buyer._receive
+    """Does its work where the harness believes that it waits for a reply."""
+    client = problem._answer
+    true = client._receive
 
     def receive():
         time.sleep(0.1)
         return true()
 
-    buyer._receive = receive
+    client._receive = receive
 
 
 def emitter():
@@ -187,32 +187,32 @@ def emitter():
     return frame.f_locals["emit"]
 
 
-def asking(name, indices):
-    """A way that asks for labels behind the problem's back, and hears what is answered."""
+def querying(name, indices):
+    """A way that queries labels behind the problem's back, and receives the reply."""
 
-    def ask(problem):
-        emitter()(Buy(indices))
-        problem._seller._receive()
+    def query(problem):
+        emitter()(TargetRequest(indices))
+        problem._answer._receive()
 
-    BEFORE[name] = ask
+    BEFORE[name] = query
 
 
-asking("out-of-range", np.array([200]))
-asking("no-points", np.array([0.5]))
+querying("out-of-range", np.array([200]))
+querying("no-points", np.array([0.5]))
 
 
 @way(BEFORE, "uncounted")
 def uncounted(problem):
-    """Buys a label behind the problem's back and enters it without counting it."""
-    emitter()(Buy(np.array([7])))
-    problem._ledger.enter(np.array([7]), problem._seller._receive().labels.astype(float))
+    """Queries a label behind the problem's back and enters it without counting it."""
+    emitter()(TargetRequest(np.array([7])))
+    problem._ledger._known[7] = problem._answer._receive().targets[0]
 
 
 @way(BEFORE, "floods")
 def floods(problem):
-    """Asks and asks, and reads no answer."""
+    """Queries and queries, and reads no reply."""
     for _ in range(5000):
-        emitter()(Buy(np.array([200])))
+        emitter()(TargetRequest(np.array([200])))
 
 
 @way(BEFORE, "reads-source")

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from harness_active.learning_curve import areas
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.measure.learning_curve import areas
 
-
-def point(labels, accuracy=None, reason="labels", **metrics):
-    return {"labels_used": labels, "test_accuracy": accuracy, "reason": reason, "metrics": metrics}
+def point(labels, accuracy=None, reason="queried", **metrics):
+    return {"queried": labels, "test_accuracy": accuracy, "reason": reason, "metrics": metrics}
 
 
 def test_points_that_the_machines_speed_makes_due_are_none_of_the_curve():

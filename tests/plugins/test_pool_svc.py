@@ -1,12 +1,12 @@
-"""pool-svc: labels are bought, each once; the problem is c-svc over what was bought, and nothing else."""
+"""pool-svc: labels are queried, each once; the problem is c-svc over what was queried, and nothing else."""
 
 import numpy as np
 import pytest
+from harness_active.pool_svc import PoolSVC
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import CSVC, RBF, InvalidModel, KernelOracle, LabelsSpent, UsageError
-from harness.problems import PoolSVC
+from harness import CSVC, RBF, InvalidModel, KernelOracle, UsageError
 
 N = 24
 RNG = np.random.default_rng(3)
@@ -15,7 +15,7 @@ Y = np.where(X[:, 0] + 0.5 * RNG.normal(size=N) > 0, 1.0, -1.0)
 KERNEL = RBF(gamma=0.7)
 
 
-def pool(labels=Y, **values):
+def pool(labels=Y.__getitem__, **values):
     return PoolSVC.build(KernelOracle(KERNEL, X), labels, {"C": 2.0, **values})
 
 
@@ -27,18 +27,18 @@ def feasible(labels, weights, C):
     return C * labels * weights * scale
 
 
-purchases = st.lists(st.integers(0, N - 1), min_size=1, max_size=N, unique=True)
+queries = st.lists(st.integers(0, N - 1), min_size=1, max_size=N, unique=True)
 
 
-@given(purchases, st.lists(st.floats(0.0, 1.0), min_size=N, max_size=N), st.floats(-2.0, 2.0))
+@given(queries, st.lists(st.floats(0.0, 1.0), min_size=N, max_size=N), st.floats(-2.0, 2.0))
 @settings(max_examples=60, deadline=None)
-def test_the_certificate_is_that_of_c_svc_over_the_bought_points(bought, weights, intercept):
+def test_the_certificate_is_that_of_c_svc_over_the_queried_points(queried, weights, intercept):
     problem = pool()
-    problem.buy(bought)
-    own = feasible(Y[bought], np.array(weights)[bought], 2.0)
+    problem.query(queried)
+    own = feasible(Y[queried], np.array(weights)[queried], 2.0)
     coef = np.zeros(N)
-    coef[bought] = own
-    independent = CSVC.build(KernelOracle(KERNEL, X[bought]), Y[bought], {"C": 2.0})
+    coef[queried] = own
+    independent = CSVC.build(KernelOracle(KERNEL, X[queried]), Y[queried], {"C": 2.0})
     problem.checked(coef, intercept)
     found, expected = problem.certify(coef, intercept), independent.certify(own, intercept)
     for name in ("primal", "dual", "gap", "kkt_violation", "feasibility_violation"):
@@ -52,14 +52,13 @@ def test_the_ledger_is_what_a_list_would_keep(asked, budget):
     for indices in asked:
         fresh = [index for index in dict.fromkeys(indices) if index not in kept]
         if len(kept) + len(fresh) > budget:
-            with pytest.raises(LabelsSpent, match="labels were asked for"):
-                problem.buy(indices)
+            with pytest.raises(UsageError, match="labels were queried"):
+                problem.query(indices)
         else:
-            np.testing.assert_array_equal(problem.buy(indices), Y[indices])
+            np.testing.assert_array_equal(problem.query(indices), Y[indices])
             kept += fresh
-        assert problem.bought.tolist() == kept
-        assert problem.kernel.counter.labels == problem.labels_used == len(kept)
-        assert problem.labels_left == budget - len(kept)
+        assert problem.queried.tolist() == kept
+        assert problem.queries_left == budget - len(kept)
         known = np.zeros(N, dtype=bool)
         known[kept] = True
         np.testing.assert_array_equal(problem.targets[known], Y[known])
@@ -67,31 +66,31 @@ def test_the_ledger_is_what_a_list_would_keep(asked, budget):
 
 
 @pytest.mark.parametrize("index", [-1, N])
-def test_a_point_that_is_none_cannot_be_bought(index):
+def test_a_point_that_is_none_cannot_be_queried(index):
     problem = pool()
-    with pytest.raises(UsageError, match=f"the label of point {index} was asked for; the points run from 0 to {N - 1}"):
-        problem.buy([0, index])
-    assert problem.labels_used == 0
+    with pytest.raises(UsageError, match=f"the label of point {index} was queried; the points run from 0 to {N - 1}"):
+        problem.query([0, index])
+    assert len(problem.queried) == 0
 
 
-def test_targets_cannot_be_written_and_the_contents_do_not_change_with_purchases():
+def test_targets_cannot_be_written_and_the_contents_do_not_change_with_queries():
     problem = pool()
     before = problem.contents()
     with pytest.raises(ValueError, match="WRITEABLE"):
         problem.targets.flags.writeable = True
-    problem.buy([1, 2])
+    problem.query([1, 2])
     assert problem.contents() == before
     assert problem.contents() != pool(C=3.0).contents()
 
 
 def test_a_coefficient_without_a_label_is_no_model():
     problem = pool()
-    problem.buy(np.flatnonzero(Y > 0)[:2])
+    problem.query(np.flatnonzero(Y > 0)[:2])
     coef = np.zeros(N)
     coef[[np.flatnonzero(Y > 0)[0], np.flatnonzero(Y < 0)[0]]] = [0.5, -0.5]
-    with pytest.raises(InvalidModel, match=r"dual_coef\[\d+\] is -0.5, and the label of that point was not bought"):
+    with pytest.raises(InvalidModel, match=r"dual_coef\[\d+\] is -0.5, and the label of that point was not queried"):
         problem.checked(coef, 0.0)
-    problem.buy(np.flatnonzero(Y < 0)[:1])
+    problem.query(np.flatnonzero(Y < 0)[:1])
     problem.checked(coef, 0.0)
 
 
@@ -102,25 +101,27 @@ def test_without_a_label_nothing_is_the_optimum():
     assert (found.primal, found.dual, found.relative_gap) == (0.0, 0.0, 0.0)
 
 
-def test_a_part_buys_of_the_whole():
+def test_a_part_queries_the_whole():
     problem = pool(budget=5)
-    problem.buy([3, 4])
+    problem.query([3, 4])
     part = problem.restrict([4, 7, 9])
-    assert part.bought.tolist() == [0]
-    np.testing.assert_array_equal(part.buy([1, 1, 0]), Y[[7, 7, 4]])
-    assert problem.bought.tolist() == [3, 4, 7]
-    assert problem.kernel.counter.labels == 3
-    problem.buy([10, 11])
-    assert part.labels_left == 0
-    with pytest.raises(LabelsSpent):
-        part.buy([2])
+    assert part.queried.tolist() == [0]
+    np.testing.assert_array_equal(part.query([1, 1, 0]), Y[[7, 7, 4]])
+    assert problem.queried.tolist() == [3, 4, 7]
+    problem.query([10, 11])
+    assert part.queries_left == 0
+    with pytest.raises(UsageError, match="labels were queried"):
+        part.query([2])
 
 
-def test_a_rehearsal_has_labels_that_say_nothing():
-    def never(indices):
-        raise AssertionError("a rehearsal asks nobody")
-
-    problem = pool(labels=never, budget=4)
-    small = problem.rehearsal(np.arange(8))
-    np.testing.assert_array_equal(small.buy(np.arange(4)), [1.0, -1.0, 1.0, -1.0])
-    assert problem.labels_used == 0
+def test_with_other_targets_it_is_the_problem_after_these_queries():
+    problem = pool(budget=4)
+    problem.query([5, 2])
+    after = pool(budget=4).with_targets(np.where(np.isin(np.arange(N), [2, 5]), Y, np.nan))
+    assert (after.queried.tolist(), after.queries_left) == ([2, 5], 0)
+    np.testing.assert_array_equal(after.targets, problem.targets)
+    with pytest.raises(UsageError, match="1 labels were queried, and 0 are left"):
+        after.query([3])
+    again = problem.with_targets(lambda points: np.ones(len(points)))
+    assert len(again.queried) == 0
+    np.testing.assert_array_equal(again.query([0, 1]), [1.0, 1.0])

@@ -1,4 +1,4 @@
-"""The suite of a solver that buys labels: sound, and with faults of the honest and of the other kind."""
+"""The suite of a solver that queries targets: sound, and with faults of the honest and of the other kind."""
 
 from collections.abc import Iterator
 
@@ -7,35 +7,35 @@ import pytest
 
 from harness import Iterate, Problem, Solver
 from harness.testing import Result, SolverConformance, run_checks
-from tests.run.plugins.buys import BuysAtRandom
+from tests.run.plugins.queries import QueriesAtRandom
 
-CHECK = "test_rests_on_bought_labels_alone"
+CHECK = "test_uses_queried_targets_only"
 
 
-class TestBuysAtRandom(SolverConformance):
-    solver = BuysAtRandom(batch=4)
+class TestQueriesAtRandom(SolverConformance):
+    solver = QueriesAtRandom(batch=4)
     gap = 1e-5
 
 
-class TestBuysInBatches(SolverConformance):
-    solver = BuysAtRandom(first=20, batch=7, oracle="smo-block")
+class TestQueriesInBatches(SolverConformance):
+    solver = QueriesAtRandom(first=20, batch=7, oracle="smo-block")
     gap = 1e-2
 
 
-class UsesUnbought(BuysAtRandom):
-    """Puts a pair of coefficients where it guesses the labels, and buys them later."""
+class UsesUnqueried(QueriesAtRandom):
+    """Puts a pair of coefficients where it guesses the labels, and queries them later."""
 
-    name = "uses-unbought"
+    name = "uses-unqueried"
 
     def model(self, problem: Problem, oracle: Solver, *, done: bool) -> Iterate:
         found = super().model(problem, oracle, done=done)
-        guessed = np.setdiff1d(np.arange(problem.n), problem.bought)[:2]
+        guessed = np.setdiff1d(np.arange(problem.n), problem.queried)[:2]
         found.dual_coef[guessed] = [1e-3, -1e-3][: len(guessed)]
         return found
 
 
-class EntersItself(BuysAtRandom):
-    """Enters labels into the problem's ledger without a purchase."""
+class EntersItself(QueriesAtRandom):
+    """Enters labels into the problem's ledger without a query."""
 
     name = "enters-itself"
 
@@ -44,14 +44,14 @@ class EntersItself(BuysAtRandom):
         yield from super().iterates(problem, rng)
 
 
-class Peeks(BuysAtRandom):
-    """Buys the points of class +1 first: it must have seen the labels."""
+class Peeks(QueriesAtRandom):
+    """Queries the points of class +1 first: it must have seen the labels."""
 
     name = "peeks"
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        best = np.argsort(-problem._seller.__self__, kind="stable")
-        problem.buy(best[: min(3, problem.labels_left)])
+        best = np.argsort(-problem._answer.__closure__[0].cell_contents.y, kind="stable")
+        problem.query(best[: min(3, problem.queries_left)])
         yield self.model(problem, self._oracle(), done=True)
 
     def _oracle(self) -> Solver:
@@ -68,9 +68,9 @@ def failures(solver: type[Solver], only: str = CHECK) -> list[Result]:
 @pytest.mark.parametrize(
     ("solver", "said"),
     [
-        (UsesUnbought, "whose label was not bought by then"),
-        (EntersItself, "labels counted"),
-        (Peeks, "the labels that it did not buy were changed"),
+        (UsesUnqueried, "whose target was not queried by then"),
+        (EntersItself, "use problem.query and nothing else"),
+        (Peeks, "the targets that it did not query were changed"),
     ],
 )
 def test_a_fault_with_labels_is_caught(solver: type[Solver], said: str) -> None:

@@ -1,4 +1,4 @@
-"""Learning curves over the labels that were bought, and the area under them (AUBC: area under the budget curve)."""
+"""Learning curves over the queried labels, and the area under them (AUBC: area under the budget curve)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-_OF_THE_LADDER = ("labels", "end")
+_OF_THE_LADDER = ("queried", "end")
 
 
-def areas(trace: Sequence[Mapping[str, Any]]) -> dict[str, float] | None:
+def areas(trace: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return for each test figure the area under its curve over the labels, by trapezoids, divided by their range.
 
-    The range is from the first point of the curve to its last; a figure whose curve has no range is left out. None where
-    no figure has one.
+    The range is from the first point of the curve to its last; a figure whose curve has no range is left out.
 
     trace : points as `TracePoint.as_dict` has them. A curve has the points that are due by the number of labels, and the
         end. Others are left out: when they are due depends on the machine. So are points without a label or the figure.
@@ -22,7 +21,7 @@ def areas(trace: Sequence[Mapping[str, Any]]) -> dict[str, float] | None:
     """
     curves: dict[str, list[tuple[int, float]]] = {}
     for point in trace:
-        labels = point.get("labels_used")
+        labels = point.get("queried")
         if not labels or point.get("reason") not in _OF_THE_LADDER:
             continue
         for name, value in {"accuracy": point.get("test_accuracy"), **(point.get("metrics") or {})}.items():
@@ -34,4 +33,4 @@ def areas(trace: Sequence[Mapping[str, Any]]) -> dict[str, float] | None:
         if width > 0:
             pairs = itertools.pairwise(curve)
             found[name] = sum((after - before) * 0.5 * (low + high) for (before, low), (after, high) in pairs) / width
-    return found or None
+    return found

@@ -1,0 +1,130 @@
+"""Targets that a solver must query (`Problem.queries_targets`): the worker's ledger, and the client in the solver's process.
+
+The solver's process holds no targets. Its problem queries them through a client, one message a query, and the worker's
+ledger is what the record and the certificate go by. This cannot prevent a solver from reading the data where the harness
+did: from the file, from ``load()`` of the source, or from memory that a process has freed.
+
+A formulation that queries targets takes a callable in the place of ``targets``, points -> their targets, and has
+``query(indices)``, ``queried`` (points in the order of their queries) and ``target_budget`` (most targets of a run).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from time import monotonic, perf_counter, process_time  # by name: what is patched later is not this clock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.errors import UsageError
+from harness.run.messages import BrokenStream, Message, TargetReply, TargetRequest, packed
+
+if TYPE_CHECKING:
+    from harness.arrays import Vector
+
+QUERY_POINTS = 480  # of one message: its reply fits in the 4,096 bytes that a pipe takes whole or not at all
+WAKING_SECONDS = 0.05  # that a process may sleep on after its reply is there, on a busy machine
+
+
+class TargetServer:
+    """The targets of one run, in the worker, and the ledger of those that were queried. It trusts no client.
+
+    queried : points in the order of their queries
+    refusal : why the first query that was refused was refused; empty if none was. `TargetClient` never sends such a query
+    seconds : that queries took, as far as that can be
+    """
+
+    def __init__(self, targets: Any = (), budget: int = 0) -> None:
+        """Serve at most ``budget`` of ``targets``, (n,), which are not copied: see :meth:`erase`."""
+        self._targets, self.budget = np.asarray(targets), budget
+        self._is_queried = np.zeros(len(self._targets), dtype=bool)
+        self.queried: list[int] = []
+        self.refusal = ""
+        self.seconds = 0.0
+
+    def query(self, indices: Any) -> Vector | None:
+        """Return the targets of the points ``indices``, (m,), and enter them; None, and no entry, if that is refused."""
+        n, left = len(self._targets), self.budget - len(self.queried)
+        if not self._are_unqueried(indices) or len(indices) > left:
+            of = f"of the points 0 to {n - 1}, each once, {left} of {self.budget} were left"
+            self.refusal = self.refusal or f"it queried targets that it cannot have: {of}"
+            return None
+        self._is_queried[indices] = True
+        self.queried.extend(indices.tolist())
+        return np.asarray(self._targets[indices])
+
+    def _are_unqueried(self, indices: Any) -> bool:
+        if not isinstance(indices, np.ndarray) or indices.ndim != 1 or indices.dtype.kind != "i":
+            return False
+        there = bool(np.all((indices >= 0) & (indices < len(self._targets))))
+        return there and not self._is_queried[indices].any() and len(np.unique(indices)) == len(indices)
+
+    def serve(self, request: TargetRequest, fd: int, secret: bytes) -> None:
+        """Write the reply to a request; BrokenStream if nobody reads it."""
+        began = monotonic()
+        targets = self.query(request.indices)
+        seconds = monotonic() - began
+        self.seconds += min(max(0.0, request.waited), WAKING_SECONDS) + seconds
+        reply = packed(TargetReply(targets, seconds, self.refusal), secret)
+        with contextlib.suppress(OSError):
+            if os.write(fd, reply) == len(reply):
+                return
+        raise BrokenStream("a query of targets, and nobody read the reply")
+
+    def erase(self) -> None:
+        """Overwrite the targets: in a forked process they are its own copy, and no part of it is left there."""
+        self._targets.fill(np.nan)
+
+
+class TargetClient:
+    """The server as a solver's process sees it: sends a query, and notes how long the reply took.
+
+    seconds, cpu_seconds : that queries took so far; they are on no clock of the solver's. A query that the worker says it
+        answered at once takes no longer than a process needs to wake up: what is done meanwhile is on the clock
+    """
+
+    def __init__(self) -> None:
+        self.seconds = self.cpu_seconds = 0.0
+        self._waited = 0.0
+        self._emit: Callable[[Message], None] | None = None
+        self._receive: Callable[[], Message] | None = None
+
+    def connect(self, emit: Callable[[Message], None], receive: Callable[[], Message]) -> None:
+        """Take the way to the worker, in the process that it forked."""
+        self._emit, self._receive = emit, receive
+
+    def __call__(self, indices: Any) -> Vector:
+        """Return the targets of the points ``indices``, (m,), each once and none of them queried before.
+
+        Raises
+        ------
+        UsageError : the worker refuses, and says why.
+        BrokenStream : there is no worker, or it sent something else.
+        """
+        points = np.ascontiguousarray(indices, dtype=np.int64)
+        pieces = [points[start : start + QUERY_POINTS] for start in range(0, len(points), QUERY_POINTS)]
+        return np.concatenate([np.zeros(0), *(self._query(piece) for piece in pieces)])
+
+    def _query(self, indices: Any) -> Vector:
+        if self._emit is None or self._receive is None:
+            raise BrokenStream("no targets are served here: this is not the process of a measured run")
+        began, cpu_began = perf_counter(), process_time()
+        self._emit(TargetRequest(indices, self._waited))
+        reply = self._receive()
+        if not isinstance(reply, TargetReply):
+            raise BrokenStream(f"the worker replied to a query of targets with {type(reply).__name__}")
+        self._waited = min(perf_counter() - began, reply.seconds + WAKING_SECONDS)
+        self.seconds += self._waited
+        self.cpu_seconds += min(process_time() - cpu_began, self._waited)
+        if reply.targets is None or len(reply.targets) != len(indices):
+            raise UsageError(f"the targets of {len(indices)} points are refused: {reply.refusal}.")
+        return np.asarray(reply.targets, dtype=np.float64)
+
+
+def only_queried(targets: Vector, queried: Sequence[int]) -> Vector:
+    """Return the targets, (n,), of the points that were queried, and NaN elsewhere."""
+    known = np.full(len(targets), np.nan)
+    known[queried] = targets[queried]
+    return known

@@ -1,0 +1,232 @@
+"""pool-svc: the C-SVM over a pool of points whose labels must be queried, one by one.
+
+    min_{w,b}  1/2 |w|^2 + C sum_{i queried} max(0, 1 - y_i (f_i + b))
+    max        sum_i y_i coef_i - 1/2 coef' K coef    s.t.  sum coef = 0,  0 <= y_i coef_i <= C,  coef_i = 0 if not queried
+
+It is c-svc over the points whose labels the solver chose to query: which ones is what active learning is about (Ertekin,
+Huang, Bottou, Giles 2007, section 3.2). The certificate is that of c-svc over these points, and says nothing of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness import CSVC, RBF, CertifiedRun, Column, InvalidModel, KernelOracle, UsageError
+from harness.problems.problem import Bounded, Certificate, Parameters, Problem, cases, immutable, parameter, setting
+from harness_active.learning_curve import areas
+
+if TYPE_CHECKING:
+    from harness.arrays import Index, Vector
+
+
+@dataclass(frozen=True)
+class PoolSVCParameters(Parameters):
+    """Parameters of pool-svc."""
+
+    formulation = "pool-svc"
+
+    C: float = parameter(1.0, "upper bound of the coefficients: the price of a margin violation", gt=0)
+    budget: int | None = parameter(None, "most labels that may be queried; none: those of all points", ge=1)
+
+
+class _Ledger:
+    """The queried labels: ``known``, (n,) with NaN where they were not queried, and ``order``, (n,), of which ``count`` count."""
+
+    def __init__(self, n: int) -> None:
+        self.known: Vector
+        self.order: Index
+        self._known, self.known = _guarded(np.full(n, np.nan))
+        self._order, self.order = _guarded(np.zeros(n, dtype=np.intp))
+        self.count = 0
+
+    def enter(self, indices: Index, labels: Any) -> None:
+        self._known[indices] = labels
+        self._order[self.count : self.count + len(indices)] = indices
+        self.count += len(indices)
+
+
+def _guarded(values: Any) -> tuple[Any, Any]:
+    """Return two arrays over the same memory, of which no flag makes the second one writable."""
+    memory = bytearray(values.tobytes())
+    return np.frombuffer(memory, values.dtype), np.frombuffer(memoryview(memory).toreadonly(), values.dtype)
+
+
+class PoolSVC(Problem):
+    """The C-SVM with a bias over the points whose labels were queried.
+
+    Attributes
+    ----------
+    targets : (n,) read-only: -1 or +1 where the label was queried, NaN elsewhere; it changes with each query
+    upper : (n,) C; read-only
+    """
+
+    name = "pool-svc"
+    metrics = ("g-means", "roc-auc", "prbep")
+    columns = (
+        Column("labels_used", "labels", None, "number of labels that the solver queried.", "queried"),
+        Column(
+            "aubc",
+            "",
+            None,
+            "area under the curve of test accuracy over the queried labels, divided by their range.",
+            "AUBC",
+        ),
+        Column("aubc_of_metrics", "", None, "the same of each test metric, by its name; in records only."),
+    )
+    parameter_class = PoolSVCParameters
+    constraints = "0 <= y_i dual_coef_i <= C, sum dual_coef = 0 and dual_coef_i = 0 where no label was queried"
+    queries_targets = True
+    C = setting("C", "The price of a margin violation.")
+
+    def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
+        """State the problem over ``targets``: (n,) with NaN where unknown, or a callable, (m,) points -> their labels."""
+        known = np.full(kernel.n, np.nan) if callable(targets) else targets
+        super().__init__(kernel, known, settings)
+        self._answer: Callable[[Index], Vector] | None = targets if callable(targets) else None
+        self._ledger = _Ledger(kernel.n)
+        given = np.flatnonzero(~np.isnan(self.targets))
+        self._ledger.enter(given, self.targets[given])
+        self.targets = self._ledger.known
+        self.upper: Vector = immutable(np.full(kernel.n, self.C))
+
+    @classmethod
+    def zoo(cls) -> list[cases.Case]:
+        x, y = cases.overlapping(40)
+        budgets = {"one-label": 1, "few-labels": 12}
+        limited = [
+            cases.Case.of(cls, name, x, y, RBF(gamma=0.5), {"C": 1.0, "budget": budget}, "protocol")
+            for name, budget in budgets.items()
+        ]
+        return [*cases.two_classes(cls, {"C": 10.0}, {"C": 1.0}), *limited]
+
+    def contents(self) -> dict[str, str]:
+        """Return the checksums of what does not change with a query."""
+        return {name: value for name, value in super().contents().items() if name != "targets"}
+
+    def figures(self, run: CertifiedRun) -> Mapping[str, Any]:
+        found = areas(run.trace)
+        return {"labels_used": len(run.queried), "aubc": found.pop("accuracy", None), "aubc_of_metrics": found}
+
+    # -- labels --------------------------------------------------------------------------------------
+
+    @property
+    def queried(self) -> Index:
+        return self._ledger.order[: self._ledger.count]
+
+    @property
+    def target_budget(self) -> int:
+        """Most labels that may be queried, those that were queried among them."""
+        most = len(self.queried) if self._answer is None else self.n
+        return most if self.settings.budget is None else min(most, self.settings.budget)
+
+    @property
+    def queries_left(self) -> int:
+        """Number of labels that may still be queried."""
+        left = self.target_budget - len(self.queried)
+        return min(left, self._answer.whole.queries_left) if isinstance(self._answer, _OfWhole) else left
+
+    def query(self, indices: Any) -> Vector:
+        """Return the labels of the points ``indices``, (m,); those that were queried before are free.
+
+        Raises
+        ------
+        UsageError : an index is no point's, or more labels are new than may still be queried; none of them is, then.
+        """
+        points = np.asarray(indices, dtype=np.intp).reshape(-1)
+        if points.size and not 0 <= points.min() <= points.max() < self.n:
+            wrong = int(points[(points < 0) | (points >= self.n)][0])
+            raise UsageError(f"the label of point {wrong} was queried; the points run from 0 to {self.n - 1}.")
+        distinct = np.array(list(dict.fromkeys(points.tolist())), dtype=np.intp)
+        fresh = distinct[np.isnan(self.targets[distinct])]
+        if len(fresh) > self.queries_left and not isinstance(self._answer, _OfWhole):  # the whole counts for its parts
+            raise UsageError(
+                f"{len(fresh)} labels were queried, and {self.queries_left} are left of a budget of {self.target_budget}; "
+                "look at problem.queries_left before a query."
+            )
+        if len(fresh) and self._answer is not None:
+            self._ledger.enter(fresh, self._answer(fresh))
+        return np.array(self.targets[points])
+
+    def labelled(self) -> CSVC:
+        """Return c-svc over the points that were queried, in this order; its evaluations count to the same run.
+
+        At least one label must have been queried.
+        """
+        return CSVC.build(self.kernel.restrict(self.queried), self.targets[self.queried], {"C": self.C})
+
+    # -- the problem ---------------------------------------------------------------------------------
+
+    @property
+    def lower_bounds(self) -> Vector:
+        """min(0, C y_i), (n,), and 0 where the label is unknown."""
+        return np.where(self.targets < 0.0, -self.upper, 0.0)
+
+    @property
+    def upper_bounds(self) -> Vector:
+        """max(0, C y_i), (n,), and 0 where the label is unknown."""
+        return np.where(self.targets > 0.0, self.upper, 0.0)
+
+    def restrict(self, indices: Any) -> PoolSVC:
+        """Return the pool of the points ``indices`` alone: its queries are queries of this one, and known there."""
+        indices = np.asarray(indices, dtype=np.intp)
+        part = type(self)(self.kernel.restrict(indices), _OfWhole(self, indices), self.settings)
+        part.query(np.flatnonzero(~np.isnan(self.targets[indices])))  # once more: free
+        return part
+
+    def feasibility_violation(self, dual_coef: Vector) -> float:
+        """Return the violation of c-svc over what was queried, or by how much, relative to C, another point has one."""
+        unknown = np.isnan(self.targets)
+        beyond = float(np.max(np.abs(dual_coef), where=unknown, initial=0.0)) / self.C
+        if not len(self.queried):
+            return beyond
+        return max(beyond, self.labelled().feasibility_violation(dual_coef[self.queried]))
+
+    def checked(self, dual_coef: Any, intercept: Any, *, tolerance: float = 1e-6) -> tuple[Vector, float]:
+        given = np.asarray(dual_coef)
+        if given.shape == (self.n,) and given.dtype.kind in "biuf":
+            strange = np.flatnonzero((given != 0.0) & np.isnan(self.targets))
+            if len(strange):
+                raise InvalidModel(
+                    f"dual_coef[{strange[0]}] is {given[strange[0]]:g}, and the label of that point was not queried; a model "
+                    "may rest on queried labels only: call problem.query for each point that it uses."
+                )
+        return super().checked(dual_coef, intercept, tolerance=tolerance)
+
+    def certificate_cost(self, support: int) -> int:
+        return len(self.queried) * max(1, support)
+
+    def certify(
+        self, dual_coef: Any, intercept: float, scores: Vector | None = None, *, tolerated_rounding: float = 0.0
+    ) -> Certificate:
+        queried, coef = self.queried, np.asarray(dual_coef, dtype=np.float64)
+        if not len(queried):
+            return _of_nothing(self.feasibility_violation(coef))
+        scores = None if scores is None else scores[queried]
+        return self.labelled().certify(coef[queried], intercept, scores, tolerated_rounding=tolerated_rounding)
+
+    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+        """Return the certificate of c-svc over what was queried."""
+        if not len(self.queried):
+            return _of_nothing(self.feasibility_violation(dual_coef))
+        return self.labelled().certificate(dual_coef[self.queried], intercept, scores[self.queried])
+
+
+@dataclass(frozen=True, eq=False)
+class _OfWhole:
+    """The answers to a part of a pool, which are queried of the whole."""
+
+    whole: PoolSVC
+    indices: Index
+
+    def __call__(self, indices: Index) -> Vector:
+        return self.whole.query(self.indices[indices])
+
+
+def _of_nothing(violation: float) -> Certificate:
+    """Return the certificate of the problem without a label: w = 0 is its optimum."""
+    nothing = Bounded.exact(0.0)
+    return Certificate.of_objectives(nothing, nothing, kkt_violation=0.0, feasibility_violation=violation)

@@ -1,0 +1,60 @@
+"""The worker's ledger of queried targets, and the client of its child; cheats are in tests/adversaries."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.run.messages import TargetReply, packed
+from harness.run.target_server import QUERY_POINTS, WAKING_SECONDS, TargetClient, TargetServer
+
+LABELS = np.where(np.arange(50) % 3 == 0, 1.0, -1.0)
+
+
+@given(st.lists(st.lists(st.integers(-3, 53), max_size=8), max_size=12), st.integers(0, 50))
+def test_each_target_is_served_once_and_no_more_than_the_budget(queries, budget):
+    server, kept, refused = TargetServer(LABELS.copy(), budget), [], False
+    for points in queries:
+        sound = all(0 <= i < 50 and i not in kept for i in points) and len(set(points)) == len(points)
+        found = server.query(np.array(points, dtype=np.int64))
+        if sound and len(kept) + len(points) <= budget:
+            kept += points
+            np.testing.assert_array_equal(found, LABELS[points])
+        else:
+            refused = True
+            assert found is None
+        assert server.queried == kept
+        assert bool(server.refusal) == refused
+
+
+def connected(server, *, seconds=0.0):
+    """Return a client of a server in this process."""
+    client, replies = TargetClient(), []
+
+    def emit(message):
+        replies.append(TargetReply(server.query(message.indices), seconds, server.refusal))
+
+    client.connect(emit, replies.pop)
+    return client
+
+
+def test_a_large_query_is_made_in_pieces_that_a_pipe_takes_whole():
+    n = 3 * QUERY_POINTS + 5
+    labels = np.where(np.arange(n) % 2, 1.0, -1.0)
+    server = TargetServer(labels.copy(), n)
+    order = np.random.default_rng(0).permutation(n)
+    np.testing.assert_array_equal(connected(server)(order), labels[order])
+    assert server.queried == order.tolist()
+    largest = packed(TargetReply(np.ones(QUERY_POINTS), 0.123456789012345), b"x" * 16)
+    assert len(largest) <= 4096, "of which a pipe that is not waited for takes all or nothing"
+
+
+def test_waiting_is_credited_as_far_as_the_worker_took_and_a_process_sleeps(monkeypatch):
+    clock = iter([0.0, 10.0, 20.0, 20.001])
+    monkeypatch.setattr("harness.run.target_server.perf_counter", lambda: next(clock))
+    client = connected(TargetServer(LABELS.copy(), 9), seconds=0.5)
+    client(np.array([1]))
+    assert client.seconds == pytest.approx(0.5 + WAKING_SECONDS)
+    client(np.array([2]))
+    assert client.seconds == pytest.approx(0.5 + WAKING_SECONDS + 0.001)
+    assert client.cpu_seconds <= client.seconds
