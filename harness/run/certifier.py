@@ -60,11 +60,17 @@ class _Judge:
         return {**certificate.as_dict(), **sizes, **self._missed(certificate, "")}
 
     def _missed(self, certificate: Certificate, of: str) -> dict[str, Any]:
-        """Return status and reason where a gap was asked for that the certificate does not show.
+        """Return status and reason where the certificate refutes itself, or does not show the gap that was asked for.
 
         of : of what no gap can be certified, where there is a reason to say so
         """
         target, gap = self.spec.limits.target_gap, certificate.relative_gap
+        if certificate.contradicts_itself:
+            bounds = f"a relative gap of {gap:.2g}" if gap is not None else "its bounds of the margin cross"
+            reason = (
+                f"the certificate contradicts itself: {bounds}, beyond rounding; check the formulation and the kernel."
+            )
+            return {"status": Status.INVALID, "reason": reason}
         if target is None or certificate.meets(target):
             return {}
         told = f"no gap can be certified{of and f' of {of}'}"
