@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.kernels.crew import Crew
-from harness.kernels.functions import GivenValues, Kernel, Power
-from harness.kernels.points import as_points
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -199,26 +197,6 @@ def products_with(points: Any, weights: Block, index: Block | None = None) -> Bl
     scores = np.empty(points.shape[0] if index is None else len(index))
     for part in pieces(len(scores), width_of(points)):
         scores[part] = points[part if index is None else index[part]].astype(np.float64, copy=False) @ weights
-    return scores
-
-
-def expanded_at(kernel: Kernel, points: Any, coef: Block, new: Any) -> Block:
-    """Return sum_j coef_j k(x_j, z) over the ``points`` x for the rows z of ``new``, float64; uncounted.
-
-    new : (m, d); for ``precomputed``, (m, n): k(z, x_j)
-    """
-    new = as_points(new)
-    support, count = np.flatnonzero(coef), int(new.shape[0])
-    if len(support) == 0 or count == 0:
-        return np.zeros(count)
-    if isinstance(kernel.form, GivenValues):
-        return np.asarray(new[:, support] @ coef[support], dtype=np.float64)
-    if kernel.form == Power():
-        return products_with(new, combination(points, coef, support))
-    scores = np.empty(count)
-    vectors = points[support].astype(np.float64)  # float32 would lose what the engine saves by centring
-    for part in pieces(count, len(support) + width_of(new)):
-        scores[part] = kernel.block(new[part].astype(np.float64, copy=False), vectors) @ coef[support]
     return scores
 
 

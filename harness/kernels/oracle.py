@@ -17,8 +17,8 @@ from harness.kernels.columns import Columns
 from harness.kernels.counter import Counter
 from harness.kernels.crew import WORTH
 from harness.kernels.engine import Engine
-from harness.kernels.extra import joined, reason_against
-from harness.kernels.features import Features, combination, expanded_at, products_with
+from harness.kernels.extra import expanded_at, joined, reason_against
+from harness.kernels.features import Features, combination, products_with
 from harness.kernels.functions import Kernel, Power
 from harness.kernels.points import as_points
 from harness.parameters import values_of
@@ -364,7 +364,7 @@ class KernelOracle:
         """
         coef = np.asarray(dual_coef, dtype=np.float64)
         self._counter.evaluations += points.shape[0] * int(np.count_nonzero(coef))
-        return expanded_at(self.kernel, self._engine.source, coef, points)
+        return expanded_at(self.kernel, self._engine.source, coef, points, self.threads)
 
     def _view(self, engine: Engine, **changed: Any) -> KernelOracle:
         matrices = self._matrices if changed.keys().isdisjoint(("ridge", "z")) else None

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     Points = Block | scipy.sparse.csr_array
 
 _ROWS_BYTES = 64 << 20  # rows read from a mapped file and converted at a time
-_SAMPLE = 2000  # points looked at to learn how many features are zero
+_SAMPLE = 2000  # points looked at to learn how many features are zero, and where they lie
+_FAR = 1e3  # distance of dense points from the origin over their spread beyond which float64 loses digits worth a copy
 _LOADED_BYTES = 256 << 20  # mapped points that take no more are laid out in memory like any others
 _COPY_BYTES = 128 << 20  # a float64 copy for the scan beside float64 data is not larger
 # Nanoseconds on one core of a Zen 3 at 2.8 GHz, float32, batches of 16 rows and more (benchmarks/kernels.py):
@@ -113,10 +114,13 @@ def _share_of_non_zeros(x: Any) -> Block:
 
 def centre_of(x: Block, dtype: np.dtype[Any]) -> Any:
     """Return what dense points are centred about for values of a dtype, (d,) float64; None: they stay where they are."""
-    # float32 products of far-away points cancel, and their coordinates are coarse: centring keeps their size down
-    if dtype.itemsize < 8 and len(x):
-        return np.asarray(x.mean(axis=0, dtype=np.float64))
-    return None
+    # products of far-away points cancel, and in float32 their coordinates are coarse: centring keeps their size down
+    if not len(x):
+        return None
+    sample = np.asarray(x[:: max(1, len(x) // _SAMPLE)], dtype=np.float64)
+    middle = sample.mean(axis=0)
+    is_far = bool(np.abs(middle).max(initial=0.0) > _FAR * np.abs(sample - middle).max(initial=0.0))
+    return np.asarray(x.mean(axis=0, dtype=np.float64)) if dtype.itemsize < 8 or is_far else None
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,8 @@ def certified_figures(
     """Return the figures of a trace point's certificate, uncounted, and whether it meets the target."""
     with uncounted(problem.kernel):
         found = problem.certify(coef, intercept)
-    if (found.feasibility_violation or 0.0) > FEASIBLE:  # a gap of infeasible coefficients bounds nothing
+    # a gap of infeasible coefficients bounds nothing
+    if (found.feasibility_violation or 0.0) > FEASIBLE or found.contradicts_itself:
         found = Certificate(feasibility_violation=found.feasibility_violation)
     figures: dict[str, Any] = {name: getattr(found, name) for name in FIGURES}
     if metric is not None:

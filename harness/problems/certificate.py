@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _USELESS = 0.25  # a relative gap that rounding may move by more than this part of its scale, or of itself, says nothing
 _FINE = 1e-2, 1e-10  # part of the gap, and part of its scale, that rounding may move it by without being looked into
+_UNKNOWN_ROUNDING = 1e-6  # what a relative gap may be off where no bound of its rounding is known
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Certificate:
         slack: Any = 0.0,
         **violations: Any,
     ) -> Certificate:
-        """Return the certificate of a minimised primal and its dual; the gap is relative to ``scale``, or max(1, |P|).
+        """Return the certificate of a minimised primal and its dual; the gap is relative to ``scale``, or |primal|.
 
         rounding_known : whether the bounds of ``primal`` and ``dual`` hold; None: where both have one
         slack : what making the coefficients' sum exact may take off the dual
@@ -80,7 +81,7 @@ class Certificate:
             upper = primal if isinstance(primal, Bounded) else Bounded.exact(primal)
             gap = upper - dual
             doubtful = Bounded(gap.value, gap.error + slack)
-            relative = doubtful / (abs(upper).at_least(1.0) if scale is None else scale)
+            relative = doubtful if doubtful.is_zero else doubtful / (abs(upper) if scale is None else scale)
         figures = {"primal": _number(upper), "dual": _number(dual), "gap": _number(gap)}
         return cls.of_gap(relative, known=known, **figures, **violations)
 
@@ -194,7 +195,23 @@ class Certificate:
 
     def meets(self, target: float) -> bool:
         """Return whether the relative gap is at most ``target``, whatever rounding did to it as far as that is known."""
-        return self.relative_gap is not None and self.relative_gap + (self.gap_rounding or 0.0) <= target
+        if self.relative_gap is None or self.contradicts_itself:
+            return False
+        return self.relative_gap + (self.gap_rounding or 0.0) <= target
+
+    @property
+    def contradicts_itself(self) -> bool:
+        """Whether the figures cannot all be true: a gap below 0, or a margin that is bounded from below above its upper bound.
+
+        Rounding is allowed for. A formulation whose models may be better than the optimum (because they give up more points)
+        states a relative gap of 0 for them.
+        """
+        rounding = _UNKNOWN_ROUNDING if self.gap_rounding is None else self.gap_rounding
+        if self.relative_gap is not None and self.relative_gap < -rounding:
+            return True
+        if self.margin_lower is None or self.margin_upper is None or self.relative_gap == 0.0:
+            return False
+        return self.margin_lower > self.margin_upper * (1.0 + rounding)
 
     @property
     def touching(self) -> bool:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _EXACT = 1e-16  # what a group's sum may be off, relative to its coefficients
 _ROUNDING = 1e-12  # and what is no reason to move a variable off its bound
+_LEAST_SCALE = 1e-12  # an objective below this part of the form's extent may be rounding of 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ class DualForm:
         return sum(levels) / len(levels) if self.groups else 0.0
 
     def relative_gap(self, a: Vector, scores: Vector, intercept: float, doubt: float = 0.0) -> float:
-        """Return the duality gap over max(1, |primal|) of a form that starts at 0, with at most one sum that is fixed.
+        """Return the duality gap over :meth:`gap_scale` of a form that starts at 0, with at most one sum that is fixed.
 
         What a certificate says up to rounding, in a tenth of its time: each variable adds what is left of its way to
         the bound that g - intercept points to.
@@ -118,7 +119,26 @@ class DualForm:
         away = self.gradient(scores) - intercept
         gap = float(np.maximum((away + doubt) * (self.upper - a), (doubt - away) * (a - self.lower)).sum())
         dual = float(self.linear @ a) - 0.5 * float(self.coef(a) @ scores) + self.constant
-        return gap / max(1.0, abs(dual + gap))
+        return gap / self.gap_scale(dual + gap) if gap else 0.0
+
+    def gap_scale(self, primal: float) -> float:
+        """Return what the gap of a model with this objective is relative to: |primal|, or a small part of the form's extent.
+
+        The extent is the sum of |linear| (upper - lower), which has the units of the objective: only where that is 0, or
+        rounding of 0, does it count.
+        """
+        return max(abs(primal), _LEAST_SCALE * float(np.abs(self.linear) @ (self.upper - self.lower)))
+
+    def repaired(self, dual_coef: Vector) -> Vector:
+        """Return feasible coefficients, (n,), near ``dual_coef``: inside their bounds, and with sums off by rounding at most.
+
+        Coefficients that are feasible are returned as they are, the same array.
+        """
+        inside = self.coef(np.clip(self.split(dual_coef), self.lower, self.upper))
+        near = self.coef(self.variables(inside))
+        if float(np.abs(near - inside).sum()) > _ROUNDING * float(np.abs(inside).sum()):
+            return near
+        return dual_coef if np.array_equal(inside, dual_coef) else inside
 
     def variables(self, dual_coef: Vector) -> Vector:
         """Return feasible variables (V,) near the signed coefficients ``dual_coef``, (n,): a warm start.

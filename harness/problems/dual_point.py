@@ -68,7 +68,7 @@ def dual_point(form: DualForm, points: Any, scores: Vector, intercept: float, pr
     size = min(most, 5 * points.shape[1] + _SPARE)
     part, weight, spent, stale = np.argpartition(np.abs(gradient), size - 1)[:size], 0.0, 4.0 * whole, 0
     for _ in range(_ROUNDS):
-        if primal - value <= _GOAL * max(1.0, primal) or spent > _PRODUCTS or stale == _STALE:
+        if primal - value <= _GOAL * primal or spent > _PRODUCTS or stale == _STALE:
             break
         some = points[rows[part]].astype(np.float64)
         if form.groups and not weight:

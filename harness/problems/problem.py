@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -274,17 +274,38 @@ class Problem(metaclass=_Sealed):
     ) -> Certificate:
         """Compute the scores of all n points and return the certificate; counted like any other kernel values.
 
-        Where rounding leaves the relative gap in doubt, they are computed once more in higher precision, if what that
-        costs is bearable.
+        It is the certificate of a feasible point: see :meth:`feasible`. Where rounding leaves the relative gap in doubt, the
+        scores are computed once more in higher precision, if what that costs is bearable.
 
         scores : K dual_coef, (n,), as ``kernel.expand`` has just computed it, if it has: saves doing so again
         tolerated_rounding : rounding of the relative gap that is no reason to compute them once more
         """
-        coef = np.asarray(dual_coef, dtype=np.float64)
+        given = np.asarray(dual_coef, dtype=np.float64)
+        coef = self.feasible(given)
+        known = scores if coef is given else None
         certificates = (
-            self.bounded_certificate(coef, float(intercept), model) for model in expansions(self.kernel, coef, scores)
+            self.bounded_certificate(coef, float(intercept), model) for model in expansions(self.kernel, coef, known)
         )
-        return self._closest(certificates, tolerated_rounding)
+        found = self._closest(certificates, tolerated_rounding)
+        return found if coef is given else replace(found, feasibility_violation=self.feasibility_violation(given))
+
+    def feasible(self, dual_coef: Vector) -> Vector:
+        """Return feasible coefficients, (n,), near those that are accepted; the same array where these are feasible.
+
+        A small coefficient of the wrong sign on a far point can make a dual value that no feasible point has. Coefficients
+        beyond the tolerance are refused by :meth:`checked`, and returned here as they are.
+        """
+        if not self.has_dual_form() or not self.feasibility_violation(dual_coef) <= FEASIBLE:
+            return dual_coef
+        return self.dual_form().repaired(dual_coef)
+
+    def gap_scale(self, primal: Bounded) -> Bounded:
+        """Return what the relative gap is relative to: |primal|, so that it does not depend on the units of the data.
+
+        Where the optimum is 0 it is a small part of what the dual form allows, see :meth:`DualForm.gap_scale`.
+        """
+        least = self.dual_form().gap_scale(0.0) if self.has_dual_form() else 0.0
+        return abs(primal).at_least(least)
 
     def _closest(self, certificates: Iterator[Certificate], tolerated_rounding: float = 0.0) -> Certificate:
         """Return the one that knows most, of as many, each dearer than the one before, as it takes."""
@@ -321,7 +342,7 @@ class Problem(metaclass=_Sealed):
     def certificate_beside(self, primal: Bounded, dual_coef: Vector, model: Expansion) -> Certificate:
         """Return the certificate of a primal value beside a dual point, of which ``model`` is the expansion."""
         dual, slack = self.dual_of(dual_coef, model)
-        return Certificate.of_objectives(primal, dual, slack=slack)
+        return Certificate.of_objectives(primal, dual, slack=slack, scale=self.gap_scale(primal))
 
     def certify_weights(self, weights: Vector, intercept: float) -> Certificate:
         """Return the certificate of f(x) = <weights, x> + intercept: its primal, and a gap if :attr:`bounds_weights`.
@@ -420,6 +441,7 @@ class Problem(metaclass=_Sealed):
         self, dual_coef: Vector, model: Expansion, primal: Bounded, dual: Bounded, **further: Any
     ) -> Certificate:
         """Return the certificate of a model with these objectives; ``further``: the scale of the gap, the slack."""
+        further.setdefault("scale", self.gap_scale(primal))
         return Certificate.of_objectives(
             primal,
             dual,

@@ -62,6 +62,11 @@ class Bounded:
         return bool(np.isfinite(self.value).all() and np.isfinite(self.error).all())
 
     @property
+    def is_zero(self) -> bool:
+        """Whether this single number is 0, and known to be."""
+        return bool(self.value == 0.0 and self.error == 0.0)
+
+    @property
     def lower(self) -> Any:
         """No more than the exact number."""
         return self.value - self.error * _UP - unit_of(self.value.dtype) * abs(self.value)

@@ -79,7 +79,7 @@ class EpsSVR(Problem):
         return max(box, abs(float(dual_coef.sum())) / max(self.C, float(size.sum())))
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
-        """P, D and the gap with the given intercept, relative to max(1, |P|); the KKT violation as in c-svc."""
+        """P, D and the gap with the given intercept, relative to |P|; the KKT violation as in c-svc."""
         dual, slack = self.dual_of(dual_coef, model)
         return self.of_objectives(
             dual_coef, model, self.primal_of(model.squared, model.scores, intercept), dual, slack=slack

@@ -48,7 +48,7 @@ class _Judge:
 
     def __init__(self, spec: RunSpec, dataset: Dataset) -> None:
         self.spec, self.dataset = spec, dataset
-        self.faults: list[str] = []
+        self.faults: list[str] = []  # sentences, of what cost a figure and not the run
 
     def certified(self, certificate: Certificate, coef: Vector) -> dict[str, Any]:
         """Return the certificate of a dual solution, and the sizes of its support."""
@@ -76,11 +76,17 @@ class _Judge:
         return {"figures": found, "columns": columns}
 
     def _missed(self, certificate: Certificate, of: str) -> dict[str, Any]:
-        """Return status and reason where a gap was asked for that the certificate does not show.
+        """Return status and reason where the certificate refutes itself, or does not show the gap that was asked for.
 
         of : of what no gap can be certified, where there is a reason to say so
         """
         target, gap = self.spec.limits.target_gap, certificate.relative_gap
+        if certificate.contradicts_itself:
+            bounds = f"a relative gap of {gap:.2g}" if gap is not None else "its bounds of the margin cross"
+            reason = (
+                f"the certificate contradicts itself: {bounds}, beyond rounding; check the formulation and the kernel."
+            )
+            return {"status": Status.INVALID, "reason": reason}
         if target is None or certificate.meets(target):
             return {}
         told = f"no gap can be certified{of and f' of {of}'}"
@@ -116,8 +122,22 @@ class _Judge:
 
     def accuracy(self, targets: Vector, scores: Vector, name: str) -> dict[str, Any]:
         """Return the share of right labels under its name, where there are labels."""
-        there = self.dataset.task == "classification" and len(targets)
+        there = (
+            self.dataset.task == "classification"
+            and len(targets)
+            and self.are_finite(scores, name.removesuffix("_accuracy"))
+        )
         return {name: accuracy(targets, scores)} if there else {}
+
+    def are_finite(self, scores: Vector, of: str) -> bool:
+        """Return whether all scores are numbers that can be compared with targets; if not, say so once."""
+        wrong = int(np.count_nonzero(~np.isfinite(scores)))
+        if wrong:
+            self.faults.append(
+                f"f(x) is not a finite number at {wrong:,} of {len(scores):,} {of} points, so that no {of} error is given; "
+                "scale the data or choose smaller parameters of the kernel."
+            )
+        return not wrong
 
 
 class Judge(_Judge):
@@ -215,7 +235,7 @@ class Judge(_Judge):
     def _scores(self, scores: Any) -> dict[str, Any]:
         """Return test accuracy and metrics; a metric that fails costs its own figure alone."""
         dataset, found = self.dataset, dict[str, Any]()
-        for name in self.spec.metrics:
+        for name in self.spec.metrics if self.are_finite(scores, "test") else ():
             try:
                 # copies: what a metric does to them is seen by no other
                 figure = clean(self.registry.metric(name)(dataset.y_test.copy(), scores.copy()))
@@ -314,7 +334,7 @@ class PathJudge(_Judge):
         found = self.scored(problem, stated, train) | self.accuracy(path.targets[members], train, "train_accuracy")
         if len(left_out):
             scores = stated.scores(problem.kernel, path.rows(left_out, members))
-            return {**found, "validation_error": self._error(path.targets[left_out], scores)}
+            return {**found, **self._error(path.targets[left_out], scores)}
         if len(dataset.y_test):
             found |= self.accuracy(dataset.y_test, stated.scores(problem.kernel, dataset.x_test), "test_accuracy")
         return found
@@ -335,17 +355,19 @@ class PathJudge(_Judge):
             own = type(problem).scores_new is not Problem.scores_new  # its model is no plain sum of kernel values
             rows = path.rows(left_out, members) if own else None
             scores = problem.scores_new(coef, intercept, rows) if own else plain[left_out] + intercept
-            return {**found, "validation_error": self._error(path.targets[left_out], scores)}
+            return {**found, **self._error(path.targets[left_out], scores)}
         if len(dataset.y_test) and dataset.task == "classification":
             test = problem.scores_new(coef, intercept, dataset.x_test)
             found |= self.accuracy(dataset.y_test, test, "test_accuracy")
         return found
 
-    def _error(self, targets: Vector, scores: Vector) -> float:
-        """Return the share of wrong labels, or in regression the mean squared error."""
+    def _error(self, targets: Vector, scores: Vector) -> dict[str, Any]:
+        """Return the share of wrong labels, or in regression the mean squared error, where the scores are finite."""
+        if not self.are_finite(scores, "validation"):
+            return {}
         if self.dataset.task == "classification":
-            return 1.0 - accuracy(targets, scores)
-        return float(np.mean((scores - targets) ** 2))
+            return {"validation_error": 1.0 - accuracy(targets, scores)}
+        return {"validation_error": float(np.mean((scores - targets) ** 2))}
 
 
 class Certifier:

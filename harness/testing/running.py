@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 
 from harness.kernels.engine import Engine
-from harness.kernels.functions import Power
+from harness.kernels.functions import GivenValues, Power
 from harness.kernels.oracle import KernelOracle
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
@@ -174,7 +174,8 @@ class Work:
 def recorded_work() -> Iterator[Work]:
     """Count every kernel value the engines compute, whoever asks for it.
 
-    The linear kernel's expansion goes through w and computes no kernel value; it is taken at its counted price.
+    The linear kernel's expansion goes through w and computes no kernel value; it is taken at its counted price, and so are
+    given values of new points.
     """
     work = Work()
     fill, weighted, diagonal = Engine.fill, Engine.expand, Engine.diagonal
@@ -199,7 +200,8 @@ def recorded_work() -> Iterator[Work]:
         return expand(self, dual_coef, rows)
 
     def counted_expand_new(self: KernelOracle, dual_coef: Any, points: Any) -> Any:
-        work.values += points.shape[0] * int(np.count_nonzero(dual_coef))
+        if self.kernel.form == Power() or isinstance(self.kernel.form, GivenValues):
+            work.values += points.shape[0] * int(np.count_nonzero(dual_coef))
         return expand_new(self, dual_coef, points)
 
     with (

@@ -245,4 +245,4 @@ def _scale(found: Certificate) -> float:
     """Return what the relative gap is relative to."""
     if found.gap and found.relative_gap:
         return found.gap / found.relative_gap
-    return max(1.0, abs(found.dual or 0.0))
+    return abs(found.primal or found.dual or 0.0)

@@ -28,7 +28,7 @@ _LANDED = 1e-13  # the same, where a step of the polish ended there up to roundi
 _POLISH_ROUNDS = 200  # of O(free points^3) each
 _MANY_ROUNDS, _SMALL = 2000, 1000  # up to that many variables rounds are cheap, and some hulls need many
 _TINY = 1e-11  # of the largest k(x, x): the weight that picks the shortest of the polish's steps
-_RIGHT = 1e-12  # of the largest price: a multiplier that is wrong by no more is rounding
+_RIGHT = 1e-12  # of the largest price or linear term: a multiplier that is wrong by no more is rounding
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,7 @@ class BoxQP:
         bound coefficient with the most wrong multiplier is set free.
         """
         best, best_violation = x, self.violation(x)
+        least = max(_RIGHT * float(np.abs(self.form.linear).max()), 2.0**-53 * float(np.diagonal(self.kernel).max()))
         lower, upper = self.form.lower, self.form.upper
         free = (x > lower) & (x < upper)
         x = x.copy()
@@ -206,7 +207,7 @@ class BoxQP:
             wrong = np.where(x <= lower, reduced, np.where(x >= upper, -reduced, 0.0))
             wrong[free] = 0.0
             worst = int(np.argmax(wrong))
-            if wrong[worst] <= _RIGHT * max(1.0, float(np.abs(prices).max())):
+            if wrong[worst] <= max(least, _RIGHT * float(np.abs(prices).max())):
                 break
             free[worst] = True
         return self.form.feasible(best)

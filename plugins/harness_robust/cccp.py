@@ -41,7 +41,7 @@ class RampCCCP(OverOracle):
 
     oracle: str = parameter("smo-block", "solver of the convex problems, by name: smo-block, smo, qp, ...")
     max_rounds: int = parameter(200, "give up after so many rounds", ge=1)
-    tolerance: float = parameter(1e-4, "what a further round may take off J_s, relative to max(1, J_s)", gt=0, lt=1)
+    tolerance: float = parameter(1e-4, "what a further round may take off J_s, relative to J_s", gt=0, lt=1)
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with this tolerance."""
@@ -109,7 +109,7 @@ class _Rounds:
         solver, outliers = self.solver, self.problem.outliers(answer.scores)
         changed = int(np.count_nonzero(outliers != self.outliers))
         fall = self.objective - self.problem.objective(answer.coef, answer.scores)
-        allowed = solver.tolerance * max(1.0, abs(self.objective))
+        allowed = solver.tolerance * abs(self.objective)
         exact, bound = answer.relative_gap <= solver.tolerance, answer.certificate.dual
         stationary = bound is not None and self.objective - bound <= allowed
         inexact = (

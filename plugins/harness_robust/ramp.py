@@ -107,7 +107,7 @@ class RampSVC(Problem):
         primal : J_s(w)
         dual : the best dual value known of the convex problem at this model (the module's second formula): a lower
             bound on *its* minimum, found by solving it anew, not on the minimum of J_s
-        gap, relative_gap : primal - dual, and that over max(1, J_s): no step of CCCP from here can take more off J_s's
+        gap, relative_gap : primal - dual, and that over J_s: no step of CCCP from here can take more off J_s's
             convex majorant; 0 if and only if the model is a stationary point of CCCP. A model may be stationary and
             far from the global minimum: no figure here says how far.
         kkt_violation : see :meth:`kkt_violation`

@@ -36,7 +36,7 @@ class RampExact(Solver):
     """Branch and bound on the ramp loss: the global minimum of J_s, proved, for few points.
 
     A step is a node. ``info``: nodes, open (nodes left), objective (of the incumbent), outliers (points with y f < s),
-    lower_bound (proved, of all models), global_gap (objective - lower_bound, relative to max(1, objective)).
+    lower_bound (proved, of all models), global_gap (objective - lower_bound, relative to the objective).
     It takes the n x n kernel matrix. More points are for ramp-cccp or outlier-path.
     """
 
@@ -44,7 +44,7 @@ class RampExact(Solver):
     conformance = Conformance(gap=1e-6)
     solves: ClassVar[tuple[type[Problem], ...]] = (RampSVC,)
 
-    gap: float = parameter(1e-6, "global gap at which it ends, relative to max(1, J_s)", ge=1e-10, lt=1)
+    gap: float = parameter(1e-6, "global gap at which it ends, relative to J_s", ge=1e-10, lt=1)
     max_points: int = parameter(40, "skip larger problems: the nodes may double with each point", ge=1)
     max_nodes: int = parameter(500_000, "give up after so many nodes", ge=1)
 
@@ -101,7 +101,7 @@ class _Search:
     @property
     def target(self) -> float:
         """Below which an incumbent would have to be to count as better."""
-        return self.objective - self.solver.gap * max(1.0, self.objective)
+        return self.objective - self.solver.gap * self.objective
 
     @property
     def lower_bound(self) -> float:
@@ -147,7 +147,7 @@ class _Search:
     def iterate(self, *, ended: bool = False) -> Iterate:
         """Return the incumbent with the search's figures."""
         lower, objective, still_open = self.lower_bound, self.objective, self.is_open
-        gap = (objective - lower) / max(1.0, objective)
+        gap = (objective - lower) / objective if objective else 0.0
         info: dict[str, Any] = {
             "nodes": self.nodes,
             "open": sum(node.bound < self.target for node in self.heap) if ended else len(self.heap),

@@ -192,7 +192,7 @@ def descend(Q: Any, price: Any, s: float, a: Any, z: Any, gap: float, steps: int
         for i in range(n):
             high[i] = price[i] if z[i] >= s else 0.0
         _start(Q, low, high, a, z)
-        ascend(Q, knot, low, high, a, z, gap * max(1.0, objective), np.inf, steps)
+        ascend(Q, knot, low, high, a, z, gap * objective, np.inf, steps)
         _start(Q, low, high, a, z)
     a[:], z[:] = kept_a, kept_z
     return best

@@ -430,7 +430,7 @@ class _Run(Sample):
         while True:
             record, found = self._scored(answer)
             done = found.meets(options.gap)
-            least = 0.5 * options.gap * max(1.0, abs(found.primal or 0.0)) / (self.price * self.data.n)
+            least = 0.5 * options.gap * abs(found.primal or 0.0) / (self.price * self.data.n)
             if (done and self.exact) or last or (not done and (record.violators or self.tau <= least)):
                 break
             # what float32 says is not certain; and where no point is off by tau, all together are off by too much

@@ -390,7 +390,7 @@ class SupportRounds(Rounds):
             return "no violator"
         certificate = answer.certificate
         primal, dual = (certificate.primal or 0.0) + self.loss, certificate.dual or 0.0
-        self.last["gap"] = (primal - dual) / max(1.0, abs(primal))
+        self.last["gap"] = (primal - dual) / (abs(primal) or 1.0)
         if self.last["gap"] <= self.solver.gap:
             return "gap"
         self.idle = 0 if dual > self.best + EXACTEST * abs(dual) else self.idle + 1

@@ -79,7 +79,7 @@ class LossRule:
     def learn(self, sample: Index, answer: Answer) -> None:
         """As of :class:`HullRule`."""
         self.intercept = answer.intercept
-        shared = 0.5 * self.gap * max(1.0, abs(answer.certificate.primal or 0.0)) / float(self.prices.sum())
+        shared = 0.5 * self.gap * abs(answer.certificate.primal or 0.0) / float(self.prices.sum())
         self.slack = shared if self.tau is None else self.tau
 
     def violates(self, scores: Vector, first: int, last: int) -> Mask:

@@ -121,7 +121,7 @@ def falsehoods(problem, coef, intercept, found):
         if has_margin(problem):
             return _of_margin(problem, coef, found, number)
         primal, dual = objectives(problem, coef, intercept, number)
-        scale = max(number(1), abs(primal))
+        scale = max(number(problem.dual_form().gap_scale(0.0)), abs(primal))
         if problem.name in ("one-class", "nu-svc"):
             vanishes = exact_kernel and -2 * dual <= number(shortest(problem, coef)) ** 2
             total = problem.nu if problem.name == "nu-svc" else 1.0
