@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,20 +45,127 @@ _OURS = frozenset({*FIGURES, "positive_support_vectors", "test_accuracy", "metri
 """The figures of a trace point that only the certifier has."""
 
 
-class _Judge:
-    """What is said of every model, of one problem or of a cell of a path."""
+_TOLERATED = (
+    0.01  # rounding of a cell's gap, as a share of the target gap; less of it costs as much as to solve ten cells
+)
+_TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
 
-    def __init__(self, spec: RunSpec, dataset: Dataset) -> None:
-        self.spec, self.dataset = spec, dataset
-        self.faults: list[str] = []  # sentences, of what cost a figure and not the run
 
-    def certified(self, certificate: Certificate, coef: Vector) -> dict[str, Any]:
-        """Return the certificate of a dual solution, and the sizes of its support."""
-        support = int(np.count_nonzero(coef))
-        sizes = {"support_vectors": support, "core_set_size": support}
-        return {**certificate.as_dict(), **sizes, **self._missed(certificate, "")}
+@dataclass(frozen=True)
+class _Dual:
+    """A dual solution: coefficients, (n,), which satisfy the constraints."""
 
-    def figures(self, problem: Problem, run: CertifiedRun) -> dict[str, Any]:
+    coef: Vector
+    intercept: float
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A model that is certified.
+
+    fields : of a record; ``status`` and ``reason`` only where the certificate contradicts itself or misses the target gap
+    scores : f(x) of new points, (m,)
+    run : what a formulation computes its own figures from; None of a model that is no dual solution
+    """
+
+    fields: dict[str, Any]
+    scores: Callable[[Any], Vector]
+    run: CertifiedRun | None = None
+
+
+class RunCertifier:
+    """Certifies and scores the models of one run.
+
+    faults : sentences, of what cost a figure and not the run
+    """
+
+    def __init__(self, spec: RunSpec, dataset: Dataset, registry: Registry) -> None:
+        self.spec, self.dataset, self.registry = spec, dataset, registry
+        self.faults: list[str] = []
+
+    # -- one model -----------------------------------------------------------------------------------
+
+    def model(self, problem: Problem, packed: bytes) -> _Dual | Scored:
+        """Return a model of the problem.
+
+        Raises
+        ------
+        InvalidModel, BrokenStream : it is none.
+        """
+        model, kernel = Model.unpacked(packed), problem.kernel
+        if model.dual_coef is not None:
+            return _Dual(*problem.checked(model.coefficients(problem.n), model.intercept))
+        if model.free_coef is None:
+            return Weights.checked(kernel, model.weights, model.intercept, model.features(kernel.n_features))
+        coef: Any = model.coefficients(problem.n)
+        own = None if model.own is None else model.own.points(kernel.n_features)
+        coef = coef if model.own is None else np.concatenate([coef, model.own.coef])
+        return FreeExpansion.checked(kernel, coef, own, model.intercept)
+
+    def certify(
+        self, problem: Problem, model: _Dual | Scored, points: Any, targets: Vector, product: Vector | None = None,
+        tolerated_rounding: float = 0.0,
+    ) -> _Fit:  # fmt: skip
+        """Return the certified model, with its accuracy on the training points.
+
+        points, targets : of the training points
+        product : K coef, (n,), of a dual solution; None: it is computed
+        tolerated_rounding : see :meth:`Problem.certify`
+        """
+        kernel, of, run = problem.kernel, "", None
+        scores: Callable[[Any], Vector]
+        if isinstance(model, _Dual):
+            coef, intercept = model.coef, model.intercept
+            product = kernel.expand(coef) if product is None else product
+            certificate = problem.certify(coef, intercept, product, tolerated_rounding=tolerated_rounding)
+            run = CertifiedRun(coef, intercept, product, certificate)
+            train, sizes = product - kernel.ridge * coef + intercept, self._sizes(targets, coef)  # f has no ridge
+            scores = partial(problem.scores_new, coef, intercept)
+        else:
+            scores = partial(model.scores, kernel)
+            train = scores(points)
+            certificate = model.certificate(problem, train)
+            of = no_gap(model.form, type(problem), linear=kernel.is_linear)
+            if not of and certificate.primal is None:
+                of = f"weights with an intercept for {problem.name}, which has none"
+            sizes = {} if isinstance(model, Weights) else self._sizes(targets, model.coef, model.own_coef)
+        train_accuracy = self._accuracy(targets, train, "train_accuracy")
+        return _Fit({**certificate.as_dict(), **sizes, **self._missed(certificate, of), **train_accuracy}, scores, run)
+
+    def _missed(self, certificate: Certificate, of: str) -> dict[str, Any]:
+        """Return status and reason where the certificate contradicts itself, or does not show the gap that was asked for.
+
+        of : of what no gap can be certified, where there is a reason to say so
+        """
+        target, gap = self.spec.limits.target_gap, certificate.relative_gap
+        if certificate.contradicts_itself:
+            bounds = "its bounds of the margin cross" if gap is None else f"a relative gap of {gap:.2g}"
+            reason = (
+                f"the certificate contradicts itself: {bounds}, beyond rounding; check the formulation and the kernel."
+            )
+            return {"status": Status.INVALID, "reason": reason}
+        if target is None or certificate.meets(target):
+            return {}
+        reason = f"no gap can be certified{of and f' of {of}'}"
+        reason = reason if gap is None else f"the certified relative gap is {gap:.2g}, above {target:g}"
+        return {"status": Status.MISSED, "reason": certificate.undecidable or reason}
+
+    def _invalid(self, error: Exception) -> dict[str, Any]:
+        return {"status": Status.INVALID, "reason": f"solver '{self.spec.solver}' returned an invalid model: {error}"}
+
+    def _sizes(self, targets: Vector, coef: Vector, own_coef: Any = ()) -> dict[str, Any]:
+        """Return the number of support vectors, and in classification of those whose label is +1.
+
+        own_coef : coefficients of points of the model's own, whose label is the sign of their coefficient
+        """
+        support = int(np.count_nonzero(coef)) + len(own_coef)
+        found = {"support_vectors": support, "core_set_size": support}
+        if self.dataset.task == "classification":
+            positives = np.count_nonzero(coef[targets > 0.0]) + np.sum(np.asarray(own_coef) > 0.0)
+            found["positive_support_vectors"] = int(positives)
+        return found
+
+    def _figures(self, problem: Problem, run: CertifiedRun) -> dict[str, Any]:
         """Return the columns of the formulation with their figures; one that fails costs itself alone."""
         columns, found = {column.name: column.as_dict() for column in problem.columns}, dict[str, Any]()
         if not columns:
@@ -75,61 +184,16 @@ class _Judge:
                 self.faults.append(f"no {clipped(str(name), 60)}: {told(error)}")
         return {"figures": found, "columns": columns}
 
-    def _missed(self, certificate: Certificate, of: str) -> dict[str, Any]:
-        """Return status and reason where the certificate refutes itself, or does not show the gap that was asked for.
+    # -- scores --------------------------------------------------------------------------------------
 
-        of : of what no gap can be certified, where there is a reason to say so
-        """
-        target, gap = self.spec.limits.target_gap, certificate.relative_gap
-        if certificate.contradicts_itself:
-            bounds = f"a relative gap of {gap:.2g}" if gap is not None else "its bounds of the margin cross"
-            reason = (
-                f"the certificate contradicts itself: {bounds}, beyond rounding; check the formulation and the kernel."
-            )
-            return {"status": Status.INVALID, "reason": reason}
-        if target is None or certificate.meets(target):
-            return {}
-        told = f"no gap can be certified{of and f' of {of}'}"
-        told = told if gap is None else f"the certified relative gap is {gap:.2g}, above {target:g}"
-        return {"status": Status.MISSED, "reason": certificate.undecidable or told}
-
-    def otherwise(self, problem: Problem, model: Model) -> Scored:
-        """Return a model that is no dual solution.
-
-        Raises
-        ------
-        InvalidModel, BrokenStream : it is no model of the problem.
-        """
-        kernel = problem.kernel
-        if model.free_coef is None:
-            return Weights.checked(kernel, model.weights, model.intercept, model.features(kernel.n_features))
-        coef: Any = model.coefficients(problem.n)
-        own = None if model.own is None else model.own.points(kernel.n_features)
-        coef = coef if model.own is None else np.concatenate([coef, model.own.coef])
-        return FreeExpansion.checked(kernel, coef, own, model.intercept)
-
-    def scored(self, problem: Problem, stated: Scored, train: Vector) -> dict[str, Any]:
-        """Return what is certified of a model that is no dual solution; ``train`` : its scores of the training points."""
-        certificate = stated.certificate(problem, train)
-        of = no_gap(stated.form, type(problem), linear=problem.kernel.is_linear)
-        if not of and certificate.primal is None:
-            of = f"weights with an intercept for {problem.name}, which has none"
-        return {**certificate.as_dict(), **self._missed(certificate, of)}
-
-    def invalid(self, error: Exception) -> dict[str, Any]:
-        """Return status and reason of what is no model."""
-        return {"status": Status.INVALID, "reason": f"solver '{self.spec.solver}' returned an invalid model: {error}"}
-
-    def accuracy(self, targets: Vector, scores: Vector, name: str) -> dict[str, Any]:
+    def _accuracy(self, targets: Vector, scores: Vector, name: str) -> dict[str, Any]:
         """Return the share of right labels under its name, where there are labels."""
-        there = (
-            self.dataset.task == "classification"
-            and len(targets)
-            and self.are_finite(scores, name.removesuffix("_accuracy"))
-        )
-        return {name: accuracy(targets, scores)} if there else {}
+        if self.dataset.task != "classification" or not len(targets):
+            return {}
+        finite = self._are_finite(scores, name.removesuffix("_accuracy"))
+        return {name: accuracy(targets, scores)} if finite else {}
 
-    def are_finite(self, scores: Vector, of: str) -> bool:
+    def _are_finite(self, scores: Vector, of: str) -> bool:
         """Return whether all scores are numbers that can be compared with targets; if not, say so once."""
         wrong = int(np.count_nonzero(~np.isfinite(scores)))
         if wrong:
@@ -139,103 +203,18 @@ class _Judge:
             )
         return not wrong
 
-
-class Judge(_Judge):
-    """Certifies the run of one problem."""
-
-    def __init__(self, spec: RunSpec, bench: Workbench) -> None:
-        super().__init__(spec, bench.dataset(spec))
-        self.registry = bench.registry
-        self.problem: Problem = bench.problem(spec)
-
-    def verdict(self, solved: Solved) -> dict[str, Any]:
-        """Return fields of a record: the certificate, the scores, the trace. ``status`` only where the model is refused."""
-        trace: list[dict[str, Any]] = []
-        figures: dict[str, Any] = {"trace": trace}
-        try:
-            trace.extend(self._point(point, solved.queried) for point in solved.points)
-            if solved.model:
-                figures = self._end(Model.unpacked(solved.model), trace, solved.queried)
-        except InvalidModel as error:
-            figures = {"trace": trace, **self.invalid(error)}
-        return {**figures, "faults": [*dict.fromkeys(self.faults)]}
-
-    def _problem_after(self, queried: Sequence[int]) -> Problem:
-        """Return the problem that a model is of: where targets are queried, after these queries and no others."""
-        problem = self.problem
-        return problem.with_targets(only_queried(self.dataset.y_train, queried)) if problem.queries_targets else problem
-
-    def _point(self, point: Point, queried: Sequence[int]) -> dict[str, Any]:
-        claimed = {name: value for name, value in point.figures.items() if name not in _OURS}
-        if self.problem.queries_targets:
-            claimed["queried"] = point.queried
-        if not point.model:
-            return claimed
-        model, problem = Model.unpacked(point.model), self._problem_after(queried[: point.queried])
-        coef, intercept = model.coefficients(problem.n), model.intercept
-        if problem.queries_targets:
-            problem.checked(coef, intercept)  # nothing can be known of a target that is queried later
-        figures, _ = certified_figures(problem, coef, intercept)
-        known = {name: value for name, value in figures.items() if value is not None}
-        return {**claimed, **known, **self._counts(coef), **self._trace_scores(coef, intercept)}
-
-    def _counts(self, coef: Any, own_coef: Any = ()) -> dict[str, Any]:
-        """Return the number of support vectors, and in classification of those whose label is +1.
-
-        own_coef : coefficients of points that are not the problem's, whose label is that of their coefficient
-        """
-        found = {"support_vectors": int(np.count_nonzero(coef)) + len(own_coef)}
-        if self.dataset.task == "classification":
-            positives = np.count_nonzero(coef[self.dataset.y_train > 0.0]) + np.sum(np.asarray(own_coef) > 0.0)
-            found["positive_support_vectors"] = int(positives)
-        return found
-
-    def _trace_scores(self, coef: Any, intercept: float) -> dict[str, Any]:
-        """Return the test accuracy of a trace point where it is cheap, and where targets are queried all metrics."""
-        dataset, queries = self.dataset, self.problem.queries_targets
-        values = len(dataset.y_test) * int(np.count_nonzero(coef))
-        # of one class a model has no support, and is a point of the learning curve all the same
-        least = 0 if queries and len(dataset.y_test) else 1
-        if dataset.task != "classification" or not least <= values <= TracePlan.certificate_values:
+    def _validation_error(self, targets: Vector, scores: Vector) -> dict[str, Any]:
+        """Return the share of wrong labels, or in regression the mean squared error, where the scores are finite."""
+        if not self._are_finite(scores, "validation"):
             return {}
-        scores = self.problem.scores_new(coef, intercept, dataset.x_test)
-        return self._scores(scores) if queries else self.accuracy(dataset.y_test, scores, "test_accuracy")
+        if self.dataset.task == "classification":
+            return {"validation_error": 1.0 - accuracy(targets, scores)}
+        return {"validation_error": float(np.mean((scores - targets) ** 2))}
 
-    def _end(self, model: Model, trace: list[dict[str, Any]], queried: Sequence[int]) -> dict[str, Any]:
-        """Check, certify and score the last model."""
-        problem, dataset = self._problem_after(queried), self.dataset
-        if model.dual_coef is None:
-            stated = self.otherwise(problem, model)
-            train = stated.scores(problem.kernel, dataset.x_train)
-            found = self.scored(problem, stated, train)
-            if isinstance(stated, FreeExpansion):
-                found |= {"core_set_size": stated.support, **self._counts(stated.coef, stated.own_coef)}
-            test = stated.scores(problem.kernel, dataset.x_test) if len(dataset.y_test) else None
-        else:
-            coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
-            scores = problem.kernel.expand(coef)
-            certificate = problem.certify(coef, intercept, scores)
-            found = {**self.certified(certificate, coef), **self._counts(coef)}
-            train = scores - problem.kernel.ridge * coef + intercept  # the model's f has no ridge
-            test = problem.scores_new(coef, intercept, dataset.x_test) if len(dataset.y_test) else None
-            found |= self._core_set(problem, coef)
-        found |= self.accuracy(dataset.y_train, train, "train_accuracy")
-        found |= {} if test is None else self._scores(test)
-        shown = ("support_vectors", "test_accuracy", *FIGURES)
-        end = {"reason": "end", **{name: found[name] for name in shown if found.get(name) is not None}}
-        if model.dual_coef is not None:
-            if problem.queries_targets:
-                end |= {**self._counts(coef), "queried": len(queried), "metrics": found.get("metrics") or {}}
-            named = self.spec.core_set_oracle if problem.columns else ""
-            oracle = self.registry.solver(named) if named else None
-            run = CertifiedRun(coef, intercept, scores, certificate, dataset.planted, oracle, [*trace, end], queried)
-            found |= self.figures(problem, run)
-        return {**found, "trace": [*trace, end]}
-
-    def _scores(self, scores: Any) -> dict[str, Any]:
+    def _test_scores(self, scores: Any) -> dict[str, Any]:
         """Return test accuracy and metrics; a metric that fails costs its own figure alone."""
         dataset, found = self.dataset, dict[str, Any]()
-        for name in self.spec.metrics if self.are_finite(scores, "test") else ():
+        for name in self.spec.metrics if self._are_finite(scores, "test") else ():
             try:
                 # copies: what a metric does to them is seen by no other
                 figure = clean(self.registry.metric(name)(dataset.y_test.copy(), scores.copy()))
@@ -245,7 +224,69 @@ class Judge(_Judge):
             except Exception as error:
                 self.faults.append(f"metric '{name}' failed: {told(error, self.registry.owner('metric', name))}")
         better = {name: self.registry.metric(name).better for name in found}
-        return {"metrics": found, "metrics_better": better, **self.accuracy(dataset.y_test, scores, "test_accuracy")}
+        return {"metrics": found, "metrics_better": better, **self._accuracy(dataset.y_test, scores, "test_accuracy")}
+
+    # -- one problem ---------------------------------------------------------------------------------
+
+    def single(self, problem: Problem, solved: Solved) -> dict[str, Any]:
+        """Return fields of a record: certificate, scores and trace; ``status`` only where the model is refused or misses."""
+        trace: list[dict[str, Any]] = []
+        try:
+            trace.extend(self._trace_point(problem, point, solved.queried) for point in solved.points)
+            return self._final(problem, solved, trace) if solved.model else {"trace": trace}
+        except InvalidModel as error:
+            return {"trace": trace, **self._invalid(error)}
+
+    def _after(self, problem: Problem, queried: Sequence[int]) -> Problem:
+        """Return the problem that a model is of: where targets are queried, after these queries and no others."""
+        return problem.with_targets(only_queried(self.dataset.y_train, queried)) if problem.queries_targets else problem
+
+    def _trace_point(self, problem: Problem, point: Point, queried: Sequence[int]) -> dict[str, Any]:
+        claimed = {name: value for name, value in point.figures.items() if name not in _OURS}
+        if problem.queries_targets:
+            claimed["queried"] = point.queried
+        if not point.model:
+            return claimed
+        model, after = Model.unpacked(point.model), self._after(problem, queried[: point.queried])
+        coef, intercept = model.coefficients(problem.n), model.intercept
+        if problem.queries_targets:
+            after.checked(coef, intercept)  # nothing can be known of a target that is queried later
+        figures, _ = certified_figures(after, coef, intercept)
+        known = {name: value for name, value in figures.items() if value is not None}
+        sizes = self._sizes(self.dataset.y_train, coef)
+        del sizes["core_set_size"]
+        return {**claimed, **known, **sizes, **self._trace_scores(problem, coef, intercept)}
+
+    def _trace_scores(self, problem: Problem, coef: Any, intercept: float) -> dict[str, Any]:
+        """Return the test accuracy of a trace point where it is cheap, and where targets are queried all metrics."""
+        dataset, queries = self.dataset, problem.queries_targets
+        values = len(dataset.y_test) * int(np.count_nonzero(coef))
+        # of one class a model has no support, and is a point of the learning curve all the same
+        least = 0 if queries and len(dataset.y_test) else 1
+        if dataset.task != "classification" or not least <= values <= TracePlan.certificate_values:
+            return {}
+        scores = problem.scores_new(coef, intercept, dataset.x_test)
+        return self._test_scores(scores) if queries else self._accuracy(dataset.y_test, scores, "test_accuracy")
+
+    def _final(self, stated: Problem, solved: Solved, trace: list[dict[str, Any]]) -> dict[str, Any]:
+        """Certify and score the last model."""
+        problem, dataset, queried = self._after(stated, solved.queried), self.dataset, solved.queried
+        fit = self.certify(problem, self.model(problem, solved.model), dataset.x_train, dataset.y_train)
+        found = fit.fields
+        if len(dataset.y_test):
+            found |= self._test_scores(fit.scores(dataset.x_test))
+        shown = ("support_vectors", "test_accuracy", *FIGURES)
+        end = {"reason": "end", **{name: found[name] for name in shown if found.get(name) is not None}}
+        if fit.run is not None:
+            found |= self._core_set(problem, fit.run.dual_coef)
+            if problem.queries_targets:
+                end |= {"positive_support_vectors": found["positive_support_vectors"], "queried": len(queried)}
+                end["metrics"] = found.get("metrics") or {}
+            named = self.spec.core_set_oracle if problem.columns else ""
+            oracle = self.registry.solver(named) if named else None
+            run = replace(fit.run, planted=dataset.planted, solver=oracle, trace=[*trace, end], queried=queried)
+            found |= self._figures(problem, run)
+        return {**found, "trace": [*trace, end]}
 
     def _core_set(self, problem: Problem, coef: Vector) -> dict[str, Any]:
         """Return the certificate of the core set where a solver for it was named; one that fails is its reason."""
@@ -258,116 +299,80 @@ class Judge(_Judge):
             core = CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {told(error)}")
         return {"core_set": core.as_dict()}
 
+    # -- the cells of a path -------------------------------------------------------------------------
 
-_TOLERATED = (
-    0.01  # rounding of a cell's gap, as part of the target gap; to lower it takes as long as to solve ten cells
-)
-_TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
+    def cells(self, path: SolutionPath, points: list[Point]) -> dict[str, Any]:
+        """Return ``cells``: for each point fields of a record, ``status`` only where its model is refused or misses.
 
+        path : over the training points of the data set
+        """
+        return {"cells": [found for group in self._groups(path, points) for found in self._group(path, group)]}
 
-class PathJudge(_Judge):
-    """Certifies the cells of a path."""
-
-    def __init__(self, spec: RunSpec, path: SolutionPath, dataset: Dataset) -> None:
-        """``path`` : over the training points of ``dataset``."""
-        super().__init__(spec, dataset)
-        self.path = path
-
-    def verdict(self, solved: Solved) -> dict[str, Any]:
-        """Return ``cells``: for each point fields of a record, ``status`` only where its model is refused."""
-        judged = [self._judged(group) for group in self._together(solved.points)]
-        return {"cells": [cell for group in judged for cell in group], "faults": [*dict.fromkeys(self.faults)]}
-
-    def _together(self, points: list[Point]) -> Iterator[list[tuple[Point, Cell]]]:
+    def _groups(self, path: SolutionPath, points: list[Point]) -> Iterator[list[tuple[Point, Cell]]]:
         """Yield neighbours with the same kernel: their scores are one product with the same kernel values."""
-        most = max(1, _TOGETHER_VALUES // max(1, self.path.n))
+        most = max(1, _TOGETHER_VALUES // max(1, path.n))
         group: list[tuple[Point, Cell]] = []
-        left = set(range(len(self.path.cells)))
+        left = set(range(len(path.cells)))
         for point in points:
             index = point.figures.get("cell")
             if index not in left:
-                raise BrokenStream(f"cell {index!r} of a path that has {len(self.path.cells)}, or had it already")
+                raise BrokenStream(f"cell {index!r} of a path that has {len(path.cells)}, or had it already")
             left.remove(index)
-            cell = self.path.cells[index]
-            if group and (len(group) == most or not self.path.same_kernel(cell, group[0][1])):
+            cell = path.cells[index]
+            if group and (len(group) == most or not path.same_kernel(cell, group[0][1])):
                 yield group
                 group = []
             group.append((point, cell))
         if group:
             yield group
 
-    def _judged(self, group: list[tuple[Point, Cell]]) -> list[dict[str, Any]]:
-        """Return the figures of cells with the same kernel."""
-        for reason in reasons_against(self.path.whole(group[0][1]).kernel, self.dataset.x_train):
+    def _group(self, path: SolutionPath, group: list[tuple[Point, Cell]]) -> list[dict[str, Any]]:
+        """Return the fields of cells with the same kernel."""
+        whole = path.whole(group[0][1])
+        for reason in reasons_against(whole.kernel, self.dataset.x_train):
             return [{"status": Status.INVALID, "reason": f"{reason}."} for _ in group]
-        coefs = np.zeros((len(group), self.path.n))
-        found: list[dict[str, Any]] = []
-        duals: list[tuple[int, Vector, float]] = []
+        found = [{"n_train": len(path.members(cell))} for _, cell in group]
+        models, coefs = dict[int, _Dual | Scored](), np.zeros((len(group), path.n))
         for row, (point, cell) in enumerate(group):
-            found.append({"n_train": len(self.path.members(cell))})
-            problem = self.path.problem(cell)
             try:
                 if not point.model:
                     if point.figures.get("status") != Status.INVALID:  # and says why
                         raise InvalidModel("the cell ended without one")
                     continue
-                model = Model.unpacked(point.model)
-                if model.dual_coef is None:
-                    found[row] |= self._otherwise(problem, cell, model)
-                    continue
-                coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
-                coefs[row, self.path.members(cell)] = coef
-                duals.append((row, coef, intercept))
+                models[row] = model = self.model(path.problem(cell), point.model)
+                if isinstance(model, _Dual):
+                    coefs[row, path.members(cell)] = model.coef
             except (InvalidModel, BrokenStream) as error:
-                found[row] |= self.invalid(error)
+                found[row] |= self._invalid(error)
         support = np.flatnonzero(coefs.any(axis=0))
-        scores = engine_of(self.path.whole(group[0][1])).expand(support, coefs[:, support].T, None)
-        for row, coef, intercept in duals:
-            found[row] |= self._dual(group[row][1], coef, intercept, scores[row])
+        sums = engine_of(whole).expand(support, coefs[:, support].T, None)
+        for row, model in models.items():
+            found[row] |= self._cell(path, group[row][1], model, sums[row])
         return found
 
-    def _otherwise(self, problem: Problem, cell: Cell, model: Model) -> dict[str, Any]:
-        """Return what is known of a model that is no dual solution, and its errors."""
-        path, dataset, stated = self.path, self.dataset, self.otherwise(problem, model)
-        members, left_out = path.members(cell), path.left_out(cell)
-        train = stated.scores(problem.kernel, path.rows(members, members))
-        found = self.scored(problem, stated, train) | self.accuracy(path.targets[members], train, "train_accuracy")
-        if len(left_out):
-            scores = stated.scores(problem.kernel, path.rows(left_out, members))
-            return {**found, **self._error(path.targets[left_out], scores)}
-        if len(dataset.y_test):
-            found |= self.accuracy(dataset.y_test, stated.scores(problem.kernel, dataset.x_test), "test_accuracy")
-        return found
+    def _cell(self, path: SolutionPath, cell: Cell, model: _Dual | Scored, sums: Vector) -> dict[str, Any]:
+        """Return the fields of a cell.
 
-    def _dual(self, cell: Cell, coef: Vector, intercept: float, plain: Vector) -> dict[str, Any]:
-        """Return certificate and errors of a cell's model; ``plain`` : sum_j coef_j k(x_j, x_i) for all points of the path."""
-        path, problem, dataset = self.path, self.path.problem(cell), self.dataset
+        sums : of a dual solution sum_j coef_j k(x_j, x_i), for all points of the path
+        """
+        problem, dataset, product, points = path.problem(cell), self.dataset, None, None
         members, left_out = path.members(cell), path.left_out(cell)
-        scores = plain[members] + problem.kernel.ridge * coef if problem.kernel.z is None else None
-        gap = self.spec.limits.target_gap or DEFAULT_RELATIVE_GAP
-        scores = problem.kernel.expand(coef) if scores is None and problem.columns else scores
-        certificate = problem.certify(coef, intercept, scores, tolerated_rounding=_TOLERATED * gap)
-        found = self.certified(certificate, coef)
-        if scores is not None:
-            found |= self.figures(problem, CertifiedRun(coef, intercept, scores, certificate))
-        found |= self.accuracy(path.targets[members], plain[members] + intercept, "train_accuracy")
+        if not isinstance(model, _Dual):
+            points = path.rows(members, members)
+        elif problem.kernel.z is None:
+            product = sums[members] + problem.kernel.ridge * model.coef
+        tolerated = _TOLERATED * (self.spec.limits.target_gap or DEFAULT_RELATIVE_GAP)
+        fit = self.certify(problem, model, points, path.targets[members], product, tolerated)
+        found = fit.fields if fit.run is None else fit.fields | self._figures(problem, fit.run)
         if len(left_out):
-            own = type(problem).scores_new is not Problem.scores_new  # its model is no plain sum of kernel values
-            rows = path.rows(left_out, members) if own else None
-            scores = problem.scores_new(coef, intercept, rows) if own else plain[left_out] + intercept
-            return {**found, **self._error(path.targets[left_out], scores)}
+            if isinstance(model, _Dual) and type(problem).scores_new is Problem.scores_new:
+                scores = sums[left_out] + model.intercept
+            else:  # the model is no plain sum of kernel values
+                scores = fit.scores(path.rows(left_out, members))
+            return found | self._validation_error(path.targets[left_out], scores)
         if len(dataset.y_test) and dataset.task == "classification":
-            test = problem.scores_new(coef, intercept, dataset.x_test)
-            found |= self.accuracy(dataset.y_test, test, "test_accuracy")
+            found |= self._accuracy(dataset.y_test, fit.scores(dataset.x_test), "test_accuracy")
         return found
-
-    def _error(self, targets: Vector, scores: Vector) -> dict[str, Any]:
-        """Return the share of wrong labels, or in regression the mean squared error, where the scores are finite."""
-        if not self.are_finite(scores, "validation"):
-            return {}
-        if self.dataset.task == "classification":
-            return {"validation_error": 1.0 - accuracy(targets, scores)}
-        return {"validation_error": float(np.mean((scores - targets) ** 2))}
 
 
 class Certifier:
@@ -414,13 +419,11 @@ class Certifier:
             registries = [each for each in (self.installed, bench.registry) if each is not None]
             for registry in registries:
                 registry.used.clear()
-            judge: Judge | PathJudge = (
-                PathJudge(spec, bench.path(spec), bench.dataset(spec)) if spec.path else Judge(spec, bench)
-            )
-            solved = request.solved
+            solved, run = request.solved, RunCertifier(spec, bench.dataset(spec), bench.registry)
             if solved.model or solved.kernel_sample is not None:  # a run that was killed has neither
                 check_same_values(spec.kernel, bench.kernel_sample(spec), solved.kernel_sample)
-            found = judge.verdict(solved)
+            found = run.cells(bench.path(spec), solved.points) if spec.path else run.single(bench.problem(spec), solved)
+            found["faults"] = [*dict.fromkeys(run.faults)]
             return {**found, "sources": {name: sha for each in registries for name, sha in each.sources().items()}}
         except InvalidKernel as error:
             return {"status": Status.INVALID, "reason": str(error)}

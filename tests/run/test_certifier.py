@@ -1,4 +1,4 @@
-"""The verdict on a path's cells against the same figures computed one by one, from points and coefficients alone."""
+"""The fields of a path's cells against the same figures computed one by one, from points and coefficients alone."""
 
 from dataclasses import asdict
 
@@ -21,8 +21,8 @@ from harness import (
 from harness.measure.path_drive import drive_path
 from harness.problems import L2SVC, EpsSVR
 from harness.registry import load_registry
-from harness.run.certifier import PathJudge
-from harness.run.messages import Model, OwnPoints, Point, Solved
+from harness.run.certifier import RunCertifier
+from harness.run.messages import Model, OwnPoints, Point
 from harness.run.plan import RunSpec
 
 GRID = Grid({"C": (0.5, 4.0)}, {"gamma": (0.2, 1.0)}, 3)
@@ -36,15 +36,16 @@ def data(task="classification", n=60, seed=0):
     return Dataset("d", x[:n], y[:n], x[n:], y[n:], task=task, sha256="")
 
 
-def judge_of(formulation, dataset, grid=GRID, kernel=RBF, **limits):
+def certifier_of(formulation, dataset, grid=GRID, kernel=RBF, **limits):
     path = SolutionPath(grid, formulation, kernel, dataset.x_train, dataset.y_train)
     plan = {"costs": dict(grid.costs), "widths": dict(grid.widths), "folds": grid.folds, "start": "warm"}
     spec = RunSpec("p", "s", {}, "d", "d", {}, formulation.name, {}, "rbf", {}, 0, 0, Limits(**limits), path=plan)
-    return PathJudge(spec, path, dataset), path
+    return RunCertifier(spec, dataset, load_registry()), path
 
 
-def verdict(judge, points):
-    return judge.verdict(Solved(points=points))["cells"]
+def certified(made, points):
+    certifier, path = made
+    return certifier.cells(path, points)["cells"]
 
 
 @pytest.mark.parametrize(
@@ -53,13 +54,13 @@ def verdict(judge, points):
 def test_figures_are_those_of_each_cell_alone(formulation, solver):
     formulation = load_registry().formulation(formulation) if isinstance(formulation, str) else formulation
     dataset = data(formulation.task)
-    judge, path = judge_of(formulation, dataset)
+    made = _, path = certifier_of(formulation, dataset)
     solved = [found.outcome for found in drive_path(get_solver(solver), path, 0, Limits())]
     points = [
         Point({"cell": cell.index, "status": "ok"}, model=Model.of(outcome.dual_coef, outcome.intercept).packed())
         for cell, outcome in zip(path.cells, solved, strict=True)
     ]
-    for cell, outcome, figures in zip(path.cells, solved, verdict(judge, points), strict=True):
+    for cell, outcome, figures in zip(path.cells, solved, certified(made, points), strict=True):
         members, rest = path.order[path.members(cell)], path.order[path.left_out(cell)]
         kernel = KernelOracle(RBF(gamma=cell.values["gamma"]), dataset.x_train[members])
         problem = formulation.build(kernel, dataset.y_train[members], {"C": cell.values["C"]})
@@ -77,10 +78,12 @@ def test_figures_are_those_of_each_cell_alone(formulation, solver):
 
 
 def test_models_that_are_none_are_refused_by_their_cell_and_the_others_stand():
-    judge, _ = judge_of(CSVC, data())
+    made = certifier_of(CSVC, data())
     good = Model.of(np.zeros(40), 0.0)
     told = [good, None, Model.of(np.full(40, 1e6), 0.0), Model(0.0, np.array([50]), np.array([0.1]))]
-    found = verdict(judge, [Point({"cell": k}, model=model.packed() if model else b"") for k, model in enumerate(told)])
+    found = certified(
+        made, [Point({"cell": k}, model=model.packed() if model else b"") for k, model in enumerate(told)]
+    )
     assert "status" not in found[0]
     assert (found[1]["n_train"], found[1]["status"]) == (40, Status.INVALID)
     assert "the cell ended without one" in found[1]["reason"]
@@ -91,10 +94,10 @@ def test_models_that_are_none_are_refused_by_their_cell_and_the_others_stand():
 
 def test_a_model_that_is_no_dual_solution_is_scored():
     dataset = data()
-    judge, path = judge_of(CSVC, dataset, target_gap=1e-3)
+    made = _, path = certifier_of(CSVC, dataset, target_gap=1e-3)
     support, coef = np.array([3, 9]), np.array([1.0, -2.0])
     own = OwnPoints(np.array([0.5]), np.array([0.1, 0.2]))
-    (found,) = verdict(judge, [Point({"cell": 0}, model=Model(0.25, support, free_coef=coef, own=own).packed())])
+    (found,) = certified(made, [Point({"cell": 0}, model=Model(0.25, support, free_coef=coef, own=own).packed())])
     cell = path.cells[0]
     points = np.vstack([dataset.x_train[path.order[path.members(cell)][support]], [[0.1, 0.2]]])
     rest = path.order[path.left_out(cell)]
@@ -108,9 +111,9 @@ def test_a_model_that_is_no_dual_solution_is_scored():
 
 def test_weights_have_a_gap_and_errors_in_each_cell():
     dataset, weights = data(), np.array([0.9, 0.8])
-    judge, path = judge_of(CSVC, dataset, Grid({"C": (0.5, 4.0)}, {}, 3), Linear, target_gap=1e-9)
+    made = _, path = certifier_of(CSVC, dataset, Grid({"C": (0.5, 4.0)}, {}, 3), Linear, target_gap=1e-9)
     model = Model(0.25, weights=weights).packed()
-    found = verdict(judge, [Point({"cell": cell.index}, model=model) for cell in path.cells])
+    found = certified(made, [Point({"cell": cell.index}, model=model) for cell in path.cells])
     for cell, figures in zip(path.cells, found, strict=True):
         members, rest = path.members(cell), path.order[path.left_out(cell)]
         x, y = dataset.x_train[path.order[members]], dataset.y_train[path.order[members]]
@@ -126,6 +129,6 @@ def test_weights_have_a_gap_and_errors_in_each_cell():
 
 @pytest.mark.parametrize("cells", [[12], [-1], [None], ["0"], [0, 0], [True, 1]])
 def test_cells_that_the_path_does_not_have_are_no_message(cells):
-    judge, _ = judge_of(CSVC, data())
+    made = certifier_of(CSVC, data())
     with pytest.raises(HarnessError, match="of a path that has 12"):
-        verdict(judge, [Point({"cell": cell}, model=Model.of(np.zeros(40), 0.0).packed()) for cell in cells])
+        certified(made, [Point({"cell": cell}, model=Model.of(np.zeros(40), 0.0).packed()) for cell in cells])
