@@ -180,7 +180,8 @@ class Judge(_Judge):
             coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
             scores = problem.kernel.expand(coef)
             found = {**self.certified(problem, coef, intercept, scores), **self._counts(coef)}
-            train = scores - problem.kernel.ridge * coef + intercept  # the model's f has no ridge
+            # the model's f has no ridge
+            train = problem.decision_values(scores - problem.kernel.ridge * coef, coef, intercept)
             test = problem.scores_new(coef, intercept, dataset.x_test) if len(dataset.y_test) else None
             found |= self._oracles(problem, coef, found)
         found |= self.accuracy(dataset.y_train, train, "train_accuracy")
@@ -315,11 +316,13 @@ class PathJudge(_Judge):
         gap = self.spec.limits.target_gap or DEFAULT_RELATIVE_GAP
         vars(problem)["_enough"] = _ENOUGH * gap  # which nobody else may change
         found = self.certified(problem, coef, intercept, scores)
-        found |= self.accuracy(path.targets[members], plain[members] + intercept, "train_accuracy")
+        train = problem.decision_values(plain[members], coef, intercept)
+        found |= self.accuracy(path.targets[members], train, "train_accuracy")
         if len(left_out):
             own = type(problem).scores_new is not Problem.scores_new  # its model is no plain sum of kernel values
             rows = path.rows(left_out, members) if own else None
-            scores = problem.scores_new(coef, intercept, rows) if own else plain[left_out] + intercept
+            new = problem.decision_values(plain[left_out], coef, intercept)
+            scores = problem.scores_new(coef, intercept, rows) if own else new
             return {**found, "validation_error": self._error(path.targets[left_out], scores)}
         if len(dataset.y_test) and dataset.task == "classification":
             test = problem.scores_new(coef, intercept, dataset.x_test)

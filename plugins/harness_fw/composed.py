@@ -97,7 +97,7 @@ class ComposedDescent(Descent):
         figures, counts, scores = self.state.figures, self.state.counts, self.state.scores
         norm = float(figures[rules.NORM])
         toward = float(near @ scores)
-        if norm <= self.floor and (self.rule != rules.GILBERT or toward <= 0.0):
+        if norm <= self.floor:
             return rules.TOUCHING
         figures[rules.PLUS] = 1.0 - toward / norm
         figures[rules.MINUS] = float(far @ scores) / norm - 1.0 if self.rule != rules.GILBERT else 0.0
@@ -106,7 +106,8 @@ class ComposedDescent(Descent):
             return rules.DONE
         if worst < figures[rules.LEAST]:
             figures[rules.LEAST], counts[rules.IDLE] = worst, 0
-        return rules.STALLED if counts[rules.IDLE] > rules.patience(int(self.state.size.sum())) else rules.STEPS
+        idle = counts[rules.IDLE] > rules.patience(int(self.state.size.sum()))
+        return rules.STALLED if idle or rules.slow(self.rule, toward, figures) else rules.STEPS
 
     def _step(self, near: Vector, far: Vector) -> bool:
         """Move u and the scores along the rule's direction by exact line search; False if there is no step."""
@@ -123,6 +124,7 @@ class ComposedDescent(Descent):
             self.near_vertex.move(near)
             direction, change = near - u, self.near_vertex.row - state.scores
         slope, length = -float(state.scores @ direction), float(change @ direction)
+        figures[rules.LONGEST] = max(figures[rules.LONGEST], length)
         room = self._room(direction) if leave or self.rule == rules.PAIRWISE else 1.0
         step = slope / length if length > 0.0 else np.inf
         full = step >= room
