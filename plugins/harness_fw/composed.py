@@ -106,8 +106,8 @@ class ComposedDescent(Descent):
             return rules.DONE
         if worst < figures[rules.LEAST]:
             figures[rules.LEAST], counts[rules.IDLE] = worst, 0
-        idle = counts[rules.IDLE] > rules.patience(int(self.state.size.sum()))
-        return rules.STALLED if idle or rules.slow(self.rule, toward, figures) else rules.STEPS
+        ended = rules.stalled(self.rule, toward, counts, int(self.state.size.sum()))
+        return rules.STALLED if ended else rules.STEPS
 
     def _step(self, near: Vector, far: Vector) -> bool:
         """Move u and the scores along the rule's direction by exact line search; False if there is no step."""
@@ -124,7 +124,6 @@ class ComposedDescent(Descent):
             self.near_vertex.move(near)
             direction, change = near - u, self.near_vertex.row - state.scores
         slope, length = -float(state.scores @ direction), float(change @ direction)
-        figures[rules.LONGEST] = max(figures[rules.LONGEST], length)
         room = self._room(direction) if leave or self.rule == rules.PAIRWISE else 1.0
         step = slope / length if length > 0.0 else np.inf
         full = step >= room

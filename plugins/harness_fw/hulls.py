@@ -65,7 +65,7 @@ def farthest_on_face(values: Vector, weights: Vector, cap: float) -> float:
 def near_zero(norm: float, floor: float, work: str, hulls: int) -> str:
     """Return what is known where |w|^2 = ``norm`` is at most ``floor``, its rounding, after so much ``work``."""
     known = "the hulls meet, or are no farther apart" if hulls == 2 else "the origin is inside, or no farther away"
-    return f"|w| = {max(0.0, norm) ** 0.5:.2g} after {work}, and rounding may amount to {floor**0.5:.2g}: {known}"
+    return f"|w| = {max(0.0, norm) ** 0.5:.2g} after {work}, and rounding may amount to {floor**0.5:.2g}: {known} than that"
 
 
 class Hulls:

@@ -37,8 +37,8 @@ from harness.jit import compiled, inlined, inner
 FW, GILBERT, PAIRWISE, MDM, NEAREST = range(5)
 # why a loop came back
 STEPS, DONE, MISSING, TOUCHING, STALLED = range(5)
-# places in State.figures: |w|^2, epsilon_+, epsilon_-, the least epsilon, the least |w|^2 and the largest |z - w|^2 so far
-NORM, PLUS, MINUS, LEAST, SHORTEST, LONGEST = range(6)
+# places in State.figures: |w|^2, epsilon_+, epsilon_-, the least epsilon and the least |w|^2 so far
+NORM, PLUS, MINUS, LEAST, SHORTEST = range(5)
 # kinds of steps and their places in State.counts, after TAKEN; IDLE: iterations in a row that made neither |w|^2
 # nor epsilon smaller than ever; KIND: the kind of the last step, WANTED: points it is about, READ: rows read
 TAKEN, ADD, DECREASE, DROP, PAIR, SWAP, BOTH, IDLE, KIND, WANTED, READ = range(11)
@@ -52,7 +52,7 @@ _FLAT = 1e-14  # determinant over the product of the squared lengths below which
 _NONE = 0  # a kind: there is no step
 _PATIENCE = 1000  # idle iterations that show rounding at work, beyond _PATIENCE_EACH for each support vector
 _PATIENCE_EACH = 10
-_SLOW = 1e-6  # |w|^2 over the largest |z - w|^2, which Gilbert's rule reaches in about a million iterations
+_BLIND = 100_000  # iterations of Gilbert's rule with no w that separates: |w| falls like 1 / sqrt(iterations)
 
 
 class State(NamedTuple):
@@ -134,7 +134,7 @@ def new_state(diagonal: Vector, begin: Index, buffer: RowBuffer, *, parts: bool 
         coefs=np.zeros(MOST),
         ends=np.zeros(MOST, dtype=np.int64),
         keep=np.ones(hulls),
-        figures=np.array([0.0, 0.0, 0.0, np.inf, np.inf, 0.0]),
+        figures=np.array([0.0, 0.0, 0.0, np.inf, np.inf]),
         counts=np.zeros(11, dtype=np.int64),
         scratch=np.empty(SEGMENT + SEGMENT // 2),
     )
@@ -170,16 +170,14 @@ def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
     if max(plus, minus) < figures[LEAST]:
         figures[LEAST] = max(plus, minus)
         counts[IDLE] = 0
-    return STALLED if counts[IDLE] > patience(state.size.sum()) or slow(rule, toward, figures) else STEPS
+    return STALLED if stalled(rule, toward, counts, state.size.sum()) else STEPS
 
 
 @compiled
-def slow(rule: int, toward: float, figures: Vector) -> bool:
-    """Return whether Gilbert's rule, of which |w| falls like 1 / sqrt(iterations), separates nothing after a million.
-
-    The vertices z that it went to measure the difference of the hulls, wherever the data lie.
-    """
-    return bool(rule == GILBERT and toward <= 0.0 and figures[NORM] <= _SLOW * figures[LONGEST])
+def stalled(rule: int, toward: float, counts: Index, support: int) -> bool:
+    """Return whether rounding is at work, or Gilbert's rule is too slow for hulls so near; ``toward``: <w, z>."""
+    blind = rule == GILBERT and toward <= 0.0 and counts[TAKEN] >= _BLIND
+    return bool(blind or counts[IDLE] > patience(support))
 
 
 @compiled
@@ -335,7 +333,7 @@ def plan(state: State, rule: int, cap: float) -> bool:
         place = state.position[wanted[r]]
         have[r] = state.weight[place] if place >= 0 else 0.0
     if rule in (FW, GILBERT):
-        kind = _vertex(counts[KIND] == DECREASE, state.figures, at[:count], have, gram, size, keep, coefs, ends)
+        kind = _vertex(counts[KIND] == DECREASE, state.figures[NORM], at[:count], have, gram, size, keep, coefs, ends)
     elif rule == NEAREST and len(state.closed) == 0:
         to = hull_of(state.begin, wanted[0])
         off = hull_of(state.begin, wanted[1]) if count > 1 else -1
@@ -363,7 +361,7 @@ def _room(size: int, weight: float) -> float:
 @inner
 def _vertex(
     leave: bool,
-    figures: Vector,
+    norm: float,
     at: Vector,
     have: Vector,
     gram: Vector,
@@ -374,7 +372,7 @@ def _vertex(
 ) -> int:
     """Exact line search along d = z - w or b = w - y, lines 15-26 of Algorithm 1: one point of each hull."""
     score = vertex_norm = 0.0
-    norm, room = figures[NORM], np.inf if leave else 1.0
+    room = np.inf if leave else 1.0
     for r in range(len(at)):
         score += at[r]
         for s in range(len(at)):
@@ -383,7 +381,6 @@ def _vertex(
             room = min(room, _room(size[r], have[r]))
     slope = score - norm if leave else norm - score
     length = norm - 2.0 * score + vertex_norm
-    figures[LONGEST] = max(figures[LONGEST], length)
     step = slope / length if length > 0.0 else np.inf
     full = step >= room
     step = room if full else step

@@ -256,7 +256,7 @@ class Goal:
             length, rounding = ((2.0 * max(0.0, half)) ** 0.5 for half in (found.dual or 0.0, self.least))
             self.ended = found.undecidable.rstrip(".") or (
                 f"w may be 0: |w| = {length:.2g}, and rounding may amount to {rounding:.2g}: the hulls meet, or are no "
-                "farther apart"
+                "farther apart than that"
             )
             return True
         if doubt and (sure := self._certificate(a, intercept, scores, 0.0).relative_gap) and sure <= share * self.gap:
