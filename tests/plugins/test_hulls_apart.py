@@ -15,6 +15,7 @@ SOLVERS = (
     "optsoftmargin", "rgd-tree", "rgd-boosted", "libsvm",
 )  # fmt: skip
 INEXACT = "rgd-tree", "rgd-boosted", "libsvm"  # done at a margin of any width, or at the library's own tolerance
+FEW = 0, 3, 8, 13, 19, 39, 62, 81  # 'the hulls meet' was said of six of them, by one solver or all
 SECONDS = 0.5  # of a solver on a problem
 GAP = 2.1e-2  # gilbert's
 
@@ -51,7 +52,7 @@ def ended(solver, problem):
     return last
 
 
-@pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 400), marks=pytest.mark.slow)], ids=["few", "rest"])
+@pytest.mark.parametrize("seeds", [FEW, pytest.param(range(400), marks=pytest.mark.slow)], ids=["few", "many"])
 @pytest.mark.parametrize("name", SOLVERS)
 def test_no_solver_says_that_hulls_meet_that_are_apart(name, seeds):
     solver, failed = get_solver(name), []
@@ -69,7 +70,9 @@ def test_no_solver_says_that_hulls_meet_that_are_apart(name, seeds):
             said = f"{last.info.get('status', '')}; {last.info.get('stopped', '')}"
             assert not CLAIMS.search(said), f"seed {seed}, {problem.name}: {said}"
             found = problem.certify(last.dual_coef, last.intercept)
-            right = found.relative_gap is not None and found.relative_gap <= GAP
+            # a solver's own gap is as exact as kernel values of that size are, beside |w|^2
+            allowed = GAP + 1e-14 * problem.largest_diagonal() / found.margin_upper**2 if found.margin_upper else GAP
+            right = found.relative_gap is not None and found.relative_gap <= allowed
             assert right or not last.done or name in INEXACT, f"seed {seed}, {problem.name}: {found}"
     assert all("scale the features" in message for message in failed)
 
