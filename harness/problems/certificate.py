@@ -117,7 +117,7 @@ class Certificate:
                     relative = Bounded(relative.value, relative.error + clipped.upper**2 * share)
             lower, dual = reach / norm, squared * 0.5
         if not squared.finite or not reach.finite:
-            return cls(undecidable=_not_finite(), **violations)
+            return cls(undecidable=_not_finite(squared, reach), **violations)
         if not model.has_direction:
             return cls._of_no_direction(replace(model, squared=feasible), violations["feasibility_violation"])
         if not _is_finite(relative):
@@ -164,7 +164,7 @@ class Certificate:
         known : whether the bound of ``relative`` holds
         figures : further fields of the certificate, numbers or `Bounded`; without ``relative_gap`` it is that of ``relative``
         """
-        reason = "" if _is_finite(relative) else _not_finite()
+        reason = "" if _is_finite(relative) else _not_finite(relative)
         if known and relative.error > _USELESS * max(1.0, abs(relative.value)):
             reason = reason or _lost(relative)
         if reason:
@@ -268,7 +268,10 @@ def undecided(model: Expansion) -> str:
     )
 
 
-def _not_finite() -> str:
+def _not_finite(*figures: Bounded) -> str:
+    """Return the sentence for figures of which a value or a bound of its rounding is no finite number."""
+    if all(np.isfinite(float(figure.value)) for figure in figures):
+        return "the rounding of f(x) or of an objective has no finite bound; not decidable in float64."
     return "f(x) or an objective overflows in float64, or is not a number; not decidable in float64: scale the data."
 
 

@@ -44,6 +44,7 @@ __all__ = [
 
 FEASIBLE = 1e-6  # violation of the constraints, relative to their scale, up to which a model is accepted
 AT_BOUND = 1e-9  # a coefficient this close to its bound, relative to its range, counts as at the bound
+_ROUNDING_OF_ZERO = 16 * 2.0**-52  # |f(x)| over the sum of its terms' sizes up to which it may be rounding of 0
 _IN_DOUBT = 1e-15  # |w|^2 below this part of the largest k(x, x), of scores of unknown making, may be rounding of w = 0
 
 
@@ -435,7 +436,18 @@ class Problem(metaclass=_Sealed):
 
     def scores_new(self, dual_coef: Vector, intercept: float, points: Any) -> Vector:
         """Return f(z) for new points z, what the metrics see; counted like any other kernel values."""
-        return self.kernel.expand_new(dual_coef, points) + intercept
+        return self.decision_values(self.kernel.expand_new(dual_coef, points), dual_coef, intercept)
+
+    def decision_values(self, sums: Vector, dual_coef: Vector, intercept: float) -> Vector:
+        """Return f = ``sums`` + intercept of any points, where ``sums`` are sum_j dual_coef_j k(x_j, x) without the ridge.
+
+        A value that may be rounding of 0 is 0, so that its label does not depend on the order of a sum.
+        """
+        values = sums + intercept
+        # a linear kernel sums up w, whose rounding is not that of values k(x_j, x)
+        largest = 0.0 if self.kernel.is_linear else self.largest_diagonal() - self.kernel.ridge
+        size = abs(intercept) + largest * float(np.abs(dual_coef).sum())
+        return np.where(np.abs(values) <= _ROUNDING_OF_ZERO * size, 0.0, values)
 
     def of_objectives(
         self, dual_coef: Vector, model: Expansion, primal: Bounded, dual: Bounded, **further: Any

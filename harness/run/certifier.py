@@ -119,7 +119,8 @@ class RunCertifier:
             product = kernel.expand(coef) if product is None else product
             certificate = problem.certify(coef, intercept, product, tolerated_rounding=tolerated_rounding)
             run = CertifiedRun(coef, intercept, product, certificate)
-            train, sizes = product - kernel.ridge * coef + intercept, self._sizes(targets, coef)  # f has no ridge
+            train = problem.decision_values(product - kernel.ridge * coef, coef, intercept)  # f has no ridge
+            sizes = self._sizes(targets, coef)
             scores = partial(problem.scores_new, coef, intercept)
         else:
             scores = partial(model.scores, kernel)
@@ -366,7 +367,7 @@ class RunCertifier:
         found = fit.fields if fit.run is None else fit.fields | self._figures(problem, fit.run)
         if len(left_out):
             if isinstance(model, _Dual) and type(problem).scores_new is Problem.scores_new:
-                scores = sums[left_out] + model.intercept
+                scores = problem.decision_values(sums[left_out], model.coef, model.intercept)
             else:  # the model is no plain sum of kernel values
                 scores = fit.scores(path.rows(left_out, members))
             return found | self._validation_error(path.targets[left_out], scores)

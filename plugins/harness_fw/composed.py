@@ -97,7 +97,7 @@ class ComposedDescent(Descent):
         figures, counts, scores = self.state.figures, self.state.counts, self.state.scores
         norm = float(figures[rules.NORM])
         toward = float(near @ scores)
-        if norm <= self.floor and (self.rule != rules.GILBERT or toward <= 0.0):
+        if norm <= self.floor:
             return rules.TOUCHING
         figures[rules.PLUS] = 1.0 - toward / norm
         figures[rules.MINUS] = float(far @ scores) / norm - 1.0 if self.rule != rules.GILBERT else 0.0
@@ -106,7 +106,8 @@ class ComposedDescent(Descent):
             return rules.DONE
         if worst < figures[rules.LEAST]:
             figures[rules.LEAST], counts[rules.IDLE] = worst, 0
-        return rules.STALLED if counts[rules.IDLE] > rules.patience(int(self.state.size.sum())) else rules.STEPS
+        ended = rules.stalled(self.rule, toward, counts, int(self.state.size.sum()))
+        return rules.STALLED if ended else rules.STEPS
 
     def _step(self, near: Vector, far: Vector) -> bool:
         """Move u and the scores along the rule's direction by exact line search; False if there is no step."""

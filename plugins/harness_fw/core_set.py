@@ -22,7 +22,7 @@ import numpy as np
 from harness import Iterate, Problem, RowBuffer
 from harness.arrays import Index, Matrix, Vector
 from harness.jit import compiled, fast, larger, seek, smaller
-from harness_fw.hulls import Hulls
+from harness_fw.hulls import ZERO, Hulls, near_zero
 
 # why the descent came back
 STEPS, SOLVED, TOUCHING, STALLED = range(4)
@@ -60,6 +60,10 @@ class CoreSetRounds:
 
     def _iterate(self, status: str, info: dict[str, Any], solved: int, evidence: str) -> Iterate:
         """Return the model; ``evidence`` is what is known at an end short of the accuracy."""
+        if status == ZERO:
+            evidence = near_zero(
+                self.core.squared_norm, self.hulls.floor, f"{self.taken} rounds", len(self.hulls.sides)
+            )
         if status not in ("", "done"):
             info.update(status=status, stopped=f"{status}: {evidence}")
         return Iterate(

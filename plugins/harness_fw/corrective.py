@@ -27,6 +27,7 @@ from harness import Iterate, Problem, RowBuffer
 from harness.arrays import Vector
 from harness_fw.bounds import paper_bounds
 from harness_fw.core_set import INNER, LEAST, CoreSetRounds
+from harness_fw.hulls import ZERO
 
 _PATIENCE = 3  # rounds in a row that do not make |w|^2 smaller: rounding is at work
 _SHARE = 3  # a round adds one point for each so many of the core set
@@ -51,7 +52,7 @@ class CorrectiveRounds(CoreSetRounds):
             idle = 0 if norm < least else idle + 1
             least = min(least, norm)
             if norm <= self.hulls.floor:
-                status = "hulls intersect"
+                status = ZERO
             elif info["epsilon"] <= self.epsilon:
                 status = "done"
             elif idle >= _PATIENCE:

@@ -37,6 +37,7 @@ import numpy as np
 from harness import Iterate, Problem
 from harness.arrays import Index
 from harness_fw.core_set import INNER, LEAST, CoreSetRounds
+from harness_fw.hulls import ZERO
 
 
 class BallRounds(CoreSetRounds):
@@ -76,7 +77,7 @@ class BallRounds(CoreSetRounds):
     def _outside(self) -> tuple[list[Index], str]:
         """Return for each class the points that join the core set, and a status where it is over."""
         if self.core.squared_norm <= self.hulls.floor:
-            return [], "hulls intersect"
+            return [], ZERO
         if self.rows is None:
             draw, most = self.rng.choice, self.sample
             drawn = [pool[draw(len(pool), most, replace=False)] if len(pool) > most else pool for pool in self.pools]

@@ -20,7 +20,7 @@ from harness.arrays import Index, Vector
 from harness.problems import HardMargin, PolytopeDistance
 from harness_fw import hot, rules
 from harness_fw.bounds import delta_bound
-from harness_fw.hulls import extreme, farthest_on_face, nearest_on_hull
+from harness_fw.hulls import ROUNDING, ZERO, extreme, farthest_on_face, near_zero, nearest_on_hull
 from harness_fw.sources import Points, Rows, signed_rows
 
 YIELD_VALUES = 4_000_000  # kernel evaluations after which the caller gets a word in
@@ -32,7 +32,7 @@ _MANY = 4000  # points from which a pass takes longer than calling it
 _VISITED = 0.25  # of the points are vertices of a run on l2-svc again and again
 _TIMES = 4  # so many points as a hull's point needs are vertices of a run without a ridge
 _SHORT = 8  # features of a point, on average, that are read as fast as kept scores are changed by two rows
-_ENDS = {rules.DONE: "done", rules.STALLED: "stalled"}
+_ENDS = {rules.DONE: "done", rules.STALLED: "stalled", rules.TOUCHING: ZERO}
 
 
 class Descent(ABC):
@@ -42,19 +42,15 @@ class Descent(ABC):
     ----------
     rule : of rules.py, by name
     epsilon : accuracy at which the loop stops
-    touching : |w| over the largest |x| at which the hulls count as intersecting
     keeps_w : whether scores come from passes over the points of a linear kernel, and not from kernel rows
     start : (n,) feasible signed coefficients to begin with; None: as the paper begins
     """
 
-    def __init__(
-        self, problem: Problem, rule: str, epsilon: float, touching: float, keeps_w: bool, start: Vector | None = None
-    ) -> None:
+    def __init__(self, problem: Problem, rule: str, epsilon: float, keeps_w: bool, start: Vector | None = None) -> None:
         self.kernel, self.rule, self.epsilon = problem.kernel, int(getattr(rules, rule)), epsilon
         self.level = epsilon  # where the loop comes back: later than epsilon where the loop knows but a bound of it
         self.next_refresh = _REFRESH
         one = isinstance(problem, PolytopeDistance)
-        self.meeting = "the origin is inside" if one else "hulls intersect"
         n = problem.n
         # positives first, each class in the order of the data
         self.order = np.arange(n) if one else np.argsort(problem.targets <= 0, kind="stable")
@@ -75,7 +71,7 @@ class Descent(ABC):
             if keeps_w
             else Rows(buffer, self.order, self._signs, self.state)
         )
-        self.floor = touching**2 * float(diagonal.max())
+        self.floor = ROUNDING * float(diagonal.max())
         self._refreshing: Iterator[None] | None = None  # under way: it may need many rows
         self.norm_at_end = np.inf  # |w|^2 at the last end that scores from scratch did not confirm
         self._coef = np.zeros(n)
@@ -155,7 +151,7 @@ class Descent(ABC):
     def advance(self, until: int) -> str:
         """Iterate up to iteration ``until``, less far where that takes many kernel evaluations.
 
-        Returns why there is nothing more to do: ``done``, ``stalled`` or that the hulls intersect; empty while there is.
+        Returns why there is nothing more to do: ``done``, ``stalled`` or that w may be 0; empty while there is.
         """
         fetched_at_most = self.source.computed + max(2, YIELD_VALUES // len(self.order))
         while True:
@@ -183,7 +179,7 @@ class Descent(ABC):
                 self.norm_at_end = norm
                 self.state.counts[rules.IDLE] = 0
             if verdict != rules.STEPS or self.taken >= until:
-                return self.meeting if verdict == rules.TOUCHING else _ENDS.get(verdict, "")
+                return _ENDS.get(verdict, "")
 
     def _reached(self) -> bool:
         """True if epsilon is reached; if only its bound with caps is, the loop is to come back at half of that."""
@@ -291,11 +287,10 @@ class Descent(ABC):
     @property
     def evidence(self) -> str:
         """What is known at an end short of epsilon: |w| bounds the margin from above."""
-        norm = float(self.state.figures[rules.NORM])
-        length, largest = max(0.0, norm) ** 0.5, float(self.state.diagonal.max()) ** 0.5
-        share = f", {length / largest:.1g} of the largest |x|" if largest > 0.0 else ""
-        plus, minus = self.epsilons
-        return f"|w| = {length:.3g}{share}, after {self.taken} iterations: no margin is wider; epsilon = {max(plus, minus):.2g}"
+        norm, work = float(self.state.figures[rules.NORM]), f"{self.taken} iterations"
+        if norm <= self.floor:
+            return near_zero(norm, self.floor, work, len(self.hulls))
+        return f"|w| = {norm**0.5:.3g} after {work}, epsilon = {max(self.epsilons):.2g}"
 
     @property
     def info(self) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from harness import Problem
 from harness.arrays import Index, Vector
 from harness_fw.bounds import delta_bound
 
-TOUCHING = 1e-14  # |w|^2 over the largest k(x, x) at which rounding hides the direction of w
+ROUNDING = 1e-14  # |w|^2 over the largest k(x, x) at which rounding hides the direction of w
+ZERO = "w may be 0"  # status of a run that ends there
 _WHOLE = 1e-9  # what 1 / cap may be below a whole number that it stands for
 _NOTHING = 1e-12  # weight that is rounding
 
@@ -61,6 +62,12 @@ def farthest_on_face(values: Vector, weights: Vector, cap: float) -> float:
     return float(shares @ values[points])
 
 
+def near_zero(norm: float, floor: float, work: str, hulls: int) -> str:
+    """Return what is known where |w|^2 = ``norm`` is at most ``floor``, its rounding, after so much ``work``."""
+    known = "the hulls meet, or are no farther apart" if hulls == 2 else "the origin is inside, or no farther away"
+    return f"|w| = {max(0.0, norm) ** 0.5:.2g} after {work}, and rounding may amount to {floor**0.5:.2g}: {known} than that"
+
+
 class Hulls:
     """The (reduced) hulls of a problem: of its two classes, or one against the origin.
 
@@ -81,7 +88,7 @@ class Hulls:
         bound = np.maximum(form.upper, -form.lower)
         self.caps = [min(1.0, float(bound[side[0]])) for side in self.sides]
         self.diagonal: Vector = np.asarray(self.kernel.diagonal(), dtype=np.float64)
-        self.floor = TOUCHING * float(self.diagonal.max())
+        self.floor = ROUNDING * float(self.diagonal.max())
 
     def start(self, row_of: Callable[[int], Vector]) -> list[tuple[Index, Vector]]:
         """Return, for each hull, the points to begin with and their weights, which sum to 1.

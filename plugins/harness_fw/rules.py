@@ -52,6 +52,7 @@ _FLAT = 1e-14  # determinant over the product of the squared lengths below which
 _NONE = 0  # a kind: there is no step
 _PATIENCE = 1000  # idle iterations that show rounding at work, beyond _PATIENCE_EACH for each support vector
 _PATIENCE_EACH = 10
+_BLIND = 100_000  # iterations of Gilbert's rule with no w that separates: |w| falls like 1 / sqrt(iterations)
 
 
 class State(NamedTuple):
@@ -158,8 +159,7 @@ def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
         apart += far
         if len(state.closed) > 0 and far > near and state.closed[state.near[g]] == 0.0:
             between += far - near
-    # Gilbert's floor is far above rounding: a w that separates shows that the hulls are apart
-    if norm <= floor and (rule != GILBERT or toward <= 0.0):
+    if norm <= floor:
         return TOUCHING
     plus, minus = 1.0 - toward / norm, apart / norm - 1.0 if rule != GILBERT else 0.0
     if len(state.closed) > 0:
@@ -170,7 +170,14 @@ def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
     if max(plus, minus) < figures[LEAST]:
         figures[LEAST] = max(plus, minus)
         counts[IDLE] = 0
-    return STALLED if counts[IDLE] > patience(state.size.sum()) else STEPS
+    return STALLED if stalled(rule, toward, counts, state.size.sum()) else STEPS
+
+
+@compiled
+def stalled(rule: int, toward: float, counts: Index, support: int) -> bool:
+    """Return whether rounding is at work, or Gilbert's rule is too slow for hulls so near; ``toward``: <w, z>."""
+    blind = rule == GILBERT and toward <= 0.0 and counts[TAKEN] >= _BLIND
+    return bool(blind or counts[IDLE] > patience(support))
 
 
 @compiled

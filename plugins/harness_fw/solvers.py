@@ -21,7 +21,6 @@ from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
 from harness_fw.bounds import paper_bounds
 
 _CHUNK_VALUES = 4_000_000  # scores updated between two yields, about: some milliseconds
-_MEETING = 1e-7  # |w| over the largest |phi(x)|, below which rounding hides the direction of w
 
 
 @dataclass(frozen=True)
@@ -49,15 +48,12 @@ class HullDescent(HullSolver):
     rule : of rules.py, by name
     composes : whether the rule's vertices on a reduced hull are composed of many points
     bounded : formulations for which Theorem 3.1 holds
-    touching : |w| over the largest |x| at which the hulls count as intersecting; on l2-svc, whose ridge keeps them apart
-        however short w is, all have the default
     """
 
     solves = (L2SVC, HardMargin, ReducedHull, PolytopeDistance)
     rule: ClassVar[str]
     composes: ClassVar[bool] = False
     bounded: ClassVar[tuple[type[Problem], ...]] = ()
-    touching: ClassVar[float] = _MEETING
 
     stride: int | None = parameter(
         None, "iterations between two yields at most; none: some milliseconds of them, after 1, 2, 4 ...", ge=1
@@ -85,7 +81,7 @@ class HullDescent(HullSolver):
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield at iterations 0, 1, 2, 4 ..., then every few milliseconds of work or ``stride``; deterministic.
 
-        Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.
+        Where rounding hides whether w is 0, the last iterate is not ``done``, and its info says so.
         """
         yield from self.iterates_from(problem, rng, None)
 
@@ -98,8 +94,7 @@ class HullDescent(HullSolver):
         linear = keeps_w(problem.kernel, self.explicit_w)
         plain = LinearDescent if linear else RowDescent
         composed = self.composes and isinstance(problem, ReducedHull) and min(problem.caps) < 1.0
-        touching = HullDescent.touching if problem.kernel.ridge > 0.0 else self.touching
-        descent = (ComposedDescent if composed else plain)(problem, self.rule, self.epsilon, touching, linear, coef)
+        descent = (ComposedDescent if composed else plain)(problem, self.rule, self.epsilon, linear, coef)
         longest = max(64, min(4096, _CHUNK_VALUES // problem.n)) if self.stride is None else self.stride
         until = 0
         while True:
@@ -141,7 +136,6 @@ class Gilbert(HullDescent):
     rule = "GILBERT"
     composes = True
     bounded = (L2SVC, HardMargin, PolytopeDistance)
-    touching = 1e-3
 
 
 @dataclass(frozen=True)
@@ -189,7 +183,7 @@ class FullyCorrective(HullSolver):
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield after every round; deterministic.
 
-        Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.
+        Where rounding hides whether w is 0, the last iterate is not ``done``, and its info says so.
         """
         from harness_fw.corrective import CorrectiveRounds
 
@@ -214,7 +208,7 @@ class CoreVectorMachine(Solver):
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield after every iteration; the last one is certified by a search of all points.
 
-        Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.
+        Where rounding hides whether w is 0, the last iterate is not ``done``, and its info says so.
         """
         from harness_fw.cvm import BallRounds
 

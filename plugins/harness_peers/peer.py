@@ -22,6 +22,7 @@ from harness import (
     Iterate,
     Kernel,
     Linear,
+    PluginError,
     Poly,
     Precomputed,
     Problem,
@@ -103,7 +104,13 @@ class Peer(Solver):
             "conversion_seconds": time.perf_counter() - wall,
             "conversion_cpu_seconds": time.process_time() - cpu,
         }
-        found = self.trained(problem, handed)
+        try:
+            found = self.trained(problem, handed)
+        except (ValueError, ArithmeticError) as error:
+            raise PluginError(
+                f"{self.package} failed ({type(error).__name__}), with values k(x, x) up to {problem.largest_diagonal():.2g}: "
+                "scale the features (--datasets 'NAME[scale=standard]'), or take another solver."
+            ) from error
         found.info = {**found.info, **conversion}
         yield found
 

@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
-from harness import CSVC, Conformance, DualForm, Iterate, Problem, Solver, parameter
+from harness import CSVC, Conformance, DualForm, Iterate, PluginError, Problem, Solver, parameter
 from harness.arrays import Index, Mask, Matrix, Vector
 
 _ACCURACY = 1e-10  # of the interior-point method
-_INTERSECTING = 1e-13  # |w|^2 below this part of the largest k(x, x): w = 0 up to rounding
+_ROUNDING = 1e-13  # |w|^2 below this part of the largest k(x, x): rounding hides the direction of w
 _AT_BOUND = 1e-7  # nearer to its bound than this part of its range, a coefficient belongs on it
 _LANDED = 1e-13  # the same, where a step of the polish ended there up to rounding
 _POLISH_ROUNDS = 200  # of O(free points^3) each
@@ -65,17 +66,18 @@ class QP(Solver):
         gradient = program.gradient(x)
         intercept = form.intercept(form.levels(form.ends(x, gradient)))
         coef = form.coef(x)
-        if not form.linear.any() and float(coef @ form.scores(gradient)) <= _INTERSECTING * largest:
-            status = "hulls intersect" if form.groups == 2 else "the origin is inside"
-        info = {"status": status, "kkt_violation": program.violation(x)}
         if form.relative or not form.linear.any():
             problem.kernel.diagonal()  # what tells the certificate whether w is zero: asked for here, so that it counts
-        reached = problem.certificate(coef, intercept, form.scores(gradient)).relative_gap
-        done = reached is None or reached <= self.gap
+        found = problem.certificate(coef, intercept, form.scores(gradient))
+        if found.relative_gap is None:  # not decided by scores alone
+            found = problem.certify(coef, intercept)
+        done = found.relative_gap is not None and found.relative_gap <= self.gap
+        if not form.linear.any() and float(coef @ form.scores(gradient)) <= _ROUNDING * largest:
+            status = "w may be 0"
+        info = {"status": status, "kkt_violation": program.violation(x)}
         if not done:
-            info["stopped"] = (
-                f"Clarabel ended '{status}', the polish at a relative gap of {reached:.2g}, above {self.gap:g}"
-            )
+            reached = "unknown" if found.relative_gap is None else f"{found.relative_gap:.2g}, above {self.gap:g}"
+            info["stopped"] = f"the interior-point method ended '{status}', the polish at a relative gap of {reached}"
         yield Iterate(coef, intercept, done=done, info=info)
 
     def _nearest(self, program: BoxQP, largest: float) -> tuple[Vector, str]:
@@ -84,13 +86,13 @@ class QP(Solver):
         x, status = program.interior(scale)
         squared = program.squared_norm(x)
         for _ in range(3):
-            if squared >= 1e-2 * scale or squared <= _INTERSECTING * largest:
+            if squared >= 1e-2 * scale or squared <= _ROUNDING * largest:
                 break
             # a short w is an optimum that Clarabel's absolute tolerance hides: ask again in its own units
             scale = squared
             try:
                 candidate, new_status = program.interior(scale)
-            except ArithmeticError:
+            except PluginError:
                 break
             squared = program.squared_norm(candidate)
             if squared < scale:
@@ -130,7 +132,7 @@ class BoxQP:
 
         Raises
         ------
-        ArithmeticError : Clarabel gave up without a point.
+        PluginError : Clarabel gave up without a point.
         """
         import cvxpy as cp
 
@@ -152,15 +154,18 @@ class BoxQP:
             if self.ridge:
                 quadratic += 0.5 * weight * self.ridge * cp.sum_squares(coef)
         program = cp.Problem(cp.Minimize(quadratic - (unit / scale) * form.linear @ t), constraints)
-        with warnings.catch_warnings():
+        # the library's errors name options of its own
+        with warnings.catch_warnings(), suppress(cp.SolverError, ValueError):
             # 'may be inaccurate' is for the certificate to say
             warnings.simplefilter("ignore")
-            try:
-                program.solve(solver=cp.CLARABEL, tol_gap_abs=_ACCURACY, tol_gap_rel=_ACCURACY, tol_feas=_ACCURACY)
-            except cp.SolverError as error:
-                raise ArithmeticError(f"Clarabel failed: {error}") from error
-        if t.value is None:
-            raise ArithmeticError(f"Clarabel found no solution: its status is '{program.status}'.")
+            program.solve(solver=cp.CLARABEL, tol_gap_abs=_ACCURACY, tol_gap_rel=_ACCURACY, tol_feas=_ACCURACY)
+        if t.value is None or not np.isfinite(t.value).all():
+            raise PluginError(
+                f"the interior-point method (Clarabel) found no solution: the largest k(x, x) is "
+                f"{float(np.diagonal(self.kernel).max()):.2g}, and coefficients may be {unit:.2g}. Expected are a positive "
+                "semi-definite kernel matrix and a product of the two between 1e-300 and 1e8: scale the features "
+                "(--datasets 'NAME[scale=standard]'), or take another C."
+            )
         return self.feasible(unit * np.asarray(t.value, dtype=np.float64)), str(program.status)
 
     def feasible(self, x: Vector) -> Vector:
@@ -237,7 +242,10 @@ class BoxQP:
             system[q + position, :q] = system[:q, q + position] = form.group[free] == k
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)
-            solution = scipy.linalg.solve(system, np.concatenate([gradient[free], np.zeros(m)]), assume_a="sym")
+            right = np.concatenate([gradient[free], np.zeros(m)])
+            solution = scipy.linalg.solve(system, right, assume_a="sym", check_finite=False)
+        if not np.isfinite(solution).all():  # values at the ends of float64: the polish has no step then
+            return step, prices
         step[free] = solution[:q]
         for position, k in enumerate(filled):
             prices[form.group == k] = solution[q + position]

@@ -134,7 +134,7 @@ class Forest:
         given_up = " and ".join(f"{count} of {len(points)} {name}" for count, points, name in dropped)
         found = f"the widest slab of {self.tree.scored} nodes is {self.best.width:.3g} wide"
         if not np.isfinite(self.best.width):
-            found = "every node is the origin itself: the points, or the classes, coincide"
+            found = "every node is the origin up to rounding: the points, or the classes, coincide, or nearly"
         return (
             f"no node separates: {found}, with {given_up} given up; a larger share, more nodes, a greater height or "
             "another kernel may."

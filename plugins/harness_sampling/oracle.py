@@ -14,7 +14,7 @@ from harness.arrays import Vector
 from harness.oracle import Answer, CertifiedOracle, OracleFailure, oracle_refusal, takes
 from harness.problems import HardMargin, ReducedHull
 
-_MEETING = 1e-9  # |w|^2 below this part of the largest k(x, x), and no certificate: the hulls meet
+_ROUNDING = 1e-13  # |w|^2 below this part of the largest k(x, x), and no certificate: w may be 0
 
 
 def restated(problem: Problem, oracle: Solver) -> Problem | None:
@@ -40,10 +40,10 @@ def refusal(owner: str, name: str, problem: Problem) -> str | None:
 
 
 def meets(problem: Problem, gap: float, answer: Answer) -> bool:
-    """Return whether the hulls of the points meet by a certified answer: w = 0, and with it in every larger set."""
+    """Return whether the hulls of the points meet as far as rounding tells: w = 0, and with it in every larger set."""
     if not isinstance(problem, HardMargin):
         return False
-    floor = 0.0 if answer.relative_gap <= gap else _MEETING * problem.largest_diagonal()
+    floor = 0.0 if answer.relative_gap <= gap else _ROUNDING * problem.largest_diagonal()
     return answer.certificate.margin_upper == 0.0 or float(answer.coef @ answer.scores) <= floor
 
 

@@ -271,7 +271,7 @@ class WeightedRounds(Rounds):
         problem, doubles = self.problem, getattr(self.solver, "doubles_k", False)
         larger = with_doubled_k(problem) if doubles and isinstance(problem, HardMargin) else None
         if larger is None:
-            return "hulls intersect"
+            return "w may be 0"
         self.problem, self.rule = larger, rule_of(larger, self.solver.gap)
         self._begin()
         self.r = max(self.r, 3 * sum(count for _, count in self.rule.needs()))
@@ -312,12 +312,13 @@ class WeightedRounds(Rounds):
             settings, k = self.problem.settings, " and ".join(dict.fromkeys(f"{k:g}" for k in _ks(self.problem)))
             own = "" if settings.D_minus is None else f", D_minus = {settings.D_minus:g}"
             return (
-                f"the hulls that were stated meet; the model is that of k = {k}, where they are apart: state reduced-hull with "
-                f"D = {settings.D:g}{own} to have it certified"
+                f"the hulls that were stated meet, or nearly; the model is that of k = {k}, where they are apart: state reduced-hull "
+                f"with D = {settings.D:g}{own} to have it certified"
             )
         return {
             "done": f"no violator after {rounds} rounds",
-            "hulls intersect": f"w = 0 in round {rounds}: the hulls of {self.working_set:,} points meet, and so do all",
+            "w may be 0": f"in round {rounds} |w| is rounding: the hulls of {self.working_set:,} points meet, or are no farther "
+            "apart than rounding shows, and so are all",
             "max_rounds": f"violators are left after {rounds} rounds",
             "delta too small": f"{rounds} rounds; {self.expected:.0f} were expected if delta held",
         }[ended]

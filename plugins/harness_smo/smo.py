@@ -36,7 +36,7 @@ _HALVE = 0.5  # the same at most
 _START = 0.95  # of the gap: a start that is that good stays so when its scores are computed otherwise
 _FIRST = 1e-2  # of |w|^2: the first tau at least
 _ABOVE = 1.01  # times the violation of such a start
-_MEET = 1e-4  # |w| below this part of the data's extent along the first w: hulls that meet take for ever from there
+_ROUNDING = 1e-14  # |w|^2 over the largest k(x, x) at which rounding hides the direction of w
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Goal:
 
     tau : violation at which to look whether it is done; changes
     gap : relative gap at which it is; None: at tau, whatever the gap
-    ended : why the run ends, ``done`` or ``meet`` (w is 0 as far as this solver goes); set when it does
+    ended : why the run ends, ``done`` or a sentence that says that w may be 0; set when it does
     """
 
     def __init__(self, problem: Problem, form: DualForm, tau: float, gap: float | None) -> None:
@@ -221,7 +221,7 @@ class Goal:
         self.tau = tau * form.unit
         self.gap = tau if gap is None and form.relative else gap
         self.ended = "done"
-        self.least = 0.0  # 1/2 |w|^2 below which the hulls meet
+        self.least = 0.0  # 1/2 |w|^2 that may be rounding
 
     def begin(self, a: Vector, scores: Vector, noise: float = 0.0) -> None:
         """Set tau where it is relative: by the length of the first w, or so that a start that is good enough ends at once.
@@ -231,9 +231,7 @@ class Goal:
         if not self.form.relative or self.gap is None:
             return
         found = self.problem.certificate(self.form.coef(a), 0.0, scores)
-        if found.dual:
-            extent = float(np.ptp(scores)) / float(np.sqrt(2.0 * found.dual))
-            self.least = 0.5 * (_MEET * extent) ** 2
+        self.least = 0.5 * _ROUNDING * self.problem.largest_diagonal()
         if found.relative_gap is not None and found.relative_gap <= _START * self.gap:
             self.tau = _ABOVE * self.form.violation(self.form.ends(a, self.form.gradient(scores))) + 2.0 * noise
         elif found.dual:
@@ -251,11 +249,15 @@ class Goal:
         """
         if self.gap is None:
             return True
-        found = self._certificate(a, intercept, scores, doubt)
+        found, self.ended = self._certificate(a, intercept, scores, doubt), "done"
         if found.relative_gap is not None and found.relative_gap <= share * self.gap:
             return True
         if found.relative_gap is None or (self.form.relative and (found.dual or 0.0) <= self.least):
-            self.ended = "meet"
+            length, rounding = ((2.0 * max(0.0, half)) ** 0.5 for half in (found.dual or 0.0, self.least))
+            self.ended = found.undecidable.rstrip(".") or (
+                f"w may be 0: |w| = {length:.2g}, and rounding may amount to {rounding:.2g}: the hulls meet, or are no "
+                "farther apart than that"
+            )
             return True
         if doubt and (sure := self._certificate(a, intercept, scores, 0.0).relative_gap) and sure <= share * self.gap:
             return False  # nothing but rounding is in the way
@@ -273,11 +275,14 @@ class Goal:
         if form.groups > 1 or form.relative or form.start.any():
             return self.problem.certificate(form.coef(a), intercept, scores)
         gap = form.relative_gap(a, scores, intercept, doubt)
-        return Certificate(relative_gap=gap if np.isfinite(gap) else None)
+        lost = (
+            "" if np.isfinite(gap) else "the duality gap is no finite number: scale the features, or take a smaller C"
+        )
+        return Certificate(relative_gap=None if lost else gap, undecidable=lost)
 
 
 def why_stopped(reason: str, violation: float, tau: float, steps: int) -> str:
-    """Return in words why a run that is not done ended: for ``meet`` or ``stalled``."""
-    if reason == "meet":
-        return f"the hulls meet: after {steps} steps |w| is 0, or less than {_MEET:g} of the data's extent: no margin"
+    """Return in words why a run that is not done ended: ``stalled``, or a sentence already."""
+    if reason != "stalled":
+        return f"after {steps} steps {reason}"
     return f"stalled: the next step is lost in rounding at a violation of {violation:.2g}, above {tau:.2g}"

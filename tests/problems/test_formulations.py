@@ -16,6 +16,7 @@ from harness import (
     InvalidModel,
     KernelOracle,
     Linear,
+    Poly,
     Precomputed,
     UsageError,
     drive,
@@ -363,3 +364,17 @@ def test_every_solver_keeps_to_the_cap_of_each_class_or_says_why_not(name):
         found = problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept))
         assert found.relative_gap <= gap
         assert found.dual == pytest.approx(best, rel=max(gap, 1e-6))
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(gamma=0.5), Poly()], ids=lambda each: each.name)
+def test_scores_that_are_rounding_of_0_have_one_label_as_training_points_and_as_new_ones(kernel):
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        first = rng.normal(size=3)
+        x = np.array([first, first[::-1]])  # f of both is the same up to rounding
+        problem = OneClass.build(KernelOracle(kernel, x), np.ones(2), {"nu": 1.0})
+        sums = problem.kernel.expand([0.5, 0.5])
+        for rho in sums:
+            train = problem.decision_values(sums, np.array([0.5, 0.5]), -rho)
+            assert (*train, *problem.scores_new(np.array([0.5, 0.5]), -rho, x)) == (0.0, 0.0, 0.0, 0.0)
+            assert problem.decision_values(sums, np.array([0.5, 0.5]), -rho + 1e-12 * abs(rho)).all()

@@ -104,4 +104,6 @@ def test_what_lies_beyond_float64_is_said_and_is_no_number():
     figures = {name: value for name, value in found.as_dict().items() if name != "undecidable"}
     assert all(value is None or np.isfinite(value) for value in figures.values())
     assert found.relative_gap is None
-    assert "overflows" in found.undecidable
+    # the relative gap is computed as 1, and the bound of its rounding as 1e317
+    assert found.undecidable == "the rounding of f(x) or of an objective has no finite bound; not decidable in float64."
+    assert "overflows in float64" in Certificate.of_objectives(np.inf, 0.0).undecidable
