@@ -18,7 +18,7 @@ from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems import cases
 from harness.problems.dual import DualForm, boxed
-from harness.problems.problem import Certificate, Expansion, Laws, Parameters, Problem, immutable, setting
+from harness.problems.problem import Certificate, Expansion, Laws, Parameters, Problem, read_only, setting
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class CSVC(Problem):
                 for label in (-1.0, 1.0):
                     members = self.targets == label
                     upper[members] *= self.n / (2.0 * max(1, members.sum()))
-        self.upper: Vector = immutable(upper)
+        self.upper: Vector = read_only(upper)
 
     @classmethod
     def zoo(cls) -> list[cases.Case]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from abc import ABCMeta, abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -37,8 +37,8 @@ __all__ = [
     "Parameters",
     "Problem",
     "cases",
-    "immutable",
     "parameter",
+    "read_only",
     "setting",
 ]  # fmt: skip
 
@@ -84,22 +84,15 @@ def setting(name: str, meaning: str) -> float:
     return property(lambda self: float(getattr(self.settings, name)), doc=meaning)  # type: ignore[return-value]
 
 
-def immutable(values: Any) -> Vector:
-    """Return the values, (n,) float64, as an array over memory that no flag makes writable."""
-    return np.frombuffer(np.ascontiguousarray(values, dtype=np.float64).tobytes())
+def read_only(values: Any) -> Vector:
+    """Return a copy of the values, (n,) float64, that is not writeable."""
+    array = np.array(values, dtype=np.float64)
+    array.flags.writeable = False
+    return array
 
 
-class _Sealed(ABCMeta):
-    """Seals each instance when its constructors are done."""
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = super().__call__(*args, **kwargs)
-        made.__dict__["_sealed"] = True
-        return made
-
-
-class Problem(metaclass=_Sealed):
-    """One training problem: points behind a counted kernel, targets, and a formulation. It cannot be changed.
+class Problem(ABC):
+    """One training problem: points behind a counted kernel, targets, and a formulation; a solver must not change it.
 
     Attributes
     ----------
@@ -135,21 +128,10 @@ class Problem(metaclass=_Sealed):
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         self.kernel = kernel
-        self.targets: Vector = immutable(targets)
+        self.targets: Vector = read_only(targets)
         if np.shape(targets) != (kernel.n,):
             raise ValueError(f"targets of shape {np.shape(targets)} for a kernel over {kernel.n} points")
         self.settings = settings
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if "_sealed" in self.__dict__:
-            raise AttributeError(
-                f"a problem cannot be changed, and '{name}' was set; keep what you need in a variable of your own, "
-                "or state another problem."
-            )
-        super().__setattr__(name, value)
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a problem cannot be changed, and '{name}' was deleted; leave it as it is.")
 
     def contents(self) -> dict[str, str]:
         """Return a checksum of all that makes this the problem it is, by name: two that agree state the same problem."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import CSVC, RBF, CertifiedRun, Column, InvalidModel, KernelOracle, UsageError
-from harness.problems.problem import Bounded, Certificate, Parameters, Problem, cases, immutable, parameter, setting
+from harness.problems.problem import Bounded, Certificate, Parameters, Problem, cases, parameter, read_only, setting
 from harness_active.learning_curve import areas
 
 if TYPE_CHECKING:
@@ -39,20 +39,15 @@ class _Ledger:
     def __init__(self, n: int) -> None:
         self.known: Vector
         self.order: Index
-        self._known, self.known = _guarded(np.full(n, np.nan))
-        self._order, self.order = _guarded(np.zeros(n, dtype=np.intp))
+        self._known, self._order = np.full(n, np.nan), np.zeros(n, dtype=np.intp)
+        self.known, self.order = self._known.view(), self._order.view()
+        self.known.flags.writeable = self.order.flags.writeable = False
         self.count = 0
 
     def enter(self, indices: Index, labels: Any) -> None:
         self._known[indices] = labels
         self._order[self.count : self.count + len(indices)] = indices
         self.count += len(indices)
-
-
-def _guarded(values: Any) -> tuple[Any, Any]:
-    """Return two arrays over the same memory, of which no flag makes the second one writable."""
-    memory = bytearray(values.tobytes())
-    return np.frombuffer(memory, values.dtype), np.frombuffer(memoryview(memory).toreadonly(), values.dtype)
 
 
 class PoolSVC(Problem):
@@ -91,7 +86,7 @@ class PoolSVC(Problem):
         given = np.flatnonzero(~np.isnan(self.targets))
         self._ledger.enter(given, self.targets[given])
         self.targets = self._ledger.known
-        self.upper: Vector = immutable(np.full(kernel.n, self.C))
+        self.upper: Vector = read_only(np.full(kernel.n, self.C))
 
     @classmethod
     def zoo(cls) -> list[cases.Case]:

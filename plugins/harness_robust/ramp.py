@@ -23,7 +23,7 @@ from harness import RBF, KernelOracle, Solver, UsageError, get_solver, parameter
 from harness.problems.csvc import CSVCNoBias, CSVCParameters
 from harness.problems.dual import DualForm, boxed
 from harness.problems.expansion import Expansion, expansions
-from harness.problems.problem import AT_BOUND, Bounded, Certificate, Problem, immutable, setting
+from harness.problems.problem import AT_BOUND, Bounded, Certificate, Problem, read_only, setting
 
 if TYPE_CHECKING:
     from harness.arrays import Mask, Vector
@@ -178,11 +178,11 @@ class RampSubproblem(Problem):
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Vector, outliers: Mask) -> None:
         super().__init__(kernel, targets, settings)
         self.upper = upper
-        self.beta: Vector = immutable(np.where(outliers, upper, 0.0))
+        self.beta: Vector = read_only(np.where(outliers, upper, 0.0))
         self._constant = (Bounded.exact(1.0) - float(settings.s)) * Bounded.exact(self.beta).sum()
         shift = self.beta * self.targets
-        self.lower_bounds: Vector = immutable(np.minimum(0.0, upper * self.targets) - shift)
-        self.upper_bounds: Vector = immutable(np.maximum(0.0, upper * self.targets) - shift)
+        self.lower_bounds: Vector = read_only(np.minimum(0.0, upper * self.targets) - shift)
+        self.upper_bounds: Vector = read_only(np.maximum(0.0, upper * self.targets) - shift)
 
     @property
     def outliers(self) -> Mask:

@@ -33,7 +33,7 @@ import numpy as np
 from harness import RBF, InvalidModel, KernelOracle, Linear, parameter
 from harness.problems.dual import DualForm, two_hulls
 from harness.problems.hulls import ReducedHull, ReducedHullParameters, settled_caps
-from harness.problems.problem import Certificate, Expansion, Laws, Parameters, Problem, immutable, setting
+from harness.problems.problem import Certificate, Expansion, Laws, Parameters, Problem, read_only, setting
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class TubeSVR(Problem):
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, *, origin: float | None = None) -> None:
         self.origin = float(np.mean(np.asarray(targets, dtype=np.float64))) if origin is None else origin
-        self.shifts: Vector = immutable(np.asarray(targets, dtype=np.float64) - self.origin)
+        self.shifts: Vector = read_only(np.asarray(targets, dtype=np.float64) - self.origin)
         self._plain = kernel
         # upper bounds of u_i (points shifted up) and v_i (points shifted down)
         shifted = {"points shifted up": kernel.n, "points shifted down": kernel.n}

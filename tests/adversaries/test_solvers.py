@@ -12,9 +12,6 @@ from tests.run.conftest import HARNESS, compared
 
 pytestmark = pytest.mark.slow  # the first one runs them all
 PREVENTED = {  # solver -> status, and what its reason says
-    "doubles-box": ("error", "a problem cannot be changed, and 'upper' was set"),
-    "flips-target": ("error", "cannot set WRITEABLE flag"),
-    "flips-base": ("error", "'bytes' object has no attribute 'flags'"),
     "working-set-list": ("error", "yielded working_set=[1"),
     "step-huge": ("error", "it must be a whole number from 0 to 2^63 - 1"),
     "complex": ("invalid", "must be real numbers, got complex128"),
@@ -24,6 +21,8 @@ PREVENTED = {  # solver -> status, and what its reason says
     "intercept-text": ("invalid", "the intercept is 0; it must be a finite number"),
 }
 DETECTED = {
+    "doubles-box": ("invalid", "changed its problem: upper differ"),
+    "flips-target": ("invalid", "changed its problem: targets differ"),
     "forces-target": ("invalid", "changed its problem: targets differ"),
     "replaces-dict": ("invalid", "changed its problem: upper differ"),
     "forces-points": ("invalid", "changed its problem: points differ"),

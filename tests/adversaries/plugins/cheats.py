@@ -69,14 +69,6 @@ def flips_target(problem):
     problem.targets[0] *= -1
 
 
-@way(BEFORE, "flips-base")
-def flips_base(problem):
-    """Through the owner of the memory, if an array owns it."""
-    owner = problem.targets.base
-    owner.flags.writeable = True
-    owner[0] *= -1
-
-
 @way(BEFORE, "forces-target")
 def forces_target(problem):
     """By the address of the memory: nothing in Python prevents that."""
