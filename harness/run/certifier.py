@@ -72,7 +72,8 @@ class _Judge:
                     raise PluginError(f"{problem.name} declares no such column; its columns: {', '.join(columns)}")
                 found[name] = clean(value() if callable(value) else value)
             except Exception as error:
-                self.faults.append(f"no {clipped(str(name), 60)}: {told(error)}")
+                title = columns[name]["title"] if name in columns else clipped(str(name), 60)
+                self.faults.append(f"no {' '.join(title.split())}: {told(error)}")
         return {"figures": found, "columns": columns}
 
     def _missed(self, certificate: Certificate, of: str) -> dict[str, Any]:
