@@ -464,7 +464,8 @@ def solver_serving(role: str, formulation: type[Problem] | None = None) -> Solve
             if role in cls.serves and (formulation is None or cls.takes(formulation)):
                 return registry.solver(name)
     raise UsageError(
-        f"no installed solver serves as '{role}'; install a plugin with one whose class declares it (`serves`)."
+        f"no installed solver serves as '{role}'{f' for {formulation.name}' if formulation else ''}; install a plugin with one "
+        "whose class declares it (`serves`)."
     )
 
 

@@ -139,17 +139,17 @@ def columns(rows: Iterable[Row]) -> list[Measure]:
     declared: dict[str, Mapping[str, Any]] = {}
     for record in (record for row in rows for record in row.measured):
         declared = {**(record.get("columns") or {}), **declared}
-    return [_column(name, said) for name, said in declared.items() if isinstance(said, dict)]
+    return [_column(name, column) for name, column in declared.items() if isinstance(column, dict)]
 
 
-def _column(name: str, said: Mapping[str, Any]) -> Measure:
-    """Return a column from what a record says of it."""
-    title, unit, meaning = (str(said.get(key) or "") for key in ("title", "unit", "meaning"))
+def _column(name: str, column: Mapping[str, Any]) -> Measure:
+    """Return a column of a table from its declaration in a record."""
+    title, unit, meaning = (str(column.get(key) or "") for key in ("title", "unit", "meaning"))
     return Measure(
         title or name,
         name if name in TYPES else f"figures.{name}",
         figures.quantity,
-        said["better"] if said.get("better") in ("low", "high") else None,
+        column["better"] if column.get("better") in ("low", "high") else None,
         within="problem",
         room=9,
         meaning=f"{' '.join(title.split())}{f' ({unit})' if unit else ''}: {meaning}" if meaning else "",

@@ -168,22 +168,23 @@ class RunCertifier:
 
     def _figures(self, problem: Problem, run: CertifiedRun) -> dict[str, Any]:
         """Return the columns of the formulation with their figures; one that fails costs itself alone."""
-        columns, found = {column.name: column.as_dict() for column in problem.columns}, dict[str, Any]()
+        columns, figures = {column.name: column.as_dict() for column in problem.columns}, dict[str, Any]()
         if not columns:
             return {}
         try:
-            given = dict(problem.figures(run))
+            values = dict(problem.figures(run))
         except Exception as error:
             self.faults.append(f"{problem.name} has no figures: {told(error)}")
-            given = {}
-        for name, value in given.items():
+            values = {}
+        for name, value in values.items():
             try:
                 if name not in columns:
                     raise PluginError(f"{problem.name} declares no such column; its columns: {', '.join(columns)}")
-                found[name] = clean(value() if callable(value) else value)
+                figures[name] = clean(value() if callable(value) else value)
             except Exception as error:
-                self.faults.append(f"no {clipped(str(name), 60)}: {told(error)}")
-        return {"figures": found, "columns": columns}
+                title = columns[name]["title"] if name in columns else clipped(str(name), 60)
+                self.faults.append(f"no {' '.join(title.split())}: {told(error)}")
+        return {"figures": figures, "columns": columns}
 
     # -- scores --------------------------------------------------------------------------------------
 

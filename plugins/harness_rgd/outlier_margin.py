@@ -102,33 +102,20 @@ class OutlierMargin(Problem):
     constraints = "y_i dual_coef_i >= 0, summing to 1 over each class (against the origin: dual_coef_i >= 0, sum 1)"
     laws = Laws(doubled={}, objective=1)
     columns = (
-        Column(
-            "margin_lower", better="high", title="margin",
-            meaning="the model's own, after it gave up as many points as it may: (1 + delta) times the share.",
-        ),
-        Column(
-            "margin_upper", title="margin\nbound", meaning="no model that gives up the share alone has a wider margin."
-        ),
-        Column("given_up", "points", meaning="points inside the margin or on the wrong side."),
-        Column(
-            "inlier_margin", title="inliers'\nmargin",
-            meaning="that of the points which the source did not plant as outliers; 0 where their hulls meet.",
-        ),
-        Column(
-            "inlier_ratio", title="of\ninliers'",
-            meaning="the model's margin over it. It is above 1 if the model gives up other points.",
-        ),
-        Column("inlier_solver", meaning="the solver of the inliers' margin: that of --core-set-oracle, if it was given."),
+        Column("margin_lower", "", "high", "the model's own, after it gave up (1 + delta) times the share.", "margin"),
+        Column("margin_upper", "", None, "no model that gives up the share alone has a wider margin.", "margin\nbound"),
+        Column("given_up", "points", None, "points inside the margin or on the wrong side."),
+        Column("inlier_margin", "", None, "that of the points which the source did not plant as outliers; 0 where their hulls meet.",
+               "inliers'\nmargin"),
+        Column("inlier_ratio", "", None, "the model's margin over it; above 1 if the model gives up other points.", "of\ninliers'"),
+        Column("inlier_solver", "", None, "the solver of the inliers' margin: that of --core-set-oracle, if it was given."),
     )  # fmt: skip
 
     @classmethod
     def zoo(cls) -> list[cases.Case]:
         case: Any = partial(cases.Case.of, cls)
         classes, wrong = [1.0] * 5 + [-1.0] * 5, [2.0, 3.0, 4.0, 5.0, -6.0, -2.0, -3.0, -4.0, -5.0, -4.5]
-        line, ray = (
-            np.outer(wrong, [0.6, 0.8]),
-            np.outer([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, -1.0], [1.0, 1.0]),
-        )
+        line, ray = np.outer(wrong, [0.6, 0.8]), np.outer([*range(1, 10), -1], [1.0, 1.0])
         each, origin = {"outliers_plus": 0.2, "outliers_minus": 0.0}, {"outliers": 0.1, "against": "origin"}
         x, y = cases.overlapping(20)
         few, labels = cases.separable(10)

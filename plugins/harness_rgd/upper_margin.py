@@ -17,7 +17,7 @@ Beside it, where points are few: k + 1 disjoint pairs of points of the hulls, of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,7 @@ class _Weights:
 
     members : the points of the hull
     given_up : the largest number that may be
-    rest : squared length that the coordinates leave out: its mean, and the mean of its root
+    rest : (2,) squared length that the coordinates leave out: its mean, and the mean of its root
     """
 
     members: Any
@@ -63,28 +63,21 @@ class _Weights:
     values: Vector
     mean: Vector
     products: Block
-    rest: tuple[float, float]
+    rest: Vector
 
     @classmethod
     def over(cls, points: Coordinates, members: Any, given_up: int, chosen: Any) -> _Weights:
         """Return equal weights on the points ``chosen``."""
         values = np.zeros(points.n)
         values[chosen] = 1.0 / len(chosen)
-        mean, products = points.moments(chosen)
         rest = points.rest[chosen]
-        return cls(members, given_up, values, mean, products, (float(rest.mean()), float(np.sqrt(rest).mean())))
+        return cls(members, given_up, values, *points.moments(chosen), np.array([rest.mean(), np.sqrt(rest).mean()]))
 
     def mixed(self, other: _Weights, part: float) -> _Weights:
         """Return (1 - part) of these weights and ``part`` of the others."""
-        mine, theirs = 1.0 - part, part
-        return _Weights(
-            self.members,
-            self.given_up,
-            mine * self.values + theirs * other.values,
-            mine * self.mean + theirs * other.mean,
-            mine * self.products + theirs * other.products,
-            (mine * self.rest[0] + theirs * other.rest[0], mine * self.rest[1] + theirs * other.rest[1]),
-        )
+        names = "values", "mean", "products", "rest"
+        mixed = {name: (1.0 - part) * getattr(self, name) + part * getattr(other, name) for name in names}
+        return replace(self, **mixed)
 
     def factor(self, count: int) -> float:
         """Return sqrt(q / (1 - q)) of ``count`` points given up; infinite where they may hold all the weight."""
@@ -97,16 +90,12 @@ class _Weights:
         C <= (1 + s) C_F + (1 + 1/s) C_rest for any s > 0: the root of what makes both alike.
         """
         within = self.products - np.outer(self.mean, self.mean)
-        beyond = self.rest[0] + ridge * float(self.values.max())
+        beyond = float(self.rest[0]) + ridge * float(self.values.max())
         size = max(float(np.trace(within)), 0.0)
         if beyond <= 0.0 or size <= 0.0:
             return within, beyond
         s = math.sqrt(beyond / size)
         return (1.0 + s) * within, (1.0 + 1.0 / s) * beyond
-
-    def spread(self, w: Vector) -> float:
-        """Return sigma(w) in coordinates."""
-        return math.sqrt(max(float(w @ self.products @ w) - float(w @ self.mean) ** 2, 0.0))
 
 
 @dataclass(frozen=True)
@@ -189,7 +178,7 @@ class Relaxation:
         """Return the bound of the worst of the splits."""
         covariances = [each.covariance(self.ridge) for each in weights]
         m = weights[0].mean + self.points.centre if len(weights) == 1 else weights[0].mean - weights[1].mean
-        beyond = sum(each.rest[1] for each in weights) ** 2
+        beyond = float(sum(each.rest[1] for each in weights)) ** 2
         beyond += self.ridge * sum(float(each.values @ each.values) for each in weights)
         return max(
             (self._of_split(weights, covariances, m, beyond, split) for split in splits), key=attrgetter("squared")

@@ -91,7 +91,7 @@ def test_the_command_shows_it_beside_the_margin(tmp_path, capsys, oracle):
     assert float(shown["margin"]) <= float(shown["margin bound"])
     if oracle == "lasvm":
         assert "inliers' margin" not in shown
-        assert "no inlier_margin: " in text
+        assert "no inliers' margin: plugin 'rgd', " in text
         assert "lasvm does not solve hard-margin" in text
         return
     assert "margin bound: no model that gives up the share alone has a wider margin." in text
