@@ -361,7 +361,14 @@ def formulations(registry: Registry) -> Texts:
         feasible = line(told(f"constraints of {name}", cls.constraints))
         told_of = facts(Task=cls.task, Feasible=feasible, Solved_by=solved or "no solver that is installed")
         about = prose(told(f"formulation {name}", catalogue.docstring(cls) and cls.__doc__))
-        texts[f"formulation {name}"] = "\n\n".join([about, told_of, with_parameters(cls.parameter_class)])
+        meanings = {
+            each.name
+            if each.name in record.TYPES
+            else f"figures.{each.name}": f"{each.unit}: {each.meaning}".removeprefix(": ")
+            for each in cls.columns
+        }
+        columns = named(f"column of {name}", meanings)
+        texts[f"formulation {name}"] = "\n\n".join([about, told_of, with_parameters(cls.parameter_class), columns])
     return texts
 
 

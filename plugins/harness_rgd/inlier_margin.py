@@ -1,7 +1,7 @@
 """The margin of the inliers: of the points that the source of the data did not plant as outliers.
 
-No decision of a run depends on it. The problem over the inliers is convex: the core-set oracle of the run, or else
-smo-block, solves it, and its answer is certified.
+No decision of a run depends on it. The problem over the inliers is convex: the solver of --core-set-oracle, or else
+smo-block, against the origin qp, solves it, and the answer is certified.
 """
 
 from __future__ import annotations

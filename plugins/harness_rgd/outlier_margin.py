@@ -112,14 +112,13 @@ class OutlierMargin(Problem):
         Column("given_up", "points", meaning="points inside the margin or on the wrong side."),
         Column(
             "inlier_margin", title="inliers'\nmargin",
-            meaning="that of the points which the source did not plant as outliers, found by --core-set-oracle, else by "
-            "smo-block; 0 where their hulls meet.",
+            meaning="that of the points which the source did not plant as outliers; 0 where their hulls meet.",
         ),
         Column(
             "inlier_ratio", title="of\ninliers'",
             meaning="the model's margin over it. It is above 1 if the model gives up other points.",
         ),
-        Column("inlier_solver", meaning="the solver that found the inliers' margin."),
+        Column("inlier_solver", meaning="the solver of the inliers' margin: that of --core-set-oracle, if it was given."),
     )  # fmt: skip
 
     @classmethod
@@ -241,9 +240,10 @@ class OutlierMargin(Problem):
         """Return what the model gives up, and where the source planted outliers the margin of the other points."""
         margin = run.certificate.margin_lower
         figures: dict[str, Any] = {} if margin is None else {"given_up": self.given_up(run.scores)}
-        planted, solver, bounds = run.planted, run.solver or get_solver("smo-block"), list[float]()
+        planted, bounds = run.planted, list[float]()
         if planted is None:
             return figures
+        solver = run.solver or get_solver("qp" if self.against_origin else "smo-block")
 
         def inlier_upper() -> float:
             inliers, key = self.inliers(np.flatnonzero(~planted)), (solver, self.against_origin, planted.tobytes())
