@@ -106,10 +106,11 @@ def check_class(kind: str, hook: str, cls: Any) -> None:
     _require(not missing, f"{what} has no method {', '.join(missing)}; it must have one.")
     if kind == "solver":
         solves = getattr(cls, "solves", ())
+        fits = isinstance(solves, (tuple, list)) and bool(solves)
         _require(
-            isinstance(solves, (tuple, list)) and bool(solves) and all(_is_subclass(each, Problem) for each in solves),
+            fits and all(isinstance(each, str) or _is_subclass(each, Problem) for each in solves),
             f"{what} has solves={solves!r}; it must be a tuple of formulations, the preferred one first: "
-            "solves = (harness.CSVC,).",
+            'solves = (harness.CSVC,) or solves = ("c-svc",).',
         )
         _check_requires(what, cls.requires)
     if kind == "formulation":

@@ -49,7 +49,7 @@ def harness_metrics() -> Mapping[str, Metric]:
 
 @hookimpl
 def harness_executors() -> Mapping[str, Callable[..., Executor]]:
-    """dask, hq, threads."""
+    """dask, threads."""
     from harness.run.executors import EXECUTORS
 
     return EXECUTORS

@@ -22,6 +22,7 @@ from harness import admission, faults, hookspecs, parameters, selection
 from harness.entries import Broken, Chosen, Plugin, code_of
 from harness.errors import PluginError, UsageError
 from harness.parameters import Parameter, did_you_mean
+from harness.solver import formulation_names
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
@@ -132,11 +133,27 @@ class Registry:
         """Return the plugin that registered a thing of a kind (``solver``, ``data set`` ...); empty if none did."""
         return self._owner.get((kind, name), "")
 
-    def solved_by(self, solver: type[Solver]) -> tuple[type[Problem], ...]:
-        """Return the formulations that a solver solves: those it names, then what else it takes of the registered ones."""
-        named = {formulation.name for formulation in solver.solves}
-        others = [cls for cls in self.formulations.values() if cls.name not in named and solver.takes(cls)]
-        return (*solver.solves, *others)
+    def declared_by(self, solver: type[Solver]) -> list[type[Problem]]:
+        """Return the formulations in a solver's ``solves``, the preferred one first, without those that are not installed."""
+        resolved = [self.formulations.get(each) if isinstance(each, str) else each for each in solver.solves]
+        return [cls for cls in resolved if cls is not None]
+
+    def solved_by(self, solver: type[Solver]) -> list[type[Problem]]:
+        """Return the formulations that a solver solves: those it declares, then what else it takes of the registered ones."""
+        declared = formulation_names(solver.solves)
+        others = [cls for cls in self.formulations.values() if cls.name not in declared and solver.takes(cls)]
+        return [*self.declared_by(solver), *others]
+
+    def not_installed(self, solver: type[Solver]) -> list[str]:
+        """Return the names in a solver's ``solves`` of formulations that no plugin registers."""
+        return [each for each in solver.solves if isinstance(each, str) and each not in self.formulations]
+
+    def why_unsolvable(self, solver: type[Solver]) -> str:
+        """Return a sentence if none of the formulations that a solver solves is installed; empty if one is."""
+        if self.solved_by(solver):
+            return ""
+        missing = " and ".join(self.not_installed(solver))
+        return f"{solver.name} solves {missing}, which no installed plugin registers; install the plugin that does"
 
     def problem_parameters(self) -> dict[str, dict[str, Parameter]]:
         """Return what a formulation can be given: name of a parameter -> formulation -> the parameter."""
@@ -312,7 +329,7 @@ class Registry:
         return chosen
 
     def select_formulations(self, texts: str | Iterable[str]) -> dict[str, dict[str, list[Any]]]:
-        """Return the formulations that selection strings such as ``c-svc,ramp-svc[s=[-1,0]]`` mean, and what each is given.
+        """Return the formulations that selection strings such as ``c-svc,nu-svc[nu=[0.1,0.5]]`` mean, and what each is given.
 
         Raises
         ------

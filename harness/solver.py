@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -98,10 +98,11 @@ class Solver(ABC):
     """A configured solver; subclass as a frozen dataclass whose fields are the parameters.
 
     name : how users call it; the first solver of a plugin carries the plugin's name
-    solves : the formulations (Problem classes) it can solve, the preferred one first
+    solves : the formulations it can solve, by name or as `Problem` classes, the preferred one first. A name needs no import, so
+        a plugin can solve the formulation of another plugin that may not be installed
     solves_dual_forms : True if it works on ``problem.dual_form()`` and nothing else, and so solves every other formulation
         that has one too, whoever brings it, but for those that it ``leaves_out``
-    leaves_out : formulations that have a dual form and that it does not solve
+    leaves_out : formulations that have a dual form and that it does not solve, by name or as classes
     model_form : the field of :class:`Iterate` that holds its models. ``weights`` have a gap if the kernel is linear and the
         formulation ``bounds_weights``; ``free_coef`` and ``features`` have none. With a target gap the command says so first
     observable : False for a black box whose kernel evaluations the host cannot count (recorded as null)
@@ -115,9 +116,9 @@ class Solver(ABC):
     """
 
     name: ClassVar[str]
-    solves: ClassVar[tuple[type[Problem], ...]]
+    solves: ClassVar[tuple[str | type[Problem], ...]]
     solves_dual_forms: ClassVar[bool] = False
-    leaves_out: ClassVar[tuple[type[Problem], ...]] = ()
+    leaves_out: ClassVar[tuple[str | type[Problem], ...]] = ()
     model_form: ClassVar[Literal["dual_coef", "weights", "free_coef", "features"]] = "dual_coef"
     observable: ClassVar[bool] = True
     exact: ClassVar[bool] = True
@@ -163,16 +164,16 @@ class Solver(ABC):
     def takes(cls, formulation: type[Problem]) -> bool:
         """Return whether it solves a formulation."""
         # by name, as the command has it: a formulation that inherits from another one is another one
-        if formulation.name in [named.name for named in cls.solves]:
+        if formulation.name in formulation_names(cls.solves):
             return True
-        left_out = formulation.name in [named.name for named in cls.leaves_out]
+        left_out = formulation.name in formulation_names(cls.leaves_out)
         return cls.solves_dual_forms and formulation.has_dual_form() and not left_out
 
     @classmethod
     def solved(cls) -> str:
         """Return in words what it solves."""
-        named = ", ".join(formulation.name for formulation in cls.solves)
-        but = " and ".join(formulation.name for formulation in cls.leaves_out)
+        named = ", ".join(formulation_names(cls.solves))
+        but = " and ".join(formulation_names(cls.leaves_out))
         others = " and whatever else has a dual form" + (f" but {but}" if but else "")
         return named + (others if cls.solves_dual_forms else "")
 
@@ -239,6 +240,11 @@ class Solver(ABC):
     def replaced(self, **changes: Any) -> Self:
         """Return a copy with some parameters changed, validated as at construction."""
         return dataclasses.replace(self, **changes)
+
+
+def formulation_names(formulations: Iterable[str | type[Problem]]) -> list[str]:
+    """Return the names of formulations that are given by name or as classes."""
+    return [each if isinstance(each, str) else each.name for each in formulations]
 
 
 def untold(cls: type[Solver]) -> str:

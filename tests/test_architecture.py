@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness import Status
+from harness.registry import load_registry
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted(
@@ -69,6 +70,16 @@ def test_every_host_module_is_behind_the_front_door() -> None:
         for name in top - {"__init__", "__main__", "testing", "arrays", "jit", "report", "problems", "oracle"}
     }  # these are public
     assert hidden <= listed, f"add {sorted(hidden - listed)} to the contract in pyproject.toml"
+
+
+def test_the_host_names_no_formulation_of_a_plugin() -> None:
+    """A formulation of a plugin is known to the host by the hook alone."""
+    registry = load_registry()
+    foreign = [name for name in registry.formulations if registry.owner("formulation", name) != "harness"]
+    assert {"ramp-svc", "tube-svr", "mistake-driven"} <= set(foreign)
+    files = [file for file in (ROOT / "harness").rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    named = [f"{file}: {name}" for file in files for name in foreign if name.encode() in file.read_bytes()]
+    assert not named, f"these name a formulation of a plugin: {named}"
 
 
 def prints(node: ast.AST) -> bool:

@@ -53,8 +53,8 @@ SETTINGS = {
                 values.TEXT, "digits,breast-cancer", several=True, often=True),
         Setting("plugin_path", WHAT, "A plugin that is not installed: a .py file or a package folder. Repeatable.",
                 Reader("FILE", str), several=True),
-        Setting("formulation", PROBLEM, "The SVM to train: 'ramp-svc[s=[-1,0]]'  c-svc  l2-svc,eps-svr.  [default: what each solver "
-                "prefers]", values.TEXT, often=True),
+        Setting("formulation", PROBLEM, "The SVM to train: c-svc  l2-svc,eps-svr  'nu-svc[nu=[0.1,0.5]]'.  [default: what each "
+                "solver prefers]", values.TEXT, often=True),
         Setting("kernel", PROBLEM, "rbf  'rbf[gamma=[0.1,1]],linear'  'poly[degree=2]'.  [default: the data set's]", values.TEXT,
                 often=True),
         Setting("C", PROBLEM, "What a margin violation costs, above 0.  [default: the data set's]", values.COSTS, often=True),
@@ -76,7 +76,7 @@ SETTINGS = {
         Setting("threads", HOW, "Threads of a run, at most one a core.", values.COUNT, "1", often=True),
         Setting("seeds", HOW, "Seeds of the random numbers: 0,1,2 or 0-4.", values.SEEDS, "0"),
         Setting("jobs", HOW, "How many runs go on at the same time, each on cores of its own.", values.COUNT, "1"),
-        Setting("executor", HOW, "Carry the runs out on other machines: dask://HOST:PORT  'dask://local?workers=2'  hq://SERVER_DIR."
+        Setting("executor", HOW, "Carry the runs out on other machines: dask://HOST:PORT  'dask://local?workers=2'."
                 "  [default: this machine's processes]", Reader("SCHEME://PLACE", str)),
         Setting("cache_mb", HOW, "Memory for the kernel rows that a run keeps.", values.MEGABYTES, "256"),
         Setting("metrics", HOW, "Further test metrics: g-means,roc-auc.", values.NAMES),

@@ -14,10 +14,12 @@ from harness.errors import UsageError
 from harness.hookspecs import FORMATS, OBSERVERS
 from harness.parameters import did_you_mean
 from harness.run.record import Status
+from harness.solver import formulation_names
 
 if TYPE_CHECKING:
     from harness.problems.problem import Problem
     from harness.registry import Registry
+    from harness.solver import Solver
 
 _MARKUP = re.compile(r"(?::[\w:]+:)?`{1,2}([^`]+)`{1,2}")  # ``code``, `name`, :mod:`module`
 
@@ -47,9 +49,7 @@ def entries(registry: Registry, kind: str) -> list[Entry]:
     """Return what is registered of a kind, one of :data:`KINDS`."""
     if kind == "solvers":
         return [
-            Entry(
-                "solver", name, plugin, summary(cls), cls, {"solves": [each.name for each in registry.solved_by(cls)]}
-            )
+            Entry("solver", name, plugin, summary(cls), cls, {"solves": solved_names(registry, cls)})
             for plugin, own in registry.solvers.items()
             for name, cls in own.items()
         ]
@@ -72,6 +72,11 @@ def entries(registry: Registry, kind: str) -> list[Entry]:
     if kind == "formulations":
         return [replace(entry, facts={"solvers": solvers_of(registry, entry.subject)}) for entry in found]
     return found
+
+
+def solved_names(registry: Registry, solver: type[Solver]) -> list[str]:
+    """Return the names of the formulations that a solver solves, those that are not installed last."""
+    return [*formulation_names(registry.solved_by(solver)), *registry.not_installed(solver)]
 
 
 def solvers_of(registry: Registry, formulation: type[Problem]) -> list[str]:

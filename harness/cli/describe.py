@@ -150,11 +150,12 @@ def _wrapped(text: str, width: int, indent: str, hang: str = "") -> str:
 def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
     from harness.cli.catalogue import unmarked
     from harness.run.environments import missing
-    from harness.solver import untold
+    from harness.solver import formulation_names, untold
 
     cls = entry.subject
     return [
-        ("solves", ", ".join(problem.name for problem in registry.solved_by(cls))),
+        ("solves", ", ".join(formulation_names(registry.solved_by(cls)))),
+        ("not installed", ", ".join(registry.not_installed(cls))),
         (
             "kernel evaluations",
             "counted by the harness" if cls.observable else "not observable (it computes kernel values by itself)",

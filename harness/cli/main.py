@@ -18,7 +18,7 @@ import click
 import harness
 from harness.cli import options
 from harness.cli.commands import PROGRAM, LazyGroup
-from harness.errors import HarnessError, NotKept, PluginError
+from harness.errors import HarnessError, NotKept, PluginError, UsageError
 from harness.plain import plain_line
 from harness.report.output import say
 from harness.run import template
@@ -60,6 +60,7 @@ class Program(LazyGroup):
         """Run the command and exit: no error leaves a traceback, each kind has its exit code."""
         extra = {"prog_name": PROGRAM, **extra, "standalone_mode": False}
         try:
+            _check_surroundings(extra.get("args") or sys.argv[1:])
             code = super().main(*args, **extra)
         except click.ClickException as error:
             code = _say(_usage(error), EXIT_USAGE)
@@ -94,6 +95,30 @@ class Program(LazyGroup):
         with formatter.section("Environment variables"):
             formatter.write_dl(list(VARIABLES.items()))
         super().format_epilog(ctx, formatter)
+
+
+def _check_surroundings(arguments: Sequence[str]) -> None:
+    """Raise UsageError if the working directory was deleted, or a name cannot be written into records."""
+    try:
+        names = [*arguments, os.getcwd()]  # noqa: PTH109 (no path is made of it)
+    except FileNotFoundError:
+        raise UsageError("the working directory was deleted; change to one that exists.") from None
+    for name in names:
+        if any("\ud800" <= letter <= "\udfff" for letter in name):  # how Python passes on bytes that it cannot decode
+            raise UsageError(
+                f"the name {plain_line(name)!r} is not valid {sys.getfilesystemencoding()}; rename the file or folder, or "
+                "set LC_ALL=C.UTF-8 if the name is UTF-8."
+            )
+
+
+def _open_streams() -> None:
+    """Open standard streams that the caller closed (``>&-``) on the null device: no other file then takes their numbers."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (open until the command ends)
 
 
 def _say(message: str, code: int) -> int:
@@ -173,6 +198,7 @@ def _begin(words: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the command."""
     warnings.formatwarning = lambda message, *_args, **_keywords: f"{PROGRAM}: warning: {plain_line(str(message))}\n"
+    _open_streams()
     _begin(" ".join(sys.argv[1:] if arguments is None else arguments))
     cli.main(args=arguments)
     raise AssertionError("unreachable: main exits")

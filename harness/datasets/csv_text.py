@@ -182,8 +182,9 @@ def _holds_names(cells: list[str], frame: Any, options: Any) -> tuple[bool, Faul
     if len(counted) > 1 and counted in ([str(first + place) for place in range(len(counted))] for first in (0, 1)):
         why = "its numbers count the columns"
     elif not texts:
-        labels = frame.iloc[1:, -1] if options.label_column is None else frame.iloc[1:0]
-        if not 0 < 2 * labels.nunique() < len(labels) or labels.nunique() > _CLASSES or (labels == cells[-1]).any():
+        labels = frame.iloc[1:, -1]
+        few = 0 < 2 * labels.nunique() < len(labels) and labels.nunique() <= _CLASSES
+        if options.label_column is not None or not few or (labels == cells[-1]).any():
             return False, None
         why = f"its last cell does not occur among the {labels.nunique()} different ones below it"
     elif found and len(texts) == len(filled):

@@ -7,7 +7,8 @@ bounds nothing, and a gap of 0 says nothing.
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from harness.kernels.engine import Engine
 from harness.kernels.functions import RBF, GivenValues, Kernel, Linear, Poly
 from harness.kernels.oracle import KernelOracle, described
 from harness.kernels.points import as_points
+
+if TYPE_CHECKING:
+    from harness.arrays import Vector
 
 _ROWS = 16  # looked at for finite values
 _SPECTRUM_POINTS = 400  # a principal submatrix of a PSD matrix is PSD
@@ -31,7 +35,7 @@ def check_finite(oracle: KernelOracle) -> None:
 
     oracle : one of the host's own, that no solver gets: what is looked at here is counted and cached
     """
-    sample = np.unique(np.linspace(0, oracle.n - 1, min(_ROWS, oracle.n)).astype(np.intp))
+    sample = _spread(oracle.n)
     with np.errstate(all="ignore"):
         finite = bool(np.isfinite(oracle.diagonal()).all() and np.isfinite(oracle.block(sample)).all())
         finite = finite and not np.isnan(oracle.largest)  # known from here on, off a solver's clock
@@ -39,6 +43,39 @@ def check_finite(oracle: KernelOracle) -> None:
         raise UsageError(
             f"{described(oracle.kernel)} gives values that are not finite on these data; scale the data or choose smaller parameters."
         )
+
+
+def sample_values(kernels: Iterable[Kernel], x: Any) -> Vector:
+    """Return the values of each kernel between 16 points spread over ``x``, (n, d), one kernel after another.
+
+    Two processes must agree on them: a kernel that is drawn at import is another function in each. Of the kernels linear,
+    rbf and poly nothing is computed.
+    """
+    points, values = _spread(x.shape[0]), [np.zeros(0)]
+    for kernel in kernels:
+        if type(kernel) not in _PROVEN:
+            with np.errstate(all="ignore"):
+                values.append(Engine(kernel, _part(kernel, x, points)).block(np.arange(len(points))).ravel())
+    return np.concatenate(values)
+
+
+def check_same_values(kernel: str, computed: Vector, solver: Vector | None) -> None:
+    """Raise InvalidKernel unless a solver's process computed the same :func:`sample_values` as this one did."""
+    same = solver is not None and computed.shape == solver.shape
+    unsure = _UNSURE * np.abs(computed).max(initial=0.0)
+    if not same or not np.allclose(computed, solver, rtol=0.0, atol=unsure, equal_nan=True):  # type: ignore[arg-type]
+        raise InvalidKernel(
+            f"the kernel '{kernel}' is not one function: between the same points its values in the solver's process are not "
+            "those in the certifier's. Draw what is random from a seed that is a parameter."
+        )
+
+
+def _spread(n: int) -> Any:
+    return np.unique(np.linspace(0, n - 1, min(_ROWS, n)).astype(np.intp))
+
+
+def _part(kernel: Kernel, x: Any, points: Any) -> Any:
+    return x[points][:, points] if isinstance(kernel.form, GivenValues) else x[points]
 
 
 def check_kernel(kernel: Kernel, x: Any) -> None:
@@ -67,7 +104,7 @@ def reasons_against(kernel: Kernel, x: Any, *, points: int = 64, seed: int = 0) 
         return []
     x, given, who = as_points(x), isinstance(kernel.form, GivenValues), described(kernel)
     sample = np.sort(np.random.default_rng(seed).choice(x.shape[0], min(points, x.shape[0]), replace=False))
-    part: Any = x[sample][:, sample] if given else x[sample]
+    part = _part(kernel, x, sample)
     whole = np.empty((len(sample), len(sample)))
     with np.errstate(all="ignore"):
         ways = {} if given else _ways(kernel, part)

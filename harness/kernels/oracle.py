@@ -60,7 +60,7 @@ class KernelOracle:
     x : (n, d) points, or (n, n) values for ``precomputed``; None with ``engine``, which has them
     cache_mb : memory for cached rows, MB of 2^20 bytes; at least two rows are kept
     ridge : added to k(x_i, x_i) on the diagonal (l2-svc: 1/chi)
-    z : (n,) float64; z_i z_j is added to k(x_i, x_j) (tube-svr): one more coordinate of each point, which takes part as
+    z : (n,) float64; z_i z_j is added to k(x_i, x_j): one more coordinate of each point, which takes part as
         an inner product; new points have none, and its products are not counted
     dtype : of the values; float64 unless a solver asks for :meth:`astype` float32
     threads : that share the columns of a request, at least 1; the engine's, or 1, if None
@@ -420,7 +420,7 @@ class KernelOracle:
     def extended(self, points: Points) -> KernelOracle:
         """Return the oracle over a copy of these points and ``points``, (m, d), after them: the same counter, its own cache.
 
-        The ridge is that of every point; a product (tube-svr) has none of the new ones in it.
+        The ridge is that of every point; a product has none of the new ones in it.
 
         Raises
         ------

@@ -6,16 +6,13 @@ from harness.problems.giving_up import GivingUp as GivingUp
 from harness.problems.hulls import L2SVC as L2SVC
 from harness.problems.hulls import HardMargin as HardMargin
 from harness.problems.hulls import ReducedHull as ReducedHull
-from harness.problems.mistake_driven import MistakeDriven as MistakeDriven
 from harness.problems.nu_svc import NuSVC as NuSVC
 from harness.problems.one_class import OneClass as OneClass
 from harness.problems.outlier_margin import OutlierMargin as OutlierMargin
 from harness.problems.polytope_distance import PolytopeDistance as PolytopeDistance
 from harness.problems.pool_svc import PoolSVC as PoolSVC
 from harness.problems.problem import Problem
-from harness.problems.ramp import RampSVC as RampSVC
 from harness.problems.svr import EpsSVR as EpsSVR
-from harness.problems.tube_svr import TubeSVR as TubeSVR
 
 
 def formulations() -> list[type[Problem]]:

@@ -38,7 +38,7 @@ class DualForm:
     copies : 1, or 2 where a point has one variable for each sign (eps-svr with epsilon > 0: the first is >= 0)
     groups : number of sums that are fixed: 0 (no bias), 1, or 2 (hulls: one for each class)
     group : (V,) int8, the group of each variable; zeros unless there are two (hulls: 0 positive, 1 negative class;
-        tube-svr, whose points are in both hulls: 0 the first copy, 1 the second)
+        where each point is in both hulls: 0 the first copy, 1 the second)
     unit : what tau counts in, in units of f(x): 1, or the cap of a coefficient for one-class and nu-svc (LIBSVM's scale)
     relative : the optimum is a length of unknown size (hulls): a violation says something beside |w|^2 only
     constant : what the formulation adds to the objective

@@ -24,7 +24,7 @@ from harness.problems.rounding import unit_of
 
 if TYPE_CHECKING:
     from harness.arrays import Mask, Vector
-    from harness.protocols import WithOutliers
+    from harness.problems.outlier_margin import OutlierMargin
 
 _STEPS = 4  # of a dive
 _TIE = 1e-9  # a node that promises less beyond the best, relative to it, is not looked into
@@ -81,7 +81,7 @@ class GivingUp:
 
     LARGEST: ClassVar[int] = 40
 
-    def __init__(self, problem: WithOutliers) -> None:
+    def __init__(self, problem: OutlierMargin) -> None:
         if problem.n > self.LARGEST:
             raise ValueError(f"{problem.n} points; the search over the points to give up takes {self.LARGEST} at most.")
         self.side = np.where(problem.positive, 1, -1)
@@ -164,7 +164,7 @@ class GivingUp:
         return chosen[np.argsort(scores[chosen], kind="stable")]
 
 
-def products(problem: WithOutliers) -> tuple[Any, float]:
+def products(problem: OutlierMargin) -> tuple[Any, float]:
     """Return the inner products of all points, (n, n), and what rounding may take off a squared distance of their hulls.
 
     Where an offset of all points changes no distance, and the kernel is linear, it is taken off first.

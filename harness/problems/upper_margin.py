@@ -27,7 +27,7 @@ from harness.problems.coordinates import Coordinates
 
 if TYPE_CHECKING:
     from harness.arrays import Block, Mask, Vector
-    from harness.protocols import Allowance, WithOutliers
+    from harness.problems.outlier_margin import Allowance, OutlierMargin
 
 _STEPS = 20
 _WORK = 2e10  # products of numbers that the steps may take
@@ -42,7 +42,7 @@ _CROWDED = 2  # pairs as large as the first are not looked for where they would 
 _PEELED = 3000  # points whose inner products are held in memory at once
 
 
-def upper_margin(problem: WithOutliers) -> float:
+def upper_margin(problem: OutlierMargin) -> float:
     """Return the least upper bound of the optimal margin that is known, rounding included."""
     return min(peeled(problem), Relaxation(problem).bound())
 
@@ -142,7 +142,7 @@ class _Longest:
 class Relaxation:
     """The bound by weights on the points of the hulls of one problem."""
 
-    def __init__(self, problem: WithOutliers) -> None:
+    def __init__(self, problem: OutlierMargin) -> None:
         self.points, self.ridge = Coordinates(problem.kernel), problem.kernel.ridge
         self.share: Allowance = problem.share
         hulls: list[tuple[Mask, int]] = [(problem.positive, self.share.positive)]
@@ -284,7 +284,7 @@ def _longest(m: Vector, beyond: float, matrix: Block, rest: float) -> _Longest:
     return _Longest(found, w / length if length > 0.0 else axes[:, -1])
 
 
-def peeled(problem: WithOutliers) -> float:
+def peeled(problem: OutlierMargin) -> float:
     """Return the bound by disjoint pairs; infinite where there are not enough, or too many points."""
     from harness.kernels.nearest import groups
     from harness.problems.giving_up import products

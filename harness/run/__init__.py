@@ -13,7 +13,7 @@ child (`child.py`)      States the problem, or the path of problems, warms up an
                         point as it is taken. What it says are claims.
 certifier               Reads the data itself, never runs the solver, and certifies and scores models: numbers in
 (`certifier.py`)        `Model`, packed by the child and opened here alone.
-node (`node.py`)        With an executor (`executors.py`, `on_dask.py`, `on_hyperqueue.py`): the engine's process on another
+node (`node.py`)        With an executor (`executors.py`, `on_dask.py`): the engine's process on another
                         machine. It has a pool of its own. The driver's side is `spread.py`.
 seller (`seller.py`)    Where a formulation sells labels: in the worker, with the ledger that the record goes by. The
                         child has a buyer and no labels.

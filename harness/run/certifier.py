@@ -17,7 +17,7 @@ import numpy as np
 
 from harness.errors import InvalidKernel, InvalidModel, PluginError
 from harness.faults import told
-from harness.kernels.checks import reasons_against
+from harness.kernels.checks import check_same_values, reasons_against
 from harness.kernels.oracle import engine_of
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.inlier_margin import InlierMargin, inlier_margin
@@ -378,7 +378,7 @@ class Certifier:
                 send(self.control, Certified(self._answer(request)))
 
     def _installed(self) -> Registry:
-        """Return the installed plugins, which a certificate may ask for an oracle (ramp-svc); loaded when one does."""
+        """Return the installed plugins, which a certificate may ask for a solver; loaded when one does."""
         self.installed = load_registry()
         return self.installed
 
@@ -402,7 +402,10 @@ class Certifier:
             judge: Judge | PathJudge = (
                 PathJudge(spec, bench.path(spec), bench.dataset(spec)) if spec.path else Judge(spec, bench)
             )
-            found = judge.verdict(request.solved)
+            solved = request.solved
+            if solved.model or solved.kernel_sample is not None:  # a run that was killed has neither
+                check_same_values(spec.kernel, bench.kernel_sample(spec), solved.kernel_sample)
+            found = judge.verdict(solved)
             return {**found, "sources": {name: sha for each in registries for name, sha in each.sources().items()}}
         except InvalidKernel as error:
             return {"status": Status.INVALID, "reason": str(error)}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import re
 import resource
@@ -22,7 +23,7 @@ from harness.datasets import measured_sha256
 from harness.datasets.bounds import reading_within
 from harness.errors import DataError, InvalidModel, UsageError
 from harness.faults import text, told
-from harness.kernels.checks import check_finite, check_kernel
+from harness.kernels.checks import check_finite, check_kernel, sample_values
 from harness.kernels.engine import Engine
 from harness.kernels.oracle import KernelOracle, engine_of, uncounted
 from harness.kernels.ways import is_mapped, sum_of_words
@@ -135,6 +136,14 @@ class Workbench:
         )
         targets = self.buyer if self.keeps == "points" else dataset.y_train
         return self.registry.formulation(spec.formulation).build(oracle, targets, spec.problem_parameters)
+
+    def kernel_sample(self, spec: RunSpec) -> Vector:
+        """Return values of the run's kernel, of a path of each of its kernels, between a few of its points."""
+        widths = Grid.from_dict(spec.path).widths if spec.path else {}
+        kernel = self.registry.kernel_class(spec.kernel)
+        given = (dict(zip(widths, values, strict=True)) for values in itertools.product(*widths.values()))
+        kernels = [kernel(**{**spec.kernel_parameters, **values}) for values in given]
+        return sample_values(kernels, self.dataset(spec).x_train)
 
     def path(self, spec: RunSpec, clocks: Any = None) -> SolutionPath:
         """Return the path of problems that a run goes through, the same of both sides, whoever states it.

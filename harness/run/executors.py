@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -25,16 +26,6 @@ def dask(place: str, workers: str = "") -> Executor:
     return OnDask(place, workers)
 
 
-def hq(place: str, workers: str = "", slots: str = "", cpus: str = "1") -> Executor:
-    """HyperQueue: ``hq://SERVER_DIR`` of its server, ``hq://local?workers=2`` for one that lives as long as the command.
-
-    ``slots``: tasks that wait there or are carried out. ``cpus``: cores that a task gets.
-    """
-    from harness.run.on_hyperqueue import OnHyperQueue
-
-    return OnHyperQueue(place, workers, slots, cpus)
-
-
 def threads(place: str, workers: str = "2") -> Executor:
     """Threads of the driver, as if this machine were a node: ``threads://local?workers=2`` tries a study without an engine."""
     if place != "local":
@@ -43,7 +34,7 @@ def threads(place: str, workers: str = "2") -> Executor:
     return Executor(ThreadPoolExecutor(slots), slots)
 
 
-EXECUTORS: dict[str, Callable[..., Executor]] = {"dask": dask, "hq": hq, "threads": threads}
+EXECUTORS: dict[str, Callable[..., Executor]] = {"dask": dask, "threads": threads}
 
 
 def number(option: str, text: str) -> int:
@@ -69,6 +60,7 @@ def chosen(url: str, registry: Registry) -> Callable[[], Executor]:
     if not found or scheme not in registry.executors:
         known = {name: f"{name}://{'local?workers=2' if name in EXECUTORS else 'PLACE'}" for name in registry.executors}
         near = f" (did you mean '{known[url]}'?)" if url in known else did_you_mean(scheme, known)
+        near = f" (did you mean 'dask://{url}'?)" if re.fullmatch(r"[\w.-]+:\d+", url) else near
         raise UsageError(f"{url!r} is no executor{near}; known: {', '.join(known.values())}.")
     place, _, query = rest.partition("?")
     make, options = registry.executors[scheme], dict(parse_qsl(query, keep_blank_values=True))

@@ -223,10 +223,14 @@ class Sold(_Part, frozen=True):
 
 
 class Fitted(_Part, frozen=True):
-    """The fit ended; ``claims`` are fields of a record as the solver's process has them."""
+    """The fit ended; ``claims`` are fields of a record as the solver's process has them.
+
+    kernel_sample : kernel values between a few points, as this process computes them
+    """
 
     claims: dict[str, Any]
     model: bytes = b""
+    kernel_sample: np.ndarray | None = None
 
 
 class Busy(_Part, frozen=True):
@@ -245,11 +249,13 @@ class Solved(_Part, frozen=True):
     """What is to be certified of a run.
 
     bought : points in the order of purchase, or None
+    kernel_sample : kernel values between a few points, as the solver's process computed them
     """
 
     model: bytes = b""
     points: list[Point] = []
     bought: np.ndarray | None = None
+    kernel_sample: np.ndarray | None = None
 
 
 class Ended(_Part, frozen=True):

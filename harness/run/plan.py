@@ -309,7 +309,7 @@ def formulations_of(
         return [cls for cls in registry.solved_by(type(other)) if cls.task == task]
 
     if not fitting(solver):
-        return [solver.solves[0]]  # a row that says which data it needs
+        return registry.solved_by(type(solver))[:1]  # a row that says which data it needs
     chosen = [item.solver for item in study.solvers if isinstance(item, Chosen) and fitting(item.solver)]
     narrow = [other for other in chosen if not other.solves_dual_forms] or chosen[:1]
     about = {fitting(other)[0].name for other in narrow}
@@ -358,8 +358,9 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
         problems = formulations_of(item.solver, study, registry, dataset.task)
         if not problems:
             solved = ", ".join(cls.name for cls in registry.solved_by(type(item.solver)))
-            asked = ", ".join(study.formulations or [])
-            yield replace(own, formulation=asked, skip_reason=f"{item.solver.name} solves {solved}, not {asked}")
+            asked = ", ".join(study.formulations or registry.not_installed(type(item.solver)))
+            reason = registry.why_unsolvable(type(item.solver)) or f"{item.solver.name} solves {solved}, not {asked}"
+            yield replace(own, formulation=asked, skip_reason=reason)
             continue
         strange = [cls.name for cls in problems if cls.name not in registry.formulations]
         if strange:

@@ -11,31 +11,32 @@ import json
 import math
 import queue
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Timer
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harness.errors import EngineLost, UsageError
 from harness.machine import now, versions
 from harness.run import executors, node
 from harness.run.node import Answer, Surroundings, Task
-from harness.run.record import FAILED, Record, Status, StoppedBy
+from harness.run.record import Record, Status, StoppedBy
 
 if TYPE_CHECKING:
     from harness.run.driver import Driver
     from harness.run.plan import RunSpec
     from harness.run.store import Store, StoreReader
 
+_T = TypeVar("_T")
+
 _MOST_BLOCKS = 500  # of a task
 _SLOT_SECONDS = (
     0.01  # a task is longer for each slot: twice what an engine spends on a task, so that it serves all slots
 )
 _AHEAD = 2  # tasks a slot: one that is carried out and one that waits, so that no node does
-_ONLY_FAILED = 3  # blocks, after which a node is left out
 _REFUSALS = 20  # in a row, of an engine that cannot leave a node out
 _SHOWN_EACH, _SHOWN_NODES = 1.0, 8  # seconds
 _ANSWER_SECONDS = 5.0  # in which a node that is there has said what it has, usually
@@ -44,12 +45,10 @@ _NEWEST = 0.5  # weight of the newest task in how long a run is expected to take
 
 @dataclass
 class _Node:
-    """What came of a node: runs, blocks in a row that only failed, whether any did not."""
+    """What came of a node: how many runs."""
 
     machine: Mapping[str, Any]
     runs: int = 0
-    only_failed: int = 0
-    worked: bool = False
 
 
 class _Sent(NamedTuple):
@@ -86,6 +85,7 @@ class Spread:
         given: list[Mapping[str, Any]] = [study.problem_values, *study.formulation_values.values()]
         self.swept = {name for values in given for name, several in values.items() if len(several) > 1}
         self.seconds: dict[str, float] = {}  # data key -> that a run takes
+        self.tried = set[int]()  # runs of tasks that failed once
         self.refusals, self.shown, self.explained = 0, monotonic(), False
         self.executor = executors.chosen(study.executor, registry)()
 
@@ -177,13 +177,19 @@ class Spread:
         ended: queue.SimpleQueue[tuple[_Sent, Future[bytes]]] = queue.SimpleQueue()
         on_their_way = 0
         while waiting or on_their_way:
-            slots = self._slots()
-            while waiting and on_their_way < _AHEAD * max(1, slots):
-                self._send(self._batch(waiting, slots), ended)
-                on_their_way += 1
+            lost: EngineLost | None = None
             try:
-                sent, future = ended.get(timeout=_SHOWN_EACH)
+                slots = self._slots()
+                while waiting and on_their_way < _AHEAD * max(1, slots):
+                    self._send(self._batch(waiting, slots), ended)
+                    on_their_way += 1
+            except EngineLost as error:
+                lost = error
+            try:
+                sent, future = ended.get(timeout=_SHOWN_EACH if lost is None else 0.0)
             except queue.Empty:
+                if lost is not None:  # and all that had come back is stored
+                    raise lost from None
                 self._show()
                 continue
             on_their_way -= 1
@@ -203,8 +209,27 @@ class Spread:
             self.held[on] = self.driver.reused(store, on)
         return {index: self.held[on][index] for index in records if index in self.held[on]}
 
+    def _of_engine(self, call: Callable[..., _T], *arguments: Any) -> _T:
+        """Return what a method of the executor returns.
+
+        Raises
+        ------
+        EngineLost : it raises.
+        """
+        try:
+            return call(*arguments)
+        except Exception as error:
+            why = f" ({self.executor.told(error)})"
+            raise EngineLost(self._gone(why)) from error
+
+    def _gone(self, why: str) -> str:
+        return (
+            f"{self.driver.study.executor} is gone{why}. What came back is kept in the store. Start it again, with its workers; "
+            "the same command goes on where it stopped."
+        )
+
     def _slots(self) -> int:
-        slots = self.executor.slots()
+        slots = self._of_engine(self.executor.slots)
         if self.left_out and (slots == 0 or self.refusals > _REFUSALS):
             raise UsageError(f"no node is left: {'; '.join(f'{name}: {why}' for name, why in self.left_out.items())}.")
         return slots
@@ -233,27 +258,18 @@ class Spread:
         names = [name for name, each in self.nodes.items() if each.machine["id"] == on and name not in self.left_out]
         for index in (index for block in blocks for index in block):
             self.driver.started(index)
-        try:
-            future = self.executor.submit(node.carry_out, node.packed(task), names)
-        except Exception as error:
-            raise self._lost(error) from error
+        future = self._of_engine(self.executor.submit, node.carry_out, node.packed(task), names)
         future.add_done_callback(lambda done: ended.put((sent, done)))
 
-    def _lost(self, error: BaseException | None) -> EngineLost:
-        why = f" ({self.executor.told(error)})" if error is not None else ""
-        return EngineLost(
-            f"{self.driver.study.executor} is gone{why}. What came back is kept in the store. Start it again; the same command "
-            "goes on where it stopped."
-        )
-
     def _taken(self, sent: _Sent, future: Future[bytes]) -> dict[int, Record] | None:
-        """Return the records of a task that ended, by index; None where its node refused, so that another one gets it."""
+        """Return the records of a task that ended, by index; None where it is tried again, refused or failed for the first time."""
         indices = [index for block in sent.blocks for index in block]
         if future.cancelled():
-            raise self._lost(None)
+            raise EngineLost(self._gone(""))
         error = future.exception()
-        if isinstance(error, ConnectionError):
-            raise self._lost(error)
+        if error is not None and self.tried.isdisjoint(indices):
+            self.tried.update(indices)
+            return None
         if error is not None:
             reason = f"the runs could not be carried out: {self.executor.told(error)}"
             lost = Record(status=Status.ENVIRONMENT, stopped_by=StoppedBy.KILLED, reason=reason, **now())
@@ -266,7 +282,7 @@ class Spread:
             key, each = self.driver.specs[block[0]].data_key, of_block.seconds / len(block)
             self.seconds[key] = (1 - _NEWEST) * self.seconds.get(key, each) + _NEWEST * each
             records = dict(zip(block, of_block.found(), strict=True))
-            self._judge(answer.node, list(records.values()))
+            there.runs += len(records)
             found |= {index: self.driver.completed(index, each, there.machine) for index, each in records.items()}
         return found
 
@@ -283,19 +299,6 @@ class Spread:
             known.machine = answer.machine
         return not fault
 
-    def _judge(self, name: str, records: Sequence[Record]) -> None:
-        """Count a block; leave out a node whose blocks only fail where those of others do not."""
-        here = self.nodes[name]
-        failed = all(record.status in FAILED for record in records)
-        here.runs += len(records)
-        here.worked |= not failed
-        here.only_failed = here.only_failed + 1 if failed else 0
-        others = any(each.worked for other, each in self.nodes.items() if other != name)
-        if here.only_failed >= _ONLY_FAILED and not here.worked and others:
-            self._leave_out(
-                name, f"each run of its {here.only_failed} blocks failed, the last one: {records[-1]['reason']}"
-            )
-
     def _leave_out(self, name: str, why: str) -> None:
         if name in self.left_out:
             return
@@ -308,7 +311,7 @@ class Spread:
         """Say where runs go on, now and then."""
         if monotonic() - self.shown < _SHOWN_EACH:
             return
-        self.shown, running = monotonic(), self.executor.running()
+        self.shown, running = monotonic(), self._of_engine(self.executor.running)
         names = [name for name in dict.fromkeys((*running, *self.nodes)) if name not in self.left_out]
         done = {name: self.nodes[name].runs if name in self.nodes else 0 for name in names}
         if not self.explained and not any(done.values()):

@@ -187,7 +187,9 @@ class Observed:
     def solved(self) -> Solved:
         """What is to be certified of the run."""
         bought = None if self.seller is None else np.array(self.seller.bought, dtype=np.int64)
-        return Solved(b"" if self.fitted is None else self.fitted.model, self.points, bought)
+        if self.fitted is None:
+            return Solved(points=self.points, bought=bought)
+        return Solved(self.fitted.model, self.points, bought, self.fitted.kernel_sample)
 
     @property
     def compiled(self) -> float:

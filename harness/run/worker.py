@@ -279,7 +279,7 @@ class Worker:
             fitted = measure(spec, solver, problem, emit, compilation=compilation, buyer=buyer, path=path)
             limit_memory(None)  # what is left is the host's own work
             fitted.claims["sources"] = self.bench.registry.sources()
-            emit(fitted)
+            emit(Fitted(fitted.claims, fitted.model, self.bench.kernel_sample(spec)))
 
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages

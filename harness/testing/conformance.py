@@ -17,6 +17,7 @@ from harness.kernels.oracle import engine_of, uncounted
 from harness.measure.drive import drive
 from harness.measure.scored import FreeExpansion, Weights
 from harness.problems.cases import Case, csr
+from harness.registry import shared_registry
 from harness.run.record import Limits
 from harness.solver import Iterate
 from harness.testing import exact
@@ -68,7 +69,9 @@ class SolverConformance(ValueChecks, Suite):
     @check(since="0.2")
     def test_takes_problems_of_all_that_it_solves(self) -> None:
         """``skip`` accepts at least one small problem of each formulation that the solver says it solves."""
-        for formulation in type(self.solver).solves if self.cases is None else ():
+        registry, solver = shared_registry(), type(self.solver)
+        assert registry.solved_by(solver), f"{registry.why_unsolvable(solver)}."
+        for formulation in registry.declared_by(solver) if self.cases is None else ():
             cases = cases_of_formulation(formulation)
             refused = [self.solver.skip(case.problem()) for case in cases]
             assert not cases or None in refused, (

@@ -44,7 +44,7 @@ def is_observable(suite: type[Suite]) -> bool:
 
 def buys_labels(suite: type[Suite]) -> bool:
     """True if the solver solves a formulation that sells labels."""
-    return any(formulation.sells_labels for formulation in suite.solver.solves)
+    return any(formulation.sells_labels for formulation in shared_registry().declared_by(type(suite.solver)))
 
 
 def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:

@@ -38,17 +38,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from harness import Conformance, CSVCNoBias, Iterate, Problem, Solver, parameter
-from harness.problems import RampSVC
 
 if TYPE_CHECKING:
     from harness_lasvm.candidate_set import CandidateSet
     from harness_lasvm.compiled.nobias import Ledger
 
+_RAMP = "ramp-svc"  # of the plugin robust
 _SEEDS = 5  # of each class
 _PAUSE = 1000  # REPROCESS operations between two yields
 
@@ -88,9 +88,10 @@ class _NoBias(Solver):
         from harness_lasvm.compiled.nobias import clean, finish
         from harness_lasvm.compiled.state import DONE, PAUSED
 
-        hinge = problem.hinge if isinstance(problem, RampSVC) else cast("CSVCNoBias", problem)
+        stated: Any = problem
+        hinge: CSVCNoBias = stated.hinge if problem.name == _RAMP else stated
         expansion = CandidateSet(hinge, cache_mb=self.cache_mb, block=self.block, dtype=self.dtype)
-        ledger = self._ledger(problem, hinge.C)
+        ledger = self._ledger(stated.s if problem.name == _RAMP else -np.inf, hinge)
         for epoch in range(1, self.epochs + 1):
             order = rng.permutation(problem.n)
             if epoch == 1:
@@ -105,19 +106,19 @@ class _NoBias(Solver):
             clean(expansion.members, ledger, 0)
         yield self._iterate(expansion, ledger, self.epochs, problem.n, done=True)
 
-    def _ledger(self, problem: Problem, price: float) -> Ledger:
+    def _ledger(self, bend: float, hinge: CSVCNoBias) -> Ledger:
         from harness_lasvm.compiled import nobias as rules
 
         clean_every, max_inactive = self.cleaning
-        up, down, slope = np.zeros((3, problem.n))
+        up, down, slope = np.zeros((3, hinge.n))
         return rules.Ledger(
             up=up,
             down=down,
             slope=slope,
             sums=np.zeros(1, dtype=rules.SUMS),
             rule={"hinge": rules.HINGE, "ramp": rules.RAMP, "ignore": rules.IGNORE}[self.rule],
-            price=float(price),
-            bend=float(problem.s) if isinstance(problem, RampSVC) else -np.inf,
+            price=float(hinge.C),
+            bend=float(bend),
             tau=float(self.tau),
             group=self.group,
             clean_every=clean_every,
@@ -212,7 +213,7 @@ class LASVMNC(_Cleaned):
     """
 
     name: ClassVar[str] = "lasvm-nc"
-    solves: ClassVar[tuple[type[Problem], ...]] = (RampSVC,)
+    solves: ClassVar[tuple[str | type[Problem], ...]] = (_RAMP,)
     rule: ClassVar[Literal["hinge", "ramp", "ignore"]] = "ramp"
 
 
@@ -225,7 +226,7 @@ class LASVMI(_Cleaned):
     """
 
     name: ClassVar[str] = "lasvm-i"
-    solves: ClassVar[tuple[type[Problem], ...]] = (RampSVC,)
+    solves: ClassVar[tuple[str | type[Problem], ...]] = (_RAMP,)
     rule: ClassVar[Literal["hinge", "ramp", "ignore"]] = "ignore"
 
 

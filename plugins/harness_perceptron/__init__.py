@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from harness import Solver, hookimpl
+from harness import Problem, Solver, hookimpl
+from harness_perceptron.mistake_driven import MistakeDriven
 from harness_perceptron.solvers import AveragedPerceptron, BudgetPerceptron, KernelPerceptron
+
+
+@hookimpl
+def harness_formulations() -> list[type[Problem]]:
+    """Return the formulation that this plugin brings."""
+    return [MistakeDriven]
 
 
 @hookimpl

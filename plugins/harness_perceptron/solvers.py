@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from harness import Conformance, Iterate, Problem, Solver, parameter
-from harness.problems import MistakeDriven
+from harness_perceptron.mistake_driven import MistakeDriven
 
 _SHARE = 8  # K between the examples of a batch costs at most 1 / 8 of their values against what is new to them
 _LEAST = 64  # examples in a batch, lest a batch costs more than its kernel values

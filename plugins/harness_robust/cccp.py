@@ -20,7 +20,7 @@ import numpy as np
 from harness import Conformance, Iterate, Problem, Solver, parameter
 from harness.arrays import Mask, Vector
 from harness.oracle import Answer, CertifiedOracle, OverOracle, oracle_refusal
-from harness.problems import RampSVC
+from harness_robust.ramp import RampSVC
 
 _STILL = 1e-3  # of the tolerance: a fall below is none
 

@@ -32,8 +32,8 @@ import numpy as np
 
 from harness import Conformance, Iterate, Problem, Solver, parameter
 from harness.arrays import Mask
-from harness.problems import RampSVC
 from harness_robust.parametric import Follower, Stalled
+from harness_robust.ramp import RampSVC
 
 _BEYOND = 1e-10  # in units of f: so far beyond s a point has changed sides; nearer, it is at s and stays on its own
 _MOST = 50  # times n re-optimisations: about one for each outlier is usual

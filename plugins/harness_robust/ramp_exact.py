@@ -23,7 +23,7 @@ import numpy as np
 
 from harness import Conformance, Iterate, Problem, Solver, parameter
 from harness.arrays import Matrix, Vector
-from harness.problems import RampSVC
+from harness_robust.ramp import RampSVC
 
 _PAUSE = 64  # nodes between two yields
 _ALWAYS, _OFTEN = 200, 16  # the first nodes, and then every so many, are searched for an incumbent

@@ -8,11 +8,12 @@ vectors and adds violators (rounds.py), which :class:`PartitionedRandSVM` does o
 
 from __future__ import annotations
 
-from harness import Solver, hookimpl
+from harness import Problem, Solver, hookimpl
 from harness_sampling.hulls import smallest_separating_k
 from harness_sampling.partitioned import PartitionedFit, PartitionedModel, PartitionedRandSVM, Round
 from harness_sampling.partitioned_fw import PartitionedFW
 from harness_sampling.solvers import OptMargin, OptSoftMargin, RandSVM, RandSVM1, support_bound
+from harness_sampling.tube_svr import TubeSVR
 
 __all__ = [
     "PartitionedFW",
@@ -23,6 +24,12 @@ __all__ = [
     "smallest_separating_k",
     "support_bound",
 ]
+
+
+@hookimpl
+def harness_formulations() -> list[type[Problem]]:
+    """Return the formulation that this plugin brings."""
+    return [TubeSVR]
 
 
 @hookimpl

@@ -14,10 +14,11 @@ import numpy as np
 
 from harness import CSVC, DEFAULT_RELATIVE_GAP, Conformance, Iterate, Problem, Solver, UsageError, parameter
 from harness.oracle import OverOracle
-from harness.problems import EpsSVR, HardMargin, ReducedHull, TubeSVR
+from harness.problems import EpsSVR, HardMargin, ReducedHull
 from harness_sampling.oracle import refusal
 from harness_sampling.rounds import SupportRounds, WeightedRounds
 from harness_sampling.scoring import mapped_features
+from harness_sampling.tube_svr import TubeSVR
 
 _GAP = "relative duality gap of a solution without violators"
 DELTA, DELTA_REGRESSION = 0.9, 0.1

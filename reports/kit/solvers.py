@@ -21,7 +21,7 @@ import numpy as np
 
 from harness import CSVC, CSVCNoBias, Iterate, Problem, Solver, UsageError, get_solver, hookimpl, parameter
 from harness.kernels.oracle import uncounted
-from harness.problems import L2SVC, HardMargin, OutlierMargin, RampSVC
+from harness.problems import L2SVC, HardMargin, OutlierMargin
 
 
 class _Recording(np.random.Generator):
@@ -329,7 +329,7 @@ class Rescaled(Solver):
     """
 
     name = "rescaled"
-    solves = (RampSVC,)
+    solves = ("ramp-svc",)
     exact = False
     oracle: str = parameter("rgd-tree", "a solver of outlier-margin or of c-svc-nobias, parameters in brackets")
     outliers: float = parameter(0.15, "share that a solver of outlier-margin may give up", ge=0, lt=1)

@@ -15,9 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 from harness_sampling import smallest_separating_k
+from harness_sampling.tube_svr import TubeSVR
 
 from harness import Dataset, DataSource, Iterate, Problem, Solver, content_sha256, get_solver, hookimpl, parameter
-from harness.problems import HardMargin, ReducedHull, TubeSVR
+from harness.problems import HardMargin, ReducedHull
 
 _MOST = 14  # examples of which every subset is solved
 _EXACT = 1e-10  # relative gap of each

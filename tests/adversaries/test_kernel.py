@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from harness_robust.ramp import RampSVC
+from harness_sampling.tube_svr import TubeSVR
 
 import harness
 from harness import CSVC, RBF, Iterate, KernelOracle, Linear, Poly, Precomputed, Solver, TracePlan, drive
 from harness.kernels.counter import Counter
-from harness.problems import L2SVC, HardMargin, OneClass, PolytopeDistance, RampSVC, ReducedHull, TubeSVR
+from harness.problems import L2SVC, HardMargin, OneClass, PolytopeDistance, ReducedHull
 from harness.testing.running import recorded_work
 from tests.plugins.points import overlapping
 

@@ -63,6 +63,19 @@ def test_the_peak_of_memory_is_that_of_all_that_a_run_started(result):
     assert peak["elsewhere"] > peak["smo"] + 0.7 * wrong_winners.HELD
 
 
+@pytest.mark.parametrize("asked", [{"C": 1.0, "target_gap": 1e-3}, {"path": {"C": [1.0, 10.0]}}])
+def test_a_kernel_that_is_another_one_in_each_process_is_an_invalid_run(tmp_path, asked):
+    found = harness.compare(
+        "smo", "twonorm[n=100]", plugin_path=wrong_winners.__file__, kernel="faulty[fault=drawn]", store=tmp_path / "s",
+        quiet=True, formulation="c-svc-nobias", **asked,
+    )  # fmt: skip
+    (record,) = found.records
+    assert (record["status"], record["relative_gap"]) == ("invalid", None)
+    assert record["reason"].startswith(
+        "the kernel 'faulty' is not one function: between the same points its values in the"
+    )
+
+
 @pytest.mark.parametrize(
     ("fault", "asked", "invalid"),
     [

@@ -1,5 +1,6 @@
 """Every error is a sentence on standard error and an exit code, never a traceback."""
 
+import os
 import subprocess
 
 import pytest
@@ -34,6 +35,7 @@ COMPARE = ("compare", "--plugin-path", SLOW, "--plugins", "quick")
         (("describe", "l3-svc"), "did you mean 'l2-svc'"),
         ((*COMPARE, "--seeds", "0-99999999999"), "only carried out with --yes"),
         (("results", "--where", "status=nope"), "it is one of ok, budget"),
+        ((*COMPARE, "--datasets", os.fsdecode(b"caf\xe9.csv")), "the name 'caf?.csv' is not valid utf-8; rename"),
     ],
 )
 def test_bad_usage(invoke, arguments, said):
@@ -59,6 +61,21 @@ def test_faults_of_the_harness(invoke, monkeypatch):
     )
     monkeypatch.setenv("HARNESS_DEBUG", "1")
     assert isinstance(invoke(*COMPARE).exception, ZeroDivisionError)
+
+
+def test_a_deleted_working_directory(invoke, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    result = invoke("list", "formats")
+    assert (result.exit_code, result.stderr) == (
+        2, "harness: the working directory was deleted; change to one that exists.\n",
+    )  # fmt: skip
+
+
+def test_streams_that_are_closed_are_no_error():
+    command = " ".join([*COMMAND, "list", "formats", "<&- >&-"])
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_closed_pipe_is_no_error():

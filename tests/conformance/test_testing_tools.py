@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from harness_sampling.tube_svr import TubeSVR
 
 from harness import CSVC, CSVCNoBias, get_solver
-from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, PoolSVC, ReducedHull, TubeSVR
+from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, PoolSVC, ReducedHull
 from harness.testing import Case, SolverConformance, run_checks, zoo
 from harness.testing.exact import oracle_bounds
 from harness.testing.running import recorded_work

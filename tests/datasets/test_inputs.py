@@ -113,6 +113,7 @@ READ = {  # name -> content, parameters, points, targets
     "keel.dat": (KEEL + rows(A, B, Y), {}, X, SIGNS),
     "zero.libsvm": (rows(SIGNS, [f"0:{a}" for a in A], [f"1:{b}" for b in B], sep=" "), {}, X, SIGNS),
     "label_third_last.csv": ("a;b;c\n0;5;8\n1;6;9\n", {"label_column": -3}, [[5, 8], [6, 9]], [-1, 1]),
+    "no_header_label_first.csv": (rows(Y, A, B), {"label_column": 0}, X, SIGNS),
     "blanks_around.csv": ("1   2.5  -1  \n  3 4.5 +1\n", {}, [[1, 2.5], [3, 4.5]], [-1, 1]),
     "numbers_and_label.csv": ("0,1,label\n3.5,4.5,1\n5.5,6.5,0\n", {}, [[3.5, 4.5], [5.5, 6.5]], [1, -1]),
     "header.csv": ("1.O,2,0\n3,4,1\n5,6,0\n", {"header": True}, [[3, 4], [5, 6]], [1, -1]),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 from harness_lasvm.nobias import LASVMG, LASVMI, LASVMNC, FullSVM
+from harness_robust.ramp import RampSVC
 
 from harness import RBF, KernelOracle
-from harness.problems import RampSVC
+from harness.registry import shared_registry
 
 ALL = (LASVMG, LASVMNC, LASVMI, FullSVM)
 
@@ -20,7 +21,8 @@ def noisy(n=160, d=4, noise=0.6, seed=0, flipped=0.1):
 
 
 def stated(solver, x, y, C=1.0, kernel=None, **values):
-    return solver.solves[0].build(KernelOracle(kernel or RBF(gamma=0.3), x), y, {"C": C, **values})
+    formulation = shared_registry().declared_by(type(solver))[0]
+    return formulation.build(KernelOracle(kernel or RBF(gamma=0.3), x), y, {"C": C, **values})
 
 
 def iterates(solver, problem, seed=1):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from harness_robust.ramp import RampSVC
 
 from harness import RBF, KernelOracle
 from harness.kernels.oracle import uncounted
-from harness.problems import RampSVC
 
 
 def flipped(n=40, d=2, share=0.15, seed=0, apart=1.5):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from harness_sampling.tube_svr import TubeSVR
 
 from harness import CSVC, RBF, KernelOracle, Linear, Poly, get_solver
 from harness.kernels.oracle import uncounted
-from harness.problems import EpsSVR, ReducedHull, TubeSVR
+from harness.problems import EpsSVR, ReducedHull
 from tests.plugins.hull_problems import PROBLEMS, clouds, hard
 
 

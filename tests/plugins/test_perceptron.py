@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from harness_perceptron import AveragedPerceptron, BudgetPerceptron, KernelPerceptron, learners
+from harness_perceptron.mistake_driven import MistakeDriven
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF, InvalidModel, KernelOracle, Precomputed, UsageError
-from harness.problems import MistakeDriven
 from tests.plugins.naive_perceptron import averaged_perceptron, budget_perceptron, kernel_perceptron
 from tests.plugins.points import overlapping
 

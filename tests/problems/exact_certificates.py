@@ -7,9 +7,10 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
+from harness_sampling.tube_svr import TubeSVR
 
 from harness import RBF, Linear, Poly
-from harness.problems import HardMargin, PolytopeDistance, TubeSVR
+from harness.problems import HardMargin, PolytopeDistance
 
 DIGITS = 80
 

@@ -5,9 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse
+from harness_sampling.tube_svr import TubeSVR
 
 from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, Poly, Precomputed, get_solver
-from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull, TubeSVR
+from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull
 from tests.problems.exact_certificates import falsehoods, has_margin, objectives
 
 HULLS = (HardMargin, L2SVC, ReducedHull, PolytopeDistance)

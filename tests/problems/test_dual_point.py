@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 from harness_qp import QP
+from harness_robust.ramp import RampSVC
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear
 from harness.measure.scored import FreeExpansion, Weights
-from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, RampSVC, ReducedHull
+from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, ReducedHull
 from harness.problems.problem import FEASIBLE
 
 BOUNDED = pytest.mark.parametrize("formulation", [CSVCNoBias, CSVC, L2SVC, EpsSVR], ids=lambda each: each.name)

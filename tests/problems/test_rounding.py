@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from harness import CSVC, RBF, Certificate, Kernel, KernelOracle, Linear
-from harness.problems import HardMargin, OneClass, PolytopeDistance, RampSVC
+from harness import CSVC, Certificate, Kernel, KernelOracle, Linear
+from harness.problems import HardMargin, OneClass, PolytopeDistance
 from harness.problems.rounding import Bounded
 
 
@@ -105,20 +105,3 @@ def test_what_lies_beyond_float64_is_said_and_is_no_number():
     assert all(value is None or np.isfinite(value) for value in figures.values())
     assert found.relative_gap is None
     assert "overflows" in found.undecidable
-
-
-def test_the_ramp_s_gap_has_a_bound_and_its_objective_the_exact_value():
-    rng = np.random.default_rng(2)
-    x, y = rng.normal(size=(20, 2)), np.where(np.arange(20) % 2, 1.0, -1.0)
-    coef = y * rng.uniform(0.0, 1.0, 20)
-    for kernel in (Linear(), RBF(gamma=0.5)):
-        problem = RampSVC.build(KernelOracle(kernel, x + 1e4), y, {"C": 1.0, "s": -0.5})
-        found = problem.certify(coef, 0.0)
-        assert 0.0 < found.gap_rounding < 1e-3
-    w = [sum(c * v for c, v in zip(exact(coef), exact(column), strict=True)) for column in (x + 1e4).T]
-    margins = [
-        t * sum(u * v for u, v in zip(w, exact(row), strict=True)) for t, row in zip(exact(y), x + 1e4, strict=True)
-    ]
-    loss = sum(min(max(Fraction(0), 1 - m), Fraction(3, 2)) for m in margins)
-    linear = RampSVC.build(KernelOracle(Linear(), x + 1e4), y, {"C": 1.0, "s": -0.5}).certify(coef, 0.0)
-    assert linear.primal == pytest.approx(float(sum(v * v for v in w) / 2 + loss), rel=1e-9)

@@ -9,8 +9,9 @@ from importlib.machinery import EXTENSION_SUFFIXES
 
 import pytest
 
-from harness import UsageError, __version__
+from harness import CSVC, CSVCNoBias, Solver, UsageError, __version__
 from harness.hookspecs import FORMATS
+from harness.problems import EpsSVR
 from harness.registry import load_registry
 from tests.registry.good_plugin import GOOD, labels
 
@@ -85,6 +86,29 @@ def test_the_installed_plugins_are_found_but_for_disabled_ones(monkeypatch) -> N
     assert not {"smo", "fw"} & set(registry.plugins)
     with pytest.raises(UsageError, match="no solver or plugin called 'smo'"):
         registry.select_solvers("smo")
+
+
+def test_formulations_of_a_solver_may_be_names() -> None:
+    registry = load_registry(only=())
+
+    class Named(Solver):
+        name = "named"
+        solves = ("c-svc", CSVCNoBias, "not-there")
+
+        def iterates(self, problem, rng):
+            yield from ()
+
+    assert registry.declared_by(Named) == [CSVC, CSVCNoBias] == registry.solved_by(Named)
+    assert registry.not_installed(Named) == ["not-there"]
+    assert registry.why_unsolvable(Named) == ""
+    assert Named.takes(CSVC)
+    assert not Named.takes(EpsSVR)
+    assert Named.solved() == "c-svc, c-svc-nobias, not-there"
+    Named.solves = ("not-there",)
+    assert registry.why_unsolvable(Named).startswith("named solves not-there, which no installed plugin registers")
+    Named.solves, Named.solves_dual_forms, Named.leaves_out = ("c-svc",), True, ("eps-svr",)
+    assert CSVCNoBias in registry.solved_by(Named)
+    assert EpsSVR not in registry.solved_by(Named)
 
 
 FORMULATION = """

@@ -1,12 +1,11 @@
-"""Runs on nodes: real Dask and HyperQueue clusters of this machine, nodes that are refused, processes that are killed."""
+"""Runs on nodes: real Dask clusters of this machine, nodes that are refused, processes that are killed."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
+import socket
+import threading
 from collections import Counter
 
 import dask
@@ -19,14 +18,14 @@ from harness.machine import machine
 from harness.registry import load_registry
 from harness.report import formats
 from harness.report.rows import grouped
-from harness.run import driver, executors, node, spread
+from harness.run import driver, executors, node, on_dask, spread
 from harness.run.node import Surroundings
 from harness.run.plan import Study
 from harness.run.record import Limits
 from harness.run.store import Store
 from tests.run.conftest import PLUGINS
 
-ENGINES = {"dask": "dask://local?workers=2", "hq": "hq://local?workers=2", "threads": "threads://local?workers=2"}
+ENGINES = {"dask": "dask://local?workers=2", "threads": "threads://local?workers=2"}
 SLOW = PLUGINS / "slow_steps.py"
 
 
@@ -64,19 +63,6 @@ def test_nodes_give_what_this_machine_gives(engine, registry, tmp_path):
     # one seed more: what is known is not measured again
     again = driver.compare(study(registry, tmp_path, ENGINES[engine], seeds=(0, 1, 2)), registry)
     assert [record["reused"] for record in again] == [True] * 8 + [False] * 4
-
-
-@pytest.mark.slow
-def test_a_driver_with_hyperqueue_inside_ends_at_sigterm(tmp_path):
-    code = (
-        "import time\nfrom harness.registry import load_registry\nfrom harness.run.executors import chosen\n"
-        "executor = chosen('hq://local?workers=1', load_registry([]))()\nprint(flush=True)\ntime.sleep(30)"
-    )
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as driver:
-        driver.stdout.readline()
-        driver.terminate()
-        assert driver.wait(10) == -signal.SIGTERM
 
 
 # -- without an engine ---------------------------------------------------------------------------------------
@@ -133,17 +119,6 @@ def having(**other):
     return planted
 
 
-def failing(answer):
-    bad = [
-        node.Block(
-            block.seconds,
-            [({**record, "status": "crashed", "reason": "no memory bank"}, []) for record, _ in block.records],
-        )
-        for block in answer.blocks
-    ]
-    return msgspec.structs.replace(answer, blocks=bad)
-
-
 def on(monkeypatch, registry, executor, asked, **told):
     monkeypatch.setitem(registry.executors, "own", lambda place: executor)
     notes = []
@@ -197,19 +172,6 @@ def test_an_engine_that_cannot_leave_a_node_out_says_so_and_goes_on(monkeypatch,
     alone = Recorded({"other": having(harness="0")}, able=False)
     with pytest.raises(UsageError, match="no node is left"):
         on(monkeypatch, registry, alone, study(registry, tmp_path, "own://x", seeds=(7,)))
-
-
-@pytest.mark.slow
-def test_a_node_whose_blocks_only_fail_is_left_out_after_three(monkeypatch, registry, tmp_path):
-    executor = Recorded({"good": same, "bad": failing})
-    records, notes = on(monkeypatch, registry, executor, study(registry, tmp_path, "own://x", seeds=range(8)))
-    of = Counter(record["status"] for record in records)
-    assert executor.left == ["bad"]
-    assert of["ok"] > of["crashed"] >= 6
-    assert [note for note in notes if "each run of its" in note and "no memory bank" in note]
-    executor = Recorded({"bad": failing, "worse": failing})  # it is the solvers' fault where all fail
-    on(monkeypatch, registry, executor, study(registry, tmp_path, "own://x", seeds=range(8), fresh=True))
-    assert executor.left == []
 
 
 def test_two_classes_of_machines_never_meet_in_a_ratio(monkeypatch, registry, tmp_path):
@@ -299,10 +261,10 @@ def test_it_is_said_once_that_nodes_compile_before_the_first_run_comes_back(monk
         ("dask", r"'dask' is no executor .did you mean 'dask://local\?workers=2'\?"),
         ("gone", r"'gone' is no executor .did you mean 'gone://PLACE'\?"),
         ("local", "known: "),
-        ("hq://local?worker=2", "unexpected keyword argument 'worker'; the options of hq:// are: workers, slots, cpus"),
+        ("10.0.0.1:8786", "did you mean 'dask://10.0.0.1:8786'"),
+        ("dask://10.0.0.1", "write dask://10.0.0.1:8786 or dask://local"),
         ("dask://local?workers=no", "workers='no' in the executor's URL must be a whole number"),
         ("dask://127.0.0.1:1?workers=2", "leave workers= out"),
-        ("hq:///nowhere/at/all", "hq:///nowhere/at/all: there is no such folder"),
         ("threads://else", "threads are of this machine"),
         ("gone://x", r"needs what is not installed \(dusk\): pip install 'svm-harness\[gone\]'"),
     ],
@@ -316,13 +278,30 @@ def test_a_wrong_executor_gets_a_sentence(url, sentence, monkeypatch, registry):
         executors.chosen(url, registry)()
 
 
-@pytest.mark.slow
-def test_no_scheduler_there_is_a_sentence(registry):
-    with pytest.raises(UsageError, match=r"no Dask scheduler answers at 127\.0\.0\.1:9"):
-        executors.chosen("dask://127.0.0.1:9", registry)()
+@pytest.mark.parametrize(
+    "reply", [None, b"", b"HTTP/1.0 200 OK\r\n\r\nthe page of another server, which is no scheduler"]
+)
+def test_no_scheduler_there_is_a_sentence(reply, monkeypatch, registry):
+    monkeypatch.setattr(on_dask, "_ANSWER_SECONDS", 0.5)
+    accepted = []
+
+    def answer():
+        accepted.append(server.accept()[0])
+        accepted[0].sendall(reply)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = f"127.0.0.1:{server.getsockname()[1]}"
+        if reply is None:
+            server.close()
+        else:
+            threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(UsageError, match=f"no Dask scheduler answers at {place}"):
+            executors.chosen(f"dask://{place}", registry)()
+    for connection in accepted:
+        connection.close()
 
 
-@pytest.mark.parametrize("how", ["cancelled", "error"])
+@pytest.mark.parametrize("how", ["cancelled", "submit", "error"])
 def test_a_lost_engine_or_task_is_told(how, monkeypatch, registry, tmp_path):
     class Lost(Recorded):
         def submit(self, on_node, task, nodes=()):
@@ -332,13 +311,17 @@ def test_a_lost_engine_or_task_is_told(how, monkeypatch, registry, tmp_path):
             future = type(future)()
             if how == "cancelled":
                 future.cancel()
+            elif how == "submit":
+                raise OSError("Stream is closed")
             else:
                 future.set_exception(RuntimeError("the worker was lost"))
             return future
 
     asked = study(registry, tmp_path, "own://x", seeds=range(3))
-    if how == "cancelled":
-        with pytest.raises(EngineLost, match=r"own://x is gone\. What came back is kept"):
+    if how != "error":
+        with pytest.raises(
+            EngineLost, match=r"own://x is gone(| \(OSError: Stream is closed\))\. What came back is kept"
+        ):
             on(monkeypatch, registry, Lost({"one": same}), asked)
         with Store(tmp_path / "s.sqlite") as store:
             assert store.count() == 4
@@ -353,6 +336,24 @@ def test_a_lost_engine_or_task_is_told(how, monkeypatch, registry, tmp_path):
 
 def end(task, name):
     os._exit(9)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_left_out_is_not_closed_and_gets_no_task(registry):
+    executor = executors.chosen("dask://local?workers=2", registry)()
+    try:
+        first, second = executor.running()
+        assert executor.leave_out(first)
+        names = [executor.submit(name_of, b"").result() for _ in range(6)]
+        assert set(names) == {second.encode()}
+        assert (executor.slots(), list(executor.running())) == (1, [second])
+        assert len(executor._client.scheduler_info()["workers"]) == 2
+    finally:
+        executor.close()
+
+
+def name_of(task, name):
+    return name.encode()
 
 
 @pytest.mark.slow

@@ -72,6 +72,30 @@ def test_a_solver_of_a_formulation_that_nobody_registers_is_a_row_with_its_reaso
     )
 
 
+def test_a_solver_may_name_the_formulation_of_another_plugin(harness, invoke, tmp_path) -> None:  # noqa: F811
+    text = Path(PLUGIN).read_text().replace("solves = (QuantileSVR,)", 'solves = ("quantile-svr",)')
+    alone, other = tmp_path / "alone.py", tmp_path / "other.py"
+    alone.write_text(text.replace("@hookimpl\ndef harness_formulations", "def _not_registered"))
+    other.write_text(text.replace("@hookimpl\ndef harness_solvers", "def _not_registered"))
+
+    def runs(*plugins):
+        paths = [each for plugin in plugins for each in ("--plugin-path", str(plugin))]
+        asked = ["--plugins", "coordinate", "--datasets", "friedman[n=40]", "--format", "json", "--quiet"]
+        (solves,) = [
+            each["solves"]
+            for each in json.loads(invoke("list", *paths, "--format", "json").stdout)
+            if each["name"] == "coordinate"
+        ]
+        done = harness("compare", *paths, *asked)
+        (record,) = json.loads(done.stdout)
+        return solves, done.returncode, record["status"], record["reason"]
+
+    sentence = "coordinate solves quantile-svr, which no installed plugin registers; install the plugin that does"
+    assert runs(alone) == (["quantile-svr"], 1, "skipped", sentence)
+    assert "not installed: quantile-svr" in invoke("describe", "coordinate", "--plugin-path", str(alone)).stdout
+    assert runs(alone, other) == (["quantile-svr"], 0, "ok", "")
+
+
 @pytest.mark.slow
 def test_it_is_compared_stored_and_reused(harness, tmp_path) -> None:  # noqa: F811
     own = tmp_path / "quantile.py"

@@ -70,6 +70,8 @@ def gaussian(x, z):
     return np.exp(-0.05 * ((x[:, None, :] - z[None, :, :]) ** 2).sum(axis=2))
 
 
+DRAWN = np.random.default_rng(os.getpid()).uniform(1.0, 2.0, 100)  # random at import, so another in each process
+
 BLOCKS = {
     "none": gaussian,
     "negated": lambda x, z: -gaussian(x, z),
@@ -80,6 +82,7 @@ BLOCKS = {
     "of-the-others": lambda x, z: gaussian(x - x.mean(axis=0), z - z.mean(axis=0)),
     "turned": lambda x, z: gaussian(x, z).T,
     "holed": lambda x, z: np.where(abs(gaussian(x, z) - 0.25) < 0.05, np.nan, gaussian(x, z)),
+    "drawn": lambda x, z: gaussian(x * DRAWN[: x.shape[1]], z * DRAWN[: x.shape[1]]),
     "wide": gaussian,  # negated where gamma is large
 }
 

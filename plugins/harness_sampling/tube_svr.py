@@ -30,11 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import InvalidModel
-from harness.kernels.functions import RBF, Linear
-from harness.kernels.oracle import KernelOracle
-from harness.parameters import parameter
-from harness.problems import cases
+from harness import RBF, InvalidModel, KernelOracle, Linear, parameter
 from harness.problems.dual import DualForm, two_hulls
 from harness.problems.hulls import ReducedHull, ReducedHullParameters, settled_caps
 from harness.problems.problem import Certificate, Expansion, Laws, Parameters, Problem, immutable, setting
@@ -42,6 +38,7 @@ from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
+    from harness.testing import Case
 
 _MEETING = 1e-15  # 2 epsilon sigma below this part of the largest (epsilon + |y|)^2 is no function's
 _ROUNDING = 1e-12  # a sum of weights this near to its total, relative, is off by rounding
@@ -84,22 +81,24 @@ class TubeSVR(Problem):
     epsilon = setting("epsilon", "Half the width of the tube that is asked for.")
 
     @classmethod
-    def zoo(cls) -> list[cases.Case]:
-        case: cases.Maker = partial(cases.Case.of, cls)
+    def zoo(cls) -> list[Case]:
+        from harness.testing import Case, problems
+
+        case = partial(Case.of, cls)
         linear, rbf = Linear(), RBF(gamma=0.5)
         hard, soft = {"epsilon": 2.0, "D": 1.0}, {"epsilon": 0.5, "D": 0.1}
-        plane, _ = cases.separable(16)
+        plane, _ = problems.separable(16)
         steep = 2.0 * plane[:, 0] - plane[:, 1] + 3.0 + 0.3 * np.cos(np.arange(16))
-        x, y = cases.curve(40)
+        x, y = problems.curve(40)
         return [
             # the shifted points lie on y = x + 1/2 and y = x - 1/2, which are 1 / sqrt(2) apart
-            case("pair", cases.PAIR, [1.0, -1.0], linear, {"epsilon": 0.5, "D": 1.0}, "protocol", optimum=0.25),
+            case("pair", problems.PAIR, [1.0, -1.0], linear, {"epsilon": 0.5, "D": 1.0}, "protocol", optimum=0.25),
             case("a-cap-for-each-side", plane, steep, linear, {"epsilon": 1.0, "D": 0.5, "D_minus": 0.125}),
             case("constant-target", x, np.full(40, 5.0), rbf, soft, optimum=0.5),  # w = 0, sigma = 2 epsilon
             case("every-point-at-the-cap", x, y, rbf, {"epsilon": 0.5, "D": 1.0 / 40.0}, optimum=0.5),
             case("no-tube", plane, steep, linear, {"epsilon": 0.01, "D": 1.0}, "meets", optimum=0.0),
             case("one-outlier", x, np.where(np.arange(40) == 3, 5.0, y), rbf, soft),
-            *cases.real_values(cls, hard, soft),
+            *problems.real_values(cls, hard, soft),
         ]
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, *, origin: float | None = None) -> None:

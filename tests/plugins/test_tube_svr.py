@@ -3,9 +3,9 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from harness_sampling.tube_svr import TubeSVR
 
-from harness import RBF, InvalidModel, KernelOracle, Linear, get_solver
-from harness.problems import TubeSVR
+from harness import RBF, InvalidModel, KernelOracle, Linear, UsageError, get_solver
 
 
 def plane(seed, n, noise=0.3):
@@ -81,3 +81,32 @@ def test_no_tube_is_an_optimum_without_a_function_and_says_so():
     assert (certificate.margin_upper, certificate.relative_gap) == pytest.approx((0.0, 0.0), abs=1e-15)
     with pytest.raises(InvalidModel, match=r"sigma = 0, so there is no regression function: .* take a larger epsilon"):
         problem.scores_new(found.dual_coef, found.intercept, x)
+
+
+@pytest.mark.parametrize(
+    ("cap", "coef", "violation"),
+    [
+        (0.4, [0.3], 0.3),  # the sums differ
+        (0.4, [0.5, -0.3, -0.2], 0.1),  # beyond the cap
+        (0.4, [0.4, 0.4, 0.4, -0.4, -0.4, -0.4], 0.2),  # more than 1 in all
+        (0.1, [0.05, -0.05], 0.05),  # all weights at their cap: coef = 0 alone is feasible
+    ],
+)
+def test_each_constraint_has_its_own_violation(cap, coef, violation):
+    problem = build(*plane(0, 10), D=cap)
+    found = problem.feasibility_violation(np.array([*coef, *[0.0] * (10 - len(coef))]))
+    assert found == pytest.approx(violation, abs=1e-15)
+
+
+def test_a_cap_that_leaves_no_hull_is_refused_in_words():
+    with pytest.raises(UsageError, match=r"D_minus=0.02 leaves the hull of the 24 points shifted down empty"):
+        build(*plane(0, 24), D=0.2, D_minus=0.02)
+
+
+def test_a_part_keeps_the_caps_and_the_origin_of_all_points():
+    part = [0, 1, 3, 4, 7, 9]
+    tube = build(*plane(0, 24), RBF(0.5), epsilon=1.0)
+    some = tube.restrict(part)
+    assert some.caps == tube.caps == (4.0 / 24, 4.0 / 24)
+    assert some.origin == tube.origin
+    assert some.kernel.block(np.arange(6)) == pytest.approx(tube.kernel.block(np.arange(24))[np.ix_(part, part)])

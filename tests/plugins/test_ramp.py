@@ -1,14 +1,21 @@
 """ramp-svc: its objective and conditions written out, its convex sub-problem, and what its certificate can tell."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from harness_robust import ramp
+from harness_robust.ramp import RampSVC
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, InvalidModel, KernelOracle, get_solver
+from harness import RBF, InvalidModel, KernelOracle, Linear, get_solver
 from harness.kernels.counter import Counter
 from harness.kernels.oracle import uncounted
-from harness.problems import RampSVC, ramp
+
+
+def exact(array):
+    return [Fraction(float(v)) for v in np.asarray(array)]
 
 
 def noisy(seed=0, n=40, flipped=6):
@@ -161,7 +168,7 @@ def test_a_lying_oracle_cannot_hide_the_decrease(monkeypatch):
 
     problem = stated(*noisy(), C=5.0)
     honest = problem.certify(np.zeros(problem.n), 0.0).gap
-    monkeypatch.setattr("harness.registry.solver_serving", lambda role: Liar())
+    monkeypatch.setattr(ramp, "get_solver", lambda name: Liar())
     assert problem.certify(np.zeros(problem.n), 0.0).gap >= honest - 1e-9
 
 
@@ -193,3 +200,20 @@ def test_solving_anew_is_what_a_trace_point_costs():
     assert hinge.certificate_cost(0) == ramp_svc.n
     assert ramp_svc.certificate_cost(2) == ramp_svc.n * (ramp_svc.n // 4) > hinge.certificate_cost(2) == 2 * ramp_svc.n
     assert ramp_svc.certificate_cost(ramp_svc.n) == ramp_svc.n**2
+
+
+def test_the_ramp_s_gap_has_a_bound_and_its_objective_the_exact_value():
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(20, 2)), np.where(np.arange(20) % 2, 1.0, -1.0)
+    coef = y * rng.uniform(0.0, 1.0, 20)
+    for kernel in (Linear(), RBF(gamma=0.5)):
+        problem = RampSVC.build(KernelOracle(kernel, x + 1e4), y, {"C": 1.0, "s": -0.5})
+        found = problem.certify(coef, 0.0)
+        assert 0.0 < found.gap_rounding < 1e-3
+    w = [sum(c * v for c, v in zip(exact(coef), exact(column), strict=True)) for column in (x + 1e4).T]
+    margins = [
+        t * sum(u * v for u, v in zip(w, exact(row), strict=True)) for t, row in zip(exact(y), x + 1e4, strict=True)
+    ]
+    loss = sum(min(max(Fraction(0), 1 - m), Fraction(3, 2)) for m in margins)
+    linear = RampSVC.build(KernelOracle(Linear(), x + 1e4), y, {"C": 1.0, "s": -0.5}).certify(coef, 0.0)
+    assert linear.primal == pytest.approx(float(sum(v * v for v in w) / 2 + loss), rel=1e-9)

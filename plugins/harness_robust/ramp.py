@@ -19,17 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import UsageError
-from harness.kernels.functions import RBF
-from harness.kernels.oracle import KernelOracle
-from harness.parameters import parameter
+from harness import RBF, KernelOracle, Solver, UsageError, get_solver, parameter
 from harness.problems.csvc import CSVCNoBias, CSVCParameters
 from harness.problems.dual import DualForm, boxed
 from harness.problems.expansion import Expansion, expansions
-from harness.problems.problem import AT_BOUND, Bounded, Certificate, Problem, cases, immutable, setting
+from harness.problems.problem import AT_BOUND, Bounded, Certificate, Problem, immutable, setting
 
 if TYPE_CHECKING:
     from harness.arrays import Mask, Vector
+    from harness.testing import Case
 
 _RESOLVED = 1e-6  # relative gap that is asked for where the convex problem is solved anew
 _MOVED = 0.25  # of the points are moved in solving anew
@@ -59,12 +57,14 @@ class RampSVC(Problem):
     s = setting("s", "Where the loss becomes flat, in units of y f.")
 
     @classmethod
-    def zoo(cls) -> list[cases.Case]:
-        x, y = cases.separable(16)
+    def zoo(cls) -> list[Case]:
+        from harness.testing import Case, problems
+
+        x, y = problems.separable(16)
         wrong, soft = np.where(np.arange(16) < 4, -y, y), {"C": 1.0}
         # far on the wrong side: beyond s
-        beyond = cases.Case.of(cls, "outliers", 2.0 * x, wrong, RBF(gamma=0.5), soft, "protocol", "outliers")
-        return [*cases.two_classes(cls, {"C": 10.0}, soft), beyond]
+        beyond = Case.of(cls, "outliers", 2.0 * x, wrong, RBF(gamma=0.5), soft, "protocol", "outliers")
+        return [*problems.two_classes(cls, {"C": 10.0}, soft), beyond]
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Any = None) -> None:
         super().__init__(kernel, targets, settings)
@@ -109,7 +109,7 @@ class RampSVC(Problem):
             far from the global minimum: no figure here says how far.
         kkt_violation : see :meth:`kkt_violation`
 
-        Solving anew takes a solver that serves for certificates, up to 100,000 points; without one, or beyond, ``dual`` is the
+        Solving anew takes the solver ``smo-block``, up to 100,000 points; where it is not installed, or beyond, ``dual`` is the
         value of the model's own coefficients, cut to the bounds, and the gap an upper bound that may be loose.
 
         Raises
@@ -213,11 +213,9 @@ class RampSubproblem(Problem):
         return self.of_objectives(dual_coef, model, primal, self.dual(dual_coef, model))
 
 
-def _oracle() -> Any:
-    """Return the solver that solves the convex problem anew, or None where there is none."""
-    from harness.registry import solver_serving
-
+def _oracle() -> Solver | None:
+    """Return the solver that solves the convex problem anew, or None where it is not installed."""
     try:
-        return solver_serving("certificate").with_target_gap(_RESOLVED)
+        return get_solver("smo-block").with_target_gap(_RESOLVED)
     except UsageError:
         return None
