@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import harness
-from harness import Certificate, KernelOracle, Linear, get_solver
+from harness import Certificate, KernelOracle, Linear, Precomputed, get_solver
 from harness.registry import load_registry
+from tests.problems.exact_certificates import falsehoods
 
 TOLERATED = 0.9e-6
 FAR = 1e6  # the last two points: a coefficient of a millionth there moves w as much as one of 1 elsewhere
@@ -84,6 +85,18 @@ def test_coefficients_outside_their_bounds_are_certified_as_if_they_were_inside(
     assert found.relative_gap == pytest.approx(inside.relative_gap, rel=1e-5)
     assert not found.meets(0.5)
     assert not found.contradicts_itself
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_scores_of_the_model_serve_for_the_feasible_point(name):
+    points, targets, values, coef, outside = CASES[name]
+    x = np.clip(points, -1e3, 1e3)  # so near that float64 decides
+    formulation = load_registry().formulation(name)
+    problem = formulation.build(KernelOracle(Precomputed(), x @ x.T), np.array(targets), values)
+    given = np.array(coef) + outside
+    found = problem.certify(given, 0.0, problem.kernel.expand(given))
+    assert falsehoods(problem, problem.feasible(given), 0.0, found) == []
+    assert found.relative_gap == pytest.approx(problem.certify(given, 0.0).relative_gap, rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))
