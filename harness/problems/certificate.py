@@ -28,8 +28,7 @@ class Certificate:
     relative_gap : the gap over the formulation's scale (see each problem): the best computed value
     gap_rounding : the exact relative gap differs from ``relative_gap`` by at most this; None if unknown. Exact means: of the
         float64 coefficients and intercept as they are, with kernel values that are exact functions of the float64 points.
-        It holds also after scaling the coefficients so that their sums are exactly those of the constraints. That
-        matters, as an offset of the data magnifies a small violation
+        Their sums are exactly those of the constraints: an offset of the data would magnify a small violation
     undecidable : a sentence that says why rounding leaves no useful gap; then all figures but the violations are None
     kkt_violation : largest violation of the optimality conditions, in units of f(x)
     feasibility_violation : largest violation of the dual's constraints, relative to their scale
@@ -66,13 +65,11 @@ class Certificate:
         *,
         scale: Bounded | float | None = None,
         rounding_known: bool | None = None,
-        slack: Any = 0.0,
         **violations: Any,
     ) -> Certificate:
         """Return the certificate of a minimised primal and its dual; the gap is relative to ``scale``, or |primal|.
 
         rounding_known : whether the bounds of ``primal`` and ``dual`` hold; None: where both have one
-        slack : what making the coefficients' sum exact may take off the dual
         violations : kkt_violation and feasibility_violation
         """
         known = isinstance(primal, Bounded) and isinstance(dual, Bounded)
@@ -80,8 +77,7 @@ class Certificate:
         with np.errstate(all="ignore"):
             upper = primal if isinstance(primal, Bounded) else Bounded.exact(primal)
             gap = upper - dual
-            doubtful = Bounded(gap.value, gap.error + slack)
-            relative = doubtful if doubtful.is_zero else doubtful / (abs(upper) if scale is None else scale)
+            relative = gap if gap.is_zero else gap / (abs(upper) if scale is None else scale)
         figures = {"primal": _number(upper), "dual": _number(dual), "gap": _number(gap)}
         return cls.of_gap(relative, known=known, **figures, **violations)
 
@@ -91,9 +87,7 @@ class Certificate:
         return cls(primal=None if primal is None else _number(primal))
 
     @classmethod
-    def of_margin(
-        cls, model: Expansion, reach: Bounded, far: float, *, slack: Any = 0.0, **violations: Any
-    ) -> Certificate:
+    def of_margin(cls, model: Expansion, reach: Bounded, far: float, **violations: Any) -> Certificate:
         """Return the certificate of w, the difference of two points of hulls or one point of one.
 
         As objectives: the dual value is 1/2 |w|^2 (minimised), the primal value of the direction w is 1/2 lower^2
@@ -102,26 +96,19 @@ class Certificate:
         model : |w|^2, and the length at which w counts as 0
         reach : the least of <w, z> over all z of the hulls' difference; at most |w|^2
         far : the largest of it over the faces that hold the model's points
-        slack : what making the sums of the weights exact may change of |w|^2; lower needs no feasible weights
         """
         squared = model.squared
         with np.errstate(all="ignore"):
             ratio = reach / squared
             clipped = ratio.positive()
             relative, norm = (1.0 - clipped) * (clipped + 1.0), squared.sqrt()
-            shortfall, feasible = 1.0 - ratio, Bounded(squared.value, squared.error + slack)
-            if slack:
-                share = slack / feasible.lower if feasible.lower > 0.0 else np.inf
-                shortfall = Bounded(shortfall.value, shortfall.error + abs(ratio).upper * share)
-                if clipped.upper > 0.0:
-                    relative = Bounded(relative.value, relative.error + clipped.upper**2 * share)
-            lower, dual = reach / norm, squared * 0.5
+            shortfall, lower, dual = 1.0 - ratio, reach / norm, squared * 0.5
         if not squared.finite or not reach.finite:
             return cls(undecidable=_not_finite(squared, reach), **violations)
         if not model.has_direction:
-            return cls._of_no_direction(replace(model, squared=feasible), violations["feasibility_violation"])
+            return cls._of_no_direction(model, violations["feasibility_violation"])
         if not _is_finite(relative):
-            return cls(undecidable=undecided(replace(model, squared=feasible)), **violations)
+            return cls(undecidable=undecided(model), **violations)
         return cls.of_gap(
             relative,
             known=model.known,
@@ -132,20 +119,18 @@ class Certificate:
             epsilon_plus=_number(shortfall),
             epsilon_minus=_number(far / squared.value - 1.0),
             margin_lower=float_below(lower.lower),
-            margin_upper=float_above(feasible.sqrt().upper),
+            margin_upper=float_above(norm.upper),
             **violations,
         )
 
     @classmethod
-    def of_two_margins(cls, model: Expansion, primal: Bounded, *, slack: Any) -> Certificate:
+    def of_two_margins(cls, model: Expansion, primal: Bounded) -> Certificate:
         """Return the certificate of a direction whose margin is sqrt(2 primal), beside points of the hulls, |w| apart.
 
         model : of these points, with a ridge: |w| > 0
-        slack : what making the sums of their weights exact may change of |w|^2
         """
-        half, lower = model.squared * 0.5, (primal * 2.0).sqrt()
-        upper = Bounded(model.squared.value, model.squared.error + slack).sqrt()
-        found = cls.of_objectives(half, primal, scale=half, slack=slack)
+        half, lower, upper = model.squared * 0.5, (primal * 2.0).sqrt(), model.squared.sqrt()
+        found = cls.of_objectives(half, primal, scale=half)
         if found.undecidable:
             return found
         return replace(

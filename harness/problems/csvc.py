@@ -92,18 +92,15 @@ class CSVC(Problem):
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """P, D and the gap with the given intercept; the KKT violation is max g over I_up - min g over I_low, g = y - f."""
-        dual, slack = self.dual_of(dual_coef, model)
-        return self.of_objectives(
-            dual_coef, model, self.primal_of(model.squared, model.scores, intercept), dual, slack=slack
-        )
+        primal = self.primal_of(model.squared, model.scores, intercept)
+        return self.of_objectives(dual_coef, model, primal, self.dual_of(dual_coef, model))
 
     def primal_of(self, squared: Bounded, scores: Bounded, intercept: float) -> Bounded:
         hinge = (1.0 - (scores + intercept) * self.targets).positive()
         return squared * 0.5 + hinge.dot(self.upper)
 
-    def dual_of(self, dual_coef: Vector, model: Expansion) -> tuple[Bounded, Any]:
-        slack = model.slack_of_sum(dual_coef, self.targets) if self.has_bias and model.known else 0.0
-        return Bounded.exact(self.targets * dual_coef).sum() - model.squared * 0.5, slack
+    def dual_of(self, dual_coef: Vector, model: Expansion) -> Bounded:
+        return Bounded.exact(self.targets * dual_coef).sum() - model.squared * 0.5
 
 
 class CSVCNoBias(CSVC):

@@ -19,12 +19,13 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.arrays import Vector
+    from harness.arrays import Index, Vector
 
     Groups = np.ndarray[Any, np.dtype[np.int8]]
 
 _EXACT = 1e-16  # what a group's sum may be off, relative to its coefficients
 _ROUNDING = 1e-12  # and what is no reason to move a variable off its bound
+_STEPS = 4  # coefficients that take up what rounding leaves of a sum
 _LEAST_SCALE = 1e-12  # an objective below this part of the form's extent may be rounding of 0
 
 
@@ -130,15 +131,20 @@ class DualForm:
         return max(abs(primal), _LEAST_SCALE * float(np.abs(self.linear) @ (self.upper - self.lower)))
 
     def repaired(self, dual_coef: Vector) -> Vector:
-        """Return feasible coefficients, (n,), near ``dual_coef``: inside their bounds, and with sums off by rounding at most.
+        """Return feasible coefficients, (n,), near ``dual_coef``: inside their bounds, their sums exact as real numbers.
 
-        Coefficients that are feasible are returned as they are, the same array.
+        The same array where these are feasible. Where the bounds leave room for nothing else, rounding may be left.
         """
-        inside = self.coef(np.clip(self.split(dual_coef), self.lower, self.upper))
-        near = self.coef(self.variables(inside))
-        if float(np.abs(near - inside).sum()) > _ROUNDING * float(np.abs(inside).sum()):
-            return near
-        return dual_coef if np.array_equal(inside, dual_coef) else inside
+        coef = self.coef(np.clip(self.split(dual_coef), self.lower, self.upper))
+        near = self.coef(self.variables(coef))
+        if float(np.abs(near - coef).sum()) > _ROUNDING * float(np.abs(coef).sum()):
+            coef = near
+        if self.copies == 1:
+            for k in range(self.groups):
+                _sum_exactly(coef, np.flatnonzero(self.group == k), self)
+        elif self.groups:
+            _sum_exactly(coef, np.arange(self.n), self)  # of both signs: no more is known of what each sums to
+        return dual_coef if np.array_equal(coef, dual_coef) else coef
 
     def variables(self, dual_coef: Vector) -> Vector:
         """Return feasible variables (V,) near the signed coefficients ``dual_coef``, (n,): a warm start.
@@ -161,6 +167,24 @@ class DualForm:
             member = self.group == k
             a[member] = _with_sum(a[member], self.lower[member], self.upper[member], float(self.start[member].sum()))
         return a
+
+
+def _sum_exactly(coef: Vector, members: Index, form: DualForm) -> None:
+    """Take what rounding has left of the sum of ``members`` off the smallest coefficients that have room for it, in place.
+
+    The last digit of a small coefficient is as small as any, so that one or two of them take up everything.
+    """
+    total = float(form.start.reshape(form.copies, form.n)[:, members].sum())
+    lower, upper = (form.coef(bound) for bound in (form.lower, form.upper))
+    able = members[coef[members] != 0.0]
+    for _ in range(_STEPS):
+        off = math.fsum([*coef[members].tolist(), -total])
+        room = (coef - lower if off > 0.0 else upper - coef)[able]
+        if off == 0.0 or not (room >= abs(off)).any():
+            break
+        which = int(np.argmin(np.where(room >= abs(off), np.abs(coef[able]), np.inf)))
+        coef[able[which]] -= off
+        able = np.delete(able, which)
 
 
 def _with_sum(a: Vector, lower: Vector, upper: Vector, total: float) -> Vector:

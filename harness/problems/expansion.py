@@ -1,21 +1,19 @@
-"""f(x_i) and |w|^2 of a model with bounds of their rounding: from the usual float64 values, and from finer ones.
+"""f(x_i) and |w|^2 of a model with bounds of their rounding: in float64, and where that leaves doubt in numpy's longdouble.
 
-The usual values cost what they always did. Their bounds hold for any order of summation and follow from |k(x, z)|^2 <=
-k(x, x) k(z, z): n numbers more. Where a certificate finds them too wide (see Certificate.settled), the values are
-computed anew in numpy's longdouble, and w of small problems in fractions. What an offset of the data takes is not lost
-there: w = sum_j coef_j x_j is summed about a centre c, as sum_j coef_j (x_j - c) + (sum_j coef_j) c, and an RBF kernel
-from differences x - z. A kernel that is not one of the harness's own has no finer values.
+The float64 values cost what they always did. Their bounds hold for any order of summation and follow from |k(x, z)|^2 <=
+k(x, x) k(z, z): n numbers more. What an offset of the data takes is not lost in longdouble: w = sum_j coef_j x_j is summed
+about a centre c, as sum_j coef_j (x_j - c) + (sum_j coef_j) c, and an RBF kernel from differences x - z. A kernel that is not
+one of the harness's own has no finer values.
 
-The model is what its float64 coefficients say, as real numbers: that they sum to 0 or 1 up to rounding alone is part
-of it, and what an offset of the data makes of that is bounded as well (Expansion.slack_of_sum, slack_of_classes).
+The model is what its float64 coefficients say, as real numbers. Their sums are those of the constraints exactly, see
+DualForm.repaired, so that no offset of the data is left in w.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,11 +31,10 @@ _SHORTEST = 16.0 * 2.0**-53  # |w| over the spread below which w is 0 as far as 
 _STRANGER = 256.0  # roundings that a value of a kernel of unknown making is taken to be off, over sqrt(k(x, x) k(z, z))
 _FINE_OPERATIONS = 100_000_000  # longdouble operations that finer values of a kernel may take: about half a second
 _FINE_PRODUCTS = 2_000_000_000  # the same for inner products with w, which are one pass over the data
-_EXACT_PRODUCTS = 20_000  # products of fractions, for small problems: about a tenth of a second
-_LEAST_EXACT = Fraction(1, 2**900)  # sums nearer to the ends of float64 would not be represented to twice its precision
 _AN_EXPONENTIAL = 20  # longdouble operations that take as long
 _FILLED = 1000  # features up to which sparse points are summed like dense ones
 _PIECE = 250_000  # longdouble numbers held at a time
+_FINE = np.dtype(np.longdouble)
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,6 @@ class Expansion:
 
     scores : f(x_i) without intercept, (n,)
     squared : |w|^2, the ridge included
-    longest : no less than the largest sqrt(k(x_i, x_i)), the ridge included
     spread : sum_j |coef_j| |x_j - c| about a centre c, >= 0; 0 where |w| = 0 is not to be told
     known : whether the bounds hold; False: the scores were given, and nobody knows how they were computed
     plain : of k + z z', that of k
@@ -54,7 +50,6 @@ class Expansion:
 
     scores: Bounded
     squared: Bounded
-    longest: Any = 0.0
     spread: Any = 0.0
     known: bool = True
     plain: Expansion | None = None
@@ -68,37 +63,6 @@ class Expansion:
         values = Bounded.exact(scores)
         squared = values.dot(dual_coef)
         return cls(values, Bounded(squared.value, squared.error + doubt), known=False)
-
-    def sum_off(self, dual_coef: Vector, total: float = 0.0) -> float:
-        """Return by how much the coefficients sum to more than ``total``, correct however much cancels."""
-        return math.fsum([*dual_coef[dual_coef != 0.0].tolist(), -total])
-
-    def slack_of_sum(self, dual_coef: Vector, linear: Vector, price: float = 0.0) -> Any:
-        """Return what scaling coefficients of one sign so that all sum to 0 may take off a dual.
-
-        The dual is sum_i linear_i coef_i - price |coef_i| less |w|^2 / 2. With m the mean of the points of that sign,
-        by coefficient, it changes by -s (mean of linear - <w, m>) and price |s| and s^2 |m|^2 / 2, s the sum.
-        """
-        off = self.sum_off(dual_coef)
-        side = dual_coef > 0.0 if off > 0.0 else dual_coef < 0.0
-        if off == 0.0 or not side.any():
-            return 0.0
-        weights = Bounded.exact(dual_coef[side])
-        mean = (Bounded.exact(linear[side]) - self.scores[side]).dot(weights) / weights.sum()
-        return 1.01 * (abs(off) * (abs(mean).upper + price) + 0.5 * (off * self.longest) ** 2)
-
-    def slack_of_classes(self, dual_coef: Vector, positive: Any, total: float) -> Any:
-        """Return how far |w|^2 may be from that of the coefficients scaled so that those of each class sum to ``total``.
-
-        w = P - Q, P the part of the ``positive`` points and Q what the others take off.
-        """
-        up, down = self.sum_off(dual_coef[positive], total), self.sum_off(-dual_coef[~positive], total)
-        up, down = up / (total + up), down / (total + down)
-        # w - up P + down Q = (1 - up) w - (up - down) Q
-        along = abs(self.scores[~positive].dot(dual_coef[~positive])).upper
-        length = self.squared.sqrt().upper
-        change = abs(up) * length + abs(up - down) * total * self.longest * 1.01
-        return (2.0 * (abs(up) * length**2 + abs(up - down) * along) + change**2) * 1.01
 
     @property
     def _shortest(self) -> Any:
@@ -115,69 +79,77 @@ class Expansion:
         return self.known and bool(self.squared.upper <= self._shortest)
 
 
-def expansions(kernel: KernelOracle, dual_coef: Vector, scores: Vector | None = None) -> Iterator[Expansion]:
-    """Yield the usual expansion of a model, and then, if asked for and not too dear, others in more precision.
+def expansions(
+    kernel: KernelOracle, dual_coef: Vector, scores: Vector | None = None, given: Vector | None = None
+) -> Iterator[Expansion]:
+    """Yield the expansion of a model in float64, and then, if asked for and not too dear, in longdouble.
 
     Counts as kernel.expand() does.
 
     Parameters
     ----------
-    scores : kernel.expand(dual_coef), where the caller has it already
+    scores : kernel.expand(given), where the caller has it already
+    given : coefficients near ``dual_coef``, of which only what differs is expanded; None: the same
     """
-    support = np.flatnonzero(dual_coef)
-    yield _usual(kernel, dual_coef, support, scores)
-    if _is_affordable(kernel, support):
-        yield _finer(kernel, dual_coef, support)
-        if kernel.kernel.form == Power() and len(support) * engine_of(kernel).source.shape[1] <= _EXACT_PRODUCTS:
-            yield _finer(kernel, dual_coef, support, exact=True)
+    history = None if scores is None else (dual_coef if given is None else given, scores)
+    yield _expansion(kernel, dual_coef, np.dtype(np.float64), history)
+    if _is_affordable(kernel, int(np.count_nonzero(dual_coef))):
+        yield _expansion(kernel, dual_coef, _FINE)
 
 
 def of_weights(kernel: KernelOracle, weights: Vector, dtype: Any) -> Expansion:
     """Return the expansion of w = ``weights``, (d,), for a linear kernel, in ``dtype``; without the ridge, uncounted."""
-    w = _Weights(
-        weights.astype(np.longdouble), np.longdouble(0.0), np.longdouble(0.0), _features(engine_of(kernel).source)
-    )
-    return w.expansion(kernel.with_ridge(0.0), weights, np.dtype(dtype))
+    return _linear(kernel, weights.astype(_FINE), _FINE.type(0.0), np.dtype(dtype))
 
 
-def _usual(kernel: KernelOracle, coef: Vector, support: Any, scores: Vector | None = None) -> Expansion:
-    """Return the expansion in float64; of a linear kernel w alone is summed in longdouble."""
-    if kernel.z is not None:
-        return _plus_product(_usual(kernel.plain, coef, support), kernel.z, coef)
-    if kernel.is_linear:
-        kernel.counter.evaluations += kernel.n * len(support)
-        return _Weights.of(kernel, coef, support).expansion(kernel, coef, np.dtype(np.float64))
-    values = kernel.expand(coef) if scores is None else scores
-    errors, longest = _usual_errors(kernel, coef, support)
-    bounded = Bounded(values, errors + unit_of(np.float64) * np.abs(values))
-    return Expansion(bounded, bounded.dot(coef), longest + math.sqrt(kernel.ridge))
+def _expansion(kernel: KernelOracle, coef: Vector, dtype: np.dtype[Any], history: Any = None) -> Expansion:
+    """Return the expansion in ``dtype``; of a linear kernel w is summed in longdouble all the same.
 
-
-def _usual_errors(kernel: KernelOracle, coef: Vector, support: Any) -> tuple[Any, Any]:
-    """Return bounds of the errors of kernel.expand(coef), (n,), but for the rounding of the result itself.
-
-    And, second, a bound of sqrt(k(x, x)) without the ridge.
+    history : coefficients near ``coef`` and their scores; None: there are none
     """
-    size, form, width = np.abs(coef), kernel.kernel.form, _features(engine_of(kernel).source)
-    # a tile of rows is one product, the tiles are added one after the other
-    terms = EXPAND_ROWS + len(support) // EXPAND_ROWS + 4
-    unit, value_unit = unit_of(np.float64), unit_of(kernel.dtype)
+    support = np.flatnonzero(coef)
+    if kernel.z is not None:
+        return _plus_product(_expansion(kernel.plain, coef, dtype), kernel.z, coef)
+    if kernel.is_linear:
+        kernel.counter.evaluations += kernel.n * len(support) * (dtype != _FINE)
+        w, error, spread = _weights(engine_of(kernel).source, coef, support)
+        return _with_ridge(_linear(kernel, w, error, dtype, spread), kernel.ridge, coef)
+    size = np.abs(coef)
+    if dtype == _FINE:
+        values = np.concatenate([each @ coef[support].astype(_FINE) for each in _fine_values(kernel, support)])
+        values, terms = values + kernel.ridge * coef.astype(_FINE), len(support) + 5
+    else:
+        # a tile of rows is one product, the tiles are added one after the other
+        terms = EXPAND_ROWS + len(support) // EXPAND_ROWS + 6
+        given, values = history or (coef, kernel.expand(coef))
+        change = coef - given
+        if change.any():
+            values, size = values + kernel.expand(change), np.abs(given) + np.abs(change)
+    bounded = Bounded(values, _errors(kernel, size, terms, dtype) + unit_of(dtype) * np.abs(values))
+    return Expansion(bounded, bounded.dot(coef))
+
+
+def _errors(kernel: KernelOracle, size: Vector, terms: int, dtype: Any = np.float64) -> Any:
+    """Return bounds of the errors of sums of ``terms`` kernel values times coefficients of this ``size``, both (n,).
+
+    All but the rounding of the result itself.
+    """
+    form, width, total = kernel.kernel.form, _features(engine_of(kernel).source), float(size.sum())
+    unit = unit_of(dtype)
+    a_value = max(unit, unit_of(kernel.dtype)) if dtype != _FINE else unit
     ridge = kernel.ridge * size * unit
     if isinstance(form, GivenValues):
-        largest = kernel.largest
-        return largest * size.sum() * terms * unit + ridge, math.sqrt(largest)
+        return np.full(kernel.n, kernel.largest * total * terms * unit) + ridge
     if isinstance(form, Exponential):
         # e^t t <= 1/e for the relative error of an exponent t summed from squares, 2 ulp of the exponential
-        error = np.full(kernel.n, size.sum() * (terms * unit + (0.4 * width + 8.0) * value_unit))
-        if not engine_of(kernel).sums_differences:
+        errors = np.full(kernel.n, total * (terms * unit + (0.4 * width + 8.0) * a_value))
+        if dtype != _FINE and not engine_of(kernel).sums_differences:
             norms = squared_norms(engine_of(kernel).source)
-            apart = norms * size.sum() + norms @ size
-            error += 4.0 * form.gamma * (width + 6) * value_unit * apart
-        return error + ridge, 1.0
+            errors += 4.0 * form.gamma * (width + 6) * a_value * (norms * total + norms @ size)
+        return errors + ridge
     length = np.sqrt(np.abs(engine_of(kernel).diagonal()) + width * underflow_of(np.float64))
     factor = 1.1 * form.degree * (width + 8) if isinstance(form, Power) else _STRANGER
-    errors = length * float(length @ size) * (terms * unit + factor * value_unit) * 1.01
-    return errors + ridge, length.max() * 1.01
+    return length * float(length @ size) * (terms * unit + factor * a_value) * 1.01 + ridge
 
 
 def error_of_scores(kernel: KernelOracle, total: float) -> float:
@@ -185,166 +157,103 @@ def error_of_scores(kernel: KernelOracle, total: float) -> float:
 
     It is largest where all of them are on the point of the largest k(x, x), or, by exponentials, farthest out.
     """
-    points, everyone = engine_of(kernel).source, np.arange(kernel.n)
     diagonal = kernel.diagonal()  # counted, as a solver may have asked for this
-    longest = diagonal if isinstance(kernel.kernel.form, GivenValues) else squared_norms(points)
-    worst = 0.0
+    given = isinstance(kernel.kernel.form, GivenValues)
+    longest = diagonal if given else squared_norms(engine_of(kernel).source)
+    terms, worst = EXPAND_ROWS + kernel.n // EXPAND_ROWS + 6, 0.0
     for i in {int(np.argmax(diagonal)), int(np.argmax(longest))}:
-        alone = np.zeros(kernel.n)
-        alone[i] = total
-        worst = max(worst, float(np.max(_usual_errors(kernel, alone, everyone)[0])))
+        worst = max(worst, float(np.max(_errors(kernel, np.where(np.arange(kernel.n) == i, total, 0.0), terms))))
     return worst
 
 
-def _is_affordable(kernel: KernelOracle, support: Any) -> bool:
+def _is_affordable(kernel: KernelOracle, support: int) -> bool:
     """Return whether there are finer values at a bearable cost; there are none of a stranger's kernel."""
     form, width = kernel.kernel.form, _features(engine_of(kernel).source)
     if form == Power():
         return kernel.n * width <= _FINE_PRODUCTS
     kind, a_value = type(form), {GivenValues: 1, Exponential: width + _AN_EXPONENTIAL, Power: width + 8}
-    return kind in a_value and kernel.n * len(support) * a_value[kind] <= _FINE_OPERATIONS
-
-
-def _finer(kernel: KernelOracle, coef: Vector, support: Any, *, exact: bool = False) -> Expansion:
-    """Return the expansion in longdouble; of a linear kernel, ``exact``: with w summed in fractions."""
-    fine = np.dtype(np.longdouble)
-    if kernel.z is not None:
-        return _plus_product(_finer(kernel.plain, coef, support, exact=exact), kernel.z, coef)
-    if kernel.is_linear:
-        weights = _Weights.of(kernel, coef, support)
-        weights = weights.summed_exactly(kernel, coef, support) if exact else weights
-        return weights.expansion(kernel, coef, fine)
-    form, width, size = kernel.kernel.form, _features(engine_of(kernel).source), np.abs(coef)
-    weights = coef[support].astype(fine)
-    scores = np.concatenate([values @ weights for values in _fine_values(kernel, support)])
-    if isinstance(form, Power):
-        length = np.sqrt(_poly(form, _norms(engine_of(kernel).source, fine)))
-        roundings = 1.1 * form.degree * (width + 8) + len(support) + 4
-        errors, longest = length * (length @ size) * roundings, length.max() * 1.01
-    elif isinstance(form, GivenValues):
-        errors = np.full(kernel.n, kernel.largest * size.sum() * (len(support) + 4), dtype=fine)
-        longest = math.sqrt(kernel.largest)
-    else:
-        errors, longest = np.full(kernel.n, size.sum() * (len(support) + width + 16), dtype=fine), 1.0
-    bounded = Bounded(scores, errors * unit_of(fine) * 1.01)
-    return _with_ridge(Expansion(bounded, bounded.dot(coef), longest), kernel.ridge, coef)
+    return kind in a_value and kernel.n * support * a_value[kind] <= _FINE_OPERATIONS
 
 
 def _with_ridge(plain: Expansion, ridge: float, coef: Vector) -> Expansion:
     """Return the expansion of k + ridge delta_ij from that of k; with a ridge w = 0 is no model's."""
     if not ridge:
         return plain
-    fine = Bounded.exact(coef.astype(np.longdouble))
-    scores, squared = plain.scores + Bounded.exact(coef) * ridge, plain.squared + fine.dot(fine) * ridge
-    return Expansion(scores, squared, plain.longest + math.sqrt(ridge))
+    fine = Bounded.exact(coef.astype(_FINE))
+    return Expansion(plain.scores + Bounded.exact(coef) * ridge, plain.squared + fine.dot(fine) * ridge)
 
 
 def _plus_product(plain: Expansion, z: Vector, coef: Vector) -> Expansion:
     """Return the expansion of k + z z' from that of k."""
-    along = Bounded.exact(z.astype(np.longdouble)).dot(coef)
-    scores = plain.scores + Bounded.exact(z.astype(np.longdouble)) * along
+    along = Bounded.exact(z.astype(_FINE)).dot(coef)
+    scores = plain.scores + Bounded.exact(z.astype(_FINE)) * along
     spread = plain.spread + float(np.abs(z) @ np.abs(coef)) if plain.spread else plain.spread
-    longest = plain.longest + np.abs(z).max()
-    return Expansion(scores, plain.squared + along * along, longest, spread, plain=plain)
+    return Expansion(scores, plain.squared + along * along, spread, plain=plain)
 
 
 def _fine_values(kernel: KernelOracle, support: Any) -> Iterator[Any]:
     """Yield K[part, support] in longdouble for consecutive parts of the points; no ridge."""
-    points, form, fine = engine_of(kernel).source, kernel.kernel.form, np.longdouble
-    if isinstance(form, GivenValues):
-        for part in _parts(kernel.n, len(support)):
-            yield _dense(points[part][:, support]).astype(fine)
-        return
-    vectors = _dense(points[support]).astype(fine)
+    points, form = engine_of(kernel).source, kernel.kernel.form
+    given = isinstance(form, GivenValues)
+    vectors = None if given else _dense(points[support]).astype(_FINE)
     for part in _parts(kernel.n, len(support)):
-        rows = _dense(points[part]).astype(fine)
-        values = np.zeros((len(rows), len(support)), dtype=fine)
+        rows = _dense(points[part][:, support] if given else points[part]).astype(_FINE)
+        if vectors is None:
+            yield rows
+            continue
+        values = np.zeros((len(rows), len(support)), dtype=_FINE)
         for f in range(vectors.shape[1]):
-            if isinstance(form, Exponential):
-                values += (rows[:, f, None] - vectors[None, :, f]) ** 2
-            else:
-                values += rows[:, f, None] * vectors[None, :, f]
-        yield np.exp(-fine(form.gamma) * values) if isinstance(form, Exponential) else _poly(form, values)
+            row, vector = rows[:, f, None], vectors[None, :, f]
+            values += (row - vector) ** 2 if isinstance(form, Exponential) else row * vector
+        if isinstance(form, Exponential):
+            yield np.exp(-_FINE.type(form.gamma) * values)
+        else:
+            assert isinstance(form, Power)
+            base = _FINE.type(form.gamma) * values + _FINE.type(form.coef0)
+            yield math.prod([base] * form.degree)
 
 
-def _poly(form: Any, products: Any) -> Any:
-    base = np.longdouble(form.gamma) * products + np.longdouble(form.coef0)
-    value = base
-    for _ in range(form.degree - 1):
-        value = value * base
-    return value
+def _weights(points: Any, coef: Vector, support: Any) -> tuple[Any, Any, Any]:
+    """Return w = sum_j coef_j x_j in longdouble, a bound of the length of its error, and the spread.
 
-
-@dataclass(frozen=True)
-class _Weights:
-    """w = sum_j coef_j x_j of a linear kernel in longdouble.
-
-    value : (d,)
-    error : bound of the length of what rounding did to it
-    spread : sum_j |coef_j| |x_j - c| about the mean c of the support, or of a piece of it
-    width : features that a point may have
+    Summed about the mean of the support, or of a piece of it; sparse points of many features, which that would fill, as
+    they are.
     """
+    width = _features(points)
+    dense = isinstance(points, np.ndarray) or points.shape[1] <= max(_FILLED, 4 * width)
+    some = support[: max(1, _PIECE // max(1, width))] if dense else support[:0]
+    centre = np.asarray(points[some].astype(_FINE).sum(axis=0)).reshape(-1) / max(1, len(some))
+    w, spread = np.zeros(points.shape[1], dtype=_FINE), _FINE.type(0.0)
+    for part in _parts(len(support), points.shape[1] if dense else width):
+        rows = points[support[part]].astype(_FINE)
+        rows = _dense(rows) - centre if dense else rows
+        weights = coef[support[part]].astype(_FINE)
+        w += np.einsum("ij,i->j", rows, weights) if dense else rows.T @ weights
+        spread += np.abs(weights) @ np.sqrt(_squares(rows))
+    unit, high = unit_of(_FINE), math.fsum(coef[support])
+    total = _FINE.type(high) + _FINE.type(math.fsum([*coef[support].tolist(), -high]))
+    error = (len(support) + width + 4) * unit * spread + underflow_of(_FINE)
+    error += 4.0 * unit * abs(total) * np.sqrt(centre @ centre)
+    w += total * centre
+    return w, error + 4.0 * unit * np.sqrt(w @ w), spread
 
-    value: Any
-    error: Any
-    spread: Any
-    width: int
 
-    @classmethod
-    def of(cls, kernel: KernelOracle, coef: Vector, support: Any) -> _Weights:
-        """Sum the points about c; sparse ones of many features, which that would fill, as they are."""
-        points, fine = engine_of(kernel).source, np.longdouble
-        width, unit = _features(points), unit_of(fine)
-        dense = isinstance(points, np.ndarray) or points.shape[1] <= max(_FILLED, 4 * width)
-        some = support[: max(1, _PIECE // max(1, width))]
-        centre = np.asarray(points[some].astype(fine).sum(axis=0)).reshape(-1) / max(1, len(some))
-        w, size, spread = np.zeros(points.shape[1], dtype=fine), fine(0.0), fine(0.0)
-        for part in _parts(len(support), points.shape[1] if dense else width):
-            weights, rows = coef[support[part]].astype(fine), points[support[part]].astype(fine)
-            if dense:
-                rows = _dense(rows) - centre
-                w += np.einsum("ij,i->j", rows, weights)
-                apart = lengths = _squares(rows)
-            else:
-                w += rows.T @ weights
-                lengths = _squares(rows)
-                apart = np.maximum(0.0, lengths - 2.0 * (rows @ centre) + centre @ centre)
-            size += np.abs(weights) @ np.sqrt(lengths)
-            spread += np.abs(weights) @ np.sqrt(apart)
-        error = (len(support) + width + 4) * unit * size + underflow_of(fine)
-        if dense:
-            total = _exact_sum(coef[support])
-            w += total * centre
-            error += 4.0 * unit * abs(total) * np.sqrt(centre @ centre)
-        return cls(w, error + 4.0 * unit * np.sqrt(w @ w), spread, width)
-
-    def summed_exactly(self, kernel: KernelOracle, coef: Vector, support: Any) -> _Weights:
-        """Return w as a sum of fractions, rounded at the end; this one where float64 does not reach so far."""
-        weights = [Fraction(each) for each in coef[support].tolist()]
-        columns = _dense(engine_of(kernel).source[support]).astype(np.float64).T.tolist()
-        sums = [sum(c * Fraction(v) for c, v in zip(weights, column, strict=True)) for column in columns]
-        if any(each and not _LEAST_EXACT < abs(each) < 1 / _LEAST_EXACT for each in sums):
-            return self
-        high = [float(each) for each in sums]
-        low = [float(each - Fraction(first)) for each, first in zip(sums, high, strict=True)]
-        value = np.array(high, dtype=np.longdouble) + np.array(low, dtype=np.longdouble)
-        return replace(self, value=value, error=4.0 * unit_of(np.longdouble) * np.sqrt(value @ value))
-
-    def expansion(self, kernel: KernelOracle, coef: Vector, dtype: np.dtype[Any]) -> Expansion:
-        """Return f(x_i) = <x_i, w> in ``dtype``, and |w|^2."""
-        w, scores = self.value.astype(dtype), np.empty(kernel.n, dtype=dtype)
-        for part in _parts(kernel.n, self.width):
-            rows = engine_of(kernel).source[part].astype(dtype, copy=False)
-            scores[part] = np.einsum("ij,j->i", rows, w) if isinstance(rows, np.ndarray) else rows @ w
-        length = np.sqrt(self.value @ self.value)
-        roundings, least = (self.width + 6) * unit_of(dtype), self.width * underflow_of(dtype)
-        reach = np.sqrt(_norms(engine_of(kernel).source, dtype) * (1.0 + roundings) + least)
-        # w itself is rounded to ``dtype``, and loses more where that is below the normal numbers
-        errors = reach * dtype.type(roundings * length + self.error + least) * 1.01 + least
-        size = Bounded(length, self.error + self.width * unit_of(np.longdouble) * length)
-        return _with_ridge(
-            Expansion(Bounded(scores, errors), size * size, reach.max(), self.spread), kernel.ridge, coef
-        )
+def _linear(kernel: KernelOracle, w: Any, error: Any, dtype: np.dtype[Any], spread: Any = 0.0) -> Expansion:
+    """Return f(x_i) = <x_i, w> in ``dtype``, and |w|^2; ``error`` bounds the length of what is wrong with w."""
+    points, n = engine_of(kernel).source, kernel.n
+    width, scores, norms = _features(points), np.empty(n, dtype=dtype), np.empty(n, dtype=dtype)
+    for part in _parts(n, width):
+        rows = points[part].astype(dtype, copy=False)
+        dense = isinstance(rows, np.ndarray)
+        scores[part] = np.einsum("ij,j->i", rows, w.astype(dtype)) if dense else rows @ w.astype(dtype)
+        norms[part] = _squares(rows)
+    length = np.sqrt(w @ w)
+    roundings, least = (width + 6) * unit_of(dtype), width * underflow_of(dtype)
+    reach = np.sqrt(norms * (1.0 + roundings) + least)
+    # w itself is rounded to ``dtype``, and loses more where that is below the normal numbers
+    errors = reach * dtype.type(roundings * length + error + least) * 1.01 + least
+    size = Bounded(length, error + width * unit_of(_FINE) * length)
+    return Expansion(Bounded(scores, errors), size * size, spread)
 
 
 def _parts(length: int, width: int) -> Iterator[slice]:
@@ -352,12 +261,6 @@ def _parts(length: int, width: int) -> Iterator[slice]:
     step = max(1, _PIECE // max(1, width))
     for start in range(0, length, step):
         yield slice(start, start + step)
-
-
-def _exact_sum(values: Vector) -> Any:
-    """Return the sum in longdouble, correct to its precision however much cancels."""
-    high = math.fsum(values)
-    return np.longdouble(high) + np.longdouble(math.fsum([*values.tolist(), -high]))
 
 
 def _features(points: Any) -> int:
@@ -369,13 +272,6 @@ def _features(points: Any) -> int:
 
 def _dense(points: Any) -> Any:
     return points if isinstance(points, np.ndarray) else points.toarray()
-
-
-def _norms(points: Any, dtype: np.dtype[Any]) -> Any:
-    """Return |x_i|^2 in ``dtype``, (n,)."""
-    return np.concatenate(
-        [_squares(points[part].astype(dtype, copy=False)) for part in _parts(points.shape[0], _features(points))]
-    )
 
 
 def _squares(rows: Any) -> Any:

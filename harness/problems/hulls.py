@@ -81,7 +81,6 @@ class HardMargin(Problem):
             far_p - far_q,
             kkt_violation=max(0.0, far_p - float(near_p.value), float(near_q.value) - far_q),
             feasibility_violation=violation,
-            slack=model.slack_of_classes(dual_coef, positive, 1.0) if model.known else 0.0,
         )
 
     def primal_of(self, squared: Bounded, scores: Bounded, intercept: float) -> Bounded:
@@ -156,7 +155,7 @@ class L2SVC(HardMargin):
 
     def certificate_beside(self, primal: Bounded, dual_coef: Vector, model: Expansion) -> Certificate:
         """The gap of two margins: that of the model, and the distance of the hulls' points that are the dual point."""
-        return Certificate.of_two_margins(model, primal, slack=model.slack_of_classes(dual_coef, self.targets > 0, 1.0))
+        return Certificate.of_two_margins(model, primal)
 
 
 @dataclass(frozen=True)

@@ -92,9 +92,7 @@ class NuSVC(Problem):
         The KKT violation is in units of f. Where w = 0 the reduced hulls meet: that is the optimum, and the gap is then
         relative to the largest k(x, x) nu^2 / 2. Certificate says what counts as w = 0.
         """
-        scores, positive = model.scores.value, self.targets > 0
-        rho, half = self.rho(intercept, scores), model.squared * 0.5
+        rho, half = self.rho(intercept, model.scores.value), model.squared * 0.5
         within = (rho - (model.scores + intercept) * self.targets).positive().sum() / float(self.n)
         primal = half - Bounded.exact(self.nu) * rho + within
-        slack = 0.5 * model.slack_of_classes(dual_coef, positive, 0.5 * self.nu) if model.known else 0.0
-        return self.of_objectives_of_length(dual_coef, model, primal, self.nu, slack)
+        return self.of_objectives_of_length(dual_coef, model, primal, self.nu)

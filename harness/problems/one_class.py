@@ -78,5 +78,4 @@ class OneClass(Problem):
         cap = Bounded.exact(1.0) / (Bounded.exact(self.nu) * float(self.n))
         half = model.squared * 0.5
         primal = half - rho + (rho - model.scores).positive().sum() * cap
-        slack = 1.01 * abs(model.sum_off(dual_coef, 1.0)) * model.squared.upper if model.known else 0.0
-        return self.of_objectives_of_length(dual_coef, model, primal, 1.0, slack)
+        return self.of_objectives_of_length(dual_coef, model, primal, 1.0)

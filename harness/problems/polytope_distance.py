@@ -68,5 +68,4 @@ class PolytopeDistance(Problem):
             far,
             kkt_violation=max(0.0, far - near),
             feasibility_violation=violation,
-            slack=2.02 * abs(model.sum_off(dual_coef, 1.0)) * model.squared.upper if model.known else 0.0,
         )

@@ -265,9 +265,9 @@ class Problem(ABC):
         """
         given = np.asarray(dual_coef, dtype=np.float64)
         coef = self.feasible(given)
-        known = scores if coef is given else None
         certificates = (
-            self.bounded_certificate(coef, float(intercept), model) for model in expansions(self.kernel, coef, known)
+            self.bounded_certificate(coef, float(intercept), model)
+            for model in expansions(self.kernel, coef, scores, given)
         )
         found = self._closest(certificates, tolerated_rounding)
         return found if coef is given else replace(found, feasibility_violation=self.feasibility_violation(given))
@@ -309,8 +309,8 @@ class Problem(ABC):
         """
         return None
 
-    def dual_of(self, dual_coef: Vector, model: Expansion) -> tuple[Bounded, Any]:
-        """Return the dual value of coefficients, and what making their sum exact may take off it."""
+    def dual_of(self, dual_coef: Vector, model: Expansion) -> Bounded:
+        """Return the dual value of coefficients."""
         raise NotImplementedError(f"formulation '{self.name}' bounds no weights; override dual_of().")
 
     def dual_point(self, model: Expansion, intercept: float) -> Vector:
@@ -324,8 +324,7 @@ class Problem(ABC):
 
     def certificate_beside(self, primal: Bounded, dual_coef: Vector, model: Expansion) -> Certificate:
         """Return the certificate of a primal value beside a dual point, of which ``model`` is the expansion."""
-        dual, slack = self.dual_of(dual_coef, model)
-        return Certificate.of_objectives(primal, dual, slack=slack, scale=self.gap_scale(primal))
+        return Certificate.of_objectives(primal, self.dual_of(dual_coef, model), scale=self.gap_scale(primal))
 
     def certify_weights(self, weights: Vector, intercept: float) -> Certificate:
         """Return the certificate of f(x) = <weights, x> + intercept: its primal, and a gap if :attr:`bounds_weights`.
@@ -343,7 +342,7 @@ class Problem(ABC):
         with np.errstate(all="ignore"):
             if not self.bounds_weights:
                 return Certificate.of_primal(stated(np.float64))
-            coef = self.dual_point(of_weights(self.kernel, weights, np.float64), intercept)
+            coef = self.feasible(self.dual_point(of_weights(self.kernel, weights, np.float64), intercept))
         return self._closest(
             self.certificate_beside(stated(model.scores.value.dtype), coef, model)  # type: ignore[arg-type]
             for model in expansions(self.kernel, coef)
@@ -434,7 +433,7 @@ class Problem(ABC):
     def of_objectives(
         self, dual_coef: Vector, model: Expansion, primal: Bounded, dual: Bounded, **further: Any
     ) -> Certificate:
-        """Return the certificate of a model with these objectives; ``further``: the scale of the gap, the slack."""
+        """Return the certificate of a model with these objectives; ``further``: the scale of the gap."""
         further.setdefault("scale", self.gap_scale(primal))
         return Certificate.of_objectives(
             primal,
@@ -446,7 +445,7 @@ class Problem(ABC):
         )
 
     def of_objectives_of_length(
-        self, dual_coef: Vector, model: Expansion, primal: Bounded, total: float, slack: Any
+        self, dual_coef: Vector, model: Expansion, primal: Bounded, total: float
     ) -> Certificate:
         """Return the certificate where the dual is -1/2 |w|^2, and the gap relative to it.
 
@@ -460,7 +459,7 @@ class Problem(ABC):
             )
         half = model.squared * 0.5
         scale = half if model.has_direction else 0.5 * total**2 * (self.largest_diagonal() or 1.0)
-        return self.of_objectives(dual_coef, model, primal, -half, scale=scale, slack=slack)
+        return self.of_objectives(dual_coef, model, primal, -half, scale=scale)
 
     def expansion_of(self, dual_coef: Vector, scores: Vector, largest: float | None = None) -> Expansion:
         """Return what a certificate is computed from where it is given ``scores`` alone, which may be inexact.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -80,16 +80,13 @@ class EpsSVR(Problem):
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """P, D and the gap with the given intercept, relative to |P|; the KKT violation as in c-svc."""
-        dual, slack = self.dual_of(dual_coef, model)
-        return self.of_objectives(
-            dual_coef, model, self.primal_of(model.squared, model.scores, intercept), dual, slack=slack
-        )
+        primal = self.primal_of(model.squared, model.scores, intercept)
+        return self.of_objectives(dual_coef, model, primal, self.dual_of(dual_coef, model))
 
     def primal_of(self, squared: Bounded, scores: Bounded, intercept: float) -> Bounded:
         beyond = (abs(Bounded.exact(self.targets) - (scores + intercept)) - self.epsilon).positive()
         return squared * 0.5 + beyond.sum() * self.C
 
-    def dual_of(self, dual_coef: Vector, model: Expansion) -> tuple[Bounded, Any]:
+    def dual_of(self, dual_coef: Vector, model: Expansion) -> Bounded:
         linear = Bounded.exact(self.targets).dot(dual_coef) - Bounded.exact(np.abs(dual_coef)).sum() * self.epsilon
-        slack = model.slack_of_sum(dual_coef, self.targets, self.epsilon) if model.known else 0.0
-        return linear - model.squared * 0.5, slack
+        return linear - model.squared * 0.5

@@ -186,8 +186,7 @@ class TubeSVR(Problem):
             np.concatenate([(middle + reach).error, (middle - reach).error]),
         )
         spread = model.spread + 2.0 * self.epsilon if model.spread else model.spread
-        longest = model.longest + self.epsilon
-        return Expansion(scores, model.plain.squared + sigma * sigma, longest, spread)
+        return Expansion(scores, model.plain.squared + sigma * sigma, spread)
 
     def scores_new(self, dual_coef: Vector, intercept: float, points: Any) -> Vector:
         """Return the predictions y(z) for new points z.

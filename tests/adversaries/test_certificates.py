@@ -35,7 +35,7 @@ def test_what_a_solver_ends_with_is_not_called_optimal_unless_it_is(name, formul
     outcome = drive(solver, problem, np.random.default_rng(0), Limits(seconds=SECONDS))
     coef, intercept = problem.checked(outcome.dual_coef, outcome.intercept)
     found = problem.certify(coef, intercept)
-    assert falsehoods(problem, coef, intercept, found) == []
+    assert falsehoods(problem, problem.feasible(coef), intercept, found) == []
     assert found.undecidable == ""
     accuracy = np.mean((problem.scores_new(coef, intercept, x) >= 0) == (y > 0))
     if accuracy < 0.9:

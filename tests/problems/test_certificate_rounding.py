@@ -103,7 +103,7 @@ def test_no_certificate_is_false(formulation, kind, share):
         problem, coef, intercept = drawn(formulation, kind, seed)
         assert problem.feasibility_violation(coef) <= 1e-6
         found = problem.certify(coef, intercept)
-        assert falsehoods(problem, coef, intercept, found) == [], f"seed {seed}: {found}"
+        assert falsehoods(problem, problem.feasible(coef), intercept, found) == [], f"seed {seed}: {found}"
         if kind in BENIGN:
             assert found.undecidable == "", f"seed {seed}"
             assert found.gap_rounding <= max(1e-10, 1e-2 * abs(found.relative_gap)), f"seed {seed}: {found}"
@@ -135,7 +135,9 @@ def test_no_certificate_with_another_kernel_is_false(kernel, kind, share):
         for seed in seeds(3, formulation.name, kind, kernel)[share]:
             problem, coef, intercept = drawn_with_kernel(formulation, kernel, kind, seed)
             found = problem.certify(coef, intercept)
-            assert falsehoods(problem, coef, intercept, found) == [], f"{formulation.name}, seed {seed}: {found}"
+            assert falsehoods(problem, problem.feasible(coef), intercept, found) == [], (
+                f"{formulation.name}, seed {seed}: {found}"
+            )
             if (
                 kind == "plain"
             ):  # without points about a centre, hulls that touch cannot be told from those that nearly do

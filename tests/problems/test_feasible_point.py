@@ -1,11 +1,14 @@
 """The certificate is that of a feasible point, whatever the tolerance for coefficients lets pass; and none says two things."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import harness
-from harness import Certificate, KernelOracle, Linear, get_solver
+from harness import Certificate, KernelOracle, Linear, Precomputed, get_solver
 from harness.registry import load_registry
+from tests.problems.exact_certificates import falsehoods
 
 TOLERATED = 0.9e-6
 FAR = 1e6  # the last two points: a coefficient of a millionth there moves w as much as one of 1 elsewhere
@@ -40,6 +43,35 @@ def stated(name):
     return problem, np.array(coef), np.asarray(outside)
 
 
+def off_sums(problem, coef):
+    """Return by how much the sums of the constraints are off, exactly."""
+    form = problem.dual_form()
+    groups = range(form.groups) if form.copies == 1 else range(min(form.groups, 1))
+    total = sum(Fraction(v) for v in form.start) if form.copies > 1 else None
+    found = Fraction(0)
+    for k in groups:
+        members = form.group[: form.n] == k if form.copies == 1 else np.ones(form.n, dtype=bool)
+        wanted = total if total is not None else Fraction(float(form.start[members].sum()))
+        found += abs(sum(Fraction(v) for v in coef[members]) - wanted)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("name", [name for name in CASES if name != "c-svc-nobias"])
+def test_sums_are_exact_as_real_numbers(name, seed):
+    values = {"D": 0.1, "nu": 0.3} if name in ("reduced-hull", "tube-svr", "nu-svc", "one-class") else {}
+    rng, formulation = np.random.default_rng(seed), load_registry().formulation(name)
+    y = np.where(np.arange(60) % 2, 1.0, -1.0)
+    targets = rng.normal(size=60) if formulation.task == "regression" else y
+    problem = formulation.build(KernelOracle(Linear(), rng.normal(size=(60, 2))), targets, values)
+    form = problem.dual_form()
+    coef = form.coef(form.variables(rng.normal(size=60) * 10.0 ** rng.uniform(-9.0, 0.0, size=60)))
+    found = problem.feasible(coef)
+    assert off_sums(problem, found) == 0
+    assert np.abs(found - coef).sum() <= 1e-15 * np.abs(coef).sum()
+    assert problem.feasible(found) is found
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_coefficients_outside_their_bounds_are_certified_as_if_they_were_inside(name):
     problem, coef, outside = stated(name)
@@ -48,10 +80,23 @@ def test_coefficients_outside_their_bounds_are_certified_as_if_they_were_inside(
     found, inside = problem.certify(given, intercept), problem.certify(coef, 0.0)
     assert 0.0 < found.feasibility_violation <= 1e-6, "what was handed in"
     assert problem.feasibility_violation(problem.feasible(given)) <= 1e-15
+    assert off_sums(problem, problem.feasible(given)) == 0
     assert found.dual == pytest.approx(inside.dual, rel=1e-5)
     assert found.relative_gap == pytest.approx(inside.relative_gap, rel=1e-5)
     assert not found.meets(0.5)
     assert not found.contradicts_itself
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_scores_of_the_model_serve_for_the_feasible_point(name):
+    points, targets, values, coef, outside = CASES[name]
+    x = np.clip(points, -1e3, 1e3)  # so near that float64 decides
+    formulation = load_registry().formulation(name)
+    problem = formulation.build(KernelOracle(Precomputed(), x @ x.T), np.array(targets), values)
+    given = np.array(coef) + outside
+    found = problem.certify(given, 0.0, problem.kernel.expand(given))
+    assert falsehoods(problem, problem.feasible(given), 0.0, found) == []
+    assert found.relative_gap == pytest.approx(problem.certify(given, 0.0).relative_gap, rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))
