@@ -92,36 +92,35 @@ def drive(
     PluginError : the generator yields something that is no :class:`Iterate`, or nothing at all.
     Whatever the solver raises passes through.
     """
-    return _Drive(solver, problem, limits or Limits(), plan, observer, metric, clock, cpu_clock, overtime).run(
-        rng, stopped
-    )
+    driven = _Drive(solver, problem, limits or Limits(), plan, observer, metric, clock, cpu_clock, overtime)
+    return driven.run(rng, stopped)
 
 
 def outcome_of(
     solver: Solver, problem: Problem, last: Iterate, seconds: float, cpu_seconds: float, yields: int
 ) -> Outcome:
     """Return the outcome of a solver whose iterates somebody else drove, up to ``last``; raises as :func:`drive` does."""
-    state = _Drive(solver, problem, Limits(), None, None, None, perf_counter, process_time, lambda _: 0.0)
     stopped = StoppedBy.SOLVER if last.done else StoppedBy.EXHAUSTED
-    return state.outcome(last, stopped, seconds, cpu_seconds, yields)
+    return _Drive(solver, problem).outcome(last, stopped, seconds, cpu_seconds, yields)
 
 
 @dataclass
 class _Drive:
-    """The state of one drive: when something is next due, and what was seen.
+    """The state of one drive.
 
     reached : the target, by the certificate of the last trace point
+    due : series of trace points -> where its next one is due
     """
 
     solver: Solver
     problem: Problem
-    limits: Limits
-    plan: TracePlan | None
-    observer: Observer | None
-    metric: Metric | None
-    clock: Callable[[], float]
-    cpu_clock: Callable[[], float]
-    overtime: Callable[[float], float]
+    limits: Limits = field(default_factory=Limits)
+    plan: TracePlan | None = None
+    observer: Observer | None = None
+    metric: Metric | None = None
+    clock: Callable[[], float] = perf_counter
+    cpu_clock: Callable[[], float] = process_time
+    overtime: Callable[[float], float] = lambda _: 0.0
     trace: list[TracePoint] = field(default_factory=list)
     reached: bool = False
     cpu_began: float = 0.0
@@ -129,10 +128,8 @@ class _Drive:
     beside: float = 0.0  # of the time limit, not inside the solver
 
     def __post_init__(self) -> None:
-        self.point_seconds = self.plan.first_seconds if self.plan else _NEVER
-        self.point_evaluations = float(self.plan.first_evaluations) if self.plan else _NEVER
         self.queries = bool(self.plan) and self.problem.queries_targets
-        self.point_queried = 1.0
+        self.due = {series: self.plan.next(series, 0.0) if self.plan else _NEVER for series in TracePlan.SERIES}
         limits = (self.limits.seconds, self.limits.kernel_evaluations, self.limits.iterations)
         self.most_seconds, self.most_evaluations, self.most_yields = (_NEVER if m is None else m for m in limits)
 
@@ -193,22 +190,18 @@ class _Drive:
 
     def _due(self) -> tuple[float, float, float]:
         """Return the seconds, evaluations and queried targets at which the host must look again."""
-        seconds = min(self.point_seconds, self.most_seconds - self.beside)
-        return seconds, min(self.point_evaluations, self.most_evaluations), self.point_queried
+        seconds = min(self.due["seconds"], self.most_seconds - self.beside)
+        return seconds, min(self.due["kernel_evaluations"], self.most_evaluations), self.due["queried"]
 
     def _slow_path(self, last: Iterate, seconds: float, yields: int) -> StoppedBy | None:
         """Take the trace points that are due; return what stops the run, if anything does."""
         cpu_now = self.cpu_clock()
-        counter = self.problem.kernel.counter
-        evaluations, queried = counter.evaluations, len(self.problem.queried)
-        if self.plan is not None:
-            series = self._series(seconds, evaluations, queried)
-            if series:
-                self._take(last, seconds, self._inside(cpu_now), yields, series)
-                self.point_seconds = self.plan.next_seconds(seconds)
-                self.point_evaluations = self.plan.next_evaluations(evaluations)
-                if self.queries:
-                    self.point_queried = self.plan.next_query(queried)
+        evaluations = self.problem.kernel.counter.evaluations
+        reached = {"queried": len(self.problem.queried), "seconds": seconds, "kernel_evaluations": evaluations}
+        series = next((name for name in TracePlan.SERIES if reached[name] >= self.due[name]), None)
+        if self.plan is not None and series is not None:
+            self._take(last, seconds, self._inside(cpu_now), yields, series)
+            self.due = {name: self.plan.next(name, float(value)) for name, value in reached.items()}
         stopped = self._spent(seconds, evaluations, yields)
         self.host_cpu += self.cpu_clock() - cpu_now
         return stopped
@@ -216,14 +209,6 @@ class _Drive:
     def _inside(self, cpu_now: float) -> float:
         """Return the CPU seconds inside the solver when the clock shows ``cpu_now``."""
         return max(0.0, cpu_now - self.cpu_began - self.host_cpu)
-
-    def _series(self, seconds: float, evaluations: int, queried: int) -> str:
-        """Return the series of which a trace point is due; empty if none is. That of queried targets comes first."""
-        if queried >= self.point_queried:
-            return "queried"
-        if seconds >= self.point_seconds:
-            return "seconds"
-        return "kernel_evaluations" if evaluations >= self.point_evaluations else ""
 
     def _spent(self, seconds: float, evaluations: int, yields: int) -> StoppedBy | None:
         self.beside = self.overtime(seconds)

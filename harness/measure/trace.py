@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -46,24 +46,16 @@ class TracePlan:
     certificate_values: int = 20_000_000
     deferred: bool = False
 
-    def next_seconds(self, seconds: float) -> float:
-        """Return the first point of the series of seconds after ``seconds``."""
-        return _next_in_series(self.first_seconds, self.per_decade, seconds)
+    SERIES: ClassVar = ("queried", "seconds", "kernel_evaluations")  # the first one that is due names a trace point
 
-    def next_evaluations(self, evaluations: int) -> float:
-        """Return the first point of the series of kernel evaluations after ``evaluations``."""
-        return _next_in_series(float(self.first_evaluations), self.per_decade, float(evaluations))
-
-    def next_query(self, queried: int) -> float:
-        """Return the first point of the series of queried targets after ``queried``: every one up to 9, then ever fewer."""
-        return _next_in_series(1.0, self.queries_per_decade, float(queried))
-
-
-def _next_in_series(first: float, per_decade: int, value: float) -> float:
-    if value < first:
-        return first
-    step = math.floor(per_decade * math.log10(value / first) + 1e-9) + 1
-    return float(first * 10.0 ** (step / per_decade))
+    def next(self, series: str, value: float) -> float:
+        """Return the first point of a series after ``value``; of queried targets every one up to 9, then ever fewer."""
+        firsts = {"queried": 1.0, "seconds": self.first_seconds, "kernel_evaluations": float(self.first_evaluations)}
+        first, per_decade = firsts[series], self.queries_per_decade if series == "queried" else self.per_decade
+        if value < first:
+            return first
+        step = math.floor(per_decade * math.log10(value / first) + 1e-9) + 1
+        return float(first * 10.0 ** (step / per_decade))
 
 
 def trace_point(
