@@ -7,7 +7,7 @@ import pytest
 
 from harness import CSVC, CertifiedRun, Column, PluginError
 from harness.admission import check_class
-from harness.run.certifier import _Judge
+from harness.run.certifier import RunCertifier
 
 RUN = CertifiedRun(np.zeros(2), 0.0, np.zeros(2), None)
 COLUMNS = (Column("share", "points", "low", "what it is"), Column("other_one"), Column("late"))
@@ -15,9 +15,9 @@ COLUMNS = (Column("share", "points", "low", "what it is"), Column("other_one"), 
 
 def certified(figures):
     """Return what a record gets of a formulation with these figures, and the faults."""
-    judge = _Judge(None, None)
+    certifier = RunCertifier(None, None, None)
     problem = SimpleNamespace(name="own", columns=COLUMNS, figures=figures)
-    return judge.figures(problem, RUN), judge.faults
+    return certifier._figures(problem, RUN), certifier.faults
 
 
 def test_a_figure_that_fails_costs_itself_alone():
@@ -39,7 +39,9 @@ def test_figures_that_fail_as_a_whole_leave_the_columns_without_values():
     assert (found["figures"], list(found["columns"]), len(faults)) == ({}, ["share", "other_one", "late"], 1)
     assert faults[0].startswith("own has no figures: ")
     nothing = SimpleNamespace(columns=(), figures=None)
-    assert _Judge(None, None).figures(nothing, RUN) == {}, "nor are they asked for where there are no columns"
+    assert RunCertifier(None, None, None)._figures(nothing, RUN) == {}, (
+        "nor are they asked for where there are no columns"
+    )
 
 
 def test_what_a_figure_sees_is_the_certified_run():
