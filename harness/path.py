@@ -25,7 +25,7 @@ from harness.kernels.distances import Distances
 from harness.kernels.engine import Engine
 from harness.kernels.functions import Exponential, GivenValues, Kernel
 from harness.kernels.oracle import HeldRows, KernelOracle
-from harness.kernels.ways import is_mapped, sum_of_words
+from harness.kernels.points import is_mapped, sum_of_words
 
 if TYPE_CHECKING:
     from harness.arrays import Block, Vector

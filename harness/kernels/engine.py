@@ -1,7 +1,7 @@
 """Blocks of kernel values between training points: one engine for dense, sparse and mapped data, and for views of them.
 
-The engine computes; it neither counts nor caches (see oracle.py). How a value comes about is the way's business (see
-ways.py); the engine cuts requests into tiles of columns that stay in the core's cache, shares them among threads, and
+The engine computes; it neither counts nor caches (see oracle.py). How a value comes about is the backend's business (see
+backend.py); the engine cuts requests into tiles of columns that stay in the core's cache, shares them among threads, and
 maps the points of a restricted problem to those of the whole.
 """
 
@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.kernels.columns import Columns
+from harness.kernels.backend import KernelBackend, scratch
 from harness.kernels.crew import Crew
-from harness.kernels.distances import Distances, DistanceWay
+from harness.kernels.distances import DistanceBackend, Distances
 from harness.kernels.features import width_of
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, squared_norms
-from harness.kernels.points import as_points
-from harness.kernels.way import PackingWay, Way
-from harness.kernels.ways import GemmWay, choose, is_mapped, scratch
+from harness.kernels.points import as_points, is_mapped
+from harness.kernels.scan import ScanBackend, choose_backend
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -32,14 +31,13 @@ if TYPE_CHECKING:
 
 _TILE_BYTES = 1 << 20  # one tile of values: measured best near the size of a core's L2
 _NARROWEST = 256  # columns of a tile
-_PACKED_BYTES = 64 << 20  # a view that is asked for much keeps its points packed if they take no more
-_PACKS_AFTER = 8  # rows of a view, asked for with all columns, after which packing has paid
-_OWN_SHARE = 0.5  # of the whole: a smaller view lays out its own points rather than have the whole laid out for it
-_SQUARE_ROWS = 256  # of all points' values, computed on one side of the diagonal and copied to the other
+_PACKED_BYTES = 64 << 20  # a view lays out its own points if they take no more
+_PACKS_AFTER = 8  # rows requested with all columns of a view, after which a layout of its own has paid
+_SMALL_VIEW = 0.5  # of the whole: a smaller view lays out its own points rather than have the whole laid out for it
 _CALLBACK_ROWS = 8  # a callback is taken to do as much work as so many rows at least
 EXPAND_ROWS = 128  # rows of a tile in expand()
-_PREPARED_ROWS = 512  # are kept prepared for the next request at most
-_EXPAND_LEFT = 2048  # rows prepared at a time
+_PREPARED_ROWS = 512  # at most are stored prepared for the next request
+_EXPAND_PREPARED = 2048  # rows prepared at a time
 _SAMPLE = 4096  # mapped points whose norms are looked at
 
 
@@ -50,17 +48,14 @@ class _Whole:
         self.kernel, self.source = kernel, source
         self.crew = Crew()
         self._distances = distances
-        self._ways: dict[np.dtype[Any], Way] = {}
+        self._backends: dict[np.dtype[Any], KernelBackend] = {}
 
     def is_laid_out(self, dtype: np.dtype[Any]) -> bool:
-        return dtype in self._ways or self._shares(dtype)
-
-    def _shares(self, dtype: np.dtype[Any]) -> bool:
-        """Take the way over stored distances, if there is one; return whether there is."""
-        shared = None if self._distances is None else self._distances.way(self.kernel, dtype)
-        if shared is not None:
-            self._ways[dtype] = shared
-        return shared is not None
+        """Return whether there is a backend of a dtype, over stored distances if there are any."""
+        if dtype not in self._backends and self._distances is not None:
+            found = self._distances.backend(self.kernel, dtype)
+            self._backends.update({} if found is None else {dtype: found})
+        return dtype in self._backends
 
     @cached_property
     def largest(self) -> float:
@@ -76,10 +71,10 @@ class _Whole:
                 power = (form.gamma * square + abs(form.coef0)) ** form.degree
             return float(max(apart, power))
 
-    def way(self, dtype: np.dtype[Any]) -> Way:
+    def backend(self, dtype: np.dtype[Any]) -> KernelBackend:
         if not self.is_laid_out(dtype):
-            self._ways[dtype] = choose(self.kernel, self.source, dtype)
-        return self._ways[dtype]
+            self._backends[dtype] = choose_backend(self.kernel, self.source, dtype)
+        return self._backends[dtype]
 
 
 class Engine:
@@ -109,10 +104,9 @@ class Engine:
         self._whole = whole if whole is not None else _Whole(kernel, as_points(x), distances)
         self._index = index  # which points of the whole these are; None if all
         self.n = int(self._whole.source.shape[0]) if index is None else len(index)
-        self._packed: Way | None = None
-        self._own: Way | None = None  # of a view alone, where the whole is not laid out in this dtype
-        self._asked = 0
-        self._prepared: tuple[Block, Any] = (np.empty(0, dtype=np.intp), None)
+        self._own: KernelBackend | None = None  # over the points of a view alone
+        self._requested = 0
+        self._prepared: tuple[Any, Block, Any] = (None, np.empty(0, dtype=np.intp), None)
         self._source: Any = None
 
     @property
@@ -153,14 +147,12 @@ class Engine:
     @property
     def sums_differences(self) -> bool:
         """Whether values are functions of sums of (x - z)^2, which lose nothing to where the points lie."""
-        way, _ = self._columns(0, None)
-        return way.differences
+        return self._backend(0).differences
 
     @property
     def work(self) -> float:
         """Multiply-adds that a kernel value takes, about; infinite where that says nothing of its time."""
-        way, _ = self._columns(0, None)
-        return way.work
+        return self._backend(0).work
 
     def _view(self, dtype: Any, index: Block | None, threads: int) -> Engine:
         return Engine(self.kernel, self._whole.source, dtype, whole=self._whole, index=index, threads=threads)
@@ -185,91 +177,70 @@ class Engine:
             self.fill(rows, out, np.arange(len(rows)), columns, None)
         return out
 
-    def columns(self) -> Columns:
-        """Return an empty set of columns for fill()."""
-        own = self._own_way()
-        return Columns(self._whole.way(self.dtype), self._index) if own is None else Columns(own, None)
-
-    def fill(self, rows: Block, out: Block, slots: Block, columns: Block | Columns | None, after: After | None) -> None:
+    def fill(self, rows: Block, out: Block, slots: Block, columns: Block | None, after: After | None) -> None:
         """Compute K[rows, columns] into ``out[slots, :m]`` by tiles of columns; call ``after(start, stop)`` after each."""
         width = self.n if columns is None else len(columns)
-        way, picked = self._columns(len(rows), columns)
-        left = self._left(rows) if len(rows) else None
-
-        if columns is None and picked is None and isinstance(way, GemmWay) and _is_square(rows, slots, way.n):
-            self._square(way, left, out)
-            if after is not None:
-                after(0, width)
-            return
+        backend = self._backend(len(rows) if columns is None else 0)
+        picked = self._places(backend, columns)
+        prepared = self._rows(backend, rows) if len(rows) else None
+        if picked is not None and isinstance(backend, ScanBackend) and self._are_gathered(backend, len(picked)):
+            backend, picked = backend.columns(picked), None
 
         def tile(start: int, stop: int) -> None:
-            if left is not None:
-                way.tile(left, slice(start, stop) if picked is None else picked[start:stop], out, slots, start)
+            if prepared is not None:
+                part = slice(start, stop) if picked is None else picked[start:stop]
+                backend.compute_tile(prepared, part, out, slots, start)
             if after is not None:
                 after(start, stop)
 
         wide = _TILE_BYTES // (self.dtype.itemsize * max(1, len(rows)))
-        if after is None and isinstance(way, DistanceWay):  # it reads what it needs once: tiles would only cut rows
+        if after is None and isinstance(backend, DistanceBackend):  # it reads what it needs once: tiles would cut rows
             wide = width
         values = max(len(rows), 1 if after is None else _CALLBACK_ROWS)
-        grain = 1 if picked is not None else way.grain
+        grain = 1 if picked is not None else backend.grain
         self.crew.share(tile, width, values, self.threads, widest=max(_NARROWEST, wide), grain=grain)
 
-    def _square(self, way: GemmWay, left: Any, out: Block) -> None:
-        """Compute the values of all points, those of a pair once: to copy one takes less time."""
-        blocks = [slice(start, min(start + _SQUARE_ROWS, way.n)) for start in range(0, way.n, _SQUARE_ROWS)]
+    def _backend(self, rows: int) -> KernelBackend:
+        """Return what computes values: over the view's own points where that pays, else over the whole.
 
-        def tiles(first: int, last: int) -> None:
-            for k in range(first, last):
-                own, rows = blocks[k], way.part(left, blocks[k].start, blocks[k].stop)
-                for other in blocks[k:]:
-                    way.tile(rows, other, out, np.arange(own.start, own.stop), other.start)
-                    if other != own:
-                        out[other, own] = out[own, other].T
+        rows : requested now with all columns
+        """
+        whole = self._whole
+        if self._own is None and self._index is not None:
+            laid_out = whole.is_laid_out(self.dtype)
+            self._requested += rows
+            if (
+                not laid_out
+                and self.n <= _SMALL_VIEW * whole.source.shape[0]
+                and isinstance(self.kernel.form, OfProducts)
+            ):
+                x: Any = whole.source
+                if self.n * width_of(x) * self.dtype.itemsize <= _PACKED_BYTES:
+                    self._own = choose_backend(self.kernel, x[self._index], self.dtype)
+            elif self._requested >= _PACKS_AFTER and whole.backend(self.dtype).bytes_of(self.n) <= _PACKED_BYTES:
+                self._own = whole.backend(self.dtype).take(self._index)
+        return whole.backend(self.dtype) if self._own is None else self._own
 
-        self.crew.share(tiles, len(blocks), _SQUARE_ROWS * way.n, self.threads, widest=1)
+    def _are_gathered(self, backend: ScanBackend, count: int) -> bool:
+        """Return whether so many picked columns are copied at once, and stay for the next request."""
+        return count >= _NARROWEST and backend.bytes_of(count) <= _PACKED_BYTES
 
-    def _own_way(self) -> Way | None:
-        """Return the way over the view's own points, if it has one or should have."""
-        if self._own is None and self._index is not None and not self._whole.is_laid_out(self.dtype):
-            x: Any = self._whole.source
-            small = self.n <= _OWN_SHARE * x.shape[0] and isinstance(self.kernel.form, OfProducts)
-            if small and self.n * width_of(x) * self.dtype.itemsize <= _PACKED_BYTES:
-                self._own = choose(self.kernel, x[self._index], self.dtype)
-        return self._own
+    def _places(self, backend: KernelBackend, points: Block | None) -> Block | None:
+        """Return the backend's numbers of some of these points; None if they are all of its points, in order."""
+        if self._index is None or backend is self._own:
+            return points
+        return self._index if points is None else self._index[points]
 
-    def _left(self, rows: Block) -> Any:
+    def _rows(self, backend: KernelBackend, rows: Block) -> Any:
         """Return the rows prepared; those of the last request, if it was a small one, are prepared already."""
-        known, left = self._prepared
-        if left is not None and known.shape == rows.shape and (known == rows).all():
-            return left
-        if self._own is not None:
-            left = self._own.left(rows)
-        else:
-            index = rows if self._index is None else self._index[rows]
-            left = self._whole.way(self.dtype).left(index)
+        source, known, prepared = self._prepared
+        if source is backend and known.shape == rows.shape and (known == rows).all():
+            return prepared
+        places: Any = self._places(backend, rows)
+        prepared = backend.prepare_rows(places)
         if len(rows) <= _PREPARED_ROWS:
-            self._prepared = (rows.copy(), left)
-        return left
-
-    def _columns(self, rows: int, columns: Block | Columns | None) -> tuple[Way, Block | None]:
-        """Return the way that has the columns asked for, and which of its points they are; None for all, in order."""
-        if isinstance(columns, Columns):
-            if columns.way is not None:
-                return columns.way, None
-            columns = columns.index
-        own = self._own_way()
-        if own is not None:
-            return own, columns
-        way = self._whole.way(self.dtype)
-        if columns is not None:
-            return way, columns if self._index is None else self._index[columns]
-        if self._index is None:
-            return way, None
-        self._asked += rows
-        if self._packed is None and self._asked >= _PACKS_AFTER and isinstance(way, PackingWay):
-            self._packed = way.take(self._index) if way.bytes_of(self.n) <= _PACKED_BYTES else None
-        return (way, self._index) if self._packed is None else (self._packed, None)
+            self._prepared = (backend, rows.copy(), prepared)
+        return prepared
 
     def expand(self, support: Block, coef: Block, columns: Block | None) -> Block:
         """Return sum_j coef_j K[support_j, columns], float64, the values of a tile weighted while they are in the cache.
@@ -278,27 +249,28 @@ class Engine:
         """
         width = self.n if columns is None else len(columns)
         scores = np.zeros((*coef.shape[1:], width))
-        way, picked = self._columns(len(support), columns)
+        backend = self._backend(len(support) if columns is None else 0)
+        picked = self._places(backend, columns)
         # picked columns are gathered once a tile, not for each part
-        packing = way if picked is not None and isinstance(way, PackingWay) else None
-        for first in range(0, len(support), _EXPAND_LEFT):
-            rows = support[first : first + _EXPAND_LEFT]
-            left = self._left(rows)
-            weights = coef[first : first + _EXPAND_LEFT]
+        takes = picked is not None and np.isfinite(backend.bytes_of(1))
+        for first in range(0, len(support), _EXPAND_PREPARED):
+            rows = support[first : first + _EXPAND_PREPARED]
+            prepared = self._rows(backend, rows)
+            weights = coef[first : first + _EXPAND_PREPARED]
             ends = [(k, min(k + EXPAND_ROWS, len(rows))) for k in range(0, len(rows), EXPAND_ROWS)]
-            parts = [(way.part(left, k, end), weights[k:end]) for k, end in ends]
+            parts = [(backend.slice_rows(prepared, k, end), weights[k:end]) for k, end in ends]
 
             def tile(start: int, stop: int, parts: Any = parts) -> None:
-                source, columns = way, slice(start, stop) if picked is None else picked[start:stop]
-                if packing is not None:
-                    source, columns = packing.take(np.asarray(columns)), slice(0, stop - start)
+                source, columns = backend, slice(start, stop) if picked is None else picked[start:stop]
+                if takes:
+                    source, columns = backend.take(np.asarray(columns)), slice(0, stop - start)
                 values = scratch("values", EXPAND_ROWS, stop - start, self.dtype)
                 for part, weights in parts:
-                    source.tile(part, columns, values, np.arange(len(weights)), 0)
+                    source.compute_tile(part, columns, values, np.arange(len(weights)), 0)
                     scores[..., start:stop] += _weighted(weights, values)
 
             wide = _TILE_BYTES // (self.dtype.itemsize * EXPAND_ROWS)
-            grain = 1 if picked is not None else way.grain
+            grain = 1 if picked is not None else backend.grain
             self.crew.share(tile, width, len(rows), self.threads, widest=wide, grain=grain)
         return scores
 
@@ -311,12 +283,6 @@ class Engine:
         if isinstance(self.kernel.form, Exponential):  # picking points of a view costs more than a small solve
             return np.ones(self.n)
         return self.kernel.diagonal(source if self._index is None else source[self._index])
-
-
-def _is_square(rows: Block, slots: Block, n: int) -> bool:
-    """Return whether these are all rows of n points, each in its own place."""
-    every = np.arange(n)
-    return len(rows) == n and np.array_equal(rows, every) and np.array_equal(slots, every)
 
 
 def _weighted(weights: Block, values: Block) -> Block:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from harness.errors import UsageError
-from harness.kernels.columns import Columns
 from harness.kernels.counter import Counter
 from harness.kernels.crew import WORTH
 from harness.kernels.engine import Engine
@@ -230,7 +229,7 @@ class KernelOracle:
         rows: Block,
         out: Block,
         slots: Block | None = None,
-        columns: Block | Columns | None = None,
+        columns: Block | None = None,
         after: After | None = None,
     ) -> None:
         """Compute K[rows, columns] straight into the caller's array, counted and not cached.
@@ -240,7 +239,7 @@ class KernelOracle:
         rows : (q,) training points; may be empty
         out : C-ordered 2-D array of the oracle's dtype, at least m columns wide; changed in place
         slots : (q,) rows of ``out``, all different: K[rows[p], columns] goes to ``out[slots[p], :m]``; 0 .. q-1 if None
-        columns : (m,) training points, or those of :meth:`columns`; all n if None
+        columns : (m,) training points; all n if None
         after : called as ``after(start, stop)`` when columns [start, stop) of all rows are in ``out``, while they are
             still in the core's cache, from the thread that computed them. The tiles are disjoint and cover all
             columns, in no particular order if there are several threads.
@@ -251,24 +250,23 @@ class KernelOracle:
         ValueError : ``out`` has another dtype, order or shape.
         """
         rows = self._checked(rows)
-        columns = columns if columns is None or isinstance(columns, Columns) else self._checked(columns)
+        columns = None if columns is None else self._checked(columns)
         slots = _checked_slots(out, slots, len(rows), self.n if columns is None else len(columns), self.dtype)
         self.compute(rows, out, slots, after, columns)
 
     def compute(
-        self, rows: Block, out: Block, slots: Block, after: After | None = None, columns: Block | Columns | None = None
+        self, rows: Block, out: Block, slots: Block, after: After | None = None, columns: Block | None = None
     ) -> None:
         """Do what :meth:`fill` does for numbers and an array that are known to be sound: nothing is looked at."""
-        points = columns.index if isinstance(columns, Columns) else columns
 
         def finished(start: int, stop: int) -> None:  # while the tile is in the core's cache
-            self._complete(out, slots, rows, points, start, stop)
+            self._complete(out, slots, rows, columns, start, stop)
             if after is not None:
                 after(start, stop)
 
         held = self._rows_held(rows) if columns is None else None
         if held is not None:
-            from harness.kernels.layout import copy_rows
+            from harness.kernels.compiled import copy_rows
 
             copy_rows(held, rows, out, slots)
             finished(0, self.n)
@@ -280,13 +278,6 @@ class KernelOracle:
     def _rows_held(self, wanted: Block) -> Block | None:
         """Return (n, n) in which the rows ``wanted`` of k are there, if rows are shared along a path; counted."""
         return None if self._held is None else self._held.rows(self._engine, wanted, self._counter)
-
-    def columns(self) -> Columns:
-        """Return an empty set of points to be kept as columns for many a :meth:`fill`, see :class:`Columns`.
-
-        Its ``put(places, points)`` copies points to places 0, 1, ...; nothing is counted until values are computed.
-        """
-        return self._engine.columns()
 
     def features(self) -> Features | None:
         """Return the points for a solver that keeps w itself, see :class:`Features`; None if the kernel is not linear.
@@ -678,7 +669,7 @@ class RowBuffer:
         place : (m,) where each new point stood among the old ones, -1 for those that are new; m <= n
         keep : old points whose rows are worth carrying, all of them among the new ones
         """
-        from harness.kernels.layout import carry
+        from harness.kernels.compiled import carry
 
         new = type(self)(kernel, self.memory)
         new.clock = self.clock

@@ -25,7 +25,7 @@ from harness.faults import text, told
 from harness.kernels.checks import check_finite, check_kernel
 from harness.kernels.engine import Engine
 from harness.kernels.oracle import KernelOracle, engine_of, uncounted
-from harness.kernels.ways import is_mapped, sum_of_words
+from harness.kernels.points import is_mapped, sum_of_words
 from harness.machine import delay_seconds, load_average, now, reset_peak_memory, status_bytes
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive

@@ -58,7 +58,7 @@ def test_nothing_that_serves_a_solver_or_the_host_counts_as_taking_the_points():
     for kernel in (RBF(gamma=0.5), Linear()):
         oracle = oracle_of(kernel)
         x, y = oracle_of().points, overlapping(0, N)[1]
-        oracle.expand(y), oracle.expand_new(y, x), oracle.diagonal(), oracle.row(0), oracle.columns(), oracle.features()
+        oracle.expand(y), oracle.expand_new(y, x), oracle.diagonal(), oracle.row(0), oracle.features()
         problem = CSVC.build(oracle, y)
         outcome = drive(harness.get_solver("smo"), problem, np.random.default_rng(0), plan=TracePlan())
         problem.certify(outcome.dual_coef, outcome.intercept)

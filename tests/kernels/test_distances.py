@@ -40,6 +40,6 @@ def test_mapped_points_and_other_kernels_keep_none(tmp_path) -> None:
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert not Distances(mapped, EVERYTHING).fit(np.dtype(float))
     distances = Distances(points(40, 3), EVERYTHING)
-    assert distances.way(Linear(), np.dtype(float)) is None
-    assert distances.way(Poly(), np.dtype(float)) is None
+    assert distances.backend(Linear(), np.dtype(float)) is None
+    assert distances.backend(Poly(), np.dtype(float)) is None
     assert distances.bytes == 0
