@@ -93,7 +93,7 @@ class ScanBackend(KernelBackend):
             self._mode = RBF_OF_DIFFERENCES if differences else RBF_OF_PRODUCTS
         self._no_columns = self.grain, np.zeros((0, 1), dtype=np.int64), np.empty(0, dtype=np.uint16), rare[2][:0]
         self._by_feature: tuple[Any, ...] | None = None if rare_features else self._no_columns
-        self._recent = threading.local()  # the columns of the thread's last request
+        self._recent: dict[int, ScanBackend] = {}  # the columns of each thread's last request
 
     @classmethod
     def of(cls, kernel: Kernel, x: Any, dtype: np.dtype[Any], centre: Block | None = None) -> ScanBackend:
@@ -202,7 +202,8 @@ class ScanBackend(KernelBackend):
 
     def columns(self, index: Block) -> ScanBackend:
         """Return the points ``index`` as columns; the next call from this thread overwrites them, where few are others."""
-        last: ScanBackend | None = getattr(self._recent, "columns", None)
+        thread = threading.get_ident()
+        last = self._recent.get(thread)
         if last is not None and len(index) <= len(last.points[2]):
             known: Any = last.index
             both = min(len(index), last.n)
@@ -211,7 +212,7 @@ class ScanBackend(KernelBackend):
                 if len(changed) or last.n != len(index):
                     last._put(self, index, changed)  # noqa: SLF001 - one of its own kind
                 return last
-        last = self._recent.columns = self._gathered(index.copy(), int(_GROWTH * len(index)))
+        last = self._recent[thread] = self._gathered(index.copy(), int(_GROWTH * len(index)))
         return last
 
     def bytes_of(self, count: int) -> float:

@@ -72,6 +72,7 @@ def drive(
     *,
     observer: Observer | None = None,
     metric: Metric | None = None,
+    plain: Problem | None = None,
     stopped: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = perf_counter,
     cpu_clock: Callable[[], float] = process_time,
@@ -84,6 +85,7 @@ def drive(
     plan : when trace points are due; None: no trace (a target gap needs one)
     observer : called with each trace point as it is taken, so that a killed run leaves its trace
     metric : (dual_coef, intercept) -> test accuracy, for trace points
+    plain : the same problem over a kernel that counts nothing, for certificates of trace points; None: ``problem``
     stopped : called when the last model is copied, before the solver's generator is closed
     overtime : (seconds inside the solver) -> seconds beside them that count as spent of the time limit
 
@@ -92,7 +94,7 @@ def drive(
     PluginError : the generator yields something that is no :class:`Iterate`, or nothing at all.
     Whatever the solver raises passes through.
     """
-    return _Drive(solver, problem, limits or Limits(), plan, observer, metric, clock, cpu_clock, overtime).run(
+    return _Drive(solver, problem, limits or Limits(), plan, observer, metric, plain, clock, cpu_clock, overtime).run(
         rng, stopped
     )
 
@@ -101,7 +103,7 @@ def outcome_of(
     solver: Solver, problem: Problem, last: Iterate, seconds: float, cpu_seconds: float, yields: int
 ) -> Outcome:
     """Return the outcome of a solver whose iterates somebody else drove, up to ``last``; raises as :func:`drive` does."""
-    state = _Drive(solver, problem, Limits(), None, None, None, perf_counter, process_time, lambda _: 0.0)
+    state = _Drive(solver, problem, Limits(), None, None, None, None, perf_counter, process_time, lambda _: 0.0)
     stopped = StoppedBy.SOLVER if last.done else StoppedBy.EXHAUSTED
     return state.outcome(last, stopped, seconds, cpu_seconds, yields)
 
@@ -119,6 +121,7 @@ class _Drive:
     plan: TracePlan | None
     observer: Observer | None
     metric: Metric | None
+    plain: Problem | None
     clock: Callable[[], float]
     cpu_clock: Callable[[], float]
     overtime: Callable[[float], float]
@@ -247,6 +250,7 @@ class _Drive:
             observable=self.solver.observable,
             metric=self.metric,
             target=self.limits.target_gap,
+            plain=self.plain,
         )
         self.reached = point.reached
         self.trace.append(point)

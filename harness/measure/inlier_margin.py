@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from harness.kernels.oracle import engine_of, uncounted
 from harness.registry import solver_serving
 
 if TYPE_CHECKING:
@@ -57,16 +56,15 @@ def inlier_margin(problem: Problem, planted: Mask, oracle: Solver | None) -> Inl
     ----------
     oracle : an exact solver of hulls; None: the one that serves for certificates
     """
-    with uncounted(problem.kernel):
-        core = problem.inliers(np.flatnonzero(~planted))
-        if core is None:
-            return None
-        chosen = _serving(core) if oracle is None else oracle
-        kept = _known.setdefault(engine_of(problem.kernel), {})
-        key = chosen, core.name, planted.tobytes(), problem.kernel.ridge
-        if key not in kept:
-            kept[key] = _solved(core, chosen)
-        return kept[key]
+    core = problem.inliers(np.flatnonzero(~planted))
+    if core is None:
+        return None
+    chosen = _serving(core) if oracle is None else oracle
+    kept = _known.setdefault(problem.kernel.identity, {})
+    key = chosen, core.name, planted.tobytes(), problem.kernel.ridge
+    if key not in kept:
+        kept[key] = _solved(core, chosen)
+    return kept[key]
 
 
 def _serving(core: Problem) -> Solver:

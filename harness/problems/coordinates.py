@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.kernels.oracle import engine_of
-
 if TYPE_CHECKING:
     from harness.arrays import Block, Vector
     from harness.kernels.oracle import KernelOracle
@@ -36,7 +34,7 @@ class Coordinates:
         self._kernel, self.n = kernel, kernel.n
         self.plain = kernel.is_linear and kernel.n_features <= _WIDEST
         if self.plain:
-            self._points, self.rest = engine_of(kernel).source, np.zeros(kernel.n)
+            self._points, self.rest = kernel.points, np.zeros(kernel.n)
         else:
             self._points, self.rest = _factor(kernel)
         self.width = int(self._points.shape[1])
@@ -53,7 +51,7 @@ class Coordinates:
         for start in range(0, count, step):
             part = slice(start, min(start + step, count))
             rows = self._points[part if index is None else index[part]]
-            self._kernel.counter.evaluations += rows.shape[0] if self.plain else 0
+            self._kernel.count(rows.shape[0] if self.plain else 0)
             dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
             yield part, dense.astype(np.float64) - self.centre
 

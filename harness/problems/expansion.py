@@ -22,7 +22,6 @@ import numpy as np
 
 from harness.kernels.engine import EXPAND_ROWS
 from harness.kernels.functions import Exponential, GivenValues, Power, squared_norms
-from harness.kernels.oracle import engine_of
 from harness.problems.rounding import Bounded, underflow_of, unit_of
 
 if TYPE_CHECKING:
@@ -128,24 +127,22 @@ def expansions(kernel: KernelOracle, dual_coef: Vector, scores: Vector | None = 
     yield _usual(kernel, dual_coef, support, scores)
     if _is_affordable(kernel, support):
         yield _finer(kernel, dual_coef, support)
-        if kernel.kernel.form == Power() and len(support) * engine_of(kernel).source.shape[1] <= _EXACT_PRODUCTS:
+        if kernel.kernel.form == Power() and len(support) * kernel.points.shape[1] <= _EXACT_PRODUCTS:
             yield _finer(kernel, dual_coef, support, exact=True)
 
 
 def of_weights(kernel: KernelOracle, weights: Vector, dtype: Any) -> Expansion:
     """Return the expansion of w = ``weights``, (d,), for a linear kernel, in ``dtype``; without the ridge, uncounted."""
-    w = _Weights(
-        weights.astype(np.longdouble), np.longdouble(0.0), np.longdouble(0.0), _features(engine_of(kernel).source)
-    )
-    return w.expansion(kernel.with_ridge(0.0), weights, np.dtype(dtype))
+    w = _Weights(weights.astype(np.longdouble), np.longdouble(0.0), np.longdouble(0.0), _features(kernel.points))
+    return w.expansion(kernel.replace(ridge=0.0), weights, np.dtype(dtype))
 
 
 def _usual(kernel: KernelOracle, coef: Vector, support: Any, scores: Vector | None = None) -> Expansion:
     """Return the expansion in float64; of a linear kernel w alone is summed in longdouble."""
     if kernel.z is not None:
-        return _plus_product(_usual(kernel.plain, coef, support), kernel.z, coef)
+        return _plus_product(_usual(kernel.replace(z=None), coef, support), kernel.z, coef)
     if kernel.is_linear:
-        kernel.counter.evaluations += kernel.n * len(support)
+        kernel.count(kernel.n * len(support))
         return _Weights.of(kernel, coef, support).expansion(kernel, coef, np.dtype(np.float64))
     values = kernel.expand(coef) if scores is None else scores
     errors, longest = _usual_errors(kernel, coef, support)
@@ -158,7 +155,7 @@ def _usual_errors(kernel: KernelOracle, coef: Vector, support: Any) -> tuple[Any
 
     And, second, a bound of sqrt(k(x, x)) without the ridge.
     """
-    size, form, width = np.abs(coef), kernel.kernel.form, _features(engine_of(kernel).source)
+    size, form, width = np.abs(coef), kernel.kernel.form, _features(kernel.points)
     # a tile of rows is one product, the tiles are added one after the other
     terms = EXPAND_ROWS + len(support) // EXPAND_ROWS + 4
     unit, value_unit = unit_of(np.float64), unit_of(kernel.dtype)
@@ -169,12 +166,12 @@ def _usual_errors(kernel: KernelOracle, coef: Vector, support: Any) -> tuple[Any
     if isinstance(form, Exponential):
         # e^t t <= 1/e for the relative error of an exponent t summed from squares, 2 ulp of the exponential
         error = np.full(kernel.n, size.sum() * (terms * unit + (0.4 * width + 8.0) * value_unit))
-        if not engine_of(kernel).sums_differences:
-            norms = squared_norms(engine_of(kernel).source)
+        if not kernel.sums_differences:
+            norms = squared_norms(kernel.points)
             apart = norms * size.sum() + norms @ size
             error += 4.0 * form.gamma * (width + 6) * value_unit * apart
         return error + ridge, 1.0
-    length = np.sqrt(np.abs(engine_of(kernel).diagonal()) + width * underflow_of(np.float64))
+    length = np.sqrt(np.abs(kernel.replace(ridge=0.0, z=None).diagonal()) + width * underflow_of(np.float64))
     factor = 1.1 * form.degree * (width + 8) if isinstance(form, Power) else _STRANGER
     errors = length * float(length @ size) * (terms * unit + factor * value_unit) * 1.01
     return errors + ridge, length.max() * 1.01
@@ -185,7 +182,7 @@ def error_of_scores(kernel: KernelOracle, total: float) -> float:
 
     It is largest where all of them are on the point of the largest k(x, x), or, by exponentials, farthest out.
     """
-    points, everyone = engine_of(kernel).source, np.arange(kernel.n)
+    points, everyone = kernel.points, np.arange(kernel.n)
     diagonal = kernel.diagonal()  # counted, as a solver may have asked for this
     longest = diagonal if isinstance(kernel.kernel.form, GivenValues) else squared_norms(points)
     worst = 0.0
@@ -198,7 +195,7 @@ def error_of_scores(kernel: KernelOracle, total: float) -> float:
 
 def _is_affordable(kernel: KernelOracle, support: Any) -> bool:
     """Return whether there are finer values at a bearable cost; there are none of a stranger's kernel."""
-    form, width = kernel.kernel.form, _features(engine_of(kernel).source)
+    form, width = kernel.kernel.form, _features(kernel.points)
     if form == Power():
         return kernel.n * width <= _FINE_PRODUCTS
     kind, a_value = type(form), {GivenValues: 1, Exponential: width + _AN_EXPONENTIAL, Power: width + 8}
@@ -209,16 +206,16 @@ def _finer(kernel: KernelOracle, coef: Vector, support: Any, *, exact: bool = Fa
     """Return the expansion in longdouble; of a linear kernel, ``exact``: with w summed in fractions."""
     fine = np.dtype(np.longdouble)
     if kernel.z is not None:
-        return _plus_product(_finer(kernel.plain, coef, support, exact=exact), kernel.z, coef)
+        return _plus_product(_finer(kernel.replace(z=None), coef, support, exact=exact), kernel.z, coef)
     if kernel.is_linear:
         weights = _Weights.of(kernel, coef, support)
         weights = weights.summed_exactly(kernel, coef, support) if exact else weights
         return weights.expansion(kernel, coef, fine)
-    form, width, size = kernel.kernel.form, _features(engine_of(kernel).source), np.abs(coef)
+    form, width, size = kernel.kernel.form, _features(kernel.points), np.abs(coef)
     weights = coef[support].astype(fine)
     scores = np.concatenate([values @ weights for values in _fine_values(kernel, support)])
     if isinstance(form, Power):
-        length = np.sqrt(_poly(form, _norms(engine_of(kernel).source, fine)))
+        length = np.sqrt(_poly(form, _norms(kernel.points, fine)))
         roundings = 1.1 * form.degree * (width + 8) + len(support) + 4
         errors, longest = length * (length @ size) * roundings, length.max() * 1.01
     elif isinstance(form, GivenValues):
@@ -250,7 +247,7 @@ def _plus_product(plain: Expansion, z: Vector, coef: Vector) -> Expansion:
 
 def _fine_values(kernel: KernelOracle, support: Any) -> Iterator[Any]:
     """Yield K[part, support] in longdouble for consecutive parts of the points; no ridge."""
-    points, form, fine = engine_of(kernel).source, kernel.kernel.form, np.longdouble
+    points, form, fine = kernel.points, kernel.kernel.form, np.longdouble
     if isinstance(form, GivenValues):
         for part in _parts(kernel.n, len(support)):
             yield _dense(points[part][:, support]).astype(fine)
@@ -293,7 +290,7 @@ class _Weights:
     @classmethod
     def of(cls, kernel: KernelOracle, coef: Vector, support: Any) -> _Weights:
         """Sum the points about c; sparse ones of many features, which that would fill, as they are."""
-        points, fine = engine_of(kernel).source, np.longdouble
+        points, fine = kernel.points, np.longdouble
         width, unit = _features(points), unit_of(fine)
         dense = isinstance(points, np.ndarray) or points.shape[1] <= max(_FILLED, 4 * width)
         some = support[: max(1, _PIECE // max(1, width))]
@@ -321,7 +318,7 @@ class _Weights:
     def summed_exactly(self, kernel: KernelOracle, coef: Vector, support: Any) -> _Weights:
         """Return w as a sum of fractions, rounded at the end; this one where float64 does not reach so far."""
         weights = [Fraction(each) for each in coef[support].tolist()]
-        columns = _dense(engine_of(kernel).source[support]).astype(np.float64).T.tolist()
+        columns = _dense(kernel.points[support]).astype(np.float64).T.tolist()
         sums = [sum(c * Fraction(v) for c, v in zip(weights, column, strict=True)) for column in columns]
         if any(each and not _LEAST_EXACT < abs(each) < 1 / _LEAST_EXACT for each in sums):
             return self
@@ -334,11 +331,11 @@ class _Weights:
         """Return f(x_i) = <x_i, w> in ``dtype``, and |w|^2."""
         w, scores = self.value.astype(dtype), np.empty(kernel.n, dtype=dtype)
         for part in _parts(kernel.n, self.width):
-            rows = engine_of(kernel).source[part].astype(dtype, copy=False)
+            rows = kernel.points[part].astype(dtype, copy=False)
             scores[part] = np.einsum("ij,j->i", rows, w) if isinstance(rows, np.ndarray) else rows @ w
         length = np.sqrt(self.value @ self.value)
         roundings, least = (self.width + 6) * unit_of(dtype), self.width * underflow_of(dtype)
-        reach = np.sqrt(_norms(engine_of(kernel).source, dtype) * (1.0 + roundings) + least)
+        reach = np.sqrt(_norms(kernel.points, dtype) * (1.0 + roundings) + least)
         # w itself is rounded to ``dtype``, and loses more where that is below the normal numbers
         errors = reach * dtype.type(roundings * length + self.error + least) * 1.01 + least
         size = Bounded(length, self.error + self.width * unit_of(np.longdouble) * length)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from harness.kernels.oracle import engine_of
 from harness.problems.expansion import error_of_scores
 from harness.problems.rounding import unit_of
 
@@ -175,8 +174,8 @@ def products(problem: WithOutliers) -> tuple[Any, float]:
         gram = np.array(kernel.block(everyone, everyone), dtype=np.float64)
         errors = 2.0 * error_of_scores(kernel, 2.0)
         return gram, errors + 4.0 * (n + 8) * unit_of(np.float64) * float(np.abs(gram).max())
-    kernel.counter.evaluations += n * n
-    points, gram = engine_of(kernel).source, np.zeros((n, n))
+    kernel.count(n * n)
+    points, gram = kernel.points, np.zeros((n, n))
     for start in range(0, points.shape[1], _PARTS):
         part = points[:, start : start + _PARTS]
         rows = np.asarray(part if isinstance(part, np.ndarray) else part.toarray(), dtype=np.float64)

@@ -26,7 +26,7 @@ import numpy as np
 
 from harness.errors import UsageError
 from harness.kernels.functions import RBF, Linear
-from harness.kernels.oracle import KernelOracle, engine_of
+from harness.kernels.oracle import KernelOracle
 from harness.problems.dual import off_simplex
 from harness.problems.giving_up import GivingUp
 from harness.problems.hulls import HardMargin
@@ -208,7 +208,7 @@ class OutlierMargin(Problem):
         Up to 40 points by branch and bound over who is given up, and so the optimum but for rounding, unless that takes
         more nodes than a certificate has; beyond, 0 and the least of the bounds of `harness.problems.upper_margin`.
         """
-        kept = _known.setdefault(engine_of(self.kernel), {})
+        kept = _known.setdefault(self.kernel.identity, {})
         key = self.share, self.against_origin, self.positive.tobytes(), self.kernel.ridge
         if key not in kept:
             kept[key] = self._searched() if self.n <= GivingUp.LARGEST else (0.0, upper_margin(self))

@@ -140,7 +140,7 @@ class PoolSVC(Problem):
         if len(fresh):
             self._ledger.enter(fresh, np.asarray(self._seller(fresh), dtype=np.float64))
             if not isinstance(self._seller, _PartSeller):  # the whole counts for its parts
-                self.kernel.counter.labels += len(fresh)
+                self.kernel.count(labels=len(fresh))
         return np.array(self.targets[asked])
 
     def after_buying(self, indices: Any) -> PoolSVC:

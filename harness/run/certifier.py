@@ -18,7 +18,6 @@ import numpy as np
 from harness.errors import InvalidKernel, InvalidModel, PluginError
 from harness.faults import told
 from harness.kernels.checks import reasons_against
-from harness.kernels.oracle import engine_of
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.inlier_margin import InlierMargin, inlier_margin
 from harness.measure.learning_curve import areas
@@ -266,7 +265,7 @@ class PathJudge(_Judge):
 
     def _judged(self, group: list[tuple[Point, Cell]]) -> list[dict[str, Any]]:
         """Return the figures of cells with the same kernel."""
-        for reason in reasons_against(self.path.whole(group[0][1]).kernel, self.dataset.x_train):
+        for reason in reasons_against(self.path.engine(group[0][1]).kernel, self.dataset.x_train):
             return [{"status": Status.INVALID, "reason": f"{reason}."} for _ in group]
         coefs = np.zeros((len(group), self.path.n))
         found: list[dict[str, Any]] = []
@@ -289,7 +288,7 @@ class PathJudge(_Judge):
             except (InvalidModel, BrokenStream) as error:
                 found[row] |= self.invalid(error)
         support = np.flatnonzero(coefs.any(axis=0))
-        scores = engine_of(self.path.whole(group[0][1])).expand(support, coefs[:, support].T, None)
+        scores = self.path.engine(group[0][1]).expand_models(support, coefs[:, support].T)
         for row, coef, intercept in duals:
             found[row] |= self._dual(group[row][1], coef, intercept, scores[row])
         return found

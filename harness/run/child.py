@@ -24,7 +24,6 @@ from harness.errors import DataError, InvalidModel, UsageError
 from harness.faults import text, told
 from harness.kernels.checks import check_finite, check_kernel
 from harness.kernels.engine import Engine
-from harness.kernels.oracle import KernelOracle, engine_of, uncounted
 from harness.kernels.points import is_mapped, sum_of_words
 from harness.machine import delay_seconds, load_average, now, reset_peak_memory, status_bytes
 from harness.measure.compilation import CompilationWatch
@@ -121,20 +120,17 @@ class Workbench:
             self._labels = None
 
     def problem(self, spec: RunSpec) -> Problem:
-        """Return the run's problem with a fresh counter and an empty cache, sharing data and norms."""
+        """Return the run's problem over the plain engine, which counts nothing: what is certified; data and norms are shared."""
         dataset = self.dataset(spec)
         kernel = self.registry.kernel_class(spec.kernel)(**spec.kernel_parameters)
         key = (spec.kernel, repr(spec.kernel_parameters))
         if key not in self._engines:
             check_kernel(kernel, dataset.x_train)
-            checked = KernelOracle(kernel, dataset.x_train)
-            check_finite(checked)
-            self._engines[key] = checked.engine
-        oracle = KernelOracle(
-            kernel, dataset.x_train, cache_mb=spec.cache_mb, engine=self._engines[key], threads=spec.threads
-        )
+            self._engines[key] = Engine(kernel, dataset.x_train)
+            check_finite(self._engines[key])
+        engine: Any = self._engines[key].replace(threads=spec.threads)
         targets = self.buyer if self.keeps == "points" else dataset.y_train
-        return self.registry.formulation(spec.formulation).build(oracle, targets, spec.problem_parameters)
+        return self.registry.formulation(spec.formulation).build(engine, targets, spec.problem_parameters)
 
     def path(self, spec: RunSpec, clocks: Any = None) -> SolutionPath:
         """Return the path of problems that a run goes through, the same of both sides, whoever states it.
@@ -180,7 +176,7 @@ def withheld(dataset: Dataset, *, training: bool) -> Dataset:
 
 def layout(problem: Problem) -> str:
     """Return what decides which machine code a solver needs: formulation, kernel, dtype, sparse or dense."""
-    points = engine_of(problem.kernel).source
+    points = problem.kernel.storage
     kind = "dense" if isinstance(points, np.ndarray) else "sparse"
     return f"{problem.name} {problem.kernel.kernel.name} {points.dtype} {kind}"
 
@@ -203,18 +199,18 @@ def warm_up(
     began, clock_began = perf_counter(), clock()
     most = min(_WARM_UP_SECONDS, limit or _WARM_UP_SECONDS)
     try:
-        with uncounted(problem.kernel):
-            small: Any = _few_points(problem if path is None else path, problem.n)
-            for each in solver.warm_ups()[part]:
-                left = most - (clock() - clock_began)
-                if left <= 0.0:
-                    break
-                if path is not None:
-                    for _ in drive_path(each, small, 0, Limits(seconds=left), clock=clock):
-                        continue
-                elif each.skip(small) is None:
-                    limits = Limits(seconds=left, iterations=_WARM_UP_YIELDS)
-                    drive(each, small, np.random.default_rng(0), limits, clock=clock)
+        small: Any = _few_points(problem if path is None else path, problem.n)
+        small = small.counted() if path is None else small
+        for each in solver.warm_ups()[part]:
+            left = most - (clock() - clock_began)
+            if left <= 0.0:
+                break
+            if path is not None:
+                for _ in drive_path(each, small, 0, Limits(seconds=left), clock=clock):
+                    continue
+            elif each.skip(small) is None:
+                limits = Limits(seconds=left, iterations=_WARM_UP_YIELDS)
+                drive(each, small, np.random.default_rng(0), limits, clock=clock)
     except BaseException:  # whatever it is, sys.exit() included, it is reported where it is measured
         return perf_counter() - began
     return perf_counter() - began
@@ -295,18 +291,19 @@ def measure(
     path : the problems to go through, in the place of ``problem``
     """
     faults: list[str] = []
+    problem, plain = problem.counted(spec.cache_mb), problem
     refused = refusal(solver, problem if path is None else path.problem(path.cells[0]), faults, spec.plugin)
     if refused is not None:
         return Fitted({"status": Status.SKIPPED, "reason": refused, **now()})
     claims: dict[str, Any] = {"load_average": load_average(), "faults": faults}
-    before, model = _contents(problem, path), b""
+    before, model = _contents(plain, path), b""
     switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
     reset_peak_memory()
     emit(Fitting())
     clocks, delayed = _Clocks(compilation, buyer, spec.limits.seconds), delay_seconds()
     try:
         if path is None:
-            outcome = _single(spec, solver, problem, clocks, emit)
+            outcome = _single(spec, solver, problem, plain, clocks, emit)
             labels = problem.kernel.counter.labels if problem.sells_labels else None
             claims |= {**_told(outcome), **_counted(solver, problem.kernel.counter), "labels_used": labels}
             if outcome.info_cut:
@@ -319,7 +316,7 @@ def measure(
     if delayed is not None and "fit_seconds" in claims and spec.threads == 1:
         busy = claims["cpu_seconds"] + (delay_seconds() or 0.0) - delayed
         claims["waited_seconds"] = max(0.0, claims["fit_seconds"] - busy)
-    after = _contents(problem, path)
+    after = _contents(plain, path)
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if changed:
         reason = f"solver '{solver.name}' changed its problem: {', '.join(changed)} differ from what it was given"
@@ -357,7 +354,7 @@ class _Clocks:
 
 
 def _single(
-    spec: RunSpec, solver: Solver, problem: Problem, clocks: _Clocks, emit: Callable[[Message], None]
+    spec: RunSpec, solver: Solver, problem: Problem, plain: Problem, clocks: _Clocks, emit: Callable[[Message], None]
 ) -> Outcome:
     """Drive the solver on one problem, and send each trace point as it is taken."""
 
@@ -371,6 +368,7 @@ def _single(
         np.random.default_rng(spec.seed),
         spec.limits,
         TracePlan(deferred=True),
+        plain=plain,
         observer=observe,
         stopped=lambda: emit(Stopped()),
         clock=clocks.clock,
@@ -515,7 +513,7 @@ def _contents(problem: Problem, path: SolutionPath | None) -> dict[str, str]:
     """Return checksums of all that the problem is; of the points a sum of their words: fast, and enough for a slip."""
     if path is not None:
         return {"points": path.checksum()}
-    points = engine_of(problem.kernel).source
+    points = problem.kernel.points
     found = problem.contents()
     if not is_mapped(points):
         found["points"] = sum_of_words(points)

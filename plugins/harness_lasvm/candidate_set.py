@@ -73,7 +73,7 @@ class CandidateSet:
     """
 
     def __init__(self, problem: CSVC | CSVCNoBias | PoolSVC, *, cache_mb: float | None, block: int, dtype: str) -> None:
-        self.kernel = problem.kernel.astype(dtype)
+        self.kernel = problem.kernel.replace(dtype=dtype)
         self.n = n = problem.n
         self.block = block
         self.cache_mb: float = problem.kernel.cache_mb if cache_mb is None else cache_mb

@@ -163,7 +163,7 @@ def test_a_value_is_the_same_whoever_asks(name: str, together: bool, dtype: str,
     packed = [view.block(view_rows), view.block(view_rows)][1]
     np.testing.assert_allclose(one_by_one, block, atol=0, rtol=0)
     np.testing.assert_allclose(oracle.block(rows, part), block[:, part], atol=0, rtol=0)
-    np.testing.assert_allclose(oracle.with_threads(2).block(rows), block, atol=0, rtol=0)
+    np.testing.assert_allclose(oracle.replace(threads=2).block(rows), block, atol=0, rtol=0)
     np.testing.assert_allclose(packed, oracle.block(part[view_rows], part), atol=0, rtol=0)
     np.testing.assert_allclose(seldom, packed[:1], atol=0, rtol=0)
     assert np.array_equal(block[np.arange(len(rows)), rows], np.ones(len(rows)))  # K(i, i) is 1, not nearly

@@ -27,7 +27,7 @@ def oracle_of(*, n: int = N, threads: int = 1) -> KernelOracle:
 @pytest.mark.parametrize("columns", [None, 0, 1, 3000])
 def test_after_sees_every_column_once_and_finished(threads: int, count: int, columns: int | None) -> None:
     n = 5000
-    oracle = oracle_of(n=n, threads=threads).astype("float32")
+    oracle = oracle_of(n=n, threads=threads).replace(dtype="float32")
     rng = np.random.default_rng(1)
     rows, picked = rng.integers(0, n, count), None if columns is None else rng.integers(0, n, columns)
     width = n if picked is None else len(picked)

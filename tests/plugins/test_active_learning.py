@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, UsageError, get_solver
-from harness.kernels.oracle import uncounted
 from harness.problems import PoolSVC
+from tests.kernels.oracles import own
 
 STRATEGIES = [ActiveSmallPool(), ActiveFullSearch(), ActiveFullSearch(keep_scores=True), RandomSampling()]
 STRATEGIES += [RetrainActive(), RetrainActive(candidates=7)]
@@ -94,8 +94,7 @@ def test_every_choice_is_the_nearest_of_its_candidates(monkeypatch, solver, batc
     monkeypatch.setattr(Pool, "sample", listening)
     x, y = imbalanced(150)
     problem = pool_of(x, y, budget=90)
-    with uncounted(problem.kernel):
-        K = np.array(problem.kernel.block(np.arange(150)))
+    K = np.array(own(problem).kernel.block(np.arange(150)))
     found = followed(solver.replaced(batch=batch, finishing=False), problem)
     order = problem.bought.tolist()
     size = {
@@ -118,8 +117,7 @@ def test_every_choice_is_the_nearest_of_its_candidates(monkeypatch, solver, batc
 def test_retraining_solves_the_problem_over_all_labels_and_takes_the_nearest_of_all():
     x, y = imbalanced(60, threshold=0.6)
     problem = pool_of(x, y, budget=40)
-    with uncounted(problem.kernel):
-        K = np.array(problem.kernel.block(np.arange(60)))
+    K = np.array(own(problem).kernel.block(np.arange(60)))
     found = followed(RetrainActive(oracle="smo[gap=1e-8]", first=8), problem)
     order = problem.bought
     for labels, iterate in found[:-2]:
