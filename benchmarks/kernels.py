@@ -76,7 +76,7 @@ def rates(oracle: KernelOracle, plain: Any, gamma: float, batch: int) -> dict[st
     """Return the median rate of each candidate for a batch of random rows against all points."""
     sq = np.asarray((plain.multiply(plain) if hasattr(plain, "multiply") else plain * plain).sum(axis=1))
     rows = np.random.default_rng(1).choice(oracle.n, batch, replace=False)
-    out, two = np.empty((batch, oracle.n), dtype=oracle.dtype), oracle.with_threads(2)
+    out, two = np.empty((batch, oracle.n), dtype=oracle.dtype), oracle.replace(threads=2)
     jobs: dict[str, tuple[Callable[[], None], Callable[[], float]]] = {
         "engine": (lambda: oracle.fill(rows, out), time.process_time),
         "numpy": (lambda: numpy_block(plain, sq, rows, gamma, out), time.process_time),

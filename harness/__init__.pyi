@@ -27,8 +27,8 @@ from harness.kernels.functions import Linear as Linear
 from harness.kernels.functions import Poly as Poly
 from harness.kernels.functions import Precomputed as Precomputed
 from harness.kernels.oracle import KernelOracle as KernelOracle
-from harness.kernels.oracle import RowBuffer as RowBuffer
 from harness.kernels.points import as_points as as_points
+from harness.kernels.row_cache import RowCache as RowCache
 from harness.learner import Learner as Learner
 from harness.measure.drive import drive as drive
 from harness.measure.scored import CosineFeatures as CosineFeatures

@@ -24,8 +24,9 @@ from harness.kernels.counter import Counter
 from harness.kernels.distances import Distances
 from harness.kernels.engine import Engine
 from harness.kernels.functions import Exponential, GivenValues, Kernel
-from harness.kernels.oracle import HeldRows, KernelOracle
-from harness.kernels.ways import is_mapped, sum_of_words
+from harness.kernels.oracle import KernelOracle
+from harness.kernels.points import is_mapped, sum_of_words
+from harness.kernels.row_cache import SharedRows
 
 if TYPE_CHECKING:
     from harness.arrays import Block, Vector
@@ -216,10 +217,6 @@ class SolutionPath:
         """Return whether two cells have the same kernel values, but for the points they leave out."""
         return self._values(one, of_kernel=True) == self._values(other, of_kernel=True)
 
-    def whole(self, cell: Cell) -> KernelOracle:
-        """Return the oracle of a cell's kernel over all points of the path, which every fold of it is a part of."""
-        return KernelOracle(self.kernel(**self._values(cell, of_kernel=True)), None, engine=self._engine_of(cell))
-
     def _kept(self, kind: str, key: Any, make: Callable[[], T]) -> T:
         """Return the latest of a kind if it is for ``key``, else a new one; the old one's memory is free before."""
         if kind not in self._latest or self._latest[kind][0] != key:
@@ -228,7 +225,8 @@ class SolutionPath:
         found: T = self._latest[kind][1]
         return found
 
-    def _engine_of(self, cell: Cell) -> Engine:
+    def engine(self, cell: Cell) -> Engine:
+        """Return a cell's kernel over all points of the path, which every fold of it is a part of; it counts nothing."""
         values = self._values(cell, of_kernel=True)
 
         def made() -> Engine:
@@ -256,11 +254,13 @@ class SolutionPath:
             return KernelOracle(kernel, points, counter=self.counter, cache_mb=self.cache_mb, threads=self.threads)
 
         def sharing() -> KernelOracle:
-            engine = self._engine_of(cell)
-            part = engine if cell.fold is None else engine.subset(members)
+            engine = self.engine(cell)
+            part = engine if cell.fold is None else engine.restrict(members)
             cache_mb = self.cache_mb - self.distances.bytes / 2**20
-            held = HeldRows(_OF_ROWS * cache_mb * 2**20)
-            return KernelOracle(engine.kernel, None, engine=part, counter=self.counter, cache_mb=cache_mb, held=held)
+            shared = SharedRows(_OF_ROWS * cache_mb * 2**20)
+            return KernelOracle(
+                engine.kernel, None, engine=part, counter=self.counter, cache_mb=cache_mb, shared=shared
+            )
 
         return self._kept("oracle", (cell.fold, values), sharing)
 

@@ -220,6 +220,7 @@ class Solver(ABC):
         """
         import numpy as np
 
+        problem = problem.counted()
         refused = self.refusal(problem)
         if refused is not None:
             raise UsageError(f"'{self.name}' cannot serve as an oracle: {refused}")

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.errors import DataError, InvalidKernel, UsageError
-from harness.kernels.engine import Engine
+from harness.kernels.engine import Engine, described
 from harness.kernels.functions import RBF, GivenValues, Kernel, Linear, Poly
-from harness.kernels.oracle import KernelOracle, described
 from harness.kernels.points import as_points
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ _OTHERWISE = float(np.sqrt(np.finfo(np.float32).eps))  # the same of values comp
 _WRITTEN = 1e-6  # of given values: files have six digits
 
 
-def check_finite(oracle: KernelOracle) -> None:
+def check_finite(oracle: Engine) -> None:
     """Raise UsageError if a sample of rows or the diagonal holds values that are not finite.
 
     oracle : one of the host's own, that no solver gets: what is looked at here is counted and cached

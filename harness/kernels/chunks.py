@@ -12,9 +12,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from harness.kernels.scan import PRODUCTS, RBF_OF_DIFFERENCES
 from harness.kernels.simd import ROWS, Lanes, data_of, no_value
-
-PRODUCTS, RBF_PRODUCTS, RBF_DIFFERENCES = 0, 1, 2  # what scan() leaves: <x, z>; or the RBF kernel by either formula
 
 _register: Any = cgutils.alloca_once
 
@@ -101,7 +100,7 @@ def _typed_row(
         panel = builder.gep(chunk.pointer(0), [base])
         offset_of, value_of, target, norms = (chunk.pointer(k) for k in (2, 3, 6, 10))
         _begin(builder, seeded, target, [chunk], [at])
-        difference = builder.icmp_signed("==", mode, mode.type(RBF_DIFFERENCES))
+        difference = builder.icmp_signed("==", mode, mode.type(RBF_OF_DIFFERENCES))
         with builder.if_else(difference) as branches:
             for branch, differences in zip(branches, (True, False), strict=True):
                 with branch, cgutils.for_range(builder, builder.sub(last, first)) as loop:
@@ -138,7 +137,7 @@ def _typed_rows(
         places = [builder.add(at, builder.mul(stride, builder.load(builder.gep(slot_of, [q])))) for q in numbers]
         begins = [builder.gep(value_of, [builder.mul(depth, q)]) for q in numbers]
         _begin(builder, seeded, target, chunks, places)
-        difference = builder.icmp_signed("==", mode, mode.type(RBF_DIFFERENCES))
+        difference = builder.icmp_signed("==", mode, mode.type(RBF_OF_DIFFERENCES))
         with builder.if_else(difference) as branches:
             for branch, differences in zip(branches, (True, False), strict=True):
                 with branch, cgutils.for_range(builder, builder.sub(last, first)) as loop:
@@ -183,23 +182,6 @@ def _typed_squares(_typing: Any, panels: Any, _base: Any, _depth: Any, out: Any,
     return types.void(panels, types.intp, types.intp, out, types.intp), build
 
 
-def _typed_rbf(
-    _typing: Any, source: Any, _from: Any, out: Any, _at: Any, sq: Any, _column: Any, own: Any, gamma: Any
-) -> Any:
-    """Write exp(-gamma |x - z|^2) of a chunk of products and the squared norms to out[at : at + chunk]."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        chunk = _Chunk(context, builder, signature, arguments, 0)
-        _, begin, _, at, _, column, own, gamma = arguments
-        chunk.read(chunk.pointer(0), begin)
-        chunk.to_rbf(ir.IntType(1)(0), chunk.pointer(4), column, own, gamma)
-        chunk.write(chunk.pointer(2), at)
-        return no_value(context)
-
-    return types.void(source, types.intp, out, types.intp, sq, types.intp, own, gamma), build
-
-
 values_of_row: Any = intrinsic(_typed_row)
 values_of_rows: Any = intrinsic(_typed_rows)
 squares: Any = intrinsic(_typed_squares)
-rbf: Any = intrinsic(_typed_rbf)

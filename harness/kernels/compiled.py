@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from harness.jit import compiled, copied, inlined, inner
-from harness.kernels.chunks import PRODUCTS, rbf, squares, values_of_row, values_of_rows
+from harness.kernels.chunks import squares, values_of_row, values_of_rows
+from harness.kernels.scan import PRODUCTS
 from harness.kernels.simd import CHUNK_BYTES, ROWS
 
 _FEATURES = 96  # at most, whose lines of a panel, 24 kB, are read by many rows in turn
@@ -31,10 +32,10 @@ def _cut(ptr, offsets, parts, length):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _add_rare(points, left, q, part, out):  # type: ignore[no-untyped-def]
+def _add_rare(columns, rows, q, part, out):  # type: ignore[no-untyped-def]
     """Set ``out`` to the products of row q's rare features with a block of points."""
-    _, _, _, _, block_ptr, rare_index, rare_value = points
-    _, _, _, rare_ptr, rare_features, rare_values, _ = left
+    _, block_ptr, rare_index, rare_value = columns
+    _, _, _, _, rare_ptr, rare_features, rare_values = rows
     out[:] = 0.0
     for f in range(rare_ptr[q], rare_ptr[q + 1]):
         factor, feature = rare_values[f], rare_features[f]
@@ -42,10 +43,32 @@ def _add_rare(points, left, q, part, out):  # type: ignore[no-untyped-def]
             out[rare_index[k]] += factor * rare_value[k]
 
 
+@compiled
+def add_by_point(rare, count, index, rows, out, slots, position):  # type: ignore[no-untyped-def]
+    """Set ``out[slots[q], position:]`` to the products of the rows' rare features with the points ``index``.
+
+    rare : (row_ptr, row_feature, row_value) of all points, of ``count`` rare features
+    """
+    row_ptr, row_feature, row_value = rare
+    _, _, _, _, rare_ptr, rare_features, rare_values = rows
+    factors = np.zeros(count, row_value.dtype)
+    for q in range(slots.size):
+        for f in range(rare_ptr[q], rare_ptr[q + 1]):
+            factors[rare_features[f]] = rare_values[f]
+        sums = out[slots[q], position : position + index.size]
+        for k in range(index.size):
+            total = row_value.dtype.type(0.0)
+            for e in range(row_ptr[index[k]], row_ptr[index[k] + 1]):
+                total += factors[row_feature[e]] * row_value[e]
+            sums[k] = total
+        for f in range(rare_ptr[q], rare_ptr[q + 1]):
+            factors[rare_features[f]] = 0.0
+
+
 @inlined
 def _together(points, listed, own, q, span, flat, slots, stride, position, begin, end, kind, gamma):  # type: ignore[no-untyped-def]
     """Scan ROWS rows from ``q`` on, that list all features, with the points [begin, end), chunk by chunk."""
-    panels, depth, sq, _, _, _, _ = points
+    panels, depth, sq = points
     for panel in range(begin, end, CHUNK_BYTES // flat.itemsize):
         values_of_rows(
             panels, panel * depth, depth, listed, q, span[0], span[1], flat, slots, stride, position + panel,
@@ -64,34 +87,35 @@ def _alone(panels, depth, sq, offsets, values, span, flat, position, begin, end,
 
 
 @compiled
-def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type: ignore[no-untyped-def]
-    """Write the values of all left rows with points [start, stop) to ``out[slots[q], position:]``.
+def scan(points, columns, rows, out, slots, position, start, stop, seeded, gamma, mode):  # type: ignore[no-untyped-def]
+    """Write the values of all rows with points [start, stop) to ``out[slots[q], position:]``.
 
-    points : (panels, depth, sq, block, block_ptr, rare_index, rare_value), see scan.py
-    left : (ptr, offsets, values, rare_ptr, rare_features, rare_values, sq) of the rows, see ScanWay.left()
+    points : (panels, depth, sq), see scan.py
+    columns : (block, block_ptr, rare_index, rare_value), see rare_columns()
+    rows : (ptr, offsets, values, sq, rare_ptr, rare_features, rare_values), see dense_rows() and rare_rows()
     out : C-ordered; start is a multiple of block, stop too unless it is the number of points
+    seeded : whether ``out`` has the sums of the rare features, by add_by_point()
     """
-    panels, depth, sq, block, _, _, _ = points
-    ptr, offsets, values, rare_ptr, _, _, own = left
-    flat = out.reshape(out.size)
+    panels, depth, sq = points
+    ptr, offsets, values, own, _, _, _ = rows
+    block, flat = columns[0], out.reshape(out.size)
     stride, chunk = out.shape[1], CHUNK_BYTES // out.itemsize
     tail = np.zeros(chunk, panels.dtype)
     group = max(1, _GROUP_BYTES // (block * out.itemsize))
-    rows = ptr.size - 1
+    count = ptr.size - 1
     parts = max(1, -(-depth // _FEATURES))
     length = -(-depth // parts)  # parts are alike: a pass over few features costs nearly what one over many does
     ends = _cut(ptr, offsets, parts, length * chunk)
-    # whether all rows list all features
-    full = ROWS > 1 and ptr[rows] - ptr[0] == rows * depth and rare_ptr[rows] == rare_ptr[0]
+    filled = seeded or columns[1].shape[1] > 1
+    full = ROWS > 1 and ptr[count] - ptr[0] == count * depth and not filled  # whether all rows list all features
     listed, run = values[ptr[0] :], chunk * (_RUN if full else _SHORT_RUN)
     for low in range(start, stop, block):
         high = min(low + block, stop)
-        for first in range(0, rows, group):
-            last = min(first + group, rows)
-            for q in range(first, last):
+        for first in range(0, count, group):
+            last = min(first + group, count)
+            for q in range(first, last if filled and not seeded else first):
                 at = slots[q] * stride + position + low - start
-                if rare_ptr[q] < rare_ptr[q + 1]:
-                    _add_rare(points, left, q, low // block, flat[at : at + high - low])
+                _add_rare(columns, rows, q, low // block, flat[at : at + high - low])
             whole = high - (high - low) % chunk
             for begin in range(low, whole, run):
                 end = min(begin + run, whole)
@@ -104,47 +128,26 @@ def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type:
                         _together(points, listed, own, q, span, flat, slots, stride, at, begin, end, kind, gamma)
                     for q in range(together, last):
                         at = slots[q] * stride + position + begin - start
-                        seeded = b > 0 or rare_ptr[q] < rare_ptr[q + 1]
+                        more = b > 0 or filled
                         span = ends[q, b], ends[q, b + 1]
                         _alone(
-                            panels, depth, sq, offsets, values, span, flat, at, begin, end, seeded, kind, own[q], gamma
-                        )
+                            panels, depth, sq, offsets, values, span, flat, at, begin, end, more, kind, own[q], gamma
+                        )  # fmt: skip
             if whole < high:  # vectors are whole: the last points go through an array of their own
                 for q in range(first, last):
                     at = slots[q] * stride + position + whole - start
                     copied(flat, at, tail, 0, high - whole)
-                    seeded, span, past = rare_ptr[q] < rare_ptr[q + 1], (ptr[q], ptr[q + 1]), whole + chunk
+                    more, span, past = filled, (ptr[q], ptr[q + 1]), whole + chunk
                     # a literal 0 would compile it once more
                     _alone(
-                        panels, depth, sq, offsets, values, span, tail, np.int64(0), whole, past, seeded, mode, own[q], gamma
+                        panels, depth, sq, offsets, values, span, tail, np.int64(0), whole, past, more, mode, own[q], gamma
                     )  # fmt: skip
                     copied(tail, 0, flat, at, high - whole)
 
 
 @compiled
-def rbf_of_products(products, own, sq, start, gamma, out, slots, position):  # type: ignore[no-untyped-def]
-    """Write the RBF kernel of products with points [start, start + m) to ``out[slots[q], position : position + m]``.
-
-    products : (q, m), the rows' own norms in ``own``; sq : of all points, one chunk longer than the last of them
-    """
-    chunk = CHUNK_BYTES // out.itemsize
-    source, flat = products.reshape(products.size), out.reshape(out.size)
-    tail = np.zeros(chunk, products.dtype)
-    width = products.shape[1]
-    for q in range(products.shape[0]):
-        base = slots[q] * out.shape[1] + position
-        for k in range(0, width - width % chunk, chunk):
-            rbf(source, q * width + k, flat, base + k, sq, start + k, own[q], gamma)
-        rest = width % chunk
-        if rest:
-            copied(source, q * width + width - rest, tail, 0, rest)
-            rbf(tail, 0, tail, 0, sq, start + width - rest, own[q], gamma)
-            copied(tail, 0, flat, base + width - rest, rest)
-
-
-@compiled
 def rare_rows(row_ptr, row_feature, row_value, rows):  # type: ignore[no-untyped-def]
-    """Return the rare features of ``rows`` as scan() takes them: (rare_ptr, rare_features, rare_values)."""
+    """Return the rare features of ``rows``: (rare_ptr, rare_features, rare_values)."""
     rare_ptr = np.zeros(rows.size + 1, np.int64)
     for q in range(rows.size):
         rare_ptr[q + 1] = rare_ptr[q] + row_ptr[rows[q] + 1] - row_ptr[rows[q]]
@@ -176,16 +179,16 @@ def dense_rows(panels, depth, sq, rows, everything):  # type: ignore[no-untyped-
 
 
 @compiled
-def gather(panels, depth, sq, columns, result, norms):  # type: ignore[no-untyped-def]
-    """Copy the dense features of the points ``columns`` to the panels ``result``, and their |x|^2 to ``norms``."""
+def gather(panels, depth, sq, points, places, result, norms):  # type: ignore[no-untyped-def]
+    """Copy the dense features of ``points`` to ``places`` of the panels ``result``, and their |x|^2 to ``norms``."""
     chunk = CHUNK_BYTES // panels.itemsize
-    for k in range(columns.size):
-        j = columns[k]
-        base = (j // chunk) * chunk * depth + j % chunk
-        target = (k // chunk) * chunk * depth + k % chunk
+    for k in range(points.size):
+        i, place = points[k], places[k]
+        base = (i // chunk) * chunk * depth + i % chunk
+        target = (place // chunk) * chunk * depth + place % chunk
         for f in range(depth):
             result[target + f * chunk] = panels[base + f * chunk]
-        norms[k] = sq[j]
+        norms[place] = sq[i]
 
 
 @compiled
@@ -235,26 +238,6 @@ def squared_norms(panels, depth, row_ptr, row_value, count):  # type: ignore[no-
 
 
 @compiled
-def split_rows(indptr, indices, values, number, panels, depth, row_ptr, row_feature, row_value):  # type: ignore[no-untyped-def]
-    """Put CSR rows into the panels and their rare features point by point behind row_ptr.
-
-    number : (features,) place among the dense features, or -1 - place among the rare ones
-    """
-    chunk = CHUNK_BYTES // panels.itemsize
-    found = 0
-    for i in range(indptr.size - 1):
-        base = (i // chunk) * chunk * depth + i % chunk
-        for e in range(indptr[i], indptr[i + 1]):
-            place = number[indices[e]]
-            if place >= 0:
-                panels[base + place * chunk] += values[e]
-            else:
-                row_feature[found], row_value[found] = -1 - place, values[e]
-                found += 1
-        row_ptr[i + 1] = found
-
-
-@compiled
 def powers(values, slots, position, width, gamma, coef0, degree):  # type: ignore[no-untyped-def]
     """Replace values by (gamma * values + coef0)^degree in the given rows and columns, by repeated squaring."""
     result, base = np.empty(width, values.dtype), np.empty(width, values.dtype)
@@ -276,13 +259,36 @@ def powers(values, slots, position, width, gamma, coef0, degree):  # type: ignor
 
 
 @compiled
-def overwrite(source, depth, source_sq, points, places, panels, sq):  # type: ignore[no-untyped-def]
-    """Copy ``points`` of the flat panels ``source`` to ``places`` of ``panels``, and their |x|^2; of equal depth and chunk."""
-    chunk = CHUNK_BYTES // panels.itemsize
-    for k in range(points.size):
-        i, place = points[k], places[k]
-        base = (i // chunk) * chunk * depth + i % chunk
-        target = (place // chunk) * chunk * depth + place % chunk
-        for f in range(depth):
-            panels[target + f * chunk] = source[base + f * chunk]
-        sq[place] = source_sq[i]
+def fill_panels(x, centre, first, panels):  # type: ignore[no-untyped-def]
+    """Put the rows ``x``, (m, depth), of the points first, first + 1, ..., less ``centre``, where the scan reads them.
+
+    panels : (panels, depth, chunk); point p stands at [p // chunk, :, p % chunk]
+    """
+    chunk = panels.shape[2]
+    for i in range(x.shape[0]):
+        panel, lane = panels[(first + i) // chunk], (first + i) % chunk
+        row = x[i]
+        for f in range(len(centre)):
+            panel[f, lane] = row[f] - centre[f]
+
+
+@compiled
+def copy_rows(source, rows, out, slots):  # type: ignore[no-untyped-def]
+    """Copy source[rows[q]], (n,), to out[slots[q], :n]; both C-ordered and of one dtype."""
+    n = source.shape[1]
+    for q in range(len(rows)):
+        out[slots[q], :n] = source[rows[q]]
+
+
+@compiled
+def carry(rows, slots, columns, target):  # type: ignore[no-untyped-def]
+    """Write the chosen columns of ``rows[slots]``, slots ascending, to the first rows of ``target`` in the same memory.
+
+    Row t of ``target``, no longer than the others, ends before row t + 1 of ``rows`` begins: none is overwritten unread.
+    """
+    kept = np.empty(columns.size, rows.dtype)
+    for t in range(slots.size):
+        source = rows[slots[t]]
+        for j in range(columns.size):
+            kept[j] = source[columns[j]]
+        target[t, : columns.size] = kept

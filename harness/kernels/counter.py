@@ -1,48 +1,71 @@
-"""What one run asked of its kernel: counts that only grow."""
+"""What one run requested of its kernel: counts that only grow."""
 
 from __future__ import annotations
 
+import mmap
+import os
 from dataclasses import dataclass
-from operator import index
 from typing import Any
+
+
+class _Flag:
+    """A truth value that the processes forked from this one share."""
+
+    def __init__(self) -> None:
+        self._byte, self.pid = mmap.mmap(-1, 1), os.getpid()
+
+    def __reduce__(self) -> Any:
+        return _Flag, ()
+
+    def raised(self) -> bool:
+        return self._byte[0] != 0
+
+    def up(self) -> None:
+        self._byte[0] = 1
 
 
 @dataclass
 class Counter:
-    """What one run asked of its kernel; shared by every view of it, restricted ones included.
+    """What one run requested of its kernel; shared by all oracles made from one, restricted ones included.
 
     evaluations : kernel values computed, used or not; a cache hit is none
-    cache_hits : rows read from memory, by the oracle or by a solver from its buffer, instead of being computed
+    cache_hits : rows read from memory, by the oracle or by a solver from its row cache, instead of being computed
     oracle_calls, oracle_evaluations : solvers called for a subproblem, and their part of ``evaluations``
-    evaluations_at_least : the solver took what gives kernel values behind the counter, the points or the engine:
-        ``evaluations`` is a lower bound
+    evaluations_at_least : values came from points, from a copy or from another process: ``evaluations`` is a lower bound
 
-    A count that would fall, or that is no whole number, is refused, so that none is lowered by accident. A class in the
-    solver's own process cannot refuse intent: private names, ``object.__setattr__``, replaced methods, the file of the data.
-    A count proves nothing against an author who means to deceive.
+    A count that would fall is refused, so that none is lowered by accident. A class in the solver's own process cannot
+    refuse intent: private names, ``object.__setattr__``, replaced methods, the file of the data.
     """
 
     evaluations: int = 0
     cache_hits: int = 0
     oracle_calls: int = 0
     oracle_evaluations: int = 0
-    evaluations_at_least: bool = False
+
+    def __post_init__(self) -> None:
+        self.__dict__["_lower_bound"] = _Flag()
+
+    @property
+    def evaluations_at_least(self) -> bool:
+        """True if ``evaluations`` is a lower bound: values came from points, from a copy or from another process."""
+        return bool(self.__dict__["_lower_bound"].raised())
+
+    @evaluations_at_least.setter
+    def evaluations_at_least(self, value: bool) -> None:
+        if value:
+            self.__dict__["_lower_bound"].up()
+
+    def add(self, values: int) -> None:
+        """Count kernel values, computed in whatever process."""
+        self.__dict__["evaluations"] += values
+        if os.getpid() != self.__dict__["_lower_bound"].pid:
+            self.__dict__["_lower_bound"].up()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        counts = self.__dict__  # written to straight: a cache hit is counted in a fraction of a microsecond
-        least = counts.get(name, 0)
-        if not (type(value) is int or _is_whole(value)) or value < least:
+        least = getattr(self, name, 0)
+        if type(value) not in (int, bool) or value < least:
             raise ValueError(
                 f"the kernel's counter was set to {name} = {value!r} after {least!r}; its counts are whole numbers that "
                 "only grow: add what was computed."
             )
-        counts[name] = value
-
-
-def _is_whole(value: Any) -> bool:
-    """Return whether ``value`` is an integer of some other kind than Python's own."""
-    try:
-        index(value)
-    except TypeError:
-        return False
-    return True
+        super().__setattr__(name, value)

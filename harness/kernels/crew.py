@@ -22,6 +22,9 @@ class Crew:
         self._threads: Any = None
         self._blas: Any = None
 
+    def __reduce__(self) -> Any:
+        return Crew, ()
+
     def share(
         self,
         job: Callable[[int, int], None],

@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.kernels.functions import Exponential, Kernel, Linear, squared_norms
-from harness.kernels.way import Way
-from harness.kernels.ways import DIFFERENCES, centre_of, choose, is_mapped
+from harness.kernels.backend import KernelBackend, centre_of
+from harness.kernels.functions import RBF, Exponential, Kernel
+from harness.kernels.points import is_mapped
+from harness.kernels.scan import DIFFERENCES, ScanBackend
 
 if TYPE_CHECKING:
     import scipy.sparse
 
     from harness.arrays import Block
-    from harness.kernels.way import Columns
+    from harness.kernels.backend import Columns
 
     Points = Block | scipy.sparse.csr_array
 
 _LONG = 16  # columns of a run, in the mean, from which on runs are read where they lie
-_STRIP = 512  # rows of products computed at a time
+_STRIP = 512  # rows computed at a time
 
 
 class Distances:
@@ -74,32 +75,25 @@ class Distances:
 
         x: Any = self.points
         n = int(x.shape[0])
-        found = np.empty((n, n), dtype=dtype)
-        centre = centre_of(x, dtype) if isinstance(x, np.ndarray) else None
-        if centre is not None:
-            x = x - centre
+        out = np.empty((n, n), dtype=dtype)
         if self.sums_differences:
-            distances_hot.squared_differences(np.ascontiguousarray(x.T, dtype=dtype), found)
-            return found
-        way = choose(Linear(), x, dtype)
-        for first in range(0, n, _STRIP):  # of the upper triangle
-            rows, begin = np.arange(first, min(first + _STRIP, n)), first - first % way.grain
-            way.tile(way.left(rows), slice(begin, n), found, rows, begin)
-        # of the numbers that the products are of: float64 norms of float32 points would not cancel
-        squares = squared_norms(x.astype(dtype)) if isinstance(x, np.ndarray) else squared_norms(x)
-        distances_hot.of_products(found, squares.astype(dtype))
-        return found
+            distances_hot.squared_differences(np.ascontiguousarray((x - centre_of(x, dtype)).T, dtype=dtype), out)
+            return out
+        backend = ScanBackend.of(RBF(), x, dtype)
+        for first in range(0, n, _STRIP):
+            backend.squared_distances(np.arange(first, min(first + _STRIP, n)), out)
+        return out
 
-    def way(self, kernel: Kernel, dtype: np.dtype[Any]) -> DistanceWay | None:
-        """Return the way of a kernel over these distances; None if it is no exponential or they are not kept."""
+    def backend(self, kernel: Kernel, dtype: np.dtype[Any]) -> DistanceBackend | None:
+        """Return the backend of a kernel over these distances; None if it is no exponential or they are not kept."""
         form = kernel.form
         if not isinstance(form, Exponential) or not self.fit(dtype):
             return None
         self._chosen.add(dtype)
-        return DistanceWay(self, form, dtype)
+        return DistanceBackend(self, form, dtype)
 
 
-class DistanceWay(Way):
+class DistanceBackend(KernelBackend):
     """Values of one RBF kernel as exponentials of stored squared distances."""
 
     work = 1.0
@@ -109,10 +103,10 @@ class DistanceWay(Way):
         self.n, self.differences = int(distances.points.shape[0]), distances.sums_differences
         self._gamma = dtype.type(form.gamma)
 
-    def left(self, rows: Block) -> Block:
+    def prepare_rows(self, rows: Block) -> Block:
         return np.asarray(rows, dtype=np.int64)
 
-    def tile(self, left: Block, columns: Columns, out: Block, slots: Block, position: int) -> None:
+    def compute_tile(self, prepared: Block, columns: Columns, out: Block, slots: Block, position: int) -> None:
         from harness.kernels import distances_hot
 
         values = self._distances.of(self.dtype)
@@ -122,6 +116,6 @@ class DistanceWay(Way):
             columns = np.asarray(columns, dtype=np.int64)
             runs = distances_hot.runs_of(columns)
             if len(runs) * _LONG > len(columns):
-                distances_hot.picked_exponentials(values, left, columns, self._gamma, out, slots, position)
+                distances_hot.picked_exponentials(values, prepared, columns, self._gamma, out, slots, position)
                 return
-        distances_hot.exponentials(values, left, runs, self._gamma, out, slots, position)
+        distances_hot.exponentials(values, prepared, runs, self._gamma, out, slots, position)

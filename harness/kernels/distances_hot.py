@@ -11,8 +11,6 @@ from numba.extending import intrinsic
 from harness.jit import compiled
 from harness.kernels.simd import CHUNK_BYTES, Lanes, data_of, no_value
 
-_MIRROR = 64  # rows and columns of a square that is transposed at a time: both sides stay in the first cache
-
 
 def _typed_exp(_typing: Any, source: Any, _begin: Any, out: Any, _at: Any, gamma: Any) -> Any:
     """Write exp(-gamma source[begin + k]) to out[at + k] for a chunk of k; the sources are not negative."""
@@ -40,44 +38,19 @@ def squared_differences(columns, out):  # type: ignore[no-untyped-def]
     d, n = columns.shape
     for i in range(n):
         row = out[i]
-        row[i:] = 0.0
+        row[:] = 0.0
         whole = d - d % 4
         for f in range(0, whole, 4):  # four at a time: the row is read and written once for them
             p, q, r, s = columns[f], columns[f + 1], columns[f + 2], columns[f + 3]
             own_p, own_q, own_r, own_s = p[i], q[i], r[i], s[i]
-            for j in range(i, n):
+            for j in range(n):
                 a, b, c, e = p[j] - own_p, q[j] - own_q, r[j] - own_r, s[j] - own_s
                 row[j] += (a * a + b * b) + (c * c + e * e)
         for f in range(whole, d):
             own, others = columns[f, i], columns[f]
-            for j in range(i, n):
+            for j in range(n):
                 apart = others[j] - own
                 row[j] += apart * apart
-    mirror(out)
-
-
-@compiled
-def of_products(products, squares):  # type: ignore[no-untyped-def]
-    """Turn <x_i, x_j>, (n, n), into |x_i - x_j|^2 in place, at least 0 and 0 on the diagonal; squares (n,): |x_i|^2."""
-    n = len(squares)
-    for i in range(n):
-        row, own = products[i], squares[i]
-        for j in range(i, n):
-            apart = own + squares[j] - 2 * row[j]
-            row[j] = apart if apart > 0.0 else 0.0
-        row[i] = 0.0
-    mirror(products)
-
-
-@compiled
-def mirror(out):  # type: ignore[no-untyped-def]
-    """Copy the upper triangle of out (n, n) to the lower one, so that the matrix is symmetric to the bit."""
-    n = len(out)
-    for first in range(0, n, _MIRROR):
-        for left in range(0, first + 1, _MIRROR):
-            for i in range(first, min(first + _MIRROR, n)):
-                for j in range(left, min(left + _MIRROR, i)):
-                    out[i, j] = out[j, i]
 
 
 @compiled

@@ -1,66 +1,65 @@
-"""Blocks of kernel values between training points: one engine for dense, sparse and mapped data, and for views of them.
+"""Kernel values between training points: one engine for dense, sparse and mapped data, and for parts of them.
 
-The engine computes; it neither counts nor caches (see oracle.py). How a value comes about is the way's business (see
-ways.py); the engine cuts requests into tiles of columns that stay in the core's cache, shares them among threads, and
-maps the points of a restricted problem to those of the whole.
+The engine computes; it neither counts nor caches: that is what an oracle, its subclass, does for a solver. How a value
+comes about is the backend's business (see backend.py); the engine cuts requests into tiles of columns that stay in the core's
+cache, shares them among threads, and maps the points of a restricted problem to those of the whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from harness.kernels.columns import Columns
+from harness.errors import UsageError
+from harness.kernels.backend import KernelBackend, scratch
 from harness.kernels.crew import Crew
-from harness.kernels.distances import Distances, DistanceWay
-from harness.kernels.features import width_of
+from harness.kernels.distances import DistanceBackend, Distances
+from harness.kernels.extra import bytes_of, joined, reason_against, stored_as
+from harness.kernels.features import combination, pieces, products_with, width_of
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, squared_norms
-from harness.kernels.points import as_points
-from harness.kernels.way import PackingWay, Way
-from harness.kernels.ways import GemmWay, choose, is_mapped, scratch
+from harness.kernels.points import as_points, is_mapped
+from harness.kernels.scan import ScanBackend, choose_backend
+from harness.parameters import values_of
 
 if TYPE_CHECKING:
     import scipy.sparse
 
-    from harness.arrays import Block
+    from harness.arrays import Block, Vector
 
     Points = Block | scipy.sparse.csr_array
     After = Callable[[int, int], None]
 
 _TILE_BYTES = 1 << 20  # one tile of values: measured best near the size of a core's L2
 _NARROWEST = 256  # columns of a tile
-_PACKED_BYTES = 64 << 20  # a view that is asked for much keeps its points packed if they take no more
-_PACKS_AFTER = 8  # rows of a view, asked for with all columns, after which packing has paid
-_OWN_SHARE = 0.5  # of the whole: a smaller view lays out its own points rather than have the whole laid out for it
-_SQUARE_ROWS = 256  # of all points' values, computed on one side of the diagonal and copied to the other
+_PACKED_BYTES = 64 << 20  # a part lays out its own points if they take no more
+_PACKS_AFTER = 8  # rows requested with all columns of a part, after which a layout of its own has paid
+_SMALL_PART = 0.5  # of the whole: a smaller part lays out its own points rather than have the whole laid out for it
 _CALLBACK_ROWS = 8  # a callback is taken to do as much work as so many rows at least
 EXPAND_ROWS = 128  # rows of a tile in expand()
-_PREPARED_ROWS = 512  # are kept prepared for the next request at most
-_EXPAND_LEFT = 2048  # rows prepared at a time
+_PREPARED_ROWS = 512  # at most are stored prepared for the next request
+_EXPAND_PREPARED = 2048  # rows prepared at a time
 _SAMPLE = 4096  # mapped points whose norms are looked at
 
 
 class _Whole:
-    """What all views of one training set share: the points, laid out once a dtype, and the threads."""
+    """What all parts of one training set share: the points, laid out once a dtype, and the threads."""
 
     def __init__(self, kernel: Kernel, source: Points, distances: Distances | None = None) -> None:
         self.kernel, self.source = kernel, source
         self.crew = Crew()
         self._distances = distances
-        self._ways: dict[np.dtype[Any], Way] = {}
+        self.is_given = isinstance(kernel.form, GivenValues)
+        self._backends: dict[np.dtype[Any], KernelBackend] = {}
 
     def is_laid_out(self, dtype: np.dtype[Any]) -> bool:
-        return dtype in self._ways or self._shares(dtype)
-
-    def _shares(self, dtype: np.dtype[Any]) -> bool:
-        """Take the way over stored distances, if there is one; return whether there is."""
-        shared = None if self._distances is None else self._distances.way(self.kernel, dtype)
-        if shared is not None:
-            self._ways[dtype] = shared
-        return shared is not None
+        """Return whether there is a backend of a dtype, over stored distances if there are any."""
+        if dtype not in self._backends and self._distances is not None:
+            found = self._distances.backend(self.kernel, dtype)
+            self._backends.update({} if found is None else {dtype: found})
+        return dtype in self._backends
 
     @cached_property
     def largest(self) -> float:
@@ -76,10 +75,72 @@ class _Whole:
                 power = (form.gamma * square + abs(form.coef0)) ** form.degree
             return float(max(apart, power))
 
-    def way(self, dtype: np.dtype[Any]) -> Way:
+    def backend(self, dtype: np.dtype[Any]) -> KernelBackend:
         if not self.is_laid_out(dtype):
-            self._ways[dtype] = choose(self.kernel, self.source, dtype)
-        return self._ways[dtype]
+            self._backends[dtype] = choose_backend(self.kernel, self.source, dtype)
+        return self._backends[dtype]
+
+
+class _Identity:
+    """What kernels over the same points have in common; says nothing of them."""
+
+
+class _Part:
+    """Some points of the whole, all if ``index`` is None, and the backend of their values in one dtype."""
+
+    def __init__(self, whole: _Whole, index: Block | None, dtype: Any) -> None:
+        self.whole, self.index, self.dtype = whole, index, np.dtype(dtype)
+        self.n = int(whole.source.shape[0]) if index is None else len(index)
+        self.identity = _Identity()
+        self._own: KernelBackend | None = None  # over these points alone
+        self._requested = 0
+        self._prepared: tuple[Any, Block, Any] = (None, np.empty(0, dtype=np.intp), None)
+
+    @cached_property
+    def points(self) -> Any:
+        """The points themselves; of a part, a copy that is made when it is first needed."""
+        x: Any = self.whole.source
+        if self.index is None:
+            return x
+        return x[np.ix_(self.index, self.index)] if self.whole.is_given else x[self.index]
+
+    def backend(self, rows: int = 0) -> KernelBackend:
+        """Return what computes values: over these points alone where that pays, else over the whole.
+
+        rows : requested now with all columns
+        """
+        whole = self.whole
+        if self._own is None and self.index is not None:
+            laid_out = whole.is_laid_out(self.dtype)
+            self._requested += rows
+            if (
+                not laid_out
+                and self.n <= _SMALL_PART * whole.source.shape[0]
+                and isinstance(whole.kernel.form, OfProducts)
+            ):
+                x: Any = whole.source
+                if self.n * width_of(x) * self.dtype.itemsize <= _PACKED_BYTES:
+                    self._own = choose_backend(whole.kernel, x[self.index], self.dtype)
+            elif self._requested >= _PACKS_AFTER and whole.backend(self.dtype).bytes_of(self.n) <= _PACKED_BYTES:
+                self._own = whole.backend(self.dtype).take(self.index)
+        return whole.backend(self.dtype) if self._own is None else self._own
+
+    def places(self, backend: KernelBackend, points: Block | None) -> Block | None:
+        """Return the backend's numbers of some of these points; None if they are all of its points, in order."""
+        if self.index is None or backend is self._own:
+            return points
+        return self.index if points is None else self.index[points]
+
+    def rows(self, backend: KernelBackend, rows: Block) -> Any:
+        """Return the rows prepared; those of the last request, if it was a small one, are prepared already."""
+        source, known, prepared = self._prepared
+        if source is backend and known.shape == rows.shape and (known == rows).all():
+            return prepared
+        places: Any = self.places(backend, rows)
+        prepared = backend.prepare_rows(places)
+        if len(rows) <= _PREPARED_ROWS:
+            self._prepared = (backend, rows.copy(), prepared)
+        return prepared
 
 
 class Engine:
@@ -88,235 +149,313 @@ class Engine:
     Parameters
     ----------
     x : (n, d) dense, memory-mapped or sparse of any kind, see :func:`as_points`; for ``precomputed`` (n, n) kernel values
-    dtype : of the blocks, float64 or float32; the points are laid out when the first values are asked for
-    threads : that share the columns of a request
-    distances : between the points, from which the values of an RBF kernel are computed where they are kept
+    dtype : of the blocks, float64 or float32; the points are laid out when the first values are requested
+    ridge : added to k(x_i, x_i) on the diagonal (l2-svc: 1/chi)
+    z : (n,) float64; z_i z_j is added to k(x_i, x_j) (tube-svr): one more coordinate of each point, which takes part as
+        an inner product; new points have none
+    threads : that share the columns of a request, at least 1
+    distances : between the points, from which the values of an RBF kernel are computed where they are stored
+    part : some points of another engine, in the place of ``x``
     """
 
     def __init__(
         self,
         kernel: Kernel,
-        x: Points,
+        x: Points | None,
         dtype: Any = np.float64,
         *,
-        whole: _Whole | None = None,
-        index: Block | None = None,
+        ridge: float = 0.0,
+        z: Vector | None = None,
         threads: int = 1,
         distances: Distances | None = None,
+        part: _Part | None = None,
     ) -> None:
-        self.kernel, self.dtype, self.threads = kernel, np.dtype(dtype), threads
-        self._given = isinstance(kernel.form, GivenValues)
-        self._whole = whole if whole is not None else _Whole(kernel, as_points(x), distances)
-        self._index = index  # which points of the whole these are; None if all
-        self.n = int(self._whole.source.shape[0]) if index is None else len(index)
-        self._packed: Way | None = None
-        self._own: Way | None = None  # of a view alone, where the whole is not laid out in this dtype
-        self._asked = 0
-        self._prepared: tuple[Block, Any] = (np.empty(0, dtype=np.intp), None)
-        self._source: Any = None
+        if threads < 1:
+            raise ValueError(f"threads={threads} for a kernel; give the number of threads, 1 or more.")
+        self._part = _Part(_Whole(kernel, as_points(x), distances), None, dtype) if part is None else part
+        self.kernel, self.dtype, self.threads, self.ridge = kernel, self._part.dtype, threads, float(ridge)
+        self.n = self._part.n
+        if z is not None and z.shape != (self.n,):
+            raise ValueError(f"z has shape {z.shape} for a kernel over {self.n} points; give one value for each.")
+        self.z = z
+
+    def __len__(self) -> int:
+        return self.n
 
     @property
-    def index(self) -> Block | None:
-        """Which points of the whole these are, the same object for every view of them; None if all."""
-        return self._index
+    def points(self) -> Any:
+        """The (n, d) training points; of a restricted engine, a copy that is made when it is first needed."""
+        return self._part.points
 
     @property
-    def crew(self) -> Crew:
-        """The threads that share a request, those of every view."""
-        return self._whole.crew
+    def storage(self) -> Any:
+        """No points, (0, d): an array of the type, dtype and order in which the points of the whole set are stored."""
+        return self._part.whole.source[:0]
 
     @property
-    def source(self) -> Any:
-        """The points themselves; of a view, a copy that is made when it is first asked for."""
-        if self._index is None:
-            return self._whole.source
-        if self._source is None:
-            x: Any = self._whole.source
-            self._source = x[np.ix_(self._index, self._index)] if self._given else x[self._index]
-        return self._source
+    def nbytes(self) -> int:
+        """Memory of the points, in bytes."""
+        share = self.n / max(1, int(self._part.whole.source.shape[0]))
+        return int(share * bytes_of(self._part.whole.source))
 
     @property
     def n_features(self) -> int:
-        """The number of features of a point; for ``precomputed`` the number of points."""
-        return self.n if self._given else int(self._whole.source.shape[1])
+        """The number of features d of a point; for ``precomputed`` the number of points."""
+        return self.n if self._part.whole.is_given else int(self._part.whole.source.shape[1])
 
     @property
     def is_mapped(self) -> bool:
-        """Whether these are all points of a mapped file; those of a view are gathered from it."""
-        return self._index is None and is_mapped(self._whole.source)
+        """True if these are all points of a file that is mapped into memory, and read from it when they are needed."""
+        return self._part.index is None and is_mapped(self._part.whole.source)
 
     @property
     def largest(self) -> float:
-        """A bound on the kernel values between all points and on what they are computed from; of mapped ones, a sample."""
-        return self._whole.largest
+        """A bound on the kernel values and on what they are computed from; of mapped points, that of a sample."""
+        return self._part.whole.largest + (0.0 if self.z is None else float(np.max(self.z**2, initial=0.0)))
 
     @property
     def sums_differences(self) -> bool:
         """Whether values are functions of sums of (x - z)^2, which lose nothing to where the points lie."""
-        way, _ = self._columns(0, None)
-        return way.differences
+        return self._part.backend().differences
 
     @property
     def work(self) -> float:
-        """Multiply-adds that a kernel value takes, about; infinite where that says nothing of its time."""
-        way, _ = self._columns(0, None)
-        return way.work
+        """Multiply-adds that a value takes, about; infinite where that says nothing of its time."""
+        return self._part.backend().work
 
-    def _view(self, dtype: Any, index: Block | None, threads: int) -> Engine:
-        return Engine(self.kernel, self._whole.source, dtype, whole=self._whole, index=index, threads=threads)
+    @property
+    def is_linear(self) -> bool:
+        """True if k(x, z) = <x, z>, so that a solver may keep w itself."""
+        return self.z is None and self.kernel.form == Power()
 
-    def astype(self, dtype: Any) -> Engine:
-        """Return the engine of the same points with values of another dtype."""
-        return self._view(dtype, self._index, self.threads)
+    @property
+    def identity(self) -> object:
+        """The same object for kernels over the same points: a weak key of what is known of them."""
+        return self._part.identity
 
-    def with_threads(self, threads: int) -> Engine:
-        """Return the engine of the same points with requests shared by so many threads; itself if it has them."""
-        return self if threads == self.threads else self._view(self.dtype, self._index, threads)
+    def count(self, values: int) -> None:
+        """Count kernel values that the caller computed itself: an oracle does, an engine has no counter."""
 
-    def subset(self, indices: Block) -> Engine:
-        """Return an engine over ``x[indices]`` without a copy of the points."""
-        index = indices if self._index is None else self._index[indices]
-        return self._view(self.dtype, index, self.threads)
+    def _like(self, part: _Part, **settings: Any) -> Self:
+        """Return the same over other points, or with other settings."""
+        own = {"ridge": self.ridge, "z": self.z, "threads": self.threads, **settings}
+        return type(self)(self.kernel, None, part=part, **own)
+
+    def replace(self, **changes: Any) -> Self:
+        """Return this kernel with other settings.
+
+        Parameters
+        ----------
+        dtype, ridge, z, threads : as of the constructor
+        extra_points : (m, d), put after a copy of these points: the ridge is that of every point, a product has none of
+            the new ones in it
+
+        Raises
+        ------
+        DataError : no points, see :func:`harness.as_points`.
+        UsageError : values that overflow in a narrower ``dtype``; extra points of another width, or not finite; values were
+            given in place of points.
+        """
+        part, dtype = self._part, np.dtype(changes.pop("dtype", self.dtype))
+        if "extra_points" in changes:
+            added = as_points(changes.pop("extra_points"))
+            refused = reason_against(added, self.kernel, self.n_features)
+            if refused is not None:
+                raise UsageError(f"the kernel cannot be extended: {refused}")
+            part = _Part(_Whole(self.kernel, joined(part.points, added)), None, dtype)
+            if self.z is not None:
+                changes["z"] = np.concatenate([self.z, np.zeros(part.n - self.n)])
+            return self._like(part, **changes)
+        if dtype == self.dtype:
+            return self._like(part, **changes) if changes else self
+        if dtype.itemsize < self.dtype.itemsize and not self.largest < float(np.finfo(dtype).max):
+            raise UsageError(
+                f"{described(self.kernel)} gives values that are not finite in {dtype} on these data; scale the data, choose "
+                "smaller parameters or a solver's dtype=float64."
+            )
+        return self._like(_Part(part.whole, part.index, dtype), **changes)
+
+    def restrict(self, indices: Block) -> Self:
+        """Return the kernel over ``x[indices]``, which shares the points."""
+        index, part = self._checked(indices), self._part
+        whole = index if part.index is None else part.index[index]
+        return self._like(_Part(part.whole, whole, self.dtype), z=None if self.z is None else self.z[index])
+
+    def _checked(self, indices: Block) -> Block:
+        """Return indices as integers; IndexError where one is negative or too large."""
+        index = np.asarray(indices, dtype=np.intp)
+        if index.size and index.view(np.uintp).max() >= self.n:  # as an unsigned number a negative one is large
+            wrong = int(index[(index < 0) | (index >= self.n)][0])
+            raise IndexError(f"index {wrong} asked of a kernel over {self.n} points; they run from 0 to {self.n - 1}.")
+        return index
 
     def block(self, rows: Block, columns: Block | None = None) -> Block:
-        """Return K[rows, columns] (all columns if None), a new C-ordered array of the engine's dtype."""
+        """Return K[rows, columns] (all columns if None), a new C-ordered array."""
+        rows = self._checked(rows)
+        columns = None if columns is None else self._checked(columns)
         out = np.empty((len(rows), self.n if columns is None else len(columns)), dtype=self.dtype)
         if out.size:
-            self.fill(rows, out, np.arange(len(rows)), columns, None)
+            self.compute(rows, out, np.arange(len(rows)), columns=columns)
         return out
 
-    def columns(self) -> Columns:
-        """Return an empty set of columns for fill()."""
-        own = self._own_way()
-        return Columns(self._whole.way(self.dtype), self._index) if own is None else Columns(own, None)
+    def compute(
+        self, rows: Block, out: Block, slots: Block, after: After | None = None, columns: Block | None = None
+    ) -> None:
+        """Compute K[rows, columns] into ``out[slots, :m]`` by tiles of columns; call ``after(start, stop)`` after each.
 
-    def fill(self, rows: Block, out: Block, slots: Block, columns: Block | Columns | None, after: After | None) -> None:
-        """Compute K[rows, columns] into ``out[slots, :m]`` by tiles of columns; call ``after(start, stop)`` after each."""
+        Numbers and arrays are known to be sound: nothing is checked.
+        """
         width = self.n if columns is None else len(columns)
-        way, picked = self._columns(len(rows), columns)
-        left = self._left(rows) if len(rows) else None
-
-        if columns is None and picked is None and isinstance(way, GemmWay) and _is_square(rows, slots, way.n):
-            self._square(way, left, out)
-            if after is not None:
-                after(0, width)
-            return
+        plain = self.z is None and not self.ridge
+        backend = self._part.backend(len(rows) if columns is None else 0)
+        picked = self._part.places(backend, columns)
+        prepared = self._part.rows(backend, rows) if len(rows) else None
+        if picked is not None and isinstance(backend, ScanBackend) and _are_gathered(backend, len(picked)):
+            backend, picked = backend.columns(picked), None
 
         def tile(start: int, stop: int) -> None:
-            if left is not None:
-                way.tile(left, slice(start, stop) if picked is None else picked[start:stop], out, slots, start)
+            if prepared is not None:
+                part = slice(start, stop) if picked is None else picked[start:stop]
+                backend.compute_tile(prepared, part, out, slots, start)
+                if not plain:  # while the tile is in the core's cache
+                    self._complete(out, slots, rows, columns, start, stop)
             if after is not None:
                 after(start, stop)
 
         wide = _TILE_BYTES // (self.dtype.itemsize * max(1, len(rows)))
-        if after is None and isinstance(way, DistanceWay):  # it reads what it needs once: tiles would only cut rows
-            wide = width
-        values = max(len(rows), 1 if after is None else _CALLBACK_ROWS)
-        grain = 1 if picked is not None else way.grain
-        self.crew.share(tile, width, values, self.threads, widest=max(_NARROWEST, wide), grain=grain)
+        if after is None and plain and isinstance(backend, DistanceBackend):
+            wide = width  # it reads what it needs once: tiles would cut rows
+        values = max(len(rows), 1 if after is None and plain else _CALLBACK_ROWS)
+        grain = 1 if picked is not None else backend.grain
+        self._part.whole.crew.share(tile, width, values, self.threads, widest=max(_NARROWEST, wide), grain=grain)
 
-    def _square(self, way: GemmWay, left: Any, out: Block) -> None:
-        """Compute the values of all points, those of a pair once: to copy one takes less time."""
-        blocks = [slice(start, min(start + _SQUARE_ROWS, way.n)) for start in range(0, way.n, _SQUARE_ROWS)]
+    def _complete(self, out: Block, slots: Block, rows: Block, columns: Block | None, start: int, stop: int) -> None:
+        """Add the product, and the ridge where row and column are the same point, in columns [start, stop)."""
+        if self.z is not None:
+            across = self.z[slice(start, stop) if columns is None else columns[start:stop]].astype(self.dtype)
+            for value, slot in zip(self.z[rows].astype(self.dtype), slots, strict=True):
+                out[slot, start:stop] += value * across
+        if self.ridge and columns is None:
+            inside = (rows >= start) & (rows < stop)
+            out[slots[inside], rows[inside]] += self.ridge
+        elif self.ridge and columns is not None:
+            row, column = np.nonzero(rows[:, None] == columns[None, start:stop])
+            out[slots[row], start + column] += self.ridge
 
-        def tiles(first: int, last: int) -> None:
-            for k in range(first, last):
-                own, rows = blocks[k], way.part(left, blocks[k].start, blocks[k].stop)
-                for other in blocks[k:]:
-                    way.tile(rows, other, out, np.arange(own.start, own.stop), other.start)
-                    if other != own:
-                        out[other, own] = out[own, other].T
-
-        self.crew.share(tiles, len(blocks), _SQUARE_ROWS * way.n, self.threads, widest=1)
-
-    def _own_way(self) -> Way | None:
-        """Return the way over the view's own points, if it has one or should have."""
-        if self._own is None and self._index is not None and not self._whole.is_laid_out(self.dtype):
-            x: Any = self._whole.source
-            small = self.n <= _OWN_SHARE * x.shape[0] and isinstance(self.kernel.form, OfProducts)
-            if small and self.n * width_of(x) * self.dtype.itemsize <= _PACKED_BYTES:
-                self._own = choose(self.kernel, x[self._index], self.dtype)
-        return self._own
-
-    def _left(self, rows: Block) -> Any:
-        """Return the rows prepared; those of the last request, if it was a small one, are prepared already."""
-        known, left = self._prepared
-        if left is not None and known.shape == rows.shape and (known == rows).all():
-            return left
-        if self._own is not None:
-            left = self._own.left(rows)
+    def diagonal(self) -> Block:
+        """Return k(x_i, x_i) + ridge for all points, (n,) float64."""
+        source, index = self._part.whole.source, self._part.index
+        if self._part.whole.is_given:
+            every: Any = source.diagonal() if index is None else source[index, index]
+            values = np.array(every).astype(np.float64).reshape(-1)
+        elif isinstance(self.kernel.form, Exponential):  # picking points of a part costs more than a small solve
+            values = np.ones(self.n)
         else:
-            index = rows if self._index is None else self._index[rows]
-            left = self._whole.way(self.dtype).left(index)
-        if len(rows) <= _PREPARED_ROWS:
-            self._prepared = (rows.copy(), left)
-        return left
+            values = self.kernel.diagonal(source if index is None else source[index])
+        values = values + self.ridge
+        return values if self.z is None else values + self.z * self.z
 
-    def _columns(self, rows: int, columns: Block | Columns | None) -> tuple[Way, Block | None]:
-        """Return the way that has the columns asked for, and which of its points they are; None for all, in order."""
-        if isinstance(columns, Columns):
-            if columns.way is not None:
-                return columns.way, None
-            columns = columns.index
-        own = self._own_way()
-        if own is not None:
-            return own, columns
-        way = self._whole.way(self.dtype)
-        if columns is not None:
-            return way, columns if self._index is None else self._index[columns]
-        if self._index is None:
-            return way, None
-        self._asked += rows
-        if self._packed is None and self._asked >= _PACKS_AFTER and isinstance(way, PackingWay):
-            self._packed = way.take(self._index) if way.bytes_of(self.n) <= _PACKED_BYTES else None
-        return (way, self._index) if self._packed is None else (self._packed, None)
+    def expand(self, dual_coef: Block, rows: Block | None = None) -> Block:
+        """Return sum_j dual_coef_j K[i, j] for i in ``rows`` (all if None), float64, computed in blocks."""
+        coef = np.asarray(dual_coef, dtype=np.float64)
+        support = np.flatnonzero(coef)
+        index = np.arange(self.n) if rows is None else self._checked(rows)
+        if self.kernel.form == Power():
+            points = self._part.points
+            scores = products_with(points, combination(points, coef, support), None if rows is None else index)
+        else:
+            scores = self._weighted(support, coef[support], None if rows is None else index)
+        if self.ridge:
+            scores += self.ridge * coef[index]
+        if self.z is not None:
+            scores += self.z[index] * float(self.z @ coef)
+        return scores
 
-    def expand(self, support: Block, coef: Block, columns: Block | None) -> Block:
-        """Return sum_j coef_j K[support_j, columns], float64, the values of a tile weighted while they are in the cache.
+    def expand_models(self, support: Block, coef: Block) -> Block:
+        """Return sum_j coef_jk K[support_j, i] of m models at once, (m, n) float64, of k without a ridge; coef (support, m)."""
+        return self._weighted(support, coef, None)
 
-        coef : as many as ``support``; of float64 values also (support, m), m models at once: then (m, columns)
-        """
+    def _weighted(self, support: Block, coef: Block, columns: Block | None) -> Block:
+        """Return sum_j coef_j k(support_j, columns), float64, the values of a tile weighted while they are in the cache."""
         width = self.n if columns is None else len(columns)
         scores = np.zeros((*coef.shape[1:], width))
-        way, picked = self._columns(len(support), columns)
+        backend = self._part.backend(len(support) if columns is None else 0)
+        picked = self._part.places(backend, columns)
         # picked columns are gathered once a tile, not for each part
-        packing = way if picked is not None and isinstance(way, PackingWay) else None
-        for first in range(0, len(support), _EXPAND_LEFT):
-            rows = support[first : first + _EXPAND_LEFT]
-            left = self._left(rows)
-            weights = coef[first : first + _EXPAND_LEFT]
+        takes = picked is not None and np.isfinite(backend.bytes_of(1))
+        for first in range(0, len(support), _EXPAND_PREPARED):
+            rows = support[first : first + _EXPAND_PREPARED]
+            prepared = self._part.rows(backend, rows)
+            weights = coef[first : first + _EXPAND_PREPARED]
             ends = [(k, min(k + EXPAND_ROWS, len(rows))) for k in range(0, len(rows), EXPAND_ROWS)]
-            parts = [(way.part(left, k, end), weights[k:end]) for k, end in ends]
+            parts = [(backend.slice_rows(prepared, k, end), weights[k:end]) for k, end in ends]
 
             def tile(start: int, stop: int, parts: Any = parts) -> None:
-                source, columns = way, slice(start, stop) if picked is None else picked[start:stop]
-                if packing is not None:
-                    source, columns = packing.take(np.asarray(columns)), slice(0, stop - start)
+                source, columns = backend, slice(start, stop) if picked is None else picked[start:stop]
+                if takes:
+                    source, columns = backend.take(np.asarray(columns)), slice(0, stop - start)
                 values = scratch("values", EXPAND_ROWS, stop - start, self.dtype)
                 for part, weights in parts:
-                    source.tile(part, columns, values, np.arange(len(weights)), 0)
+                    source.compute_tile(part, columns, values, np.arange(len(weights)), 0)
                     scores[..., start:stop] += _weighted(weights, values)
 
             wide = _TILE_BYTES // (self.dtype.itemsize * EXPAND_ROWS)
-            grain = 1 if picked is not None else way.grain
-            self.crew.share(tile, width, len(rows), self.threads, widest=wide, grain=grain)
+            grain = 1 if picked is not None else backend.grain
+            self._part.whole.crew.share(tile, width, len(rows), self.threads, widest=wide, grain=grain)
         return scores
 
-    def diagonal(self) -> Block:
-        """Return k(x_i, x_i) for all points, (n,) float64."""
-        source: Any = self._whole.source
-        if self._given:
-            every = np.array(source.diagonal() if self._index is None else source[self._index, self._index])
-            return every.astype(np.float64).reshape(-1)
-        if isinstance(self.kernel.form, Exponential):  # picking points of a view costs more than a small solve
-            return np.ones(self.n)
-        return self.kernel.diagonal(source if self._index is None else source[self._index])
+    def expand_new(self, dual_coef: Block, points: Points) -> Block:
+        """Return sum_j dual_coef_j k(x_j, x) for new points x (rows of ``points``), float64; no ridge, no z.
+
+        The values are computed as those between training points, and lose no more to where the points lie. For
+        ``precomputed``, ``points`` holds k(x, x_j) for every training point j.
+        """
+        coef, new = np.asarray(dual_coef, dtype=np.float64), as_points(points)
+        support, count = np.flatnonzero(coef), int(new.shape[0])
+        scores = np.zeros(count)
+        if not len(support) or not count:
+            return scores
+        if self._part.whole.is_given:
+            return np.asarray(new[:, support] @ coef[support], dtype=np.float64)
+        if self.kernel.form == Power():
+            return products_with(new, combination(self._part.points, coef, support))
+        vectors = self._part.points[support].astype(np.float64)
+        for part in pieces(count, width_of(new)):
+            both = Engine(self.kernel, joined(vectors, new[part]), threads=self.threads)
+            columns = np.arange(len(support), both.n)
+            scores[part] = both._weighted(np.arange(len(support)), coef[support], columns)
+        return scores
+
+    def rows_at(self, points: Points) -> Block:
+        """Return k(z, x_i) of points z of the caller's own, (m, d), and all n training points, (m, n); no ridge, no z.
+
+        Raises
+        ------
+        UsageError : points of another width, or not finite; values were given in place of points.
+        """
+        added, source = as_points(points), self._part.points
+        refused = reason_against(added, self.kernel, self.n_features)
+        if refused is not None:
+            raise UsageError(f"the kernel cannot be computed: {refused}")
+        new: Any = stored_as(added, source).astype(np.float64)
+        values = np.empty((new.shape[0], self.n), dtype=self.dtype)
+        for part in pieces(self.n, new.shape[0] + width_of(source)):
+            values[:, part] = self.kernel.block(new, source[part].astype(np.float64))
+        return values
 
 
-def _is_square(rows: Block, slots: Block, n: int) -> bool:
-    """Return whether these are all rows of n points, each in its own place."""
-    every = np.arange(n)
-    return len(rows) == n and np.array_equal(rows, every) and np.array_equal(slots, every)
+def _are_gathered(backend: ScanBackend, count: int) -> bool:
+    """Return whether so many picked columns are copied at once, and stay for the next request."""
+    return count >= _NARROWEST and backend.bytes_of(count) <= _PACKED_BYTES
+
+
+def described(kernel: Kernel) -> str:
+    """Return the kernel with its parameters, for messages."""
+    given = ", ".join(
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in values_of(kernel).items()
+    )
+    return f"kernel '{kernel.name}' ({given or 'no parameters'})"
 
 
 def _weighted(weights: Block, values: Block) -> Block:

@@ -1,4 +1,4 @@
-"""Points beside the training points: what they must be, how they are stored and joined to these, a model's values there."""
+"""Points beside the training points: what they must be, as the training points are stored, and joined to them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.kernels.engine import Engine
-from harness.kernels.features import combination, pieces, products_with, width_of
-from harness.kernels.functions import GivenValues, Kernel, Power
-from harness.kernels.points import as_points
+from harness.kernels.functions import GivenValues, Kernel
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -89,26 +86,3 @@ def joined(source: Points, points: Points) -> Points:
     if isinstance(source, np.ndarray):
         return np.concatenate([np.asarray(source), added])
     return scipy.sparse.csr_array(scipy.sparse.vstack([source, added], format="csr"))
-
-
-def expanded_at(kernel: Kernel, points: Any, coef: Block, new: Any, threads: int = 1) -> Block:
-    """Return sum_j coef_j k(x_j, z) over the ``points`` x for the rows z of ``new``, float64; uncounted.
-
-    An engine over both computes the values as it does between training points, and so loses no more to where they lie.
-
-    new : (m, d); for ``precomputed``, (m, n): k(z, x_j)
-    """
-    new, support = as_points(new), np.flatnonzero(coef)
-    count = int(new.shape[0])
-    if len(support) == 0 or count == 0:
-        return np.zeros(count)
-    if isinstance(kernel.form, GivenValues):
-        return np.asarray(new[:, support] @ coef[support], dtype=np.float64)
-    if kernel.form == Power():
-        return products_with(new, combination(points, coef, support))
-    scores, vectors = np.empty(count), points[support].astype(np.float64)
-    for part in pieces(count, width_of(new)):
-        engine = Engine(kernel, joined(vectors, new[part]), threads=threads)
-        columns = np.arange(len(support), engine.n)
-        scores[part] = engine.expand(np.arange(len(support)), coef[support], columns)
-    return scores

@@ -76,7 +76,7 @@ class Features:
         """Return ``out`` with the products of all points with ``count`` w, the points shared among the threads."""
         if self.n and count:
             self._crew.share(partial(scored, w, out), self.n, -(-self.stored * count // self.n), self.threads)
-        self.counter.evaluations += self.n * count
+        self.counter.add(self.n * count)
         return out
 
     def _pass(self, w: Block, out: Block, first: int, last: int) -> None:
@@ -143,18 +143,21 @@ class Features:
             add_sparse(*self._sparse, index, factors, weights)
         else:
             add_dense(self._dense, index, factors, weights)
-        self.counter.evaluations += len(index)
+        self.counter.add(len(index))
         return weights
 
     def rows(self, points: Block) -> Block:
         """Return x_i of each of ``points``, a new (q, d) array of float64; one evaluation a point.
+
+        They give further kernel values without a count: the counter then says ``evaluations_at_least``.
 
         Raises
         ------
         IndexError : a point outside its range.
         """
         index = self._checked(points)
-        self.counter.evaluations += len(index)
+        self.counter.add(len(index))
+        self.counter.evaluations_at_least = True
         if self._sparse is None:
             return np.asarray(self._dense[index], dtype=np.float64)
         from harness.kernels.products import take_sparse

@@ -93,3 +93,16 @@ def scale_gamma(x: Any) -> float:
         return 1.0
     gamma = 1.0 / (d * variance)
     return gamma if math.isfinite(gamma) else 1.0
+
+
+def is_mapped(x: Any) -> bool:
+    """Return whether ``x`` is an array mapped from a file, or a view of one."""
+    return isinstance(x, np.memmap) or isinstance(getattr(x, "base", None), np.memmap)
+
+
+def sum_of_words(x: Any) -> str:
+    """Return a sum of the words of dense or sparse points: fast, and enough to see a slip."""
+    arrays = [x] if isinstance(x, np.ndarray) else [x.data, x.indices, x.indptr]
+    flat = [np.ascontiguousarray(array).reshape(-1) for array in arrays]
+    words = [each.view(np.uint64 if each.nbytes % 8 == 0 else np.uint8) for each in flat]
+    return " ".join(f"{int(each.sum(dtype=np.uint64)):x}" for each in words)

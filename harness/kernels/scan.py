@@ -2,41 +2,66 @@
 
 Points lie in panels of one chunk (64 float32 or 32 float64 values): panel p holds feature after feature the
 values of points p * chunk ... of the *dense* features. A row of x_i adds up, in registers, the panel's lines of
-x_i's non-zero features, so that zeros cost nothing, and ends in the kernel function. Features that few points
-have are *rare*: they are stored as (point, value) pairs, feature by feature in blocks of points, and added
+x_i's non-zero features, so that zeros cost nothing, and ends in the kernel function. Features of sparse data that few
+points have are *rare*: they are stored as (point, value) pairs, feature by feature in blocks of points, and added
 beforehand. RBF kernels in few dimensions sum (x - z)^2, which loses nothing to cancellation; else norms are used.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.kernels.functions import Exponential, Form, Kernel, Power
-from harness.kernels.way import PackingWay
+from harness.kernels.backend import GeneralBackend, KernelBackend, PrecomputedBackend, centre_of, pieces_of
+from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power
+from harness.kernels.points import is_mapped
 
 if TYPE_CHECKING:
+    import scipy.sparse
+
     from harness.arrays import Block
-    from harness.kernels.way import Columns
+    from harness.kernels.backend import Columns
 
-    Left = tuple[Block, ...]
+    Points = Block | scipy.sparse.csr_array
+    Prepared = tuple[Block, ...]
 
+PRODUCTS, RBF_OF_PRODUCTS, RBF_OF_DIFFERENCES = range(3)  # what compiled.scan() leaves: <x, z>; or the RBF kernel
+DIFFERENCES = 32  # features up to which an RBF kernel sums (x - z)^2
+_LISTED = 0.6  # share of non-zeros from which on lines read once for a few rows save more than zeros left out
+_DENSE = 1 / 16  # share of points from which on a feature is stored dense: reading a line beats scattering then
+_SAMPLE = 2000  # points in which zeros are counted
+_LOADED_BYTES = 256 << 20  # mapped points that take no more are laid out in memory like any others
 _CHUNK_BYTES = 256
 _LINE_BYTES = 64
 _BLOCK = 1024  # points; grows where there are many rare features and few points have them
 _LARGEST_BLOCK = 65536  # places in a block are 16-bit numbers
-_SOME = 8  # one column of so many may be new: more are listed anew with all the others
-_PIECE = 8192  # dense points looked through for rare features at a time
-_DENSE = 1 / 16  # share of points from which on a feature is stored dense: reading a line beats scattering then
+_PIECE = 8192  # points laid out at a time
+_FEW = 4  # rows up to which the rare features of picked columns are read point by point
+_SOME = 8  # one column of so many may be another one than in the request before: more are gathered anew with all others
+_GROWTH = 1.25  # of the memory for columns
 
 
-class ScanWay(PackingWay):
-    """Kernel values by the column scan.
+def choose_backend(kernel: Kernel, x: Any, dtype: np.dtype[Any]) -> KernelBackend:
+    """Return what computes the values of a kernel between the points ``x``."""
+    if isinstance(kernel.form, GivenValues):
+        return PrecomputedBackend(x, dtype)
+    if not isinstance(kernel.form, OfProducts):
+        return GeneralBackend(kernel, x, dtype)
+    if is_mapped(x) and x.size * dtype.itemsize > _LOADED_BYTES:
+        return MappedBackend(kernel, x, dtype)
+    return ScanBackend.of(kernel, x, dtype)
 
-    points : (panels, depth, sq, block, block_ptr, rare_index, rare_value) as compiled.scan() takes them
-    rare : (row_ptr, row_feature, row_value), the rare features point by point; None for points that are never rows
+
+class ScanBackend(KernelBackend):
+    """Kernel values by the column scan; made by :meth:`of`.
+
+    points : (panels, depth, sq) as compiled.scan() takes them
+    rare : (row_ptr, row_feature, row_value), the rare features point by point
+    rare_features : number of rare features
+    index : (n,) which of the points in ``rare`` these are; None if all, in order
     listed : rows list all features, zero or not: then a few rows read each line of a panel together
     """
 
@@ -47,156 +72,205 @@ class ScanWay(PackingWay):
         points: tuple[Any, ...],
         rare: tuple[Block, ...],
         rare_features: int,
+        index: Block | None = None,
         *,
         differences: bool,
-        listed: bool = False,
-        work: float = 0.0,
+        listed: bool,
+        work: float,
     ) -> None:
         self.kernel, self.n, self.points, self.rare, self.rare_features = kernel, n, points, rare, rare_features
-        self.form, self.differences, self.listed, self.work = kernel.form, differences, listed, work
-        self.dtype = np.dtype(points[0].dtype)
-        self.grain = int(points[3])
-        self._width = n  # points that the rare features are listed of
+        self.index, self.differences, self.listed, self.work = index, differences, listed, work
+        self.dtype, self.grain = np.dtype(points[0].dtype), _BLOCK
+        if index is None:
+            while (
+                rare_features and self.grain < _LARGEST_BLOCK and -(-n // self.grain) * rare_features > 2 * len(rare[2])
+            ):
+                self.grain *= 2
+        form: Any = kernel.form
+        self._gamma = self.dtype.type(form.gamma if isinstance(form, Exponential) else 1.0)
+        self._mode = PRODUCTS
+        if isinstance(form, Exponential):
+            self._mode = RBF_OF_DIFFERENCES if differences else RBF_OF_PRODUCTS
+        self._no_columns = self.grain, np.zeros((0, 1), dtype=np.int64), np.empty(0, dtype=np.uint16), rare[2][:0]
+        self._by_feature: tuple[Any, ...] | None = None if rare_features else self._no_columns
+        self._recent: dict[int, ScanBackend] = {}  # the columns of each thread's last request
 
     @classmethod
-    def of(
-        cls,
-        kernel: Kernel,
-        x: Any,
-        dtype: np.dtype[Any],
-        share: Block,
-        *,
-        differences: bool,
-        centre: Any = None,
-        listed: bool = False,
-    ) -> ScanWay:
-        """Lay the points out.
-
-        x : (n, d) dense or CSR
-        share : (d,) of points in which each feature is not zero: what is rare
-        differences : sum (x - z)^2 over all features; all are dense then, and listed
-        centre : (d,) subtracted from dense points
-        listed : see the class; all features are dense then
-        """
+    def of(cls, kernel: Kernel, x: Any, dtype: np.dtype[Any], centre: Block | None = None) -> ScanBackend:
+        """Lay the points out; ``centre``, (d,) : what to subtract from dense ones, all of whose features are listed then."""
         from harness.kernels import compiled
 
-        n, listed = x.shape[0], listed or differences
-        dense = np.ones(len(share), dtype=bool) if listed else share >= _DENSE
-        number = np.where(dense, np.cumsum(dense) - 1, -np.cumsum(~dense)).astype(np.int32)
-        depth, rare_features = int(dense.sum()), int((~dense).sum())
-        panels = aligned_zeros(_panels(n, depth, dtype), dtype)
-        if isinstance(x, np.ndarray):
-            from harness.kernels.layout import split_dense
+        (n, d), form = x.shape, kernel.form
+        dense, share = isinstance(x, np.ndarray), _share_of_non_zeros(x)
+        differences = dense and isinstance(form, Exponential) and d <= DIFFERENCES
+        listed = differences or centre is not None
+        listed = listed or (dense and _reads_lines_together() and bool(share.sum() > _LISTED * d))
+        if dense and not listed and share.sum() < _DENSE * d:
+            import scipy.sparse
 
-            rare = split_dense(x, dense, panels, dtype, centre, _PIECE)
-        else:
-            rare = _split_sparse(x, number, panels.reshape(-1), depth, dtype)
-        row_ptr, _, row_value = rare
-        panels = panels.reshape(-1)
-        sq = compiled.squared_norms(panels, depth, row_ptr, row_value, n)
-        block = _BLOCK
-        while block < _LARGEST_BLOCK and -(-n // block) * rare_features > 2 * len(row_value):
-            block *= 2
-        points = (panels, depth, sq, block, *_rare_columns(rare, np.arange(n), rare_features, block))
-        work = float(depth if listed else share.sum())
-        return cls(kernel, n, points, rare, rare_features, differences=differences, listed=listed, work=work)
+            x, dense = scipy.sparse.csr_array(x), False
+        if centre is None:
+            centred = listed and isinstance(form, OfProducts) and form.centred
+            centre = centre_of(x, dtype) if centred else np.zeros(d)
+        is_rare = np.zeros(d, dtype=bool) if dense else share < _DENSE
+        depth, chunk = int((~is_rare).sum()), _CHUNK_BYTES // dtype.itemsize
+        panels = aligned_zeros((-(-n // chunk), depth, chunk), dtype)
+        picked = x if not is_rare.any() else x[:, ~is_rare]
+        for start in range(0, n, _PIECE):
+            rows = picked[start : start + _PIECE]
+            compiled.fill_panels(np.asarray(rows) if dense else rows.toarray(), centre[~is_rare], start, panels)
+        rare = _rare_rows(x, is_rare, dtype)
+        sq = compiled.squared_norms(panels.reshape(-1), depth, rare[0], rare[2], n)
+        settings: Any = {"differences": differences, "listed": listed, "work": float(depth if listed else share.sum())}
+        return cls(kernel, n, (panels.reshape(-1), depth, sq), rare, int(is_rare.sum()), **settings)
 
-    def left(self, rows: Block) -> Left:
-        """Return the rows as tile() takes them: lists of their features, see compiled.scan()."""
+    def prepare_rows(self, rows: Block) -> Prepared:
+        """Return lists of the rows' features, see compiled.scan()."""
         from harness.kernels import compiled
 
-        ptr, offsets, values, own = compiled.dense_rows(*self.points[:3], rows, self.listed)
-        rare = (np.zeros_like(ptr), *self.rare[1:])
-        if self.rare_features:
-            rare = compiled.rare_rows(*self.rare, rows)
-        return ptr, offsets, values, *rare, own
+        dense = compiled.dense_rows(*self.points, rows, self.listed)
+        rare = compiled.rare_rows(*self.rare, rows) if self.rare_features else (np.zeros_like(dense[0]), *self.rare[1:])
+        return (*dense, *rare)
 
-    def part(self, left: Left, first: int, last: int) -> Left:
-        """Return the rows [first, last) of ``left``."""
-        ptr, offsets, values, rare_ptr, features, rare_values, own = left
+    def slice_rows(self, prepared: Prepared, first: int, last: int) -> Prepared:
+        ptr, offsets, values, own, rare_ptr, features, rare_values = prepared
         ends = slice(first, last + 1)
-        return ptr[ends], offsets, values, rare_ptr[ends], features, rare_values, own[first:last]
+        return ptr[ends], offsets, values, own[first:last], rare_ptr[ends], features, rare_values
 
-    def tile(self, left: Left, columns: Columns, out: Block, slots: Block, position: int) -> None:
-        """Write K[left, columns] to ``out[slots, position:]``; a slice begins at a multiple of ``grain``."""
+    def compute_tile(self, prepared: Prepared, columns: Columns, out: Block, slots: Block, position: int) -> None:
         if isinstance(columns, slice):
-            self._scan(self.points, left, columns.start, columns.stop, out, slots, position)
+            self._scan(prepared, columns.start, columns.stop, out, slots, position, self._mode)
         else:
-            self._scan(self._gathered(columns), left, 0, len(columns), out, slots, position)
+            self._gathered(columns, len(columns)).compute_tile(prepared, slice(0, len(columns)), out, slots, position)
+
+    def squared_distances(self, rows: Block, out: Block) -> None:
+        """Write |x_i - z|^2 of the rows, to all points z, to ``out[rows]``; of an RBF kernel only."""
+        sq = self.points[2][: self.n]
+        self._scan(self.prepare_rows(rows), 0, self.n, out, rows, 0, PRODUCTS)
+        out[rows] = np.maximum((sq[rows, None] - out[rows]) + (sq - out[rows]), 0.0)
 
     def _scan(
-        self, points: tuple[Any, ...], left: Left, start: int, stop: int, out: Block, slots: Block, position: int
+        self, prepared: Prepared, start: int, stop: int, out: Block, slots: Block, position: int, mode: int
     ) -> None:
-        from harness.kernels import chunks, compiled
-
-        own, gamma, mode = left[6], 1.0, chunks.PRODUCTS
-        if isinstance(self.form, Exponential):
-            gamma, mode = self.form.gamma, chunks.RBF_DIFFERENCES if self.differences else chunks.RBF_PRODUCTS
-        compiled.scan(points, left, out, slots, position, start, stop, self.dtype.type(gamma), mode)
-        if mode == chunks.PRODUCTS:
-            finish(self.kernel, self.form, out, slots, position, own, points[2][start:stop])
-
-    def _gathered(self, columns: Block) -> tuple[Any, ...]:
-        """Return the points ``columns`` as scan() takes them."""
         from harness.kernels import compiled
 
-        panels, depth, sq, block, *_ = self.points
-        shape = _panels(len(columns), depth, self.dtype)
-        picked = np.zeros(shape, self.dtype) if len(columns) < _BLOCK else aligned_zeros(shape, self.dtype)
-        norms = np.zeros(picked.shape[0] * picked.shape[2], dtype=self.dtype)
-        compiled.gather(panels, depth, sq, columns, picked.reshape(-1), norms)
-        return (picked.reshape(-1), depth, norms, block, *self.rare_columns(columns))
+        seeded = self.rare_features > 0 and self.index is not None and len(slots) <= _FEW
+        if seeded:
+            some: Any = self.index
+            compiled.add_by_point(self.rare, self.rare_features, some[start:stop], prepared, out, slots, position)
+        columns = self._no_columns if seeded else self._rare_columns()
+        compiled.scan(self.points, columns, prepared, out, slots, position, start, stop, seeded, self._gamma, mode)
+        if mode == PRODUCTS and not isinstance(self.kernel.form, Exponential):
+            finish(self.kernel, out, slots, position, prepared[3], self.points[2][start:stop])
 
-    def rare_columns(self, columns: Block) -> tuple[Any, ...]:
-        """Return the rare features of the points ``columns``, as scan() takes them."""
-        return _rare_columns(self.rare, columns, self.rare_features, self.points[3])
-
-    def bytes_of(self, count: int) -> int:
-        """Return the memory that ``count`` points take once packed."""
-        rare = len(self.rare[2]) * (self.dtype.itemsize + 2) // max(1, self.n)
-        return int(count * (self.dtype.itemsize * (self.points[1] + 1) + rare))
-
-    def take(self, index: Block) -> ScanWay:
-        """Return the points ``index`` packed, as columns for rows of this way."""
-        return ScanWay(
-            self.kernel, len(index), self._gathered(index), self.rare, self.rare_features,
-            differences=self.differences, listed=self.listed, work=self.work,
-        )  # fmt: skip
-
-    def put(self, source: ScanWay, index: Block, places: Block) -> None:
-        """Overwrite ``places`` of a way that ``source.take()`` made with the source's points ``index[places]``."""
+    def _rare_columns(self) -> tuple[Any, ...]:
+        """Return the rare features, feature by feature; where there are none, nothing is compiled for them."""
         from harness.kernels import compiled
 
-        panels, depth, sq, block, *rare = self.points
-        compiled.overwrite(source.points[0], depth, source.points[2], index[places], places, panels, sq)
-        if self.rare_features:
-            rare = self._renewed(source, index, places)
-        self.points = (panels, depth, sq, block, *rare)
+        if self._by_feature is None:
+            index = np.arange(self.n) if self.index is None else self.index
+            self._by_feature = self.grain, *compiled.rare_columns(*self.rare, index, self.rare_features, self.grain)
+        return self._by_feature
 
-    def _renewed(self, source: ScanWay, index: Block, places: Block) -> Any:
-        """Return the rare features of the points ``index`` of ``source``, of which those at ``places`` are new."""
-        from harness.kernels.layout import renewed_columns
+    def _gathered(self, index: Block, room: int, rare: Any = None) -> ScanBackend:
+        """Return the points ``index``, with memory for ``room``; ``rare`` : their rare features, if not part of these."""
+        from harness.kernels import compiled
 
-        *_, block, block_ptr, rare_index, rare_value = self.points
-        before, self._width = self._width, len(index)
-        if _SOME * (len(places) + abs(len(index) - before)) <= len(index):
-            return renewed_columns((block_ptr, rare_index, rare_value), source.rare, index, places, before, block)
-        return source.rare_columns(index)
+        panels, depth, sq = self.points
+        chunk = _CHUNK_BYTES // self.dtype.itemsize
+        shape = -(-room // chunk), depth, chunk
+        picked = np.zeros(shape, self.dtype) if room < _BLOCK else aligned_zeros(shape, self.dtype)
+        norms = np.zeros(picked.shape[0] * chunk, dtype=self.dtype)
+        compiled.gather(panels, depth, sq, index, np.arange(len(index)), picked.reshape(-1), norms)
+        points = picked.reshape(-1), depth, norms
+        settings: Any = {"differences": self.differences, "listed": self.listed, "work": self.work}
+        if rare is None:
+            return ScanBackend(self.kernel, len(index), points, self.rare, self.rare_features, index, **settings)
+        return ScanBackend(self.kernel, len(index), points, rare, self.rare_features, **settings)
+
+    def _put(self, source: ScanBackend, index: Block, changed: Block) -> None:
+        """Become the points ``index`` of ``source``, of which those at the places ``changed`` are not here."""
+        from harness.kernels import compiled
+
+        panels, _, norms = self.points
+        compiled.gather(*source.points, index[changed], changed, panels, norms)
+        self.n, self.index, self._by_feature = (
+            len(index),
+            index.copy(),
+            None if self.rare_features else self._no_columns,
+        )
+
+    def columns(self, index: Block) -> ScanBackend:
+        """Return the points ``index`` as columns; the next call from this thread overwrites them, where few are others."""
+        thread = threading.get_ident()
+        last = self._recent.get(thread)
+        if last is not None and len(index) <= len(last.points[2]):
+            known: Any = last.index
+            both = min(len(index), last.n)
+            changed = np.concatenate([np.flatnonzero(known[:both] != index[:both]), np.arange(both, len(index))])
+            if _SOME * len(changed) <= len(index):
+                if len(changed) or last.n != len(index):
+                    last._put(self, index, changed)  # noqa: SLF001 - one of its own kind
+                return last
+        last = self._recent[thread] = self._gathered(index.copy(), int(_GROWTH * len(index)))
+        return last
+
+    def bytes_of(self, count: int) -> float:
+        rare = len(self.rare[2]) * (2 * self.dtype.itemsize + 6) // max(1, self.n)
+        return float(count * (self.dtype.itemsize * (self.points[1] + 1) + rare))
+
+    def take(self, index: Block) -> ScanBackend:
+        from harness.kernels import compiled
+
+        empty = np.zeros(len(index) + 1, np.int64), *self.rare[1:]
+        return self._gathered(index, len(index), compiled.rare_rows(*self.rare, index) if self.rare_features else empty)
 
 
-def _rare_columns(rare: tuple[Block, ...], columns: Block, count: int, block: int) -> tuple[Any, ...]:
-    """Return compiled.rare_columns() of the points ``columns``; where there are none, nothing is compiled for them."""
-    from harness.kernels import compiled
+class MappedBackend(KernelBackend):
+    """Points of a mapped file that are too many to be laid out at once: laid out piece by piece for each request."""
 
-    if count:
-        return tuple(compiled.rare_columns(*rare, columns, count, block))
-    return np.zeros((-(-len(columns) // block), 1), dtype=np.int64), np.empty(0, dtype=np.uint16), rare[2][:0]
+    def __init__(self, kernel: Kernel, x: Block, dtype: np.dtype[Any]) -> None:
+        self.kernel, self.dtype, self.n, self.work, self._x = kernel, dtype, len(x), float(x.shape[1]), x
+        form: Any = kernel.form
+        self._centre = centre_of(x, dtype) if form.centred else np.zeros(x.shape[1])
+        self._sample = self._laid_out(slice(0, 0))
+        self.differences = self._sample.differences
+
+    def _laid_out(self, which: Any) -> ScanBackend:
+        return ScanBackend.of(self.kernel, self._x[which], self.dtype, self._centre)
+
+    def prepare_rows(self, rows: Block) -> Prepared:
+        return self._laid_out(rows).prepare_rows(np.arange(len(rows)))
+
+    def slice_rows(self, prepared: Prepared, first: int, last: int) -> Prepared:
+        return self._sample.slice_rows(prepared, first, last)
+
+    def compute_tile(self, prepared: Prepared, columns: Columns, out: Block, slots: Block, position: int) -> None:
+        for piece, start, width in pieces_of(columns, self._x.shape[1], self.dtype):
+            self._laid_out(piece).compute_tile(prepared, slice(0, width), out, slots, position + start)
 
 
-def _panels(count: int, depth: int, dtype: np.dtype[Any]) -> tuple[int, int, int]:
-    """Return the shape of the panels of ``count`` points: (panels, features, points of a panel)."""
-    chunk = _CHUNK_BYTES // dtype.itemsize
-    return -(-count // chunk), depth, chunk
+def _reads_lines_together() -> bool:
+    """Return whether this machine has the registers for a few rows at a time in the scan."""
+    from harness.kernels.simd import ROWS
+
+    return ROWS > 1
+
+
+def _share_of_non_zeros(x: Any) -> Block:
+    """Return for each feature the share of points, or of a sample of dense ones, in which it is not zero."""
+    if not isinstance(x, np.ndarray):
+        return np.asarray(np.bincount(x.indices, minlength=x.shape[1]) / max(1, x.shape[0]))
+    sample = x[:: max(1, len(x) // _SAMPLE)]
+    return np.asarray(np.count_nonzero(sample, axis=0) / max(1, len(sample)))
+
+
+def _rare_rows(x: Any, is_rare: Block, dtype: np.dtype[Any]) -> tuple[Block, ...]:
+    """Return (row_ptr, row_feature, row_value), the rare features of points, which are CSR if there are any."""
+    if not is_rare.any():
+        return np.zeros(x.shape[0] + 1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=dtype)
+    rare = x if is_rare.all() else x[:, is_rare]
+    return rare.indptr.astype(np.int64), rare.indices.astype(np.int32), rare.data.astype(dtype)
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Block:
@@ -207,32 +281,17 @@ def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Block:
     return memory[begin : begin + size * dtype.itemsize].view(dtype).reshape(shape)
 
 
-def finish(kernel: Any, form: Form, out: Block, slots: Block, position: int, own: Block, sq: Block) -> None:
+def finish(kernel: Any, out: Block, slots: Block, position: int, own: Block, sq: Block) -> None:
     """Turn the products in ``out[slots, position:]`` into kernel values.
 
     own, sq : (q,) and (m,), squared norms of the rows and of the columns
     """
-    if not isinstance(form, Power):
+    if not isinstance(kernel.form, Power):
         products = out[slots, position : position + len(sq)]
         kernel.from_products(products, own, sq)
         out[slots, position : position + len(sq)] = products
-    elif form != Power():
+    elif kernel.form != Power():
         from harness.kernels import compiled
 
-        gamma, coef0 = out.dtype.type(form.gamma), out.dtype.type(form.coef0)
-        compiled.powers(out, slots, position, len(sq), gamma, coef0, form.degree)
-
-
-def _split_sparse(x: Any, number: Block, panels: Block, depth: int, dtype: np.dtype[Any]) -> tuple[Block, ...]:
-    """Fill the panels with the dense features of CSR rows and return the rare ones, point by point."""
-    from harness.kernels import compiled
-
-    if not x.has_canonical_format:
-        x = x.copy()
-        x.sum_duplicates()
-    rare = int((number[x.indices] < 0).sum())
-    row_ptr = np.zeros(x.shape[0] + 1, dtype=np.int64)
-    row_feature, row_value = np.empty(rare, dtype=np.int32), np.empty(rare, dtype=dtype)
-    indptr, indices = x.indptr.astype(np.int64), x.indices.astype(np.int32)
-    compiled.split_rows(indptr, indices, x.data.astype(dtype), number, panels, depth, row_ptr, row_feature, row_value)
-    return row_ptr, row_feature, row_value
+        gamma, coef0 = out.dtype.type(kernel.form.gamma), out.dtype.type(kernel.form.coef0)
+        compiled.powers(out, slots, position, len(sq), gamma, coef0, kernel.form.degree)

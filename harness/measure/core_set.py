@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.errors import UsageError
-from harness.kernels.oracle import uncounted
 from harness.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -76,16 +75,15 @@ def core_set_certificate(problem: Problem, dual_coef: Any, oracle: str | Solver)
     if problem.n * size > _VALUES:
         reason = f"{problem.n:,} points x {size:,} in the core set are more kernel values than {_VALUES:,}"
         return CoreSetCertificate(name, size, reason=reason)
-    with uncounted(problem.kernel):
-        core = problem.restrict(support)
-        refused = oracle.refusal(core)
-        if refused is not None:
-            return CoreSetCertificate(name, size, reason=refused)
-        solution = oracle.with_target_gap(_ACCURACY).solve(core)
-        found, intercept = core.checked(solution.dual_coef, solution.intercept)
-        everywhere = np.zeros(problem.n)
-        everywhere[support] = found
-        certificates = [problem.certify(everywhere, intercept), problem.certify(coef, 0.0)]
+    core = problem.restrict(support)
+    refused = oracle.refusal(core)
+    if refused is not None:
+        return CoreSetCertificate(name, size, reason=refused)
+    solution = oracle.with_target_gap(_ACCURACY).solve(core)
+    found, intercept = core.checked(solution.dual_coef, solution.intercept)
+    everywhere = np.zeros(problem.n)
+    everywhere[support] = found
+    certificates = [problem.certify(everywhere, intercept), problem.certify(coef, 0.0)]
     margin = certificates[0].margin_upper
     if margin is None:
         return CoreSetCertificate(name, size, reason=certificates[0].undecidable)

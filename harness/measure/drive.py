@@ -72,6 +72,7 @@ def drive(
     *,
     observer: Observer | None = None,
     metric: Metric | None = None,
+    plain: Problem | None = None,
     stopped: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = perf_counter,
     cpu_clock: Callable[[], float] = process_time,
@@ -84,6 +85,7 @@ def drive(
     plan : when trace points are due; None: no trace (a target gap needs one)
     observer : called with each trace point as it is taken, so that a killed run leaves its trace
     metric : (dual_coef, intercept) -> test accuracy, for trace points
+    plain : the same problem over a kernel that counts nothing, for certificates of trace points; None: ``problem``
     stopped : called when the last model is copied, before the solver's generator is closed
     overtime : (seconds inside the solver) -> seconds beside them that count as spent of the time limit
 
@@ -92,7 +94,7 @@ def drive(
     PluginError : the generator yields something that is no :class:`Iterate`, or nothing at all.
     Whatever the solver raises passes through.
     """
-    driven = _Drive(solver, problem, limits or Limits(), plan, observer, metric, clock, cpu_clock, overtime)
+    driven = _Drive(solver, problem, limits or Limits(), plan, observer, metric, plain, clock, cpu_clock, overtime)
     return driven.run(rng, stopped)
 
 
@@ -118,6 +120,7 @@ class _Drive:
     plan: TracePlan | None = None
     observer: Observer | None = None
     metric: Metric | None = None
+    plain: Problem | None = None
     clock: Callable[[], float] = perf_counter
     cpu_clock: Callable[[], float] = process_time
     overtime: Callable[[float], float] = lambda _: 0.0
@@ -234,6 +237,7 @@ class _Drive:
             observable=self.solver.observable,
             metric=self.metric,
             target=self.limits.target_gap,
+            plain=self.plain,
         )
         self.reached = point.reached
         self.trace.append(point)

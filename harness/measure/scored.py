@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.errors import InvalidModel
+from harness.kernels.engine import Engine
 from harness.kernels.extra import bytes_of, reason_against, shape_of, stored_as
 from harness.kernels.features import pieces
-from harness.kernels.oracle import KernelOracle, engine_of, uncounted
+from harness.kernels.oracle import KernelOracle
 from harness.problems.certificate import Certificate
 from harness.problems.rounding import Bounded
 
@@ -124,8 +125,7 @@ class Weights:
         """Return what is known of the model; ``train`` : its scores of the training points."""
         if self.features is not None:
             return Certificate()
-        with uncounted(problem.kernel):
-            return problem.certify_weights(self.weights, self.intercept)
+        return problem.certify_weights(self.weights, self.intercept)
 
 
 @dataclass(frozen=True)
@@ -180,10 +180,9 @@ class FreeExpansion:
 
     def scores(self, kernel: KernelOracle, points: Any) -> Vector:
         """Return f(x) of points, (m,); for ``precomputed`` they are kernel values with the training points. Uncounted."""
-        with uncounted(kernel):
-            found = kernel.expand_new(self.coef, points)
-            if self.own is not None:
-                found += KernelOracle(kernel.kernel, self.own).expand_new(self.own_coef, points)
+        found = kernel.expand_new(self.coef, points)
+        if self.own is not None:
+            found += Engine(kernel.kernel, self.own).expand_new(self.own_coef, points)
         return found + self.intercept
 
     def certificate(self, problem: Problem, train: Vector) -> Certificate:
@@ -224,7 +223,7 @@ def no_gap(form: str, formulation: type[Problem], *, linear: bool) -> str:
 
 def room_for_own_points(kernel: KernelOracle) -> int:
     """Return the bytes that a model's own points may take: a few times what the training points take, at most 1 GiB."""
-    return min(_MOST_ROOM, max(_LEAST_ROOM, _TIMES_THE_DATA * bytes_of(engine_of(kernel).source)))
+    return min(_MOST_ROOM, max(_LEAST_ROOM, _TIMES_THE_DATA * kernel.nbytes))
 
 
 def _own(kernel: KernelOracle, points: Any, used: Any) -> Points | None:
@@ -236,7 +235,7 @@ def _own(kernel: KernelOracle, points: Any, used: Any) -> Points | None:
         raise InvalidModel(f"extra_points: {refused}")
     if not len(used):
         return None
-    source, share = engine_of(kernel).source, len(used) / points.shape[0]
+    source, share = kernel.storage, len(used) / points.shape[0]
     asked = int(share * bytes_of(points))
     if isinstance(source, np.ndarray):  # where CSR points become dense
         asked = max(asked, len(used) * kernel.n_features * source.itemsize)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from harness.kernels.oracle import uncounted
 from harness.plain import bounded
 from harness.problems.problem import FEASIBLE, Certificate, Problem
 from harness.run.record import TracePoint
@@ -70,8 +69,12 @@ def trace_point(
     observable: bool = True,
     metric: Metric | None = None,
     target: float | None = None,
+    plain: Problem | None = None,
 ) -> TracePoint:
-    """Measure an iterate: with its certificate where that is cheap enough, else without."""
+    """Measure an iterate: with its certificate where that is cheap enough, else without.
+
+    plain : the problem whose kernel counts nothing, on which certificates are computed; None: ``problem``
+    """
     evaluations = problem.kernel.counter.evaluations if observable else None
     queried = len(problem.queried) if problem.queries_targets else None
     info, _ = claims(iterate.info, *_INFO)
@@ -91,16 +94,15 @@ def trace_point(
         point = replace(point, model=(coef, intercept))
         if target is None:
             return point
-    figures, reached = certified_figures(problem, coef, intercept, None if plan.deferred else metric, target)
+    figures, reached = certified_figures(plain or problem, coef, intercept, None if plan.deferred else metric, target)
     return replace(point, reached=reached) if plan.deferred else replace(point, **figures, reached=reached)
 
 
 def certified_figures(
     problem: Problem, coef: Vector, intercept: float, metric: Metric | None = None, target: float | None = None
 ) -> tuple[dict[str, Any], bool]:
-    """Return the figures of a trace point's certificate, uncounted, and whether it meets the target."""
-    with uncounted(problem.kernel):
-        found = problem.certify(coef, intercept)
+    """Return the figures of a trace point's certificate, and whether it meets the target."""
+    found = problem.certify(coef, intercept)
     # a gap of infeasible coefficients bounds nothing
     if (found.feasibility_violation or 0.0) > FEASIBLE or found.contradicts_itself:
         found = Certificate(feasibility_violation=found.feasibility_violation)

@@ -20,7 +20,6 @@ import numpy as np
 
 from harness.kernels.engine import EXPAND_ROWS
 from harness.kernels.functions import Exponential, GivenValues, Power, squared_norms
-from harness.kernels.oracle import engine_of
 from harness.problems.rounding import Bounded, underflow_of, unit_of
 
 if TYPE_CHECKING:
@@ -109,10 +108,10 @@ def _expansion(kernel: KernelOracle, coef: Vector, dtype: np.dtype[Any], history
     """
     support = np.flatnonzero(coef)
     if kernel.z is not None:
-        return _plus_product(_expansion(kernel.plain, coef, dtype), kernel.z, coef)
+        return _plus_product(_expansion(kernel.replace(z=None), coef, dtype), kernel.z, coef)
     if kernel.is_linear:
-        kernel.counter.evaluations += kernel.n * len(support) * (dtype != _FINE)
-        w, error, spread = _weights(engine_of(kernel).source, coef, support)
+        kernel.count(kernel.n * len(support) * (dtype != _FINE))
+        w, error, spread = _weights(_points(kernel), coef, support)
         return _with_ridge(_linear(kernel, w, error, dtype, spread), kernel.ridge, coef)
     size = np.abs(coef)
     if dtype == _FINE:
@@ -129,12 +128,17 @@ def _expansion(kernel: KernelOracle, coef: Vector, dtype: np.dtype[Any], history
     return Expansion(bounded, bounded.dot(coef))
 
 
+def _points(kernel: KernelOracle) -> Any:
+    """Return the points, which the rounding of values depends on; a solver gets none of them here."""
+    return kernel._part.points  # noqa: SLF001 - an oracle notes that its points were taken
+
+
 def _errors(kernel: KernelOracle, size: Vector, terms: int, dtype: Any = np.float64) -> Any:
     """Return bounds of the errors of sums of ``terms`` kernel values times coefficients of this ``size``, both (n,).
 
     All but the rounding of the result itself.
     """
-    form, width, total = kernel.kernel.form, _features(engine_of(kernel).source), float(size.sum())
+    form, width, total = kernel.kernel.form, _features(_points(kernel)), float(size.sum())
     unit = unit_of(dtype)
     a_value = max(unit, unit_of(kernel.dtype)) if dtype != _FINE else unit
     ridge = kernel.ridge * size * unit
@@ -143,11 +147,11 @@ def _errors(kernel: KernelOracle, size: Vector, terms: int, dtype: Any = np.floa
     if isinstance(form, Exponential):
         # e^t t <= 1/e for the relative error of an exponent t summed from squares, 2 ulp of the exponential
         errors = np.full(kernel.n, total * (terms * unit + (0.4 * width + 8.0) * a_value))
-        if dtype != _FINE and not engine_of(kernel).sums_differences:
-            norms = squared_norms(engine_of(kernel).source)
+        if dtype != _FINE and not kernel.sums_differences:
+            norms = squared_norms(_points(kernel))
             errors += 4.0 * form.gamma * (width + 6) * a_value * (norms * total + norms @ size)
         return errors + ridge
-    length = np.sqrt(np.abs(engine_of(kernel).diagonal()) + width * underflow_of(np.float64))
+    length = np.sqrt(np.abs(kernel.kernel.diagonal(_points(kernel))) + width * underflow_of(np.float64))
     factor = 1.1 * form.degree * (width + 8) if isinstance(form, Power) else _STRANGER
     return length * float(length @ size) * (terms * unit + factor * a_value) * 1.01 + ridge
 
@@ -159,7 +163,7 @@ def error_of_scores(kernel: KernelOracle, total: float) -> float:
     """
     diagonal = kernel.diagonal()  # counted, as a solver may have asked for this
     given = isinstance(kernel.kernel.form, GivenValues)
-    longest = diagonal if given else squared_norms(engine_of(kernel).source)
+    longest = diagonal if given else squared_norms(_points(kernel))
     terms, worst = EXPAND_ROWS + kernel.n // EXPAND_ROWS + 6, 0.0
     for i in {int(np.argmax(diagonal)), int(np.argmax(longest))}:
         worst = max(worst, float(np.max(_errors(kernel, np.where(np.arange(kernel.n) == i, total, 0.0), terms))))
@@ -168,7 +172,7 @@ def error_of_scores(kernel: KernelOracle, total: float) -> float:
 
 def _is_affordable(kernel: KernelOracle, support: int) -> bool:
     """Return whether there are finer values at a bearable cost; there are none of a stranger's kernel."""
-    form, width = kernel.kernel.form, _features(engine_of(kernel).source)
+    form, width = kernel.kernel.form, _features(_points(kernel))
     if form == Power():
         return kernel.n * width <= _FINE_PRODUCTS
     kind, a_value = type(form), {GivenValues: 1, Exponential: width + _AN_EXPONENTIAL, Power: width + 8}
@@ -193,7 +197,7 @@ def _plus_product(plain: Expansion, z: Vector, coef: Vector) -> Expansion:
 
 def _fine_values(kernel: KernelOracle, support: Any) -> Iterator[Any]:
     """Yield K[part, support] in longdouble for consecutive parts of the points; no ridge."""
-    points, form = engine_of(kernel).source, kernel.kernel.form
+    points, form = _points(kernel), kernel.kernel.form
     given = isinstance(form, GivenValues)
     vectors = None if given else _dense(points[support]).astype(_FINE)
     for part in _parts(kernel.n, len(support)):
@@ -240,7 +244,7 @@ def _weights(points: Any, coef: Vector, support: Any) -> tuple[Any, Any, Any]:
 
 def _linear(kernel: KernelOracle, w: Any, error: Any, dtype: np.dtype[Any], spread: Any = 0.0) -> Expansion:
     """Return f(x_i) = <x_i, w> in ``dtype``, and |w|^2; ``error`` bounds the length of what is wrong with w."""
-    points, n = engine_of(kernel).source, kernel.n
+    points, n = _points(kernel), kernel.n
     width, scores, norms = _features(points), np.empty(n, dtype=dtype), np.empty(n, dtype=dtype)
     for part in _parts(n, width):
         rows = points[part].astype(dtype, copy=False)

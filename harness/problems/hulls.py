@@ -120,7 +120,7 @@ class L2SVC(HardMargin):
         self.chi = float(settings.C if settings.chi is None else settings.chi)
         ridge = 1.0 / self.chi
         settings = replace(settings, chi=self.chi)
-        super().__init__(kernel if kernel.ridge == ridge else kernel.with_ridge(ridge), targets, settings)
+        super().__init__(kernel if kernel.ridge == ridge else kernel.replace(ridge=ridge), targets, settings)
 
     def primal_of(self, squared: Bounded, scores: Bounded, intercept: float) -> Bounded:
         """Half the squared margin of (w, xi): 1 over the squared-hinge objective at the best positive multiple of f."""

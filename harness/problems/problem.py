@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ import numpy as np
 
 from harness import parameters
 from harness.errors import InvalidModel
-from harness.kernels.oracle import KernelOracle, engine_of
+from harness.kernels.oracle import KernelOracle
 from harness.parameters import Parameter, parameter
 from harness.problems import cases
 from harness.problems.certificate import Certificate, CertifiedRun, undecided
@@ -193,6 +194,18 @@ class Problem(ABC):
         usual = cases.two_classes if cls.task == "classification" else cases.real_values
         return usual(cls)
 
+    def counted(self, cache_mb: float = 256.0) -> Self:
+        """Return the same problem whose kernel counts, what a solver is given; this one if its kernel does."""
+        if isinstance(self.kernel, KernelOracle):
+            return self
+        return self._over(KernelOracle(self.kernel.kernel, None, engine=self.kernel, cache_mb=cache_mb))
+
+    def _over(self, kernel: KernelOracle) -> Self:
+        """Return the same problem over another kernel with the same values."""
+        found = copy.copy(self)
+        found.__dict__["kernel"] = kernel
+        return found
+
     def restrict(self, indices: Any) -> Problem:
         """Return the same formulation over the points ``indices``; its evaluations count to the same run."""
         indices = np.asarray(indices, dtype=np.intp)
@@ -319,7 +332,7 @@ class Problem(ABC):
 
         primal = self.primal_of(model.squared, model.scores, intercept)
         assert primal is not None
-        points, scores = engine_of(self.kernel).source, model.scores.value
+        points, scores = self.kernel.points, model.scores.value
         return dual_point(self.dual_form(), points, scores, intercept, float(primal.value))
 
     def certificate_beside(self, primal: Bounded, dual_coef: Vector, model: Expansion) -> Certificate:

@@ -20,7 +20,6 @@ import numpy as np
 from harness.errors import InvalidKernel, InvalidModel, PluginError
 from harness.faults import told
 from harness.kernels.checks import check_same_values, reasons_against
-from harness.kernels.oracle import engine_of
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.metrics import accuracy
 from harness.measure.scored import FreeExpansion, Scored, Weights, no_gap
@@ -330,7 +329,7 @@ class RunCertifier:
 
     def _group(self, path: SolutionPath, group: list[tuple[Point, Cell]]) -> list[dict[str, Any]]:
         """Return the fields of cells with the same kernel."""
-        whole = path.whole(group[0][1])
+        whole = path.engine(group[0][1])
         for reason in reasons_against(whole.kernel, self.dataset.x_train):
             return [{"status": Status.INVALID, "reason": f"{reason}."} for _ in group]
         found = [{"n_train": len(path.members(cell))} for _, cell in group]
@@ -347,7 +346,7 @@ class RunCertifier:
             except (InvalidModel, BrokenStream) as error:
                 found[row] |= self._invalid(error)
         support = np.flatnonzero(coefs.any(axis=0))
-        sums = engine_of(whole).expand(support, coefs[:, support].T, None)
+        sums = whole.expand_models(support, coefs[:, support].T)
         for row, model in models.items():
             found[row] |= self._cell(path, group[row][1], model, sums[row])
         return found

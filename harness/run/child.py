@@ -25,8 +25,7 @@ from harness.errors import DataError, InvalidModel, UsageError
 from harness.faults import text, told
 from harness.kernels.checks import check_finite, check_kernel, sample_values
 from harness.kernels.engine import Engine
-from harness.kernels.oracle import KernelOracle, engine_of, uncounted
-from harness.kernels.ways import is_mapped, sum_of_words
+from harness.kernels.points import is_mapped, sum_of_words
 from harness.machine import delay_seconds, load_average, now, reset_peak_memory, status_bytes
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
@@ -122,20 +121,17 @@ class Workbench:
         self._targets.clear()
 
     def problem(self, spec: RunSpec) -> Problem:
-        """Return the run's problem with a fresh counter and an empty cache, sharing data and norms."""
+        """Return the run's problem over the plain engine, which counts nothing: what is certified; data and norms are shared."""
         dataset = self.dataset(spec)
         kernel = self.registry.kernel_class(spec.kernel)(**spec.kernel_parameters)
         key = (spec.kernel, repr(spec.kernel_parameters))
         if key not in self._engines:
             check_kernel(kernel, dataset.x_train)
-            checked = KernelOracle(kernel, dataset.x_train)
-            check_finite(checked)
-            self._engines[key] = checked.engine
-        oracle = KernelOracle(
-            kernel, dataset.x_train, cache_mb=spec.cache_mb, engine=self._engines[key], threads=spec.threads
-        )
+            self._engines[key] = Engine(kernel, dataset.x_train)
+            check_finite(self._engines[key])
+        engine: Any = self._engines[key].replace(threads=spec.threads)
         targets = self.client if self.keeps == "points" else dataset.y_train
-        return self.registry.formulation(spec.formulation).build(oracle, targets, spec.problem_parameters)
+        return self.registry.formulation(spec.formulation).build(engine, targets, spec.problem_parameters)
 
     def kernel_sample(self, spec: RunSpec) -> Vector:
         """Return values of the run's kernel, of a path of each of its kernels, between a few of its points."""
@@ -189,7 +185,7 @@ def withheld(dataset: Dataset, *, training: bool) -> Dataset:
 
 def layout(problem: Problem) -> str:
     """Return what decides which machine code a solver needs: formulation, kernel, dtype, sparse or dense."""
-    points = engine_of(problem.kernel).source
+    points = problem.kernel.storage
     kind = "dense" if isinstance(points, np.ndarray) else "sparse"
     return f"{problem.name} {problem.kernel.kernel.name} {points.dtype} {kind}"
 
@@ -212,18 +208,18 @@ def warm_up(
     began, clock_began = perf_counter(), clock()
     most = min(_WARM_UP_SECONDS, limit or _WARM_UP_SECONDS)
     try:
-        with uncounted(problem.kernel):
-            small: Any = _few_points(problem if path is None else path, problem.n)
-            for each in solver.warm_ups()[part]:
-                left = most - (clock() - clock_began)
-                if left <= 0.0:
-                    break
-                if path is not None:
-                    for _ in drive_path(each, small, 0, Limits(seconds=left), clock=clock):
-                        continue
-                elif each.skip(small) is None:
-                    limits = Limits(seconds=left, iterations=_WARM_UP_YIELDS)
-                    drive(each, small, np.random.default_rng(0), limits, clock=clock)
+        small: Any = _few_points(problem if path is None else path, problem.n)
+        small = small.counted() if path is None else small
+        for each in solver.warm_ups()[part]:
+            left = most - (clock() - clock_began)
+            if left <= 0.0:
+                break
+            if path is not None:
+                for _ in drive_path(each, small, 0, Limits(seconds=left), clock=clock):
+                    continue
+            elif each.skip(small) is None:
+                limits = Limits(seconds=left, iterations=_WARM_UP_YIELDS)
+                drive(each, small, np.random.default_rng(0), limits, clock=clock)
     except BaseException:  # whatever it is, sys.exit() included, it is reported where it is measured
         return perf_counter() - began
     return perf_counter() - began
@@ -304,18 +300,19 @@ def measure(
     path : the problems to go through, in the place of ``problem``
     """
     faults: list[str] = []
+    problem, plain = problem.counted(spec.cache_mb), problem
     refused = refusal(solver, problem if path is None else path.problem(path.cells[0]), faults, spec.plugin)
     if refused is not None:
         return Fitted({"status": Status.SKIPPED, "reason": refused, **now()})
     claims: dict[str, Any] = {"load_average": load_average(), "faults": faults}
-    before, model = _contents(problem, path), b""
+    before, model = _contents(problem, plain, path), b""
     switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
     reset_peak_memory()
     emit(Fitting())
     clocks, delayed = _Clocks(compilation, client, spec.limits.seconds), delay_seconds()
     try:
         if path is None:
-            outcome = _single(spec, solver, problem, clocks, emit)
+            outcome = _single(spec, solver, problem, plain, clocks, emit)
             claims |= {**_told(outcome), **_counted(solver, problem.kernel.counter)}
             if outcome.info_cut:
                 faults.append(f"info was cut to {INFO[0]:,} entries and {INFO[1]:,} characters, 4,000 of a text")
@@ -327,7 +324,7 @@ def measure(
     if delayed is not None and "fit_seconds" in claims and spec.threads == 1:
         busy = claims["cpu_seconds"] + (delay_seconds() or 0.0) - delayed
         claims["waited_seconds"] = max(0.0, claims["fit_seconds"] - busy)
-    after = _contents(problem, path)
+    after = _contents(problem, plain, path)
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if changed:
         reason = f"solver '{solver.name}' changed its problem: {', '.join(changed)} differ from what it was given"
@@ -365,7 +362,7 @@ class _Clocks:
 
 
 def _single(
-    spec: RunSpec, solver: Solver, problem: Problem, clocks: _Clocks, emit: Callable[[Message], None]
+    spec: RunSpec, solver: Solver, problem: Problem, plain: Problem, clocks: _Clocks, emit: Callable[[Message], None]
 ) -> Outcome:
     """Drive the solver on one problem, and send each trace point as it is taken."""
 
@@ -379,6 +376,7 @@ def _single(
         np.random.default_rng(spec.seed),
         spec.limits,
         TracePlan(deferred=True),
+        plain=plain,
         observer=observe,
         stopped=lambda: emit(Stopped()),
         clock=clocks.clock,
@@ -519,11 +517,14 @@ def of_environment(error: BaseException) -> str:
     return f"{said.rstrip('.')}; such a run is measured again when the command is repeated"
 
 
-def _contents(problem: Problem, path: SolutionPath | None) -> dict[str, str]:
-    """Return checksums of all that the problem is; of the points a sum of their words: fast, and enough for a slip."""
+def _contents(problem: Problem, plain: Problem, path: SolutionPath | None) -> dict[str, str]:
+    """Return checksums of all that the problem is; of the points a sum of their words: fast, and enough for a slip.
+
+    plain : the same problem over the engine, which notes nothing where its points are taken
+    """
     if path is not None:
         return {"points": path.checksum()}
-    points = engine_of(problem.kernel).source
+    points = plain.kernel.points
     found = problem.contents()
     if not is_mapped(points):
         found["points"] = sum_of_words(points)

@@ -14,7 +14,6 @@ import numpy as np
 
 from harness.kernels.engine import Engine
 from harness.kernels.functions import GivenValues, Power
-from harness.kernels.oracle import KernelOracle
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
 from harness.measure.scored import Weights
@@ -151,6 +150,7 @@ def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
         proxy: Any = copying
         outcome = drive(proxy, problem, np.random.default_rng(seed), Limits(seconds=seconds), clock=compiler().clock)
     counter = dataclasses.replace(problem.kernel.counter)
+    counter.evaluations_at_least = problem.kernel.counter.evaluations_at_least
     snapshots, counts = tuple(copying.snapshots), tuple(copying.counts)
     return Run(case, problem, outcome, snapshots, queried, counts, counter, work.values)
 
@@ -178,12 +178,12 @@ def recorded_work() -> Iterator[Work]:
     given values of new points.
     """
     work = Work()
-    fill, weighted, diagonal = Engine.fill, Engine.expand, Engine.diagonal
-    expand, expand_new = KernelOracle.expand, KernelOracle.expand_new
+    fill, weighted, diagonal = Engine.compute, Engine._weighted, Engine.diagonal  # noqa: SLF001
+    expand, expand_new, rows_at = Engine.expand, Engine.expand_new, Engine.rows_at
 
-    def counted_fill(self: Engine, rows: Any, out: Any, slots: Any, columns: Any, *further: Any) -> None:
+    def counted_fill(self: Engine, rows: Any, out: Any, slots: Any, after: Any = None, columns: Any = None) -> None:
         work.values += len(rows) * (self.n if columns is None else len(columns))
-        fill(self, rows, out, slots, columns, *further)
+        fill(self, rows, out, slots, after, columns)
 
     def counted_weighted(self: Engine, support: Any, coef: Any, columns: Any, *further: Any) -> Any:
         work.values += len(support) * (self.n if columns is None else len(columns))
@@ -194,22 +194,27 @@ def recorded_work() -> Iterator[Work]:
         work.values += values.size
         return values
 
-    def counted_expand(self: KernelOracle, dual_coef: Any, rows: Any = None) -> Any:
+    def counted_expand(self: Engine, dual_coef: Any, rows: Any = None) -> Any:
         if self.kernel.form == Power():
             work.values += (self.n if rows is None else len(rows)) * int(np.count_nonzero(dual_coef))
         return expand(self, dual_coef, rows)
 
-    def counted_expand_new(self: KernelOracle, dual_coef: Any, points: Any) -> Any:
+    def counted_expand_new(self: Engine, dual_coef: Any, points: Any) -> Any:
         if self.kernel.form == Power() or isinstance(self.kernel.form, GivenValues):
             work.values += points.shape[0] * int(np.count_nonzero(dual_coef))
         return expand_new(self, dual_coef, points)
 
+    def counted_rows_at(self: Engine, points: Any) -> Any:
+        work.values += points.shape[0] * self.n
+        return rows_at(self, points)
+
     with (
-        mock.patch.object(Engine, "fill", counted_fill),
-        mock.patch.object(Engine, "expand", counted_weighted),
+        mock.patch.object(Engine, "rows_at", counted_rows_at),
+        mock.patch.object(Engine, "compute", counted_fill),
+        mock.patch.object(Engine, "_weighted", counted_weighted),
         mock.patch.object(Engine, "diagonal", counted_diagonal),
-        mock.patch.object(KernelOracle, "expand", counted_expand),
-        mock.patch.object(KernelOracle, "expand_new", counted_expand_new),
+        mock.patch.object(Engine, "expand", counted_expand),
+        mock.patch.object(Engine, "expand_new", counted_expand_new),
     ):
         yield work
 

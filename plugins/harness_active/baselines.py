@@ -247,7 +247,7 @@ class Smote(Baseline):
         if points is not None:
             labels = np.concatenate([problem.targets, np.full(count, sides.label)])
             upper = np.concatenate([problem.upper, np.full(count, problem.upper[sides.positives[0]])])
-            larger = CSVC(problem.kernel.extended(points), labels, problem.settings, upper)
+            larger = CSVC(problem.kernel.replace(extra_points=points), labels, problem.settings, upper)
         told = {
             **sides.told,
             "synthetic": count,

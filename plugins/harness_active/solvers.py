@@ -124,7 +124,7 @@ class Retrained(Learner):
 
     def __init__(self, problem: PoolSVC, oracle: Oracle, rng: np.random.Generator) -> None:
         self._problem, self._oracle, self._rng = problem, oracle, rng
-        self._kernel = problem.kernel.astype(np.float32)  # of the scores
+        self._kernel = problem.kernel.replace(dtype=np.float32)  # of the scores
         self._coef = np.zeros(problem.n)
         self._intercept = 0.0
         self._both = False

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from harness import Iterate, Problem, RowBuffer
+from harness import Iterate, Problem, RowCache
 from harness.arrays import Index, Matrix, Vector
 from harness.jit import compiled, fast, larger, seek, smaller
 from harness_fw.hulls import ZERO, Hulls, near_zero
@@ -42,7 +42,7 @@ LEAST = 1e-15  # accuracy beyond which asking is in vain
 class CoreSetRounds:
     """Rounds on a core set: which points there are, how more of them enter, and what a round yields."""
 
-    def __init__(self, problem: Problem, rows: RowBuffer | None) -> None:
+    def __init__(self, problem: Problem, rows: RowCache | None) -> None:
         self.problem, self.rows, self.hulls = problem, rows, Hulls(problem)
         self.core = CoreSet(self.hulls.caps, self.hulls.floor)
         self.coef, self.taken, self.tolerance = np.zeros(problem.n), 0, INNER
@@ -76,7 +76,7 @@ class CoreSetRounds:
         )
 
 
-def taken(rows: RowBuffer, points: Index, members: Index) -> Matrix:
+def taken(rows: RowCache, points: Index, members: Index) -> Matrix:
     """Fetch the rows of ``points``; return K[points, members + points], (points, all), float64.
 
     Rows still here are not computed again, and those of ``members`` do not make room. A point whose row finds none costs

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from harness import Iterate, Problem, RowBuffer
+from harness import Iterate, Problem, RowCache
 from harness.arrays import Vector
 from harness_fw.bounds import paper_bounds
 from harness_fw.core_set import INNER, LEAST, CoreSetRounds
@@ -36,10 +36,10 @@ _SHARE = 3  # a round adds one point for each so many of the core set
 class CorrectiveRounds(CoreSetRounds):
     """Rounds that end with the optimum over the core set."""
 
-    rows: RowBuffer
+    rows: RowCache
 
     def __init__(self, problem: Problem, epsilon: float, vertices: int | None) -> None:
-        super().__init__(problem, problem.kernel.buffer())
+        super().__init__(problem, problem.kernel.row_cache())
         self.epsilon, self.vertices, self.dropped = epsilon, vertices, 0
 
     def iterates(self) -> Iterator[Iterate]:

@@ -44,7 +44,7 @@ class BallRounds(CoreSetRounds):
     """The ball of the core set, and where to look for points outside."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator, gap: float, sample: int) -> None:
-        super().__init__(problem, None if sample else problem.kernel.buffer())
+        super().__init__(problem, None if sample else problem.kernel.row_cache())
         self.kernel, self.rng = problem.kernel, rng
         self.target, self.sample = gap / 2.0, sample  # epsilon_+ at which it stops
         self.eta = 2.0 * self.hulls.delta()

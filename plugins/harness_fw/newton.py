@@ -80,7 +80,7 @@ class NewtonRun:
             yield from self._rounds(first, part)
             if self.ended == "spent":
                 self.taken += 1
-                first = self._exact(kernel.with_ridge(ridge).restrict(part), self.targets[part])
+                first = self._exact(kernel.replace(ridge=ridge).restrict(part), self.targets[part])
                 yield from self._rounds(first, part)
             if self.ended != "next":
                 return
@@ -372,7 +372,7 @@ class _Points:
     """What the rounds ask of their features, where w is given by its coefficients, (n,)."""
 
     def __init__(self, kernel: KernelOracle) -> None:
-        self.kernel, self.ridge = kernel.with_ridge(0.0), kernel.ridge
+        self.kernel, self.ridge = kernel.replace(ridge=0.0), kernel.ridge
         self.n = self.d = kernel.n
 
     def scores(self, weights: Vector) -> Vector:

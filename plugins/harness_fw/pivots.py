@@ -42,7 +42,7 @@ class Pivots:
     """
 
     def __init__(self, kernel: KernelOracle, sample: Index, most: int) -> None:
-        self.kernel = kernel.with_ridge(0.0)
+        self.kernel = kernel.replace(ridge=0.0)
         self._sample, self._most = sample, min(most, len(sample))
         self._left: Vector = np.array(self.kernel.diagonal()[sample], dtype=np.float64)
         self._floor = _ROUNDING * self.residual

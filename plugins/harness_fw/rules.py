@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness import RowBuffer
+from harness import RowCache
 from harness.arrays import Index, Vector
 from harness.jit import compiled, inlined, inner
 
@@ -108,7 +108,7 @@ class State(NamedTuple):
     scratch: Vector
 
 
-def new_state(diagonal: Vector, begin: Index, buffer: RowBuffer, *, parts: bool = False, capped: bool = False) -> State:
+def new_state(diagonal: Vector, begin: Index, buffer: RowCache, *, parts: bool = False, capped: bool = False) -> State:
     """Return a state without support, on the rows of ``buffer``."""
     n, hulls = len(diagonal), len(begin) - 1
     return State(

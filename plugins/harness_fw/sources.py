@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from harness import KernelOracle, RowBuffer
+from harness import KernelOracle, RowCache
 from harness.arrays import Index, Vector
 from harness_fw import hot, rules
 
 _FETCH_VALUES = 2_000_000  # kernel values computed at a time
 
 
-def signed_rows(kernel: KernelOracle, order: Index, signs: Vector) -> RowBuffer:
+def signed_rows(kernel: KernelOracle, order: Index, signs: Vector) -> RowCache:
     """Return a buffer of rows in the solver's order, signed; at least as many as a step is about."""
 
     def compute(points: Any, rows: Any, slots: Any, _after: Any) -> None:
         for point, slot, values in zip(points, slots, kernel.block(order[points]), strict=True):
             hot.put_row(rows[slot], values, order, signs, signs[point])
 
-    return kernel.buffer(least=rules.MOST, compute=compute)
+    return kernel.row_cache(least=rules.MOST, compute=compute)
 
 
 class Rows:
@@ -34,7 +34,7 @@ class Rows:
     signs : (n,) s of each of the solver's points
     """
 
-    def __init__(self, buffer: RowBuffer, order: Index, signs: Vector, state: rules.State) -> None:
+    def __init__(self, buffer: RowCache, order: Index, signs: Vector, state: rules.State) -> None:
         self.buffer, self.order, self.signs, self.state = buffer, order, signs, state
         self._passing = 0  # rows computed for a sum, and not kept
         self.at_a_time = max(1, min(self.buffer.capacity, _FETCH_VALUES // len(order)))

@@ -72,13 +72,13 @@ class CandidateSet:
     """
 
     def __init__(self, problem: CSVC | CSVCNoBias, *, cache_mb: float | None, block: int, dtype: str) -> None:
-        self.kernel = problem.kernel.astype(dtype)
+        self.kernel = problem.kernel.replace(dtype=dtype)
         self.n = n = problem.n
         self.block = block
         self.cache_mb: float = problem.kernel.cache_mb if cache_mb is None else cache_mb
         self.rows_recomputed = 0
         self.aside: list[Aside] = []
-        self._columns = self.kernel.columns()  # the points of S, by slot
+        self._standing: Array = np.empty(0, dtype=np.int64)  # the point of S at each slot, in a hole any
         self._pointed = -1  # length of the log when they were last renewed; -1: the slots have moved since
         self._memory: Array = np.empty(
             0, dtype=dtype
@@ -294,20 +294,17 @@ class CandidateSet:
 
     def _point(self) -> None:
         """Let the kernel's columns be those of slots 0 .. top - 1; a hole's may be any."""
-        top, clock = int(self.now["top"]), int(self.now["clock"])
-        places, points = np.empty((2, max(top, clock - self._pointed)), dtype=np.int64)
-        count = rows.stale(self.members, self._pointed, self._columns.index, places, points)
-        self._columns.put(places[:count], points[:count], top)
-        self._pointed = clock
+        self._standing = np.maximum(self.members.slots["member"][: self.now["top"]], 0)
+        self._pointed = int(self.now["clock"])
 
     def values(self, examples: Array) -> Array:
         """Return K(examples, slots 0 .. top - 1); the next call overwrites it."""
         self._point()
-        shape = (len(examples), len(self._columns))
+        shape = (len(examples), len(self._standing))
         if len(self._memory) < shape[0] * shape[1]:
             self._memory = np.empty(int(GROWTH * shape[0] * shape[1]), dtype=self._memory.dtype)
         values = self._memory[: shape[0] * shape[1]].reshape(shape)
-        self.kernel.fill(examples, values, columns=self._columns)
+        self.kernel.fill(examples, values, columns=self._standing)
         return values
 
     def _fill_gaps(self, slot: int) -> None:
@@ -324,17 +321,17 @@ class CandidateSet:
         width = int(now["width"])
         # rows are read by others, so that none may lack a member; pointing costs about as much as a row
         stale = self._pointed < 0 or 4 * (now["clock"] - self._pointed) > now["top"]
-        known = self._columns.index  # as rows.is_young asks of it, which has none either
+        known = self._standing  # as rows.is_young compares them
         if stale or slot >= len(known) or known[slot] != x.slots["member"][slot]:
             self._point()
         taken = np.empty((2, max(1, min(together, int(now["rows"]) // 8))), dtype=np.int64)
-        slots, places = taken[:, : rows.take_rows(x, slot, self._columns.index, *taken)]
+        slots, places = taken[:, : rows.take_rows(x, slot, self._standing, *taken)]
         born = x.slots[x.log[self._pointed : now["clock"]]]  # after the last pointing: none of them a slot that moved
         if ((born["member"] >= 0) & (born["row"] < 0)).any():
             self._point()
         self.rows_recomputed += len(places)
         every = x.pool[: x.pool.size // width * width].reshape(-1, width)
-        self.kernel.fill(x.slots["member"][slots], every, places, self._columns)
+        self.kernel.fill(x.slots["member"][slots], every, places, self._standing)
         x.pool[places * width + slots] = x.diagonal[slots]
         rows.complete(x, slots, places, self._pointed)
 
@@ -474,7 +471,6 @@ class Foresight:
         self.kernel = kernel
         self.share = 1.0  # of the last candidates that were likely to enter
         self.near = _NEAR
-        self._columns = kernel.columns()  # candidates that are likely to enter
         # fresh pages cost as much as the values
         self._mixed, self._between = np.empty((2, 0), dtype=kernel.dtype)
 
@@ -514,9 +510,8 @@ class Foresight:
         """Compute K(fresh, fresh[entering]), columns of ``among``: for all rows, as these are at hand, prepared."""
         fresh, count = self._fresh, len(entering)
         if count:
-            self._columns.put(np.arange(count), fresh[entering], count)
             values = self._mixed[: len(fresh) * count].reshape(len(fresh), count)
-            self.kernel.fill(fresh, values, columns=self._columns)
+            self.kernel.fill(fresh, values, columns=fresh[entering])
             loops.spread(values, entering, self._among)
 
     def mix_unforeseen(self, place: int) -> None:

@@ -163,7 +163,7 @@ class KeptScores:
     """
 
     def __init__(self, kernel: KernelOracle) -> None:
-        self._rows = kernel.buffer()
+        self._rows = kernel.row_cache()
         self._coef, self._scores = np.zeros((2, kernel.n))
 
     @staticmethod

@@ -201,7 +201,7 @@ class Nystroem(Approximation):
         from scipy.linalg import eigh
 
         marks = rng.choice(problem.n, min(self.n_components, problem.n), replace=False)
-        values = problem.kernel.with_ridge(0.0).block(marks)
+        values = problem.kernel.replace(ridge=0.0).block(marks)
         sizes, vectors = eigh(values[:, marks])
         kept = sizes > 1e-12 * max(1e-300, float(sizes[-1]))
         root = vectors[:, kept] / np.sqrt(sizes[kept])

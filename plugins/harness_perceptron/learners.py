@@ -24,7 +24,7 @@ class Mistakes:
 
     def __init__(self, problem: Problem, dtype: str, *, averaged: bool = False) -> None:
         self.averaged, n = averaged, problem.n
-        self.kernel, self.targets = problem.kernel.astype(dtype), problem.targets
+        self.kernel, self.targets = problem.kernel.replace(dtype=dtype), problem.targets
         self.alpha, self.late, self.scores = np.zeros(n), np.zeros(n), np.zeros(n)
         self.seen = np.zeros(n, dtype=np.int64)
         self.made = np.zeros(min(n, 1024), dtype=np.int64)  # the examples of the mistakes, in order; grows
@@ -75,7 +75,7 @@ class Budgeted:
     """The state of the budget perceptron: at most ``most`` members, updates where y f <= ``beta``."""
 
     def __init__(self, problem: Problem, dtype: str, *, beta: float, most: int) -> None:
-        self.kernel, self.targets = problem.kernel.astype(dtype), problem.targets
+        self.kernel, self.targets = problem.kernel.replace(dtype=dtype), problem.targets
         self.n, self.beta = problem.n, beta
         most = min(most, problem.n)
         self.state = hot.Members(

@@ -162,7 +162,7 @@ def products(problem: OutlierMargin) -> tuple[Any, float]:
         errors = 2.0 * error_of_scores(kernel, 2.0)
         return gram, errors + 4.0 * (n + 8) * unit_of(np.float64) * float(np.abs(gram).max())
     rows = features.rows(everyone)
-    kernel.counter.evaluations += n * n - n  # the rows count n
+    kernel.count(n * n - n)  # the rows count n
     rows -= 0.0 if problem.against_origin else rows.mean(axis=0)
     gram = rows @ rows.T
     largest = float(gram.diagonal().max())

@@ -19,7 +19,7 @@ _results: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
 def once(kernel: KernelOracle, key: Any, compute: Callable[[], Any]) -> Any:
     """Return the result of ``compute()``, which is called once for the same points, kernel and ``key``."""
-    results = _results.setdefault(kernel.engine, {})
+    results = _results.setdefault(kernel.identity, {})
     if (key, kernel.ridge) not in results:
         results[key, kernel.ridge] = compute()
     return results[key, kernel.ridge]

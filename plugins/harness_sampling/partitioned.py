@@ -186,7 +186,7 @@ def scores_of(oracle: KernelOracle, coef: Vector, x: Any, error: float | None) -
     s, n = len(coef), int(x.shape[0])
 
     def scored(points: Any, dtype: Any = np.float64) -> Vector:
-        both = oracle.extended(points).astype(dtype)
+        both = oracle.replace(extra_points=points).replace(dtype=dtype)
         return both.expand(np.concatenate([coef, np.zeros(both.n - s)]), np.arange(s, both.n))
 
     kind: Any = np.float64

@@ -61,7 +61,7 @@ class RunningScores:
         self.kernel, self.mapped, self.error = kernel, mapped_features(kernel), error
         given = isinstance(kernel.kernel, Precomputed)  # to copy all its values would gain nothing
         tried = error is not None and self.mapped is None and not kernel.is_linear and not given
-        self.single = kernel.astype(np.float32) if tried else None
+        self.single = kernel.replace(dtype=np.float32) if tried else None
         self.values: Vector = np.zeros(kernel.n)
         self._support = np.empty(0, dtype=np.intp)
         self._weights = np.empty(0)

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -109,7 +109,12 @@ class TubeSVR(Problem):
         shifted = {"points shifted up": kernel.n, "points shifted down": kernel.n}
         self.caps = settled_caps(self.name, settings, kernel.n, shifted)
         self.cap = self.caps[0]
-        super().__init__(kernel.with_product(self.shifts), targets, replace(settings, D=self.cap))
+        super().__init__(kernel.replace(z=self.shifts), targets, replace(settings, D=self.cap))
+
+    def _over(self, kernel: KernelOracle) -> Self:
+        found = super()._over(kernel)
+        found.__dict__["_plain"] = kernel.replace(z=None)
+        return found
 
     def restrict(self, indices: Any) -> TubeSVR:
         """Keep the origin, which would follow the points."""
@@ -140,7 +145,7 @@ class TubeSVR(Problem):
         """
         twice = np.concatenate([np.arange(self.n), np.arange(self.n)])
         shifted = np.concatenate([self.shifts + self.epsilon, self.shifts - self.epsilon])
-        kernel = self._plain.restrict(twice).with_product(shifted)
+        kernel = self._plain.restrict(twice).replace(z=shifted)
         labels = np.repeat([1.0, -1.0], self.n)
         return ReducedHull(kernel, labels, ReducedHullParameters(D=self.caps[0], D_minus=self.caps[1]))
 

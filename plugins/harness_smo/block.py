@@ -130,9 +130,9 @@ class SMOBlock(Solver):
         # along a path the matrix serves every C, and what float32 blurs would have to be done anew at each
         wide = _HULLS if form.relative or whole == _WHOLE_OF_PATH else _WIDE
         narrow = problem.n > wide if self.dtype == "auto" else self.dtype == "float32"
-        rows = problem.kernel.astype(np.float32 if narrow else np.float64)
+        rows = problem.kernel.replace(dtype=np.float32 if narrow else np.float64)
         if whole == _WHOLE_OF_PATH and not narrow and problem.n <= whole:
-            rows = rows.unshared  # the next C goes on with the matrix itself
+            rows = rows.replace(shared=None)  # the next C goes on with the matrix itself
         cache_mb = self.cache_mb or problem.kernel.cache_mb
         size = self.working_set or max(SMALLEST, min(MIDDLE, form.n // 12), min(LARGEST, form.n // 32))
         settings = Settings(cache_mb, size, self.working_set is not None, _NEWTON[self.newton], whole, memory)

@@ -7,11 +7,11 @@ from typing import Self
 
 import numpy as np
 
-from harness import KernelOracle, RowBuffer
+from harness import KernelOracle, RowCache
 from harness.arrays import Block, Index
 
 
-class RowCache(RowBuffer):
+class BlockRowCache(RowCache):
     """The rows over ``kernel``'s points in memory that every phase of a run shares, and the last working set's block."""
 
     def __init__(self, kernel: KernelOracle, memory: Block) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness import DualForm, KernelOracle
 from harness.arrays import Block, Index, Vector
-from harness_smo.block_cache import RowCache
+from harness_smo.block_cache import BlockRowCache
 
 # the level of some thousand points: their kernel matrix is computed once; SMO and Newton steps take turns over it
 _PAUSE = 20_000_000  # steps times variables between two iterates, some milliseconds; or as many steps as variables
@@ -72,7 +72,7 @@ class Level:
         scores: Vector,
         diagonal: Vector,
         whole: KernelOracle,
-        cache: RowCache,
+        cache: BlockRowCache,
         settings: Settings,
     ) -> None:
         self.form, self.where, self.settings = form, where, settings

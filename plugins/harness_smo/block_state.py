@@ -15,7 +15,7 @@ import numpy as np
 
 from harness import DualForm, KernelOracle, Problem
 from harness.arrays import Index, Vector
-from harness_smo.block_cache import RowCache
+from harness_smo.block_cache import BlockRowCache
 from harness_smo.block_level import WHOLE, Level, Settings, WholeLevel, variables_of
 
 _STRETCH = 1.01  # of the start along its ray: less is not worth disturbing a good start
@@ -112,7 +112,7 @@ class BlockState:
         few = None if coef.any() or settings.whole != WHOLE else self._ask(problem)
         if not coef.any() and self.n <= self.settings.whole:
             self.form = self.narrowed.begin() or form
-        self.level = self._make_level(self.everyone, RowCache(kernel, self.memory))
+        self.level = self._make_level(self.everyone, BlockRowCache(kernel, self.memory))
         if few is not None:
             self._begin_at(few, problem)
 
@@ -137,7 +137,7 @@ class BlockState:
         """Go on from the optimum over some points, with those that it leaves nearest to a violation."""
         if few.used * self.n <= _FEW_EXACT:
             self.kernel = problem.kernel
-            self.level = self._make_level(self.everyone, RowCache(self.kernel, self.memory))
+            self.level = self._make_level(self.everyone, BlockRowCache(self.kernel, self.memory))
         level = self.level
         self.a[variables_of(self.form, few.points)] = few.level.a
         level.compute_scores(self.form.coef(self.a))
@@ -206,7 +206,7 @@ class BlockState:
         """Whether kernel values are in float64."""
         return bool(self.kernel.dtype == np.float64)
 
-    def _make_level(self, where: Index, cache: RowCache) -> Level:
+    def _make_level(self, where: Index, cache: BlockRowCache) -> Level:
         points: Any = slice(None) if len(where) == self.n else where
         a, scores, diagonal = self.a[variables_of(self.form, where)], self.scores[points], self.diagonal[points]
         settings, fits = self.settings, cache.capacity >= len(where)
@@ -365,7 +365,7 @@ class BlockState:
             staying[place[place >= 0]] = True
             cache = level.cache.moved(kernel, place, np.flatnonzero(staying & level.free_points))
         else:
-            cache = RowCache(kernel, self.memory)
+            cache = BlockRowCache(kernel, self.memory)
         self.level = self._make_level(where, cache)
         if held and isinstance(level, WholeLevel) and isinstance(self.level, WholeLevel):
             self.level.exchange(level, gone)
@@ -482,7 +482,7 @@ class Few:
         self.points = np.arange(0, problem.n, problem.n // _SOME)
         part = problem.restrict(self.points)
         form, kernel, m = part.dual_form(), part.kernel, len(self.points)
-        cache, own = RowCache(kernel, np.empty(m * m)), np.arange(m)
+        cache, own = BlockRowCache(kernel, np.empty(m * m)), np.arange(m)
         level = WholeLevel(form, own, form.start.copy(), np.zeros(m), kernel.diagonal(), kernel, cache, Settings(1.0))
         rough = _ROUGH * float(np.abs(form.linear).mean())
         level.round(rough)

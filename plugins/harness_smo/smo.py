@@ -91,7 +91,7 @@ class _State:
         coef = form.coef(self.a)
         self.gradient = form.gradient(problem.kernel.expand(coef)) if coef.any() else form.linear.copy()
         self.diagonal = np.ascontiguousarray(problem.kernel.diagonal())
-        self.buffer = problem.kernel.buffer(settings.cache_mb)
+        self.buffer = problem.kernel.row_cache(settings.cache_mb)
         self.everything = np.argsort(form.group, kind="stable")  # the compiled loops want the groups apart
         self.up, self.low = np.empty(max(1, form.groups)), np.empty(max(1, form.groups))
         self.set_active(self.everything)

@@ -21,7 +21,7 @@ import numpy as np
 from harness_rgd.outlier_margin import OutlierMargin
 
 from harness import CSVC, CSVCNoBias, Iterate, Problem, Solver, UsageError, get_solver, hookimpl, parameter
-from harness.kernels.oracle import uncounted
+from harness.kernels.engine import Engine
 from harness.problems import L2SVC, HardMargin
 
 
@@ -50,7 +50,7 @@ class Admissions(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         recording = _Recording(rng.bit_generator)
-        kernel, targets = problem.kernel, problem.targets
+        targets = problem.targets
         z = np.zeros(problem.n)  # y f at the example's turn; before the first one f = 0
         scored = 0
         for last in get_solver(self.oracle, block=1).iterates(problem, recording):
@@ -64,8 +64,7 @@ class Admissions(Solver):
                 scored = visited
                 k = recording.order[visited : visited + 1]
                 support = np.flatnonzero(last.dual_coef)
-                with uncounted(kernel):
-                    z[k] = targets[k] * (kernel.block(k, support) @ last.dual_coef[support])
+                z[k] = targets[k] * (uncounted(problem).kernel.block(k, support) @ last.dual_coef[support])
                 yield Iterate(last.dual_coef, step=last.step)
         support = int(np.count_nonzero(last.dual_coef))
         whole = int(last.working_set) == problem.n  # nothing was removed
@@ -116,12 +115,11 @@ class Ladder(Solver):
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         from harness_fw import delta_of
 
-        with uncounted(problem.kernel):
-            delta = delta_of(problem.kernel, problem.targets > 0)
+        delta = delta_of(uncounted(problem).kernel, problem.targets > 0)
         info: dict[str, Any] = {"levels": [], "delta": delta}
         accuracies, left = self.accuracies, self.seconds
         for epsilon in accuracies:
-            kernel = problem.kernel.with_cache(problem.kernel.cache_mb)
+            kernel = problem.kernel.replace(cache_mb=problem.kernel.cache_mb)
             again = type(problem)(kernel, problem.targets, problem.settings)
             before, seconds = kernel.counter.evaluations, 0.0
             iterates = get_solver(self.oracle).with_target_gap(2.0 * epsilon).iterates(again, rng.spawn(1)[0])
@@ -183,12 +181,19 @@ class CoreSets(Ladder):
         return {"margin_low": low, "margin_high": high}
 
 
+def uncounted(problem: Problem) -> Problem:
+    """Return the problem over the engine of its kernel: what a study computes beside a solver is not the solver's."""
+    kernel: Any = problem.kernel
+    settings = {"ridge": kernel.ridge, "z": kernel.z, "threads": kernel.threads}
+    return problem._over(Engine(kernel.kernel, None, part=kernel._part, **settings))  # noqa: SLF001
+
+
 def optimal_margin(problem: Problem) -> list[float]:
     """Return bounds of the optimal margin, [lower, upper], no more than 1e-9 of it apart or as near as a model comes."""
-    with uncounted(problem.kernel):
-        exact = get_solver("fw-fully-corrective").with_target_gap(1e-9)
-        *_, last = exact.iterates(problem, np.random.default_rng(0))
-        found = problem.certify(last.dual_coef, last.intercept)
+    stated = uncounted(problem)
+    exact = get_solver("fw-fully-corrective").with_target_gap(1e-9)
+    *_, last = exact.iterates(stated.counted(), np.random.default_rng(0))
+    found = stated.certify(last.dual_coef, last.intercept)
     return [float(found.margin_lower), float(found.margin_upper)]
 
 
@@ -216,8 +221,7 @@ class Decrease(Solver):
         from harness_fw import delta_of
         from harness_fw.bounds import decrease_bound
 
-        with uncounted(problem.kernel):
-            delta = delta_of(problem.kernel, problem.targets > 0)
+        delta = delta_of(uncounted(problem).kernel, problem.targets > 0)
         course: list[tuple[float, float, str]] = []
         last = None
         for found in get_solver("fw", epsilon=self.epsilon, stride=1).iterates(problem, rng):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import multiprocessing
+import pickle
+
 import numpy as np
 import pytest
 from harness_robust.ramp import RampSVC
@@ -10,7 +14,9 @@ from harness_sampling.tube_svr import TubeSVR
 import harness
 from harness import CSVC, RBF, Iterate, KernelOracle, Linear, Poly, Precomputed, Solver, TracePlan, drive
 from harness.kernels.counter import Counter
+from harness.kernels.engine import Engine
 from harness.problems import L2SVC, HardMargin, OneClass, PolytopeDistance, ReducedHull
+from harness.problems.expansion import of_weights
 from harness.testing.running import recorded_work
 from tests.plugins.points import overlapping
 
@@ -34,13 +40,13 @@ def problem_of(formulation, **values):
 VIEWS = {
     "itself": lambda kernel: kernel,
     "restricted": lambda kernel: kernel.restrict([1, 3, 5]),
-    "float32": lambda kernel: kernel.astype(np.float32),
-    "cache": lambda kernel: kernel.with_cache(1.0),
-    "ridge": lambda kernel: kernel.with_ridge(0.5),
-    "threads": lambda kernel: kernel.with_threads(2),
-    "tube": lambda kernel: kernel.with_product(np.ones(kernel.n)),
-    "part of a tube": lambda kernel: kernel.with_product(np.ones(kernel.n)).restrict([0, 2]).astype(np.float32),
-    "inside a tube": lambda kernel: kernel.with_product(np.ones(kernel.n)).plain,
+    "float32": lambda kernel: kernel.replace(dtype=np.float32),
+    "cache": lambda kernel: kernel.replace(cache_mb=1.0),
+    "ridge": lambda kernel: kernel.replace(ridge=0.5),
+    "threads": lambda kernel: kernel.replace(threads=2),
+    "tube": lambda kernel: kernel.replace(z=np.ones(kernel.n)),
+    "part of a tube": lambda kernel: kernel.replace(z=np.ones(kernel.n)).restrict([0, 2]).replace(dtype=np.float32),
+    "inside a tube": lambda kernel: kernel.replace(z=np.ones(kernel.n)).replace(z=None),
 }
 
 
@@ -60,10 +66,18 @@ def test_nothing_that_serves_a_solver_or_the_host_counts_as_taking_the_points():
     for kernel in (RBF(gamma=0.5), Linear()):
         oracle = oracle_of(kernel)
         x, y = oracle_of().points, overlapping(0, N)[1]
-        oracle.expand(y), oracle.expand_new(y, x), oracle.diagonal(), oracle.row(0), oracle.columns(), oracle.features()
+        (
+            oracle.expand(y),
+            oracle.expand_new(y, x),
+            oracle.diagonal(),
+            oracle.row(0),
+            oracle.features(),
+            oracle.rows_at(x),
+        )
+        plain = CSVC.build(Engine(kernel, x), y)
         problem = CSVC.build(oracle, y)
-        outcome = drive(harness.get_solver("smo"), problem, np.random.default_rng(0), plan=TracePlan())
-        problem.certify(outcome.dual_coef, outcome.intercept)
+        outcome = drive(harness.get_solver("smo"), problem, np.random.default_rng(0), plan=TracePlan(), plain=plain)
+        plain.certify(outcome.dual_coef, outcome.intercept)
         assert not oracle.counter.evaluations_at_least
 
 
@@ -122,10 +136,10 @@ class Pausing(Solver):
 
 
 def test_the_host_s_certificates_in_mid_run_are_neither_counted_nor_a_gift():
-    problem = problem_of(HardMargin)
-    outcome = drive(
-        Pausing(), problem, np.random.default_rng(0), plan=TracePlan(first_seconds=1e-12, first_evaluations=1)
-    )
+    plain = HardMargin.build(Engine(RBF(gamma=0.5), overlapping(0, N)[0]), overlapping(0, N)[1])
+    problem = plain.counted()
+    traced = TracePlan(first_seconds=1e-12, first_evaluations=1)
+    outcome = drive(Pausing(), problem, np.random.default_rng(0), plan=traced, plain=plain)
     assert outcome.trace
     assert all(point.margin_upper is not None for point in outcome.trace)
     support = outcome.info["support"]
@@ -136,12 +150,48 @@ def test_the_host_s_certificates_in_mid_run_are_neither_counted_nor_a_gift():
 # -- the counter itself --------------------------------------------------------------------------------
 
 
-def test_no_public_name_leads_to_uncounted_work():
-    oracle = oracle_of()
-    names = [*dir(oracle), *dir(oracle.with_product(np.ones(N))), *dir(problem_of(CSVC)), *dir(harness)]
-    assert not [name for name in names if "uncounted" in name and not name.startswith("_")]
-    with pytest.raises(AttributeError):
-        oracle.counter = Counter()
+PROCESSES = multiprocessing.get_context("fork")
+
+
+def _in_pool(problem):
+    global _shared
+    _shared = problem
+    with PROCESSES.Pool(1) as pool:
+        return pool.apply(_rows_of_shared)
+
+
+def _rows_of_shared():
+    return np.array(_shared.kernel.rows([0, 1]))
+
+
+CHEATS = {
+    "a pool of processes": _in_pool,
+    "a pickled problem": lambda problem: pickle.loads(pickle.dumps(problem)).kernel.row(0),
+    "a deep copy": lambda problem: copy.deepcopy(problem).kernel.row(0),
+    "a copied kernel": lambda problem: copy.copy(problem.kernel).row(0),
+    "the points of a linear kernel": lambda problem: problem.kernel.features().rows(np.arange(problem.n)),
+    "a dual point": lambda problem: problem.dual_point(of_weights(problem.kernel, np.ones(2), np.float64), 0.0),
+}
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_values_that_come_another_way_make_the_count_a_lower_bound(cheat):
+    problem = CSVC.build(KernelOracle(Linear(), overlapping(0, N)[0]), overlapping(0, N)[1])
+    problem.kernel.row(0)
+    assert not problem.kernel.counter.evaluations_at_least
+    CHEATS[cheat](problem)
+    assert problem.kernel.counter.evaluations_at_least
+
+
+def test_no_public_name_leads_to_values_without_a_count():
+    """What is public gives values that are counted, or says so: each is called on what it takes."""
+    oracle = oracle_of(Linear())
+    assert not [name for name in (*dir(oracle), *dir(harness)) if "uncounted" in name or name in ("engine", "source")]
+    with recorded_work() as work:
+        oracle.rows_at(np.ones((4, 2))), oracle.expand_models(np.arange(3), np.ones((3, 2)))
+    assert oracle.counter.evaluations == 4 * N + 3 * N == work.values
+    assert isinstance(oracle.identity, object)
+    assert not [name for name in dir(oracle.identity) if not name.startswith("_")]
 
 
 @pytest.mark.parametrize("value", [0, -(10**30), N - 1, "free", None, 0.5, float("nan")])

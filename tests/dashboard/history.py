@@ -101,10 +101,11 @@ def slow_fw(tree: Path) -> None:
     _edited(
         tree / "harness/measure/drive.py",
         _DRIVE,
-        '        if solver.name == "fw":\n            from harness.kernels.oracle import uncounted\n\n'
-        "            with uncounted(self.problem.kernel):\n"
-        "                for _ in solver.iterates(self.problem.restrict(range(self.problem.n)), rng):\n"
-        f"                    pass\n{_DRIVE}",
+        '        if solver.name == "fw":\n            from harness import KernelOracle\n\n'
+        "            kernel = self.problem.kernel\n"
+        "            kernel = KernelOracle(kernel.kernel, None, engine=kernel)\n"
+        "            for _ in solver.iterates(self.problem._over(kernel), rng):\n"
+        f"                pass\n{_DRIVE}",
     )
 
 

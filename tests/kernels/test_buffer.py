@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, KernelOracle, RowBuffer
+from harness import RBF, KernelOracle, RowCache
 from harness.jit import add_rows
-from harness.kernels.oracle import uncounted
-from tests.kernels.oracles import oracle, whole
+from tests.kernels.oracles import oracle, own, whole
 
 PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -18,7 +17,7 @@ def spent(kernel):
 
 
 def of_rows(kernel, count, **options):
-    return kernel.buffer(count * kernel.n * kernel.dtype.itemsize / 2**20, **options)
+    return kernel.row_cache(count * kernel.n * kernel.dtype.itemsize / 2**20, **options)
 
 
 def hold(buffer, points):
@@ -44,7 +43,7 @@ def sound(buffer):
 @settings(max_examples=50)
 def test_rows_unused_for_longest_go_first_and_those_at_rest_before_all(seed, capacity):
     rng = np.random.default_rng(seed)
-    buffer = RowBuffer(oracle(20), np.empty(20 * capacity))
+    buffer = RowCache(oracle(20), np.empty(20 * capacity))
     stamp = {}  # when each held row was used last; those at rest long ago
     for now in range(1, 25):
         points = rng.permutation(20)[: rng.integers(1, capacity + 1)]
@@ -72,7 +71,7 @@ def test_a_moved_buffer_has_the_rows_over_the_new_points(dtype, seed, fresh):
     rng = np.random.default_rng(seed)
     everyone = oracle(40, dtype)
     old = np.sort(rng.permutation(40)[: rng.integers(5, 40)])
-    buffer = RowBuffer(everyone.restrict(old), np.empty(int(rng.integers(90, 700))))
+    buffer = RowCache(everyone.restrict(old), np.empty(int(rng.integers(90, 700))))
     hold(buffer, rng.permutation(len(old))[: buffer.capacity])
     buffer.used(np.array(sorted(held(buffer)), dtype=np.intp)[::2])
     pool = np.arange(40) if fresh else old
@@ -112,13 +111,13 @@ def test_rows_are_added_to_their_range_and_no_further(dtype, count, start, stop)
 
 def test_a_buffer_has_the_oracle_s_memory_unless_it_is_given_its_own():
     kernel = KernelOracle(RBF(0.5), np.zeros((100, 2)), cache_mb=10 * 100 * 8 / 2**20)
-    assert kernel.buffer().capacity == 10
+    assert kernel.row_cache().capacity == 10
     assert of_rows(kernel, 25).capacity == 25
     assert of_rows(kernel, 1000).capacity == 100
     assert of_rows(kernel, 0).capacity == 2
     assert of_rows(kernel, 0, least=4).capacity == 4
-    assert kernel.restrict([1, 2, 3]).buffer(0.0, least=4).capacity == 3
-    assert kernel.astype(np.float32).buffer(10 * 100 * 8 / 2**20).capacity == 20
+    assert kernel.restrict([1, 2, 3]).row_cache(0.0, least=4).capacity == 3
+    assert kernel.replace(dtype=np.float32).row_cache(10 * 100 * 8 / 2**20).capacity == 20
 
 
 def test_what_must_stay_stays_and_what_goes_last_goes_last():
@@ -163,7 +162,7 @@ def test_an_interrupted_fetch_leaves_no_row_behind_that_was_not_written(monkeypa
 
 def test_what_loops_read_is_a_hit_but_for_the_first_reading_of_what_was_computed_for_them():
     kernel = oracle()
-    buffer = kernel.buffer()
+    buffer = kernel.row_cache()
     buffer.fetch(np.array([1]))
     buffer.read(0)
     buffer.fetch(np.array([2]))
@@ -178,7 +177,7 @@ def test_what_loops_read_is_a_hit_but_for_the_first_reading_of_what_was_computed
 @PRECISIONS
 def test_sums_read_the_rows_held_and_compute_only_the_others(dtype):
     kernel = oracle(dtype=dtype)
-    buffer, truth = kernel.buffer(), whole(kernel)
+    buffer, truth = kernel.row_cache(), whole(kernel)
     coef = np.zeros(40)
     coef[[3, 5, 8]] = [1.0, -2.0, 0.5]
     buffer.fetch(np.array([8, 3, 11]))
@@ -195,8 +194,7 @@ def test_sums_read_the_rows_held_and_compute_only_the_others(dtype):
 
 def test_a_buffer_counts_to_the_run_it_was_made_in():
     kernel = oracle()
-    buffer = kernel.buffer()
-    with uncounted(kernel):
-        buffer.row(1)
-        kernel.buffer().row(2)
+    buffer = kernel.row_cache()
+    buffer.row(1)
+    own(kernel).row_cache().row(2)
     assert spent(kernel) == (40, 0)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from harness import RBF, KernelOracle, Linear, Poly, UsageError
-from harness.kernels.oracle import uncounted
 
 N = 20
 
@@ -35,45 +34,19 @@ def test_rows_cost_what_is_not_cached(oracle) -> None:
 
 def test_views_share_the_counter_and_have_their_own_cache(oracle) -> None:
     oracle.row(0)
-    views = [oracle.restrict(np.arange(5)), oracle.astype(np.float32), oracle.with_cache(1.0), oracle.with_ridge(1.0)]
+    views = [
+        oracle.restrict(np.arange(5)),
+        oracle.replace(dtype=np.float32),
+        oracle.replace(cache_mb=1.0),
+        oracle.replace(ridge=1.0),
+    ]
     expected = N
     for view in views:
         assert view.counter is oracle.counter
         view.row(0)
         expected += len(view)
         assert spent(oracle) == (expected, 0)
-    assert oracle.astype(np.float64) is oracle
-
-
-def test_uncounted_work_leaves_no_trace(oracle) -> None:
-    oracle.row(1)
-    with uncounted(oracle):
-        oracle.row(1)
-        oracle.row(2)
-        oracle.diagonal()
-        oracle.expand(np.ones(N))
-        oracle.counter.oracle_calls += 1
-    assert spent(oracle) == (N, 0)
-    assert oracle.counter.oracle_calls == 0
-    oracle.row(2)  # what the host computed for itself is not a gift to the solver
-    oracle.diagonal()
-    assert spent(oracle) == (3 * N, 0)
-
-
-def test_what_is_made_in_uncounted_work_stays_uncounted_and_what_was_made_before_does_not(oracle) -> None:
-    before = [oracle.restrict([1, 2]), oracle.with_ridge(1.0)]
-    with uncounted(oracle):
-        made = [oracle.restrict([1, 2]), oracle.astype(np.float32), oracle.with_ridge(1.0)]
-        for view in made:
-            view.row(0)
-        for view in before:
-            view.row(0)
-    assert spent(oracle) == (2 + N, 0)
-    for view in made:
-        view.row(1)
-        assert view.points.shape[1] == 3
-    assert spent(oracle) == (2 + N, 0)
-    assert not oracle.counter.evaluations_at_least
+    assert oracle.replace(dtype=np.float64) is oracle
 
 
 def test_a_row_that_was_handed_out_outlives_its_place() -> None:
@@ -131,7 +104,7 @@ def test_values_that_overflow_in_float32_are_refused_in_words(kernel) -> None:
     assert np.isfinite(oracle.block(np.array([0]))).all()
     before = oracle.counter.evaluations
     with pytest.raises(UsageError, match=r"not finite in float32 on these data; scale the data.* dtype=float64"):
-        oracle.astype("float32").block(np.array([0]))
+        oracle.replace(dtype="float32").block(np.array([0]))
     assert oracle.counter.evaluations == before
     x[7] = 1.0
-    assert KernelOracle(kernel, x).astype("float32").dtype == np.float32
+    assert KernelOracle(kernel, x).replace(dtype="float32").dtype == np.float32

@@ -5,7 +5,6 @@ import numpy as np
 from harness import RBF, KernelOracle, Linear, Poly
 from harness.kernels.distances import Distances
 from harness.kernels.engine import Engine
-from harness.kernels.oracle import engine_of
 
 EVERYTHING = 1e9
 
@@ -29,9 +28,9 @@ def test_the_distances_are_computed_once_for_all_widths_and_parts(monkeypatch) -
         kernel = oracle(x, gamma, distances=distances)
         for part in (kernel, kernel.restrict(np.arange(20)), kernel.restrict(np.arange(5, 60))):
             part.block(np.arange(4))
-            part.astype(np.float32).row(2)
+            part.replace(dtype=np.float32).row(2)
         usual = KernelOracle(RBF(gamma=gamma), x)
-        assert engine_of(kernel).sums_differences == engine_of(usual).sums_differences
+        assert kernel.sums_differences == usual.sums_differences
     assert [dtype.name for dtype in computed] == ["float64", "float32"]
 
 
@@ -40,6 +39,6 @@ def test_mapped_points_and_other_kernels_keep_none(tmp_path) -> None:
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert not Distances(mapped, EVERYTHING).fit(np.dtype(float))
     distances = Distances(points(40, 3), EVERYTHING)
-    assert distances.way(Linear(), np.dtype(float)) is None
-    assert distances.way(Poly(), np.dtype(float)) is None
+    assert distances.backend(Linear(), np.dtype(float)) is None
+    assert distances.backend(Poly(), np.dtype(float)) is None
     assert distances.bytes == 0

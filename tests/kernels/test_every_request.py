@@ -4,7 +4,6 @@ import tempfile
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +12,7 @@ from harness import RBF, Kernel, KernelOracle, Linear, Poly, Precomputed
 from harness.kernels.distances import Distances
 from harness.kernels.engine import Engine
 from harness.kernels.functions import DotProductKernel, Exponential, Power, squared_norms
-from harness.kernels.oracle import HeldRows
+from harness.kernels.row_cache import SharedRows
 
 
 @dataclass(frozen=True)
@@ -131,12 +130,12 @@ def oracles(draw):
         data = stored(kind, x)
     kept = draw(st.sampled_from(["nothing", "rows", "distances"]))
     if kept == "rows":
-        options["held"] = HeldRows(ROOM)
+        options["shared"] = SharedRows(ROOM)
     distances = Distances(data, ROOM) if kept == "distances" and "mapped" not in kind else None
     oracle = KernelOracle(kernel, None, engine=Engine(kernel, data, dtype, distances=distances), **options)
     if draw(st.booleans()):
         z = np.linspace(-1.0, 1.0, N)
-        oracle, matrix = oracle.with_product(z), matrix + np.outer(z, z)
+        oracle, matrix = oracle.replace(z=z), matrix + np.outer(z, z)
     for view in draw(st.lists(st.sampled_from(["part", "more", "float32", "as it is"]), max_size=3)):
         if view == "part":
             picked = np.array(draw(st.lists(st.integers(0, oracle.n - 1), min_size=5, max_size=12)))
@@ -144,11 +143,13 @@ def oracles(draw):
             x = None if x is None else x[picked]
         elif view == "more" and x is not None:
             own = points(5, width, seed=3)
-            oracle = oracle.extended(stored(draw(st.sampled_from(["csr", "float64"])), own))
+            oracle = oracle.replace(extra_points=stored(draw(st.sampled_from(["csr", "float64"])), own))
             beside = naive(function, own, x)
             matrix, x = np.block([[matrix, beside.T], [beside, naive(function, own, own)]]), np.concatenate([x, own])
         elif view != "more":
-            oracle = oracle.astype(view) if view == "float32" else oracle.with_cache(1.0).with_threads(2)
+            oracle = (
+                oracle.replace(dtype=view) if view == "float32" else oracle.replace(cache_mb=1.0).replace(threads=2)
+            )
     return oracle, matrix, function, x
 
 
@@ -160,7 +161,7 @@ def test_every_request_is_of_the_matrix_written_out(made, seed):
     unit = 1e-10 if oracle.dtype == np.float64 else 5e-4
     some, others, coef = rng.integers(0, n, 4), rng.integers(0, n, 5), rng.normal(size=n) * (np.arange(n) % 3 > 0)
     coef[::2] = 0.0
-    support, is_held = np.count_nonzero(coef), oracle._held is not None
+    support, is_held = np.count_nonzero(coef), oracle._shared is not None
 
     def asked(cost, ask, expected, size=1.0):
         before = oracle.counter.evaluations
@@ -180,18 +181,11 @@ def test_every_request_is_of_the_matrix_written_out(made, seed):
     if x is not None and oracle.z is None:
         new = points(6, x.shape[1], seed=1)
         asked(6 * support, lambda: oracle.expand_new(coef, new), naive(function, new, x) @ coef, 20.0)
+        asked(6 * n, lambda: oracle.rows_at(new), naive(function, new, x))
     assert (oracle.features() is not None) == oracle.is_linear == (oracle.z is None and oracle.kernel in LINEAR)
-    places, standing, slots = oracle.columns(), {}, np.array([4, 0, 2, 5])
-    for size in rng.integers(0, 30, 3):
-        put, taken = rng.permutation(rng.choice([30, 700]))[:size], rng.integers(0, n, size)
-        count = int(rng.integers(put.max(initial=-1) + 1, 701)) if rng.random() < 0.5 else None
-        places.put(put, taken, count)
-        standing.update(zip(put.tolist(), taken.tolist(), strict=True))
-        length = max(standing, default=-1) + 1 if count is None else count
-        standing = {place: standing.get(place, 0) for place in range(length)}
-    put = np.array(list(standing.values()), dtype=int)
-    np.testing.assert_array_equal(places.index, put)
-    for columns, index in ((None, np.arange(n)), (others, others), (places, put)):
+    slots = np.array([4, 0, 2, 5])
+    many = rng.integers(0, n, 700)
+    for columns, index in ((None, np.arange(n)), (others, others), (many, many), (many[:650], many[:650])):
         out, seen = np.full((6, len(index) + 2), np.nan, dtype=oracle.dtype), np.full(len(index), np.nan)
 
         def after(start, stop, out=out, seen=seen):
@@ -208,13 +202,3 @@ def test_every_request_is_of_the_matrix_written_out(made, seed):
         np.testing.assert_array_equal(seen, out[4, : len(index)], "finished before the callback")
         out[slots, : len(index)] = np.nan
         assert np.isnan(out).all(), "nothing else was written"
-
-
-def test_places_are_checked():
-    columns = KernelOracle(RBF(), points()).columns()
-    for places, taken, count in (
-        ([0, -1], [1, 2], None), ([0, 1], [1], None), ([0, 5], [1, 2], 5), ([0, 1], [1, N], None), ([0, 1], [1, -1], None),
-    ):  # fmt: skip
-        with pytest.raises(IndexError, match=rf"give one place, from 0 to \d, for each point, from 0 to {N - 1}"):
-            columns.put(np.array(places), np.array(taken), count)
-    assert len(columns) == 0  # a refused call changes nothing

@@ -3,17 +3,24 @@
 import numpy as np
 import pytest
 
-from harness.kernels.compiled import rbf_of_products
+from harness import RBF
+from harness.kernels import compiled
+from harness.kernels.scan import RBF_OF_PRODUCTS, ScanBackend
 
 CUTOFF = {np.float32: -87.0, np.float64: -708.0}
 TYPES = [np.float32, np.float64]
 
 
 def computed(values: np.ndarray) -> np.ndarray:
-    """Return e^values as the kernel of points at the origin whose products are half of them: -|x - z|^2 is each value."""
-    halves, nothing = (0.5 * values)[None, :], np.zeros(len(values) + 256 // values.itemsize, dtype=values.dtype)
-    out = np.full_like(halves, 7.0)
-    rbf_of_products(halves, nothing[:1], nothing, 0, values.dtype.type(1.0), out, np.zeros(1, dtype=np.intp), 0)
+    """Return e^values: the kernel of sums that are half of them and norms of 0, so that -|x - z|^2 is each value."""
+    backend = ScanBackend.of(RBF(gamma=1.0), np.zeros((len(values), 0)), values.dtype)
+    out, one = (0.5 * values)[None, :], values.dtype.type(1.0)
+    rows, columns, slots = (
+        backend.prepare_rows(np.zeros(1, dtype=np.intp)),
+        backend._rare_columns(),
+        np.zeros(1, dtype=np.intp),
+    )
+    compiled.scan(backend.points, columns, rows, out, slots, 0, 0, len(values), True, one, RBF_OF_PRODUCTS)
     return out[0]
 
 

@@ -11,8 +11,8 @@ X, OWN = RNG.normal(size=(30, 4)), RNG.normal(size=(7, 4))
 
 
 def test_settings_go_along_the_points_before_are_as_they_were_and_what_is_asked_counts_to_the_same_run():
-    oracle = KernelOracle(Linear(), X, ridge=0.5, cache_mb=3.0).with_product(np.arange(30.0)).astype(np.float32)
-    more = oracle.extended(OWN)
+    oracle = KernelOracle(Linear(), X, ridge=0.5, cache_mb=3.0).replace(z=np.arange(30.0)).replace(dtype=np.float32)
+    more = oracle.replace(extra_points=OWN)
     assert (more.ridge, more.cache_mb, more.dtype, more.threads) == (0.5, 3.0, np.dtype(np.float32), 1)
     assert (oracle.n, oracle.counter.evaluations, oracle.counter.evaluations_at_least) == (30, 0, False)
     values = np.concatenate([X, OWN]) @ np.concatenate([X, OWN]).T + 0.5 * np.eye(37)
@@ -33,9 +33,9 @@ def test_settings_go_along_the_points_before_are_as_they_were_and_what_is_asked_
 )
 def test_points_that_are_none_are_refused_in_a_sentence(points, reason):
     with pytest.raises(HarnessError, match=reason):
-        KernelOracle(RBF(), X).extended(points)
+        KernelOracle(RBF(), X).replace(extra_points=points)
 
 
 def test_values_that_were_given_have_no_further_points():
     with pytest.raises(HarnessError, match="kernel 'precomputed', whose values are those between the training points"):
-        KernelOracle(Precomputed(), X @ X.T).extended(OWN)
+        KernelOracle(Precomputed(), X @ X.T).replace(extra_points=OWN)

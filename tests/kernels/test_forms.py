@@ -13,8 +13,8 @@ def test_many_tiles_and_pieces_equal_one(monkeypatch) -> None:
     monkeypatch.setattr("harness.kernels.engine._TILE_BYTES", 64)
     monkeypatch.setattr("harness.kernels.engine._NARROWEST", 1)
     monkeypatch.setattr("harness.kernels.engine.EXPAND_ROWS", 7)
-    monkeypatch.setattr("harness.kernels.engine._EXPAND_LEFT", 20)
-    monkeypatch.setattr("harness.kernels.ways._ROWS_BYTES", 64)
+    monkeypatch.setattr("harness.kernels.engine._EXPAND_PREPARED", 20)
+    monkeypatch.setattr("harness.kernels.backend.ROWS_BYTES", 64)
     monkeypatch.setattr("harness.kernels.scan._BLOCK", 64)
     x, coef = points(90), np.arange(90) - 44.5
     for kernel, function in FORMULAS.values():

@@ -3,7 +3,7 @@
 import numpy as np
 
 from harness import RBF, KernelOracle
-from harness.kernels.oracle import HeldRows
+from harness.kernels.row_cache import SharedRows
 from tests.kernels.oracles import oracle, whole
 
 EVERYTHING = 1e9
@@ -16,34 +16,36 @@ def test_the_matrix_is_counted_once_and_shared_by_views_of_the_same_values() -> 
     assert np.array_equal(found, expected)
     assert not found.flags.writeable
     assert (kernel.counter.evaluations, kernel.counter.cache_hits) == (900, 0)
-    assert kernel.with_cache(10.0).matrix() is found
-    assert kernel.with_threads(1).matrix() is found
-    single = kernel.astype(np.float32)
+    assert kernel.replace(cache_mb=10.0).matrix() is found
+    assert kernel.replace(threads=1).matrix() is found
+    single = kernel.replace(dtype=np.float32)
     assert single.matrix().dtype == np.float32
-    assert kernel.astype(np.float32).matrix() is single.matrix()
+    assert kernel.replace(dtype=np.float32).matrix() is single.matrix()
     assert (kernel.counter.evaluations, kernel.counter.cache_hits) == (1800, 30 * 4)
 
 
 def test_an_oracle_of_other_values_has_its_own() -> None:
     kernel = oracle(n=20)
     everything = np.array(kernel.matrix())
-    assert np.array_equal(kernel.with_ridge(0.5).matrix(), everything + 0.5 * np.eye(20))
+    assert np.array_equal(kernel.replace(ridge=0.5).matrix(), everything + 0.5 * np.eye(20))
     z = np.arange(20.0)
-    assert np.allclose(kernel.with_product(z).matrix(), everything + np.outer(z, z))
+    assert np.allclose(kernel.replace(z=z).matrix(), everything + np.outer(z, z))
     assert np.array_equal(kernel.restrict(np.arange(5)).matrix(), everything[:5, :5])
     assert np.array_equal(kernel.matrix(), everything)
 
 
 def test_what_does_not_fit_the_cache_is_not_computed() -> None:
-    kernel = oracle(n=100).with_cache(8 * 100 * 100 / 2**20 - 1e-6)
+    kernel = oracle(n=100).replace(cache_mb=8 * 100 * 100 / 2**20 - 1e-6)
     assert kernel.matrix() is None
     assert kernel.counter.evaluations == 0
-    assert kernel.astype(np.float32).matrix() is not None
+    assert kernel.replace(dtype=np.float32).matrix() is not None
 
 
 def holding(n=30, most=EVERYTHING, **settings):
     x = np.random.default_rng(0).normal(size=(n, 2))
-    return KernelOracle(RBF(gamma=0.5), x, held=HeldRows(most), **settings), KernelOracle(RBF(gamma=0.5), x, **settings)
+    return KernelOracle(RBF(gamma=0.5), x, shared=SharedRows(most), **settings), KernelOracle(
+        RBF(gamma=0.5), x, **settings
+    )
 
 
 def test_rows_that_are_held_are_computed_and_counted_once_for_all_who_ask() -> None:
@@ -55,7 +57,7 @@ def test_rows_that_are_held_are_computed_and_counted_once_for_all_who_ask() -> N
     assert np.isnan(out[[1, 3]]).all()
     assert np.isnan(out[:, 30:]).all()
     assert (kernel.counter.evaluations, kernel.counter.cache_hits) == (2 * 30, 1)
-    other = kernel.with_cache(10.0).with_threads(1)
+    other = kernel.replace(cache_mb=10.0).replace(threads=1)
     assert np.array_equal(other.block(np.array([7, 8])), expected[[7, 8]])
     assert (kernel.counter.evaluations, kernel.counter.cache_hits) == (3 * 30, 2)
     coef = np.where(np.arange(30) % 2, 0.7, 0.0)
@@ -63,14 +65,14 @@ def test_rows_that_are_held_are_computed_and_counted_once_for_all_who_ask() -> N
     assert kernel.counter.evaluations == 3 * 30 + 30 * 13  # of fifteen two were there
     assert np.array_equal(kernel.matrix(), expected)
     assert kernel.counter.evaluations == 30 * 30
-    kernel.astype(np.float32).row(4)
+    kernel.replace(dtype=np.float32).row(4)
     assert kernel.counter.evaluations == 31 * 30
 
 
 def test_who_keeps_the_rows_itself_neither_reads_nor_fills_what_is_shared() -> None:
     kernel, usual = holding()
     kernel.block(np.array([3]))
-    assert np.array_equal(kernel.unshared.block(np.array([3, 4])), usual.block(np.array([3, 4])))
+    assert np.array_equal(kernel.replace(shared=None).block(np.array([3, 4])), usual.block(np.array([3, 4])))
     kernel.block(np.array([4]))
     assert (kernel.counter.evaluations, kernel.counter.cache_hits) == (4 * 30, 0)
 
@@ -79,12 +81,12 @@ def test_a_ridge_and_a_product_are_added_to_what_is_held() -> None:
     kernel, _ = holding()
     z, everyone, coef = np.linspace(-1.0, 1.0, 30), np.arange(30), np.sin(np.arange(30.0))
     kernel.block(everyone)
-    for view in (kernel.with_ridge(0.25), kernel.with_ridge(0.5).with_product(z)):
+    for view in (kernel.replace(ridge=0.25), kernel.replace(ridge=0.5).replace(z=z)):
         view.expand(coef), view.matrix()
     assert kernel.counter.evaluations == 30 * 30  # all of them are the same rows
     tiles = []
     out = np.empty((2, 30))
-    kernel.with_ridge(0.25).fill(
+    kernel.replace(ridge=0.25).fill(
         np.array([1, 2]), out, after=lambda start, stop: tiles.append((start, stop, out[0, 1]))
     )
     assert tiles == [(0, 30, 1.25)]
@@ -96,7 +98,10 @@ def test_other_points_are_not_taken_for_those_that_are_held() -> None:
     part = np.array([4, 9, 2])
     assert np.array_equal(kernel.restrict(part).block(np.arange(3)), usual.block(part, part))
     added = np.zeros((1, 2))
-    assert np.array_equal(kernel.extended(added).block(np.array([30])), usual.extended(added).block(np.array([30])))
+    assert np.array_equal(
+        kernel.replace(extra_points=added).block(np.array([30])),
+        usual.replace(extra_points=added).block(np.array([30])),
+    )
     assert np.array_equal(kernel.block(part, part), usual.block(part, part))
 
 
@@ -105,7 +110,7 @@ def test_no_more_rows_are_held_than_fit() -> None:
     kernel.row(1)
     kernel.block(np.array([1]))
     assert kernel.counter.evaluations == 30
-    single = kernel.astype(np.float32)
+    single = kernel.replace(dtype=np.float32)
     single.block(np.array([1]))
     single.block(np.array([1]))
     assert kernel.counter.evaluations == 3 * 30  # for float32 there is no room

@@ -45,7 +45,7 @@ def test_a_plugin_of_one_file_depends_on_what_stands_beside_it(tmp_path: Path) -
 def test_the_host_is_keyed_by_what_it_compiles_and_nothing_else() -> None:
     host = Path(harness.__file__).parent
     names = {str(file.relative_to(host)) for file in machine_code.compiled_of_host()}
-    assert {"kernels/compiled.py", "kernels/simd.py", "kernels/layout.py"} <= names
+    assert {"kernels/compiled.py", "kernels/simd.py"} <= names
     assert not any(
         name.startswith(("cli/", "run/", "report/", "datasets/", "problems/", "measure/", "entries")) for name in names
     )

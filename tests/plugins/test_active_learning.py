@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, UsageError, get_solver
-from harness.kernels.oracle import uncounted
 from harness.run.target_server import only_queried
+from tests.kernels.oracles import own
 
 STRATEGIES = [ActiveSmallPool(), ActiveFullSearch(), ActiveFullSearch(keep_scores=True), RandomSampling()]
 STRATEGIES += [RetrainActive(), RetrainActive(candidates=7)]
@@ -95,8 +95,7 @@ def test_every_choice_is_the_nearest_of_its_candidates(monkeypatch, solver, batc
     monkeypatch.setattr(Pool, "sample", listening)
     x, y = imbalanced(150)
     problem = pool_of(x, y, budget=90)
-    with uncounted(problem.kernel):
-        K = np.array(problem.kernel.block(np.arange(150)))
+    K = np.array(own(problem).kernel.block(np.arange(150)))
     found = followed(solver.replaced(batch=batch, finishing=False), problem)
     order = problem.queried.tolist()
     size = {
@@ -119,8 +118,7 @@ def test_every_choice_is_the_nearest_of_its_candidates(monkeypatch, solver, batc
 def test_retraining_solves_the_problem_over_all_labels_and_takes_the_nearest_of_all():
     x, y = imbalanced(60, threshold=0.6)
     problem = pool_of(x, y, budget=40)
-    with uncounted(problem.kernel):
-        K = np.array(problem.kernel.block(np.arange(60)))
+    K = np.array(own(problem).kernel.block(np.arange(60)))
     found = followed(RetrainActive(oracle="smo[gap=1e-8]", first=8), problem)
     order = problem.queried
     for labels, iterate in found[:-2]:

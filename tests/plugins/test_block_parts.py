@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from harness_smo import block_loops, block_passes
-from harness_smo.block_cache import RowCache
+from harness_smo.block_cache import BlockRowCache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,8 +87,8 @@ def hold(cache, points):
 @settings(max_examples=40)
 def test_a_block_computed_anew_is_the_kernel_and_is_counted(dtype, seed):
     rng = np.random.default_rng(seed)
-    kernel = oracle(40, dtype).with_threads(1 + seed % 3)
-    cache, truth = RowCache(kernel, np.empty(40 * 12)), whole(kernel)
+    kernel = oracle(40, dtype).replace(threads=1 + seed % 3)
+    cache, truth = BlockRowCache(kernel, np.empty(40 * 12)), whole(kernel)
     asked = []
     cache.cheaper_anew = lambda values, reads: asked.append(bool(rng.random() < 0.7)) or asked[-1]
     last = set()

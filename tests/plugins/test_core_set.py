@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import Limits, Linear, drive
-from harness.kernels.oracle import uncounted
+from tests.kernels.oracles import own
 from tests.plugins.hull_problems import PROBLEMS, by_class, clouds, exact_margin, hard, l2, rng0, signed_matrix
 from tests.plugins.naive_core_set import enclosing_ball, exact_weights, naive_descent, naive_rounds
 
@@ -161,8 +161,7 @@ def test_rows_that_find_no_room_are_computed_anew_and_change_nothing(vertices):
 def test_a_corrective_round_gains_no_less_and_the_run_stays_within_the_bounds(name, vertices):
     problem = PROBLEMS[name]()
     psi_star = 0.5 * exact_margin(problem) ** 2
-    with uncounted(problem.kernel):
-        delta = delta_of(problem.kernel, problem.targets > 0)
+    delta = delta_of(own(problem).kernel, own(problem).targets > 0)
     found = [
         (0.5 * each.info["norm"] ** 2, each.info, np.count_nonzero(each.dual_coef))
         for each in FullyCorrective(vertices=vertices).iterates(problem, rng0())

@@ -144,7 +144,7 @@ def test_sklearnex_runs_with_the_threads_of_the_run(peer, monkeypatch):
     x, y = overlapping(17, n=80)
     given = []
     monkeypatch.setattr(daal4py, "daalinit", given.append)
-    problem = CSVC.build(KernelOracle(RBF(0.5), x).with_threads(3), y)
+    problem = CSVC.build(KernelOracle(RBF(0.5), x).replace(threads=3), y)
     peer().converted(problem)
     assert given == [3]
 

@@ -102,7 +102,7 @@ def state_over(dtype, n=500, n_rows=500):
     x, y = overlapping(0, n, d=3)
     problem = CSVC.build(KernelOracle(RBF(0.5), x), y, {"C": 10.0})
     form = problem.dual_form()
-    kernel = problem.kernel.astype(dtype)
+    kernel = problem.kernel.replace(dtype=dtype)
     mb = n_rows * n * np.dtype(dtype).itemsize / 2**20
     return problem, BlockState(problem, form, form.start.copy(), kernel, Settings(mb))
 
@@ -141,11 +141,11 @@ def test_how_far_w_moves_is_no_less_than_it_does_where_float32_rows_are_the_same
     x = np.repeat(rng.normal(size=(300, 3)), 2, axis=0) + 1e-4 * rng.normal(size=(600, 3))
     problem = CSVC.build(KernelOracle(RBF(0.5), x), np.repeat([1.0, -1.0], 300), {"C": 1e4})
     form = problem.dual_form()
-    state = BlockState(problem, form, form.start.copy(), problem.kernel.astype(np.float32), Settings(10.0))
+    state = BlockState(problem, form, form.start.copy(), problem.kernel.replace(dtype=np.float32), Settings(10.0))
     coef = np.zeros(600)
     coef[:300:2], coef[1:300:2] = 100.0, -100.0
     state.a[:] = coef
-    state.level.scores[:] = problem.kernel.astype(np.float32).expand(coef)
+    state.level.scores[:] = problem.kernel.replace(dtype=np.float32).expand(coef)
     truth = np.sqrt(coef @ problem.kernel.expand(coef))
     assert truth <= state.moved() <= 100.0 * truth
 

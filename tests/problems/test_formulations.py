@@ -22,11 +22,11 @@ from harness import (
     drive,
     get_solver,
 )
-from harness.kernels.oracle import uncounted
 from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull
 from harness.problems.cases import Case, overlapping, separable
 from harness.registry import load_registry
 from harness.solver import formulation_names
+from tests.kernels.oracles import own
 from tests.problems.exact import box_dual, least_distance
 
 VALUES = [
@@ -61,8 +61,7 @@ def stated(formulation, values, seed=0, n=24, kernel=None):
 
 
 def matrix_of(problem):
-    with uncounted(problem.kernel):
-        return np.array(problem.kernel.block(np.arange(problem.n)))
+    return np.array(own(problem).kernel.block(np.arange(own(problem).n)))
 
 
 def written_out(form, a, gradient):
@@ -245,13 +244,12 @@ def test_a_restricted_problem_is_the_one_built_from_its_points(formulation, valu
     part = np.array([0, 1, 4, 5, 6, 9, 12, 15])
     gram, kernel = RBF(0.5).block(x, x), Precomputed() if storage == "precomputed" else RBF(0.5)
     data = {"dense": x, "sparse": scipy.sparse.csr_array(x), "precomputed": gram}[storage]
-    own = gram[np.ix_(part, part)] if storage == "precomputed" else data[part]
+    rows = gram[np.ix_(part, part)] if storage == "precomputed" else data[part]
     values = {"D": 0.6} if formulation is ReducedHull else values
     restricted = formulation.build(KernelOracle(kernel, data), targets, values).restrict(part)
-    scratch = formulation.build(KernelOracle(kernel, own), targets[part], values)
+    scratch = formulation.build(KernelOracle(kernel, rows), targets[part], values)
     coef = scratch.dual_form().coef(scratch.dual_form().start)
-    with uncounted(restricted.kernel):
-        found, expected = restricted.certify(coef, 0.0).as_dict(), scratch.certify(coef, 0.0).as_dict()
+    found, expected = own(restricted).certify(coef, 0.0).as_dict(), scratch.certify(coef, 0.0).as_dict()
     for name, value in expected.items():
         number = isinstance(value, float)
         assert found[name] == (pytest.approx(value, rel=1e-12, abs=1e-14) if number else value), name

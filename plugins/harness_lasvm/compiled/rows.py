@@ -170,23 +170,6 @@ def is_young(x: Members, s: int, known: Any) -> bool:
 
 
 @compiled
-def stale(x: Members, since: int, known: Any, places: Any, points: Any) -> int:
-    """List the slots whose member is not the point ``known`` for them, and those members; return their number.
-
-    since : length of the log when they were compared last; -1 if the slots have moved since then
-    """
-    x = borrowed(x)
-    count = 0
-    for t in range(since if since >= 0 else 0, x.now[0].clock if since >= 0 else x.now[0].top):
-        s = x.log[t] if since >= 0 else t
-        if s >= 0 and x.slots[s].member >= 0 and is_young(x, s, known):
-            places[count] = s
-            points[count] = x.slots[s].member
-            count += 1
-    return count
-
-
-@compiled
 def take_rows(x: Members, slot: int, known: Any, slots: Any, rows: Any) -> int:
     """Give a row of the pool each to ``slot`` and to those members without one that violate most; return how many.
 

@@ -1,4 +1,4 @@
-"""Each way to compute kernel values against its slow twin, the choice between them, views and their packing."""
+"""Each backend of kernel values against its slow twin, views, and columns that stay for the next request."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, Linear, Poly
-from harness.kernels import ways as ways_module
-from harness.kernels.scan import ScanWay
-from harness.kernels.ways import GemmWay, choose
+from harness.kernels import scan
+from harness.kernels.scan import MappedBackend, ScanBackend, choose_backend
 from tests.kernels import naive_scan
 
 KINDS = {"differences": RBF(gamma=0.3), "norms": RBF(gamma=0.3), "products": Linear()}
@@ -21,12 +20,13 @@ def points(n: int, d: int, share: float, seed: int = 0) -> np.ndarray:
     return (rng.normal(size=(n, d)) * (rng.random((n, d)) < share)).astype(np.float32).astype(np.float64)
 
 
-def scan_of(kind: str, x: np.ndarray, dtype: str, *, rare: int, sparse: bool = False, listed: bool = False) -> ScanWay:
-    """A scan whose last ``rare`` features are stored as pairs."""
-    share = np.where(np.arange(x.shape[1]) < x.shape[1] - rare, 1.0, 0.0)
-    data = scipy.sparse.csr_array(x) if sparse else x
-    settings = {"differences": kind == "differences", "listed": listed}
-    return ScanWay.of(KINDS[kind], data, np.dtype(dtype), share, **settings)
+def scan_of(kind: str, x: np.ndarray, dtype: str, *, sparse: bool = False) -> ScanBackend:
+    """A scan that sums differences or not, of features some of which are rare if the data are sparse."""
+    settings = {"DIFFERENCES": 1000 if kind == "differences" else -1, "_DENSE": 0.5}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.items():
+            patch.setattr(scan, name, value)
+        return ScanBackend.of(KINDS[kind], scipy.sparse.csr_array(x) if sparse else x, np.dtype(dtype))
 
 
 def naive(kind: str, x: np.ndarray, rows, columns) -> np.ndarray:
@@ -36,24 +36,49 @@ def naive(kind: str, x: np.ndarray, rows, columns) -> np.ndarray:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
 @given(
-    n=st.integers(1, 150), d=st.integers(0, 9), rare=st.integers(0, 9), rows=st.integers(1, 9), sparse=st.booleans(),
-    listed=st.booleans(), seed=st.integers(0, 99),
+    n=st.integers(1, 150), d=st.integers(0, 9), rows=st.integers(1, 9), sparse=st.booleans(), share=st.floats(0.0, 1.0),
+    seed=st.integers(0, 99),
 )  # fmt: skip
-def test_the_scan_equals_its_twin(kind, dtype, n, d, rare, rows, sparse, listed, seed) -> None:
-    x = points(n, d, 0.6, seed)
-    way = scan_of(kind, x, dtype, rare=min(rare, d), sparse=sparse, listed=listed)
+def test_the_scan_equals_its_twin(kind, dtype, n, d, rows, sparse, share, seed) -> None:
+    x = points(n, d, 0.9, seed)
+    x[:, ::2] *= np.random.default_rng(seed).random((n, -(-d // 2))) < share
+    backend = scan_of(kind, x, dtype, sparse=sparse)
     rng = np.random.default_rng(seed)
-    asked, columns = rng.integers(0, n, rows), rng.integers(0, n, 70)
+    requested, columns = rng.integers(0, n, rows), rng.integers(0, n, 70)
     close = {"rtol": 0.0, "atol": 1e-4 if dtype == "float32" else 1e-12}
     out = np.full((rows + 1, n + 3), np.nan, dtype=dtype)
-    slots = rng.permutation(rows + 1)[:rows]
-    way.tile(way.left(asked), slice(0, n), out, slots, 2)
-    np.testing.assert_allclose(out[slots, 2 : n + 2], naive(kind, x, asked, range(n)), **close)
+    slots, prepared = rng.permutation(rows + 1)[:rows], backend.prepare_rows(requested)
+    backend.compute_tile(prepared, slice(0, n), out, slots, 2)
+    np.testing.assert_allclose(out[slots, 2 : n + 2], naive(kind, x, requested, range(n)), **close)
     out[slots, 2 : n + 2] = np.nan
     assert np.isnan(out).all()
-    picked = np.empty((rows, 70), dtype=dtype)
-    way.tile(way.left(asked), columns, picked, np.arange(rows), 0)
-    np.testing.assert_allclose(picked, naive(kind, x, asked, columns), **close)
+    exact = naive(kind, x, requested, columns)
+    for source, part in (
+        (backend, columns),
+        (backend.columns(columns), slice(0, 70)),
+        (backend.take(columns), slice(0, 70)),
+    ):
+        picked = np.empty((rows, 70), dtype=dtype)
+        source.compute_tile(prepared, part, picked, np.arange(rows), 0)
+        np.testing.assert_allclose(picked, exact, **close)
+
+
+@pytest.mark.parametrize("rows", [1, 30])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_columns_of_the_next_request_replace_those_of_the_last(sparse, rows) -> None:
+    x = points(400, 12, 0.3)
+    backend, rng = scan_of("norms", x, "float64", sparse=sparse), np.random.default_rng(0)
+    requested, index, copies = rng.integers(0, 400, rows), rng.integers(0, 400, 300), set()
+    prepared = backend.prepare_rows(requested)
+    for change in (0, 3, 200, 0, -40, 20, 100):  # so many columns become others, are given up, or are appended
+        index = index[:change] if change < 0 else np.concatenate([index, rng.integers(0, 400, change // 5)])
+        index[rng.integers(0, len(index), max(0, change))] = rng.integers(0, 400, max(0, change))
+        columns, out = backend.columns(index), np.empty((rows, len(index)))
+        copies.add(id(columns))
+        columns.compute_tile(prepared, slice(0, len(index)), out, np.arange(rows), 0)
+        np.testing.assert_allclose(out, naive("norms", x, requested, index), atol=1e-12)
+        assert columns.n == len(index)
+    assert len(copies) < 5, "few changes are no reason to copy all points again"
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -63,29 +88,29 @@ def test_the_scan_equals_its_twin(kind, dtype, n, d, rare, rows, sparse, listed,
 def test_rows_scanned_together_are_those_scanned_alone(kind, dtype, d) -> None:
     """Each value is the same sum in the same order; features in one part, or in two or three."""
     x = points(200, d, 1.0) / 5.0
-    way = scan_of(kind, x, dtype, rare=0, listed=True)
+    backend = scan_of(kind, x, dtype)
     together, alone = np.empty((11, 200), dtype=dtype), np.empty((11, 200), dtype=dtype)
     rows = np.arange(7, 18)
-    left = way.left(rows)
-    way.tile(left, slice(0, 200), together, rows[::-1] - 7, 0)
+    left = backend.prepare_rows(rows)
+    backend.compute_tile(left, slice(0, 200), together, rows[::-1] - 7, 0)
     for q in range(11):
-        way.tile(way.part(left, q, q + 1), slice(0, 200), alone, np.array([10 - q]), 0)
+        backend.compute_tile(backend.slice_rows(left, q, q + 1), slice(0, 200), alone, np.array([10 - q]), 0)
     assert together.tobytes() == alone.tobytes()
-    way.tile(way.part(left, 2, 9), slice(0, 200), together, np.arange(7), 0)
+    backend.compute_tile(backend.slice_rows(left, 2, 9), slice(0, 200), together, np.arange(7), 0)
     assert together[:7].tobytes() == alone[::-1][2:9].tobytes()
     np.testing.assert_allclose(alone[0], naive(kind, x, rows[-1:], range(200))[0], atol=1e-4, rtol=1e-5)
 
 
 def test_listed_rows_are_centred_as_their_columns_are() -> None:
     x = points(150, 40, 1.0) + 30.0
-    way = choose(RBF(gamma=0.02), x, np.dtype("float32"))
+    backend = choose_backend(RBF(gamma=0.02), x, np.dtype("float32"))
     out = np.empty((150, 150), dtype=np.float32)
-    way.tile(way.left(np.arange(150)), slice(0, 150), out, np.arange(150), 0)
+    backend.compute_tile(backend.prepare_rows(np.arange(150)), slice(0, 150), out, np.arange(150), 0)
     exact = KernelOracle(RBF(gamma=0.02), x).block(np.arange(150))
     np.testing.assert_allclose(out, exact, atol=2e-6)
     assert (np.diagonal(out) == 1.0).all()
     columns, picked = np.random.default_rng(0).integers(0, 150, 70), np.empty((150, 70), dtype=np.float32)
-    way.tile(way.left(np.arange(150)), columns, picked, np.arange(150), 0)
+    backend.compute_tile(backend.prepare_rows(np.arange(150)), columns, picked, np.arange(150), 0)
     np.testing.assert_allclose(
         picked, out[:, columns], rtol=2e-6
     )  # a product of fewer columns may be rounded otherwise
@@ -93,9 +118,11 @@ def test_listed_rows_are_centred_as_their_columns_are() -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.3), Linear(), Poly(degree=3, gamma=0.2)])
-def test_matrix_products_equal_the_twin(kernel, dtype: str) -> None:
-    x = points(150, 6, 1.0)
-    way = GemmWay.of(kernel, x, np.dtype(dtype))
+@pytest.mark.parametrize("d", [6, 40])
+def test_mapped_points_are_laid_out_piece_by_piece(kernel, dtype: str, d: int, monkeypatch) -> None:
+    monkeypatch.setattr("harness.kernels.backend.ROWS_BYTES", 17 * d * 8)
+    x = points(150, d, 1.0)
+    backend = MappedBackend(kernel, x, np.dtype(dtype))
     rows, columns = np.array([3, 149, 3]), np.array([149, 5, 3, 3])
     products = naive("products", x, rows, range(150))
     exact = {
@@ -103,9 +130,9 @@ def test_matrix_products_equal_the_twin(kernel, dtype: str) -> None:
         "linear": products,
         "poly": naive_scan.power(products, 0.2, 1.0, 3),
     }[kernel.name]
-    for asked, wanted in ((slice(10, 150), exact[:, 10:]), (columns, exact[:, columns])):
+    for requested, wanted in ((slice(10, 150), exact[:, 10:]), (columns, exact[:, columns])):
         out = np.full((4, 151), np.nan, dtype=dtype)
-        way.tile(way.left(rows), asked, out, np.array([3, 0, 1]), 1)
+        backend.compute_tile(backend.prepare_rows(rows), requested, out, np.array([3, 0, 1]), 1)
         width = wanted.shape[1]
         np.testing.assert_allclose(out[[3, 0, 1], 1 : 1 + width], wanted, rtol=2e-5, atol=2e-5)
         out[[3, 0, 1], 1 : 1 + width] = np.nan
@@ -124,7 +151,7 @@ SETS = {
 @pytest.mark.parametrize(("name", "together"), [*((name, True) for name in SETS), ("wide", False)])
 def test_a_value_is_the_same_whoever_asks(name: str, together: bool, dtype: str, monkeypatch) -> None:
     monkeypatch.setattr("harness.kernels.crew.WORTH", 1)
-    monkeypatch.setattr(ways_module, "_reads_lines_together", lambda: together)
+    monkeypatch.setattr(scan, "_reads_lines_together", lambda: together)
     oracle = KernelOracle(RBF(gamma=0.02), SETS[name], dtype=dtype)
     rows = np.arange(0, 900, 31)
     block = oracle.block(rows)
@@ -134,13 +161,11 @@ def test_a_value_is_the_same_whoever_asks(name: str, together: bool, dtype: str,
     view_rows = np.arange(0, len(part), 7)
     seldom = view.block(view_rows[:1])
     packed = [view.block(view_rows), view.block(view_rows)][1]
-    # matrix products of other shapes round differently; the scans are equal to the bit
-    unit = 0.0 if together else 20 * np.finfo(dtype).eps
-    np.testing.assert_allclose(one_by_one, block, atol=unit, rtol=0)
-    np.testing.assert_allclose(oracle.block(rows, part), block[:, part], atol=unit, rtol=0)
-    np.testing.assert_allclose(oracle.with_threads(2).block(rows), block, atol=unit, rtol=0)
-    np.testing.assert_allclose(packed, oracle.block(part[view_rows], part), atol=unit, rtol=0)
-    np.testing.assert_allclose(seldom, packed[:1], atol=unit, rtol=0)
+    np.testing.assert_allclose(one_by_one, block, atol=0, rtol=0)
+    np.testing.assert_allclose(oracle.block(rows, part), block[:, part], atol=0, rtol=0)
+    np.testing.assert_allclose(oracle.replace(threads=2).block(rows), block, atol=0, rtol=0)
+    np.testing.assert_allclose(packed, oracle.block(part[view_rows], part), atol=0, rtol=0)
+    np.testing.assert_allclose(seldom, packed[:1], atol=0, rtol=0)
     assert np.array_equal(block[np.arange(len(rows)), rows], np.ones(len(rows)))  # K(i, i) is 1, not nearly
     assert np.array_equal(np.diagonal(view.block(np.arange(len(part)))), np.ones(len(part)))
 
