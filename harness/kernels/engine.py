@@ -151,7 +151,7 @@ class Engine:
     x : (n, d) dense, memory-mapped or sparse of any kind, see :func:`as_points`; for ``precomputed`` (n, n) kernel values
     dtype : of the blocks, float64 or float32; the points are laid out when the first values are requested
     ridge : added to k(x_i, x_i) on the diagonal (l2-svc: 1/chi)
-    z : (n,) float64; z_i z_j is added to k(x_i, x_j) (tube-svr): one more coordinate of each point, which takes part as
+    z : (n,) float64; z_i z_j is added to k(x_i, x_j): one more coordinate of each point, which takes part as
         an inner product; new points have none
     threads : that share the columns of a request, at least 1
     distances : between the points, from which the values of an RBF kernel are computed where they are stored
