@@ -21,9 +21,11 @@ from harness.testing.conformance import SolverConformance
 from harness.testing.running import snapshots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from harness.datasets.dataset import Dataset
+    from harness.problems.cases import Case
+    from harness.problems.problem import Certificate, Problem
 
 _HEAVY = ("cvxpy", "matplotlib", "pandas", "sklearn", "tensorflow", "torch")
 _LAWS = (
@@ -182,6 +184,7 @@ class FormulationChecks(Checks):
                 assert each.gap is None or each.gap >= -rounding, (
                     f"{case}: a feasible model has a gap of {each.gap:.3g}."
                 )
+            self._bounds_of_all_models_hold(case, problem, found[-1], sure)
             last = sure[-1].relative_gap
             assert last is None or last <= 1e-3, (
                 f"{case}: the optimum is certified to a relative gap of {last:.3g} only."
@@ -192,6 +195,23 @@ class FormulationChecks(Checks):
             tried += 1
         if not tried:
             raise unittest.SkipTest("no installed solver solves it")
+
+    def _bounds_of_all_models_hold(self, case: Case, problem: Problem, last: Any, sure: Sequence[Certificate]) -> None:
+        """Raise AssertionError if the optimum cannot be between primal and dual of every model on the way to the last one."""
+        if not self.thing.has_dual_form():
+            return
+        form = problem.dual_form()
+        start, end = form.coef(form.start), np.asarray(last.dual_coef, dtype=np.float64)
+        between = (start + share * (end - start) for share in (0.0, 0.5, 0.9))  # the feasible set is convex
+        certificates = [*sure, *(problem.certify(coef, float(last.intercept)) for coef in between)]
+        known = [
+            (p, d) for p, d in ((each.primal, each.dual) for each in certificates) if p is not None and d is not None
+        ]
+        low, high = max(map(min, known), default=0.0), min(map(max, known), default=0.0)
+        assert low - high <= 1e-6 * max(abs(low), abs(high)), (
+            f"{case}: no optimum is between primal and dual of all models: of one both are at least {low:.6g}, of another both "
+            f"are at most {high:.6g}. Are scores taken with the ridge where f has none?"
+        )
 
     @check(since="0.2")
     def test_refuses_what_is_infeasible(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
-from harness import Dataset, DataSource, Kernel, Metric, Problem, content_sha256, parameter
+from harness import CSVCNoBias, Dataset, DataSource, Kernel, Metric, Problem, content_sha256, parameter
 from harness.problems.problem import Certificate
 
 
@@ -172,6 +172,17 @@ class NoConstraints(LeastSquares):
     """Does not say what is feasible."""
 
     constraints = ""
+
+
+class PrimalIsDual(CSVCNoBias):
+    """Gives the dual value for the primal one, so that every gap is 0."""
+
+    name = "primal-is-dual"
+
+    def certificate(self, dual_coef: Any, intercept: float, scores: Any) -> Certificate:
+        dual = float(self.targets @ dual_coef) - 0.5 * float(dual_coef @ scores)
+        violation = self.feasibility_violation(dual_coef)
+        return Certificate.of_objectives(dual, dual, kkt_violation=0.0, feasibility_violation=violation)
 
 
 def share_of_errors(targets: Any, scores: Any) -> float:

@@ -58,6 +58,7 @@ CLASSES = [
     ("data set", things.SaysNothing, "describes_its_points"),
     ("formulation", things.TakesAll, "refuses_what_is_infeasible"),
     ("formulation", things.NoZoo, "has_a_zoo"),
+    ("formulation", things.PrimalIsDual, "certifies_optima_and_bounds_the_rest"),
     ("formulation", things.NoConstraints, "says_what_it_is"),
     ("report format", things.without_failures, "leaves_no_run_out"),
     ("report format", things.as_bytes, "is_text_whatever_the_records"),
