@@ -226,7 +226,7 @@ class CertifiedRun:
     """What ``Problem.figures`` is computed from: a run whose model, a dual solution, is certified and scored.
 
     dual_coef, intercept : the model: (n,) coefficients, and b
-    scores : (n,) K dual_coef
+    scores : (n,) K dual_coef, with the kernel's ridge: f is scores - kernel.ridge * dual_coef + intercept
     certificate : the certificate of the model
     planted : (n,) bool, the points that the data source planted as outliers; None: it planted none
     solver : the `harness.Solver` of --core-set-oracle; None: the user named none

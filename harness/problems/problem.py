@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from harness import parameters
-from harness.errors import InvalidModel
+from harness.errors import InvalidModel, PluginError
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import Parameter, parameter
 from harness.problems import cases
@@ -254,7 +254,10 @@ class Problem(ABC):
         """Return the largest violation of the dual's constraints, relative to their scale; 0 if feasible."""
 
     def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
-        """Return the certificate from the coefficients and ``scores`` = K dual_coef, all (n,)."""
+        """Return the certificate from the coefficients and ``scores`` = K dual_coef, all (n,).
+
+        K has the kernel's ridge: the model's f is ``scores`` - kernel.ridge * ``dual_coef`` + ``intercept``.
+        """
         return self.bounded_certificate(dual_coef, intercept, self.expansion_of(dual_coef, scores))
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
@@ -308,6 +311,9 @@ class Problem(ABC):
         best = Certificate(undecidable="not looked at.")
         with np.errstate(all="ignore"):
             for latest in certificates:
+                if not isinstance(latest, Certificate):
+                    given = type(latest).__name__
+                    raise PluginError(f"formulation '{self.name}' certified a {given}; return a harness.Certificate.")
                 best = latest if latest.is_closer_than(best) else best
                 if best.settled or (np.inf if best.gap_rounding is None else best.gap_rounding) <= tolerated_rounding:
                     break

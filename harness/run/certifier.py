@@ -179,7 +179,10 @@ class RunCertifier:
             try:
                 if name not in columns:
                     raise PluginError(f"{problem.name} declares no such column; its columns: {', '.join(columns)}")
-                figures[name] = clean(value() if callable(value) else value)
+                figure = clean(value() if callable(value) else value)
+                if isinstance(figure, (str, bool, list)):
+                    raise PluginError(f"figures() gave {clipped(repr(figure), 60)}; a figure is a number")
+                figures[name] = figure
             except Exception as error:
                 title = columns[name]["title"] if name in columns else clipped(str(name), 60)
                 self.faults.append(f"no {' '.join(title.split())}: {told(error)}")

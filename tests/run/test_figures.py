@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from harness import CSVC, CertifiedRun, Column, PluginError
+from harness import CSVC, RBF, CertifiedRun, Column, KernelOracle, PluginError
 from harness.admission import check_class
 from harness.run.certifier import RunCertifier
 
@@ -42,6 +42,25 @@ def test_figures_that_fail_as_a_whole_leave_the_columns_without_values():
     assert RunCertifier(None, None, None)._figures(nothing, RUN) == {}, (
         "nor are they asked for where there are no columns"
     )
+
+
+def test_a_figure_is_a_number():
+    found, faults = certified(lambda run: {"share": "high", "late": np.ones(2), "other_one": 2})
+    assert found["figures"] == {"other_one": 2}
+    assert [fault.partition(": ")[0] for fault in faults] == ["no share", "no late"]
+    assert all("a figure is a number" in fault for fault in faults)
+
+
+def test_what_a_certificate_is_not_is_said_by_the_formulation_s_name():
+    class Numbered(CSVC):
+        name = "numbered"
+
+        def certificate(self, dual_coef, intercept, scores):
+            return 0.0
+
+    problem = Numbered.build(KernelOracle(RBF(), np.eye(2)), [1.0, -1.0])
+    with pytest.raises(PluginError, match="'numbered' certified a float; return a"):
+        problem.certify(np.zeros(2), 0.0)
 
 
 def test_what_a_figure_sees_is_the_certified_run():
