@@ -23,7 +23,7 @@ from harness.kernels.checks import check_same_values, reasons_against
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.metrics import accuracy
 from harness.measure.scored import FreeExpansion, Scored, Weights, no_gap
-from harness.measure.trace import FIGURES, TracePlan, certified_figures
+from harness.measure.trace import FIGURES, TracePlan, certificate_of
 from harness.path import Cell, SolutionPath
 from harness.plain import clean, clipped
 from harness.problems.problem import Certificate, CertifiedRun, Problem
@@ -252,8 +252,8 @@ class RunCertifier:
         coef, intercept = model.coefficients(problem.n), model.intercept
         if problem.queries_targets:
             after.checked(coef, intercept)  # nothing can be known of a target that is queried later
-        figures, _ = certified_figures(after, coef, intercept)
-        known = {name: value for name, value in figures.items() if value is not None}
+        certificate = certificate_of(after, coef, intercept)
+        known = {name: value for name in FIGURES if (value := getattr(certificate, name)) is not None}
         sizes = self._sizes(self.dataset.y_train, coef)
         del sizes["core_set_size"]
         return {**claimed, **known, **sizes, **self._trace_scores(problem, coef, intercept)}
