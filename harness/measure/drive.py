@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.errors import HarnessError, InvalidModel, PluginError
-from harness.measure.scored import FreeExpansion, Scored, Weights
+from harness.measure.scored import FreeModel, Scored, Weights
 from harness.measure.trace import TracePlan, certificate_of, claims, copied_model
 from harness.plain import clean
 from harness.problems.problem import Problem
@@ -296,7 +296,7 @@ class _Drive:
         if given == "weights":
             return Weights.checked(self.problem.kernel, last.weights, last.intercept, last.features)
         if given == "free_coef":
-            return FreeExpansion.checked(self.problem.kernel, last.free_coef, last.extra_points, last.intercept)
+            return FreeModel.checked(self.problem.kernel, last.free_coef, last.extra_points, last.intercept)
         return None
 
     def outcome(self, last: Iterate, end: _End | None, seconds: float, cpu_seconds: float, yields: int) -> Outcome:

@@ -57,16 +57,17 @@ def drive_path(
                 path.problem(path.cells[len(ended)])  # stated off the clock, as that of a run is
             cpu_began, began = clocks.cpu(), clocks.wall()
             try:
-                found: Any = advance()
+                pair = advance()
             except StopIteration:
                 return
             spent = clocks.wall() - began
             seconds, total, yields = seconds + spent, total + spent, yields + 1
             cpu_seconds += clocks.cpu() - cpu_began
-            cell, iterate = _checked(solver, path, found, ended)
+            cell, iterate = _checked(solver, path, pair, ended)
             if iterate.done or "stopped" in iterate.info:
-                own = seconds - (shared.seconds - before[2]), cpu_seconds - (shared.cpu_seconds - before[3])
-                outcome = outcome_of(solver, path.problem(cell), iterate, max(0.0, own[0]), max(0.0, own[1]), yields)
+                seconds = max(0.0, seconds - (shared.seconds - before[2]))
+                cpu_seconds = max(0.0, cpu_seconds - (shared.cpu_seconds - before[3]))
+                outcome = outcome_of(solver, path.problem(cell), iterate, seconds, cpu_seconds, yields)
                 yield CellOutcome(cell, outcome, counter.evaluations - before[0], counter.cache_hits - before[1])
                 ended.add(cell.index)
                 before = counter.evaluations, counter.cache_hits, shared.seconds, shared.cpu_seconds
@@ -90,14 +91,13 @@ def _one_by_one(solver: Solver, path: SolutionPath, seed: int) -> Iterator[tuple
         yield from solve_cell(solver, path, cell, np.random.default_rng(seed))
 
 
-def _checked(solver: Solver, path: SolutionPath, found: Any, ended: set[int]) -> tuple[Cell, Iterate]:
-    """Return what was yielded if it is a cell of the path that has not ended, and a model."""
-    pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], Cell) and isinstance(found[1], Iterate)
-    if not pair:
+def _checked(solver: Solver, path: SolutionPath, pair: Any, ended: set[int]) -> tuple[Cell, Iterate]:
+    """Return what the solver yielded if it is a cell of the path that has not ended, and a model."""
+    cell, iterate = pair if isinstance(pair, tuple) and len(pair) == 2 else (None, None)
+    if not isinstance(cell, Cell) or not isinstance(iterate, Iterate):
         raise PluginError(
-            f"solver '{solver.name}' yielded {type(found).__name__} from solve_path; it yields (cell, harness.Iterate)."
+            f"solver '{solver.name}' yielded {type(pair).__name__} from solve_path; it yields (cell, harness.Iterate)."
         )
-    cell, iterate = found
     if not 0 <= cell.index < len(path.cells) or path.cells[cell.index] is not cell:
         raise PluginError(f"solver '{solver.name}' yielded a cell that is none of path.cells: {cell}.")
     if cell.index in ended:

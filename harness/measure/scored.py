@@ -119,7 +119,7 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class FreeExpansion:
+class FreeModel:
     """f(x) = sum_i coef_i k(x_i, x) + sum_j own_coef_j k(own_j, x) + intercept, the kernel's own k, without a ridge.
 
     coef : (n,) float64, of the training points
@@ -133,7 +133,7 @@ class FreeExpansion:
     intercept: float
 
     @classmethod
-    def checked(cls, kernel: KernelOracle, free_coef: Any, extra_points: Any, intercept: Any) -> FreeExpansion:
+    def checked(cls, kernel: KernelOracle, free_coef: Any, extra_points: Any, intercept: Any) -> FreeModel:
         """Return the model of what a solver gave, copied; its own points without those whose coefficient is 0.
 
         Raises
@@ -181,7 +181,7 @@ class FreeExpansion:
         return Certificate.of_primal(problem.primal_of(Bounded.exact(squared), Bounded.exact(plain), self.intercept))
 
 
-Scored = Weights | FreeExpansion
+Scored = Weights | FreeModel
 
 
 def no_gap(form: str, formulation: type[Problem], *, linear: bool) -> str:

@@ -22,7 +22,7 @@ from harness.faults import told
 from harness.kernels.checks import check_same_values, reasons_against
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.metrics import accuracy
-from harness.measure.scored import FreeExpansion, Scored, Weights, no_gap
+from harness.measure.scored import FreeModel, Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certificate_of
 from harness.path import Cell, SolutionPath
 from harness.plain import clean, clipped
@@ -99,7 +99,7 @@ class RunCertifier:
         coef: Any = model.coefficients(problem.n)
         own = None if model.own is None else model.own.points(kernel.n_features)
         coef = coef if model.own is None else np.concatenate([coef, model.own.coef])
-        return FreeExpansion.checked(kernel, coef, own, model.intercept)
+        return FreeModel.checked(kernel, coef, own, model.intercept)
 
     def certify(
         self, problem: Problem, model: _Dual | Scored, points: Any, targets: Vector, product: Vector | None = None,

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.kernels.functions import RBF, Linear, Precomputed
 from harness.measure.drive import drive
-from harness.measure.scored import FreeExpansion, Weights
+from harness.measure.scored import FreeModel, Weights
 from harness.problems.cases import Case, csr
 from harness.registry import shared_registry
 from harness.run.record import Limits
@@ -100,7 +100,7 @@ class SolverConformance(ValueChecks, Suite):
                 if snapshot.weights is not None:
                     Weights.checked(run.problem.kernel, snapshot.weights, snapshot.intercept, snapshot.features)
                 elif snapshot.free is not None:
-                    FreeExpansion.checked(run.problem.kernel, *snapshot.free, snapshot.intercept)
+                    FreeModel.checked(run.problem.kernel, *snapshot.free, snapshot.intercept)
                 else:
                     run.problem.checked(snapshot.dual_coef, snapshot.intercept)
             except Exception as error:
@@ -123,7 +123,7 @@ class SolverConformance(ValueChecks, Suite):
         """``step`` never falls, and ``working_set`` is not larger than the number of points."""
         run, before = self._run(case), 0
         model = run.outcome.model
-        own = len(model.own_coef) if isinstance(model, FreeExpansion) else 0
+        own = len(model.own_coef) if isinstance(model, FreeModel) else 0
         most = 2 * run.problem.n + own  # regression has two coefficients a point
         for position, snapshot in enumerate(run.snapshots):
             step, size = before if snapshot.step is None else snapshot.step, snapshot.working_set

@@ -145,6 +145,23 @@ def test_evaluations_add_up_and_seconds_without_what_is_shared():
 
 
 @dataclass(frozen=True)
+class AtRandom(Solver):
+    """Yields a model of a random number."""
+
+    name = "at-random"
+    solves = (CSVC,)
+
+    def iterates(self, problem, rng):
+        yield Iterate(np.full(problem.n, rng.random()), done=True)
+
+
+def test_random_numbers_begin_anew_in_each_cold_cell_alone():
+    numbers = {cold: [each.outcome.dual_coef[0] for each in solved(AtRandom(), path_of(cold=cold))] for cold in (0, 1)}
+    assert len(set(numbers[0])) == 18
+    assert set(numbers[1]) == {np.random.default_rng(0).random()}
+
+
+@dataclass(frozen=True)
 class Scripted(Solver):
     """Yields what its class is told, on every problem."""
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness import RBF, CosineFeatures, InvalidModel, KernelOracle, Linear, Precomputed
 from harness.kernels.engine import Engine
 from harness.measure import scored
-from harness.measure.scored import FreeExpansion, Weights
+from harness.measure.scored import FreeModel, Weights
 from harness.run.messages import BrokenStream, Fitted, Model, OwnPoints, packed
 from tests.adversaries.test_messages import SECRET, read_all
 
@@ -24,7 +24,7 @@ def sent(model):
     arrived = Model.unpacked(message.model)
     own = None if arrived.own is None else arrived.own.points(3)
     coef = np.concatenate([arrived.coefficients(12), np.zeros(0) if own is None else arrived.own.coef])
-    return FreeExpansion.checked(KernelOracle(RBF(), X), coef, own, arrived.intercept)
+    return FreeModel.checked(KernelOracle(RBF(), X), coef, own, arrived.intercept)
 
 
 @given(zeros=st.sets(st.integers(0, 16)), sparse=st.booleans(), single=st.booleans(), training=st.booleans())
@@ -34,7 +34,7 @@ def test_scores_are_the_definition_and_survive_the_way_between_processes(zeros, 
     own = OWN.astype(np.float32 if single else np.float64)
     kernel = Engine(RBF(gamma=0.5), scipy.sparse.csr_array(X) if sparse else X, ridge=0.25)
     given_points = scipy.sparse.csr_array(own) if training else own  # in another storage than the data, too
-    model = FreeExpansion.checked(kernel, coef, given_points, 0.5)
+    model = FreeModel.checked(kernel, coef, given_points, 0.5)
     expected = RBF(gamma=0.5).block(NEW, np.concatenate([X, own.astype(np.float64)])) @ coef + 0.5
     np.testing.assert_allclose(model.scores(kernel, NEW), expected, rtol=1e-6, atol=1e-6)
     assert model.support == np.count_nonzero(coef)
@@ -46,10 +46,10 @@ def test_scores_are_the_definition_and_survive_the_way_between_processes(zeros, 
 
 def test_values_that_were_given_take_an_expansion_without_points_of_its_own():
     kernel = KernelOracle(Precomputed(), X @ X.T)
-    model = FreeExpansion.checked(kernel, COEF[:12], None, 0.0)
+    model = FreeModel.checked(kernel, COEF[:12], None, 0.0)
     np.testing.assert_allclose(model.scores(kernel, NEW @ X.T), NEW @ X.T @ COEF[:12])
     with pytest.raises(InvalidModel, match=r"extra_points: .* kernel 'precomputed'"):
-        FreeExpansion.checked(kernel, COEF, OWN, 0.0)
+        FreeModel.checked(kernel, COEF, OWN, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -72,13 +72,13 @@ def test_values_that_were_given_take_an_expansion_without_points_of_its_own():
 )  # fmt: skip
 def test_what_is_no_model_is_refused(coef, own, intercept, reason):
     with pytest.raises(InvalidModel, match=reason):
-        FreeExpansion.checked(KernelOracle(RBF(), X), coef, own, intercept)
+        FreeModel.checked(KernelOracle(RBF(), X), coef, own, intercept)
 
 
 def test_many_points_of_which_few_have_a_coefficient_are_a_small_model():
     coef = np.zeros(12 + 10**5)
     coef[[0, 20]] = 1.0
-    model = FreeExpansion.checked(KernelOracle(RBF(), X), coef, np.ones((10**5, 3)), 0.0)
+    model = FreeModel.checked(KernelOracle(RBF(), X), coef, np.ones((10**5, 3)), 0.0)
     assert model.own.shape == (1, 3)
 
 
@@ -86,7 +86,7 @@ def test_many_points_of_which_few_have_a_coefficient_are_a_small_model():
 def test_a_csr_array_whose_columns_are_not_there_is_refused_before_it_is_read(indices):
     points = OwnPoints(np.ones(2), np.ones(2), indices, np.array([0, 1, 2])).points(3)
     with pytest.raises(InvalidModel, match="are no CSR array"):
-        FreeExpansion.checked(KernelOracle(RBF(), X), np.ones(14), points, 0.0)
+        FreeModel.checked(KernelOracle(RBF(), X), np.ones(14), points, 0.0)
 
 
 def test_weights_are_scored_and_refused_as_before():

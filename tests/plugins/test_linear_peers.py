@@ -7,7 +7,7 @@ from harness_peers import SGD, LibLinear, LinearSVC, Nystroem, RandomFeatures
 from harness_qp import QP
 
 from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Limits, Linear, Poly, Precomputed, drive
-from harness.measure.scored import FreeExpansion
+from harness.measure.scored import FreeModel
 from harness.problems import L2SVC
 from tests.plugins.points import cancer, overlapping
 
@@ -58,7 +58,7 @@ def test_nystroem_with_all_points_is_the_kernel_machine(formulation, kernel):
     x, y = overlapping(3, n=60)
     x = x @ x.T if isinstance(kernel, Precomputed) else x
     problem, _, model = driven(Nystroem(n_components=60, tol=1e-7), formulation, kernel, x, y, C=1.0)
-    assert isinstance(model, FreeExpansion)
+    assert isinstance(model, FreeModel)
     assert problem.kernel.counter.evaluations == 60 * 60
     best = QP().solve(problem)
     value = model.certificate(problem, model.scores(problem.kernel, x)).primal
