@@ -18,7 +18,6 @@ from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint
 from harness.solver import NOT_DONE, Iterate, Solver, untold
 
 _NEVER = float("inf")
-_EXHAUSTED: Any = object()
 _TRACE_INFO = (200, 5000)  # entries and characters of the info of a point: all points of a run are to fit in a record
 _VALUE_CHARACTERS = 40  # of a wrong value that a message repeats
 
@@ -147,14 +146,15 @@ class _Drive:
         iterates = self.solver.iterates(problem, rng)
         if not isinstance(iterates, Iterable):
             raise self._breach(f"returned {type(iterates).__name__} from iterates; it must yield its models.")
-        iterator = iter(iterates)
+        advance = iter(iterates).__next__
         try:
             while end is None:
-                iterate = next(iterator, _EXHAUSTED)
-                seconds += clock() - began
-                if iterate is _EXHAUSTED:
+                try:
+                    last = advance()
+                except StopIteration:
+                    seconds += clock() - began
                     break
-                last = iterate
+                seconds += clock() - began
                 yields += 1
                 if type(last) is not Iterate and not isinstance(last, Iterate):
                     raise self._breach(f"yielded {type(last).__name__}; a solver yields harness.Iterate.")
