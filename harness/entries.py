@@ -161,19 +161,15 @@ def imported(file: Path) -> set[str]:
     return names
 
 
-def closure(
-    files: Iterable[Path],
-    located: Callable[[Path, str], Iterable[Path]],
-    imports: Callable[[Path], Iterable[str]] = imported,
-) -> set[Path]:
-    """Return files and all that they import (``imports(file)``) as far as ``located(file, module)`` knows where it is."""
+def closure(files: Iterable[Path], located: Callable[[Path, str], Iterable[Path]]) -> set[Path]:
+    """Return files and all that they import, as far as ``located(file, module)`` knows where it is."""
     found: set[Path] = set()
     todo = list(files)
     while todo:
         file = todo.pop()
         if file not in found:
             found.add(file)
-            todo += [each for module in imports(file) for each in located(file, module)]
+            todo += [each for module in imported(file) for each in located(file, module)]
     return found
 
 

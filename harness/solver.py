@@ -143,22 +143,8 @@ class Solver(ABC):
         ``path.cells`` in their order: each starts from the solution before it where the solver declares a method
         ``iterates_from``, else from nothing. Override it to share more than the kernel values of ``path.problem(cell)``.
         """
-        warm: Any = getattr(self, "iterates_from", None)
         for cell in path.cells:
-            problem = path.problem(cell)
-            start = None if warm is None else path.start(cell)
-            last: Iterate | None = None
-            iterates = self.iterates(problem, rng) if start is None else warm(problem, rng, start)
-            for last in iterates:
-                yield cell, last
-                if last.done or "stopped" in last.info:
-                    break
-            if last is None:
-                raise PluginError(f"solver '{self.name}' yielded no model of a cell of the path: {dict(cell.values)}.")
-            if not last.done and "stopped" not in last.info:
-                yield cell, dataclasses.replace(last, info={**last.info, "stopped": NOT_DONE})
-            if warm is not None and last.dual_coef is not None:
-                path.keep(cell, last.dual_coef)
+            yield from solve_cell(self, path, cell, rng)
 
     @classmethod
     def takes(cls, formulation: type[Problem]) -> bool:
@@ -241,6 +227,27 @@ class Solver(ABC):
     def replaced(self, **changes: Any) -> Self:
         """Return a copy with some parameters changed, validated as at construction."""
         return dataclasses.replace(self, **changes)
+
+
+def solve_cell(
+    solver: Solver, path: SolutionPath, cell: Cell, rng: np.random.Generator
+) -> Iterator[tuple[Cell, Iterate]]:
+    """Solve one cell of ``path``, from the solution of the one before it if the solver has a method ``iterates_from``."""
+    warm: Any = getattr(solver, "iterates_from", None)
+    problem = path.problem(cell)
+    start = None if warm is None else path.start(cell)
+    last: Iterate | None = None
+    iterates = solver.iterates(problem, rng) if start is None else warm(problem, rng, start)
+    for last in iterates:
+        yield cell, last
+        if last.done or "stopped" in last.info:
+            break
+    if last is None:
+        raise PluginError(f"solver '{solver.name}' yielded no model of a cell of the path: {dict(cell.values)}.")
+    if not last.done and "stopped" not in last.info:
+        yield cell, dataclasses.replace(last, info={**last.info, "stopped": NOT_DONE})
+    if warm is not None and last.dual_coef is not None:
+        path.keep(cell, last.dual_coef)
 
 
 def formulation_names(formulations: Iterable[str | type[Problem]]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.machine import children_cpu_seconds
 
-_TOLD_SECONDS = 0.25  # between two messages of a compiler that gets on
+_REPORT_SECONDS = 0.25  # between two reports of a compiler that gets on
 
 
 class CompilationWatch:
@@ -26,48 +26,35 @@ class CompilationWatch:
     def __init__(self) -> None:
         self.seconds = 0.0
         self.cpu_seconds = 0.0
-        self.on_change: Callable[[bool], None] | None = None
+        self.on_change: Callable[[bool], None] = lambda _: None
         self._depth = 0
         self._began = (0.0, 0.0)
-        self._told = 0.0
+        self._reported = 0.0
 
     def install(self) -> None:
         """Register with numba (imports it); once a process."""
         from numba.core import event
 
-        watch = self
+        numba: Any = event
+        numba.Listener.register(CompilationWatch)  # whose methods need numba to be imported
+        numba.register("numba:compiler_lock", self)
 
-        class Listener(event.Listener):
-            def on_start(self, event: Any) -> None:
-                watch.entered()
-
-            def on_end(self, event: Any) -> None:
-                watch.left()
-
-        register: Any = event.register
-        register("numba:compiler_lock", Listener())
-
-    def entered(self) -> None:
-        """The lock is taken; it may be taken again while it is held."""
-        self._depth += 1
-        if self._depth == 1:
+    def notify(self, event: Any) -> None:
+        """Count the seconds of the lock; numba calls this whenever it is taken, which it may be while it is held, or released."""
+        if event.is_start:
+            self._depth += 1
+            if self._depth > 1:
+                return
             self._began = (perf_counter(), process_time())
-            self._tell(True)
-
-    def left(self) -> None:
-        """The lock is released as often as it was taken."""
-        self._depth -= 1
-        if self._depth == 0:
-            self.seconds += perf_counter() - self._began[0]
-            self.cpu_seconds += process_time() - self._began[1]
-            self._tell(False)
-        elif perf_counter() - self._told > _TOLD_SECONDS:
-            self._tell(True)
-
-    def _tell(self, on: bool) -> None:
-        self._told = perf_counter()
-        if self.on_change is not None:
-            self.on_change(on)
+        else:
+            self._depth -= 1
+            if self._depth and perf_counter() - self._reported <= _REPORT_SECONDS:
+                return
+            if not self._depth:
+                self.seconds += perf_counter() - self._began[0]
+                self.cpu_seconds += process_time() - self._began[1]
+        self._reported = perf_counter()
+        self.on_change(self.compiling)
 
     @property
     def compiling(self) -> bool:

@@ -5,31 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter, process_time  # by name: what is patched later is not this clock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from harness.errors import HarnessError, InvalidModel, PluginError
-from harness.measure.scored import CosineFeatures, FreeExpansion
-from harness.measure.trace import TracePlan, claims, trace_point
+from harness.measure.scored import FreeModel, Scored, Weights
+from harness.measure.trace import TracePlan, certificate_of, claims, copied_model
 from harness.plain import clean
 from harness.problems.problem import Problem
 from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint
 from harness.solver import NOT_DONE, Iterate, Solver, untold
 
-if TYPE_CHECKING:
-    from harness.measure.trace import Metric
-
-    Observer = Callable[[TracePoint], None]
-
 _NEVER = float("inf")
-_SHOWN = 40  # characters of a wrong value that a message repeats
+_TRACE_INFO = (200, 5000)  # entries and characters of the info of a point: all points of a run are to fit in a record
+_VALUE_CHARACTERS = 40  # of a wrong value that a message repeats
 
 
-def _shown(value: Any) -> str:
-    """Return a wrong value on one line, cut to a length that leaves the message readable."""
-    text = " ".join(str(clean(repr(value))).split())
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
+@dataclass
+class Clocks:
+    """Functions that return wall and CPU seconds.
+
+    overtime : (seconds inside the solver) -> seconds beside them that count as spent of the time limit
+    """
+
+    wall: Callable[[], float] = perf_counter
+    cpu: Callable[[], float] = process_time
+    overtime: Callable[[float], float] = lambda _: 0.0
 
 
 @dataclass
@@ -39,9 +41,11 @@ class Outcome:
     status : ``ok`` (the solver's own rule, or the host's target), ``budget`` or ``unfinished`` (see `Status`)
     stopped_by : what ended it
     reason : why, in words, for people; empty where the solver's own rule ended it
-    info, info_cut : what the solver says of itself, and whether it was more than is kept
     seconds, cpu_seconds : inside the solver
     iterations : the solver's own steps where it says them, else yields
+    dual_coef, intercept : the model, if it is a dual solution
+    model : the model, checked, if it is another one
+    info, info_cut : what the solver says of itself, and whether it was more than is kept
     """
 
     status: Status
@@ -53,14 +57,12 @@ class Outcome:
     iterations: int
     dual_coef: Any
     intercept: float
-    weights: Any
-    free: FreeExpansion | None
-    features: CosineFeatures | None
+    model: Scored | None
     working_set: int | None
     claimed_done: bool
     info: dict[str, Any]
-    trace: list[TracePoint] = field(default_factory=list)
-    info_cut: bool = False
+    info_cut: bool
+    trace: list[TracePoint]
 
 
 def drive(
@@ -70,13 +72,10 @@ def drive(
     limits: Limits | None = None,
     plan: TracePlan | None = None,
     *,
-    observer: Observer | None = None,
-    metric: Metric | None = None,
+    observer: Callable[[TracePoint], None] = lambda _: None,
     plain: Problem | None = None,
     stopped: Callable[[], None] = lambda: None,
-    clock: Callable[[], float] = perf_counter,
-    cpu_clock: Callable[[], float] = process_time,
-    overtime: Callable[[float], float] = lambda _: 0.0,
+    clocks: Clocks | None = None,
 ) -> Outcome:
     """Run ``solver`` on ``problem`` until it is done or one of ``limits`` is reached.
 
@@ -84,17 +83,16 @@ def drive(
     ----------
     plan : when trace points are due; None: no trace (a target gap needs one)
     observer : called with each trace point as it is taken, so that a killed run leaves its trace
-    metric : (dual_coef, intercept) -> test accuracy, for trace points
-    plain : the same problem over a kernel that counts nothing, for certificates of trace points; None: ``problem``
+    plain : the same problem over a kernel that counts nothing, on which a target gap is certified; None: ``problem``
     stopped : called when the last model is copied, before the solver's generator is closed
-    overtime : (seconds inside the solver) -> seconds beside them that count as spent of the time limit
 
     Raises
     ------
     PluginError : the generator yields something that is no :class:`Iterate`, or nothing at all.
+    InvalidModel : the last model is none.
     Whatever the solver raises passes through.
     """
-    driven = _Drive(solver, problem, limits or Limits(), plan, observer, metric, plain, clock, cpu_clock, overtime)
+    driven = _Drive(solver, problem, limits or Limits(), plan, plain or problem, observer, clocks or Clocks())
     return driven.run(rng, stopped)
 
 
@@ -102,8 +100,11 @@ def outcome_of(
     solver: Solver, problem: Problem, last: Iterate, seconds: float, cpu_seconds: float, yields: int
 ) -> Outcome:
     """Return the outcome of a solver whose iterates somebody else drove, up to ``last``; raises as :func:`drive` does."""
-    stopped = StoppedBy.SOLVER if last.done else StoppedBy.EXHAUSTED
-    return _Drive(solver, problem).outcome(last, stopped, seconds, cpu_seconds, yields)
+    driven = _Drive(solver, problem, Limits(), None, problem, lambda _: None, Clocks())
+    return driven.outcome(last, None, seconds, cpu_seconds, yields)
+
+
+_End = tuple[Status, StoppedBy, str]
 
 
 @dataclass
@@ -112,56 +113,52 @@ class _Drive:
 
     reached : the target, by the certificate of the last trace point
     due : series of trace points -> where its next one is due
+    beside : seconds of the time limit that were not inside the solver
     """
 
     solver: Solver
     problem: Problem
-    limits: Limits = field(default_factory=Limits)
-    plan: TracePlan | None = None
-    observer: Observer | None = None
-    metric: Metric | None = None
-    plain: Problem | None = None
-    clock: Callable[[], float] = perf_counter
-    cpu_clock: Callable[[], float] = process_time
-    overtime: Callable[[float], float] = lambda _: 0.0
+    limits: Limits
+    plan: TracePlan | None
+    plain: Problem
+    observer: Callable[[TracePoint], None]
+    clocks: Clocks
     trace: list[TracePoint] = field(default_factory=list)
     reached: bool = False
     cpu_began: float = 0.0
     host_cpu: float = 0.0
-    beside: float = 0.0  # of the time limit, not inside the solver
+    beside: float = 0.0
 
     def __post_init__(self) -> None:
-        self.queries = bool(self.plan) and self.problem.queries_targets
         self.due = {series: self.plan.next(series, 0.0) if self.plan else _NEVER for series in TracePlan.SERIES}
         limits = (self.limits.seconds, self.limits.kernel_evaluations, self.limits.iterations)
         self.most_seconds, self.most_evaluations, self.most_yields = (_NEVER if m is None else m for m in limits)
 
     def run(self, rng: np.random.Generator, at_end: Callable[[], None]) -> Outcome:
-        solver, problem, clock = self.solver, self.problem, self.clock
-        counter, queries = problem.kernel.counter, self.queries
+        problem, clock = self.problem, self.clocks.wall
+        counter, queries = problem.kernel.counter, self.plan is not None and problem.queries_targets
         due_seconds, due_evaluations, due_queried = self._due()
-        seconds, yields, last = 0.0, 0, None
-        stopped: StoppedBy | None = None
-        self.cpu_began = self.cpu_clock()
+        seconds, yields = 0.0, 0
+        last: Iterate | None = None
+        end: _End | None = None
+        self.cpu_began = self.clocks.cpu()
         began = clock()
-        iterates = solver.iterates(problem, rng)
+        iterates = self.solver.iterates(problem, rng)
         if not isinstance(iterates, Iterable):
             raise self._breach(f"returned {type(iterates).__name__} from iterates; it must yield its models.")
         advance = iter(iterates).__next__
         try:
-            while True:
+            while end is None:
                 try:
                     last = advance()
                 except StopIteration:
                     seconds += clock() - began
-                    stopped = StoppedBy.EXHAUSTED
                     break
                 seconds += clock() - began
                 yields += 1
                 if type(last) is not Iterate and not isinstance(last, Iterate):
                     raise self._breach(f"yielded {type(last).__name__}; a solver yields harness.Iterate.")
                 if last.done:
-                    stopped = StoppedBy.SOLVER
                     break
                 if (
                     seconds >= due_seconds
@@ -169,17 +166,14 @@ class _Drive:
                     or yields >= self.most_yields
                     or (queries and len(problem.queried) >= due_queried)
                 ):
-                    stopped = self._slow_path(last, seconds, yields)
-                    if stopped is not None:
-                        break
+                    end = self._look(last, seconds, yields)
                     due_seconds, due_evaluations, due_queried = self._due()
                 began = clock()
-            cpu_seconds = self._inside(self.cpu_clock())
+            cpu_seconds = self._inside(self.clocks.cpu())
             if last is None:
                 raise self._breach("ended without yielding a model; it must yield at least one Iterate.")
             # copied before the generator is closed: its arrays are its own, and it may clear them
-            assert stopped is not None
-            outcome = self.outcome(last, stopped, seconds, cpu_seconds, yields)
+            outcome = self.outcome(last, end, seconds, cpu_seconds, yields)
             at_end()
             return outcome
         finally:
@@ -196,53 +190,45 @@ class _Drive:
         seconds = min(self.due["seconds"], self.most_seconds - self.beside)
         return seconds, min(self.due["kernel_evaluations"], self.most_evaluations), self.due["queried"]
 
-    def _slow_path(self, last: Iterate, seconds: float, yields: int) -> StoppedBy | None:
-        """Take the trace points that are due; return what stops the run, if anything does."""
-        cpu_now = self.cpu_clock()
+    def _look(self, last: Iterate, seconds: float, yields: int) -> _End | None:
+        """Take the trace point that is due, if one is; return how the host ends the run, if it does."""
+        cpu_now = self.clocks.cpu()
         evaluations = self.problem.kernel.counter.evaluations
-        reached = {"queried": len(self.problem.queried), "seconds": seconds, "kernel_evaluations": evaluations}
-        series = next((name for name in TracePlan.SERIES if reached[name] >= self.due[name]), None)
+        values = {"queried": len(self.problem.queried), "seconds": seconds, "kernel_evaluations": evaluations}
+        series = next((name for name in TracePlan.SERIES if values[name] >= self.due[name]), None)
         if self.plan is not None and series is not None:
-            self._take(last, seconds, self._inside(cpu_now), yields, series)
-            self.due = {name: self.plan.next(name, float(value)) for name, value in reached.items()}
-        stopped = self._spent(seconds, evaluations, yields)
-        self.host_cpu += self.cpu_clock() - cpu_now
-        return stopped
+            self._take(self.plan, last, seconds, self._inside(cpu_now), yields, series)
+            self.due = {name: self.plan.next(name, float(value)) for name, value in values.items()}
+        end = self._limit(seconds, evaluations, yields)
+        self.host_cpu += self.clocks.cpu() - cpu_now
+        return end
 
     def _inside(self, cpu_now: float) -> float:
         """Return the CPU seconds inside the solver when the clock shows ``cpu_now``."""
         return max(0.0, cpu_now - self.cpu_began - self.host_cpu)
 
-    def _spent(self, seconds: float, evaluations: int, yields: int) -> StoppedBy | None:
-        self.beside = self.overtime(seconds)
-        if seconds + self.beside >= self.most_seconds:
-            return StoppedBy.TIME
-        if evaluations >= self.most_evaluations:
-            return StoppedBy.KERNEL_EVALUATIONS
-        if yields >= self.most_yields:
-            return StoppedBy.ITERATIONS
-        return StoppedBy.TARGET if self.limits.target_gap is not None and self.reached else None
-
-    def _take(self, iterate: Iterate, seconds: float, cpu_seconds: float, yields: int, series: str) -> None:
-        assert self.plan is not None
+    def _take(
+        self, plan: TracePlan, iterate: Iterate, seconds: float, cpu_seconds: float, yields: int, series: str
+    ) -> None:
         self._check(iterate)
-        point = trace_point(
-            self.problem,
-            iterate,
-            seconds=seconds,
+        problem = self.problem
+        coef = iterate.free_coef if iterate.dual_coef is None else iterate.dual_coef
+        support = None if coef is None else int(np.count_nonzero(coef))
+        point = TracePoint(
+            seconds,
+            problem.kernel.counter.evaluations if self.solver.observable else None,
+            self._whole(iterate, "step", yields),
+            series,
+            support,
+            queried=len(problem.queried) if problem.queries_targets else None,
             cpu_seconds=cpu_seconds,
-            iteration=self._whole(iterate, "step", yields),
-            reason=series,
-            plan=self.plan,
-            observable=self.solver.observable,
-            metric=self.metric,
-            target=self.limits.target_gap,
-            plain=self.plain,
+            info=claims(iterate.info, *_TRACE_INFO)[0],
+            model=copied_model(problem, iterate, support or 0, plan.certificate_values),
         )
-        self.reached = point.reached
+        if point.model is not None and self.limits.target_gap is not None:
+            self.reached = certificate_of(self.plain, *point.model).meets(self.limits.target_gap)
         self.trace.append(point)
-        if self.observer is not None:
-            self.observer(point)
+        self.observer(point)
 
     def _check(self, iterate: Iterate) -> None:
         """Raise a ``PluginError`` for a ``done`` that is no truth value, or an ``info`` that is no mapping."""
@@ -252,7 +238,7 @@ class _Drive:
             raise self._breach(f"yielded info={_shown(iterate.info)}; it must be a dict: names and values.")
 
     def _whole(self, iterate: Iterate, name: str, otherwise: Any) -> Any:
-        """Return a count that the solver tells; a ``PluginError`` if it is none."""
+        """Return a count that the solver gives; raise a ``PluginError`` if it is none."""
         value = getattr(iterate, name)
         if value is None:
             return otherwise
@@ -260,82 +246,81 @@ class _Drive:
             raise self._breach(f"yielded {name}={_shown(value)}; it must be a whole number from 0 to 2^63 - 1.")
         return int(value)
 
-    def _judged(self, last: Iterate, stopped: StoppedBy, seconds: float) -> tuple[Status, StoppedBy, str]:
-        """Return status, cause and reason of what ended the iterates."""
+    def _limit(self, seconds: float, evaluations: int, yields: int) -> _End | None:
+        """Return the limit that is reached, or the target, as the end of the run."""
+        limits = self.limits
+        self.beside = self.clocks.overtime(seconds)
+        if seconds + self.beside >= self.most_seconds:
+            beside = f"; {self.beside:.1f} s of it were compilation or the host's own work"
+            reason = f"stopped at the time limit of {limits.seconds:g} s{beside if self.beside > 0.05 else ''}"
+            return Status.BUDGET, StoppedBy.TIME, reason
+        if evaluations >= self.most_evaluations:
+            over = f", at {evaluations:,}: the first yield beyond it" if evaluations > self.most_evaluations else ""
+            reason = f"stopped at the budget of {self.most_evaluations:,} kernel evaluations{over}"
+            return Status.BUDGET, StoppedBy.KERNEL_EVALUATIONS, reason
+        if yields >= self.most_yields:
+            return Status.BUDGET, StoppedBy.ITERATIONS, f"stopped at the budget of {limits.iterations} iterations"
+        if self.reached:
+            return Status.OK, StoppedBy.TARGET, f"stopped by the host at the target gap of {limits.target_gap:g}"
+        return None
+
+    def _own_end(self, last: Iterate, seconds: float) -> _End:
+        """Return how iterates ended that the host did not stop."""
         limits, evaluations = self.limits, self.problem.kernel.counter.evaluations
-        late = stopped in (StoppedBy.SOLVER, StoppedBy.EXHAUSTED)
-        if late and seconds > self.most_seconds:
+        if seconds > self.most_seconds:
             return Status.BUDGET, StoppedBy.TIME, f"finished, but after the time limit of {limits.seconds:g} s"
-        if late and evaluations > self.most_evaluations:
-            stopped = StoppedBy.KERNEL_EVALUATIONS
-            spent = f"{evaluations:,} of at most {limits.kernel_evaluations:,} kernel evaluations"
-            return Status.BUDGET, stopped, f"finished, but with {spent}: it yields too seldom to be stopped in time"
-        if stopped is StoppedBy.SOLVER:
-            return Status.OK, stopped, "" if limits.target_gap is None else untold(type(self.solver))
-        if stopped is StoppedBy.EXHAUSTED:
-            evidence = dict(last.info).get("stopped", NOT_DONE)
-            return Status.UNFINISHED, stopped, str(clean(evidence))
-        if stopped is StoppedBy.TARGET:
-            return Status.OK, stopped, f"stopped by the host at the target gap of {limits.target_gap:g}"
-        if stopped is StoppedBy.TIME:
-            beside = (
-                f"; {self.beside:.1f} s of it were compilation or the host's own work" if self.beside > 0.05 else ""
-            )
-            return Status.BUDGET, stopped, f"stopped at the time limit of {limits.seconds:g} s{beside}"
-        if stopped is StoppedBy.ITERATIONS:
-            return Status.BUDGET, stopped, f"stopped at the budget of {limits.iterations} iterations"
-        allowed = limits.kernel_evaluations or 0
-        over = f", at {evaluations:,}: the first yield beyond it" if evaluations > allowed else ""
-        return Status.BUDGET, stopped, f"stopped at the budget of {allowed:,} kernel evaluations{over}"
+        if evaluations > self.most_evaluations:
+            spent = f"{evaluations:,} of at most {self.most_evaluations:,} kernel evaluations"
+            reason = f"finished, but with {spent}: it yields too seldom to be stopped in time"
+            return Status.BUDGET, StoppedBy.KERNEL_EVALUATIONS, reason
+        if last.done:
+            return Status.OK, StoppedBy.SOLVER, "" if limits.target_gap is None else untold(type(self.solver))
+        return Status.UNFINISHED, StoppedBy.EXHAUSTED, str(clean(dict(last.info).get("stopped", NOT_DONE)))
 
-    def _free(self, last: Iterate) -> FreeExpansion | None:
-        """Return the last model if it is an expansion that is no dual solution, copied; an ``InvalidModel`` if it is none."""
-        if last.free_coef is None:
-            if last.extra_points is None:
-                return None
-            told = "extra_points but no free_coef; free_coef holds the coefficients of the training points and the extra points."
-            raise self._breach(f"ended with {told}", InvalidModel)
-        if last.dual_coef is not None or last.weights is not None:
-            told = "dual_coef or weights; give one of them only, dual_coef if it is feasible."
-            raise self._breach(f"ended with free_coef beside {told}", InvalidModel)
-        return FreeExpansion.checked(self.problem.kernel, last.free_coef, last.extra_points, last.intercept)
+    def _model(self, last: Iterate) -> Scored | None:
+        """Return the last model, copied and checked, if it is no dual solution; raise an ``InvalidModel`` if it is none."""
+        given = " beside ".join(
+            name for name in ("dual_coef", "weights", "free_coef") if getattr(last, name) is not None
+        )
+        wrong = ""
+        if last.extra_points is not None and last.free_coef is None:
+            wrong = "extra_points but no free_coef; free_coef holds the coefficients of the training points and the extra points."
+        elif last.features is not None and given != "weights":
+            wrong = "features, but without weights or with dual_coef; give features and their weights, (m,), only."
+        elif not given:
+            wrong = "neither dual_coef nor weights nor free_coef; one is needed."
+        elif "beside" in given:
+            wrong = f"{given}; give one of them only, dual_coef if it is feasible."
+        if wrong:
+            raise self._breach(f"ended with {wrong}", InvalidModel)
+        if given == "weights":
+            return Weights.checked(self.problem.kernel, last.weights, last.intercept, last.features)
+        if given == "free_coef":
+            return FreeModel.checked(self.problem.kernel, last.free_coef, last.extra_points, last.intercept)
+        return None
 
-    def _features(self, last: Iterate) -> CosineFeatures | None:
-        """Return what the weights of the last model are of, copied; None: the data's own features."""
-        if last.features is None:
-            return None
-        if last.weights is None or last.dual_coef is not None:
-            told = "features, but without weights or with dual_coef; give features and their weights, (m,), only."
-            raise self._breach(f"ended with {told}", InvalidModel)
-        return CosineFeatures.checked(self.problem.kernel, last.features)
-
-    def outcome(self, last: Iterate, stopped: StoppedBy, seconds: float, cpu_seconds: float, yields: int) -> Outcome:
-        """Return what the solver ended with, its last model copied."""
+    def outcome(self, last: Iterate, end: _End | None, seconds: float, cpu_seconds: float, yields: int) -> Outcome:
+        """Return what the solver ended with, its last model copied; ``end`` : how the host ended it."""
         self._check(last)
-        status, stopped, reason = self._judged(last, stopped, seconds)
-        coef = None if last.dual_coef is None else np.array(last.dual_coef)
-        weights = None if last.weights is None else np.array(last.weights)
-        free = self._free(last)
-        if coef is None and weights is None and free is None:
-            told = "ended with neither dual_coef nor weights nor free_coef; one is needed."
-            raise self._breach(told, InvalidModel)
         info, info_cut = claims(last.info, *INFO)
         return Outcome(
-            status=status,
-            stopped_by=stopped,
-            reason=reason,
+            *(end or self._own_end(last, seconds)),
             seconds=seconds,
             cpu_seconds=cpu_seconds,
             yields=yields,
             iterations=self._whole(last, "step", yields),
-            dual_coef=coef,
+            dual_coef=None if last.dual_coef is None else np.array(last.dual_coef),
             intercept=last.intercept,
-            weights=weights,
-            free=free,
-            features=self._features(last),
+            model=self._model(last),
             working_set=self._whole(last, "working_set", None),
             claimed_done=bool(last.done),
             info=info,
-            trace=self.trace,
             info_cut=info_cut,
+            trace=self.trace,
         )
+
+
+def _shown(value: Any) -> str:
+    """Return a wrong value on one line, cut to a length that leaves the message readable."""
+    text = " ".join(str(clean(repr(value))).split())
+    return text if len(text) <= _VALUE_CHARACTERS else f"{text[:_VALUE_CHARACTERS]} ..."

@@ -1,8 +1,8 @@
 """Where numba keeps machine code: a folder for each state of the source that it was compiled from.
 
 numba keys its disk cache by the file that defines a function alone; after a change in another file the old machine code
-would be measured. What a plugin compiles depends on its own files and on what the host compiles, so that is what its
-folder is named by: a change in one plugin recompiles no other. numba imports this module by the name in the
+would be measured. What a plugin compiles depends on its own files and on the host's kernels, so that is what its folder is
+named by: a change in one plugin recompiles no other. numba imports this module by the name in the
 environment of the harness's processes (:mod:`harness.run.pool`).
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -25,7 +24,6 @@ import harness
 from harness.entries import beside, closure, digest
 
 _KEPT = 8  # states of one package; the longest unused go first
-_AT_TOP = re.compile(r"^(?:from ([\w.]+) )?import (\([^)]*\)|.*)", re.M)
 _HOST = Path(harness.__file__).resolve().parent
 
 
@@ -87,6 +85,11 @@ def _host_key() -> str:
     return digest(_HOST, compiled_of_host())
 
 
+def compiled_of_host() -> list[Path]:
+    """Return the files of the host that machine code is made of; code elsewhere in the host is not compiled."""
+    return [_HOST / "jit.py", *(_HOST / "kernels").rglob("*.py")]
+
+
 @functools.cache
 def _folder(package: Path) -> Path:
     settings: Any = config
@@ -102,26 +105,3 @@ def _folder(package: Path) -> Path:
 
 def _last_used(folder: Path) -> float:
     return folder.stat().st_mtime if folder.exists() else 0.0  # another process may have removed it
-
-
-def compiled_of_host() -> set[Path]:
-    """Return the files of the host that machine code is made of: those that use numba, and what they import."""
-    others = (file for file in _HOST.rglob("*.py") if file != Path(__file__).resolve())
-    named = (file for file in others if any(word in file.read_bytes() for word in (b"numba", b"jit")))
-    compiled = [file for file in named if not {"numba", "harness.jit"}.isdisjoint(_imported_at_top(file))]
-    return closure(compiled, _in_host, _imported_at_top)
-
-
-@functools.cache
-def _imported_at_top(file: Path) -> set[str]:
-    """Return the modules that a file of the host imports as it is imported itself; parsed it would take a second."""
-    names: set[str] = set()
-    for module, found in _AT_TOP.findall(file.read_text()):
-        each = re.findall(r"[\w.]+", found)
-        names |= {module, *(f"{module}.{name}" for name in each)} if module else set(each)
-    return names
-
-
-def _in_host(_: Path, module: str) -> list[Path]:
-    file = _HOST.parent.joinpath(*module.split(".")).with_suffix(".py")
-    return [file] if module.startswith("harness.") and file.is_file() else []

@@ -64,17 +64,13 @@ class CosineFeatures:
         """
         if not isinstance(features, cls):
             raise InvalidModel(f"features are of type {type(features).__name__}; give harness.CosineFeatures.")
-        found = np.asarray(features.directions), np.asarray(features.offsets)
-        d, shapes = kernel.n_features, tuple(array.shape for array in found)
-        if any(array.dtype.kind not in "biuf" for array in found) or shapes != ((d, found[1].size), (found[1].size,)):
-            raise InvalidModel(
-                f"features have directions of shape {shapes[0]} and offsets of shape {shapes[1]}; expected real numbers of "
-                f"shapes ({d}, m) and (m,), the data have {d} features."
-            )
-        _within(kernel, f"the directions of {found[1].size:,} features", 8 * found[0].size, "features")
-        if not found[1].size or not all(np.isfinite(array).all() for array in found):
-            raise InvalidModel("features have NaN or infinity in directions or offsets, or there are none.")
-        return cls(*(array.astype(np.float64) for array in found))
+        count = np.size(features.offsets)
+        if not count:
+            raise InvalidModel("features have no offsets; give one for each of at least one feature.")
+        d, meaning = kernel.n_features, f"for {count:,} features of points with {kernel.n_features}"
+        _limit_size(kernel, f"the directions of {count:,} features", 8 * d * count)  # before as much memory is taken
+        directions = _numbers("the directions of features", features.directions, (d, count), meaning)
+        return cls(directions, _numbers("the offsets of features", features.offsets, (count,), meaning))
 
 
 @dataclass(frozen=True)
@@ -94,14 +90,8 @@ class Weights:
         InvalidModel : they are not as many finite numbers as there are features, or the features are none.
         """
         own = None if features is None else CosineFeatures.checked(kernel, features)
-        count, whose = (kernel.n_features, "the data have") if own is None else (len(own.offsets), "the model has")
-        given = np.asarray(weights)
-        if given.dtype.kind not in "biuf" or given.shape != (count,) or not np.isfinite(given).all():
-            raise InvalidModel(
-                f"weights must be {count} finite numbers, as {whose} {count} features; they have shape {given.shape} and type "
-                f"{given.dtype}"
-            )
-        return cls(given.astype(np.float64), _offset(intercept), own)
+        count = kernel.n_features if own is None else len(own.offsets)
+        return cls(_numbers("weights", weights, (count,), "one for each feature"), _offset(intercept), own)
 
     @property
     def support(self) -> None:
@@ -129,7 +119,7 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class FreeExpansion:
+class FreeModel:
     """f(x) = sum_i coef_i k(x_i, x) + sum_j own_coef_j k(own_j, x) + intercept, the kernel's own k, without a ridge.
 
     coef : (n,) float64, of the training points
@@ -143,26 +133,18 @@ class FreeExpansion:
     intercept: float
 
     @classmethod
-    def checked(cls, kernel: KernelOracle, free_coef: Any, extra_points: Any, intercept: Any) -> FreeExpansion:
+    def checked(cls, kernel: KernelOracle, free_coef: Any, extra_points: Any, intercept: Any) -> FreeModel:
         """Return the model of what a solver gave, copied; its own points without those whose coefficient is 0.
 
         Raises
         ------
         InvalidModel : wrong shapes or types, NaN or infinity, points of another width, more of them than can be meant.
         """
-        shape = (0, 0) if extra_points is None else shape_of(extra_points)
-        given, n = np.asarray(free_coef), kernel.n
-        count = n + (0 if shape is None else shape[0])
-        if given.dtype.kind not in "biuf" or given.shape != (count,):
-            raise InvalidModel(
-                f"free_coef has shape {given.shape} and type {given.dtype}; expected ({count},) real numbers, one for each "
-                f"of {n} training points and {count - n} extra_points."
-            )
-        _within(kernel, f"the {count - n:,}", 8 * (count - n))  # before anything as long is made of them
-        if not np.isfinite(given).all():
-            first = int(np.flatnonzero(~np.isfinite(given))[0])
-            raise InvalidModel(f"free_coef[{first}] is {given[first]}; coefficients must be finite.")
-        coef = given.astype(np.float64)
+        n, shape = kernel.n, None if extra_points is None else shape_of(extra_points)
+        m = shape[0] if shape else 0
+        _limit_size(kernel, f"the coefficients of {m:,} extra_points", 8 * m)  # before as much memory is taken
+        meaning = f"one for each of {n:,} training points and {m:,} extra_points"
+        coef = _numbers("free_coef", free_coef, (n + m,), meaning)
         own = None if extra_points is None else _own(kernel, extra_points, np.flatnonzero(coef[n:]))
         return cls(coef[:n], coef[n:][coef[n:] != 0.0], own, _offset(intercept))
 
@@ -199,7 +181,7 @@ class FreeExpansion:
         return Certificate.of_primal(problem.primal_of(Bounded.exact(squared), Bounded.exact(plain), self.intercept))
 
 
-Scored = Weights | FreeExpansion
+Scored = Weights | FreeModel
 
 
 def no_gap(form: str, formulation: type[Problem], *, linear: bool) -> str:
@@ -228,31 +210,44 @@ def room_for_own_points(kernel: KernelOracle) -> int:
 
 def _own(kernel: KernelOracle, points: Any, used: Any) -> Points | None:
     """Return the points whose coefficient is not 0, checked and copied; None if there are none."""
+
+    def checked(given: Any) -> Any:
+        refused = reason_against(given, kernel.kernel, kernel.n_features)
+        if refused is not None:
+            raise InvalidModel(f"extra_points: {refused}")
+        return given
+
     # of a dense array nothing is read yet, it may be a small one that says it is large; of CSR the structure is
-    without_values = points[:0] if isinstance(points, np.ndarray) and points.ndim == 2 else points
-    refused = reason_against(without_values, kernel.kernel, kernel.n_features)
-    if refused is not None:
-        raise InvalidModel(f"extra_points: {refused}")
+    checked(points[:0] if isinstance(points, np.ndarray) and points.ndim == 2 else points)
     if not len(used):
         return None
     source, share = kernel.storage, len(used) / points.shape[0]
-    asked = int(share * bytes_of(points))
+    size = int(share * bytes_of(points))
     if isinstance(source, np.ndarray):  # where CSR points become dense
-        asked = max(asked, len(used) * kernel.n_features * source.itemsize)
-    _within(kernel, f"the {len(used):,} that have a coefficient", asked)
-    chosen = points if share == 1.0 else points[used]
-    refused = reason_against(chosen, kernel.kernel, kernel.n_features)
-    if refused is not None:
-        raise InvalidModel(f"extra_points: {refused}")
-    return stored_as(chosen, source)
+        size = max(size, len(used) * kernel.n_features * source.itemsize)
+    _limit_size(kernel, f"the {len(used):,} extra_points that have a coefficient", size)
+    return stored_as(checked(points if share == 1.0 else points[used]), source)
 
 
-def _within(kernel: KernelOracle, which: str, asked: int, what: str = "extra_points") -> None:
-    room = room_for_own_points(kernel)
-    if asked > room:
+def _numbers(name: str, given: Any, shape: tuple[int, ...], meaning: str) -> Array:
+    """Return finite real numbers of a shape, copied as float64; raise an ``InvalidModel`` for others."""
+    array = np.asarray(given)
+    if array.dtype.kind not in "biuf" or array.shape != shape:
         raise InvalidModel(
-            f"{what}: {which} take {asked / 2**20:,.1f} MB at least; a model's own {what.removeprefix('extra_')} may take "
-            f"{room / 2**20:,.1f} MB, a few times what the training points take: give fewer."
+            f"{name} must be real numbers of shape {shape}, {meaning}; they have shape {array.shape} and type {array.dtype}."
+        )
+    wrong = np.flatnonzero(~np.isfinite(array))
+    if len(wrong):
+        raise InvalidModel(f"{name} must be finite numbers; number {wrong[0]} is {array.flat[wrong[0]]}.")
+    return array.astype(np.float64)
+
+
+def _limit_size(kernel: KernelOracle, name: str, size: int) -> None:
+    room = room_for_own_points(kernel)
+    if size > room:
+        raise InvalidModel(
+            f"{name} take {size / 2**20:,.1f} MB at least; what a model brings may take {room / 2**20:,.1f} MB, a few times "
+            "what the training points take: give less."
         )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
     from harness.arrays import Vector
     from harness.solver import Iterate
 
-    Metric = Callable[[Any, float], float | None]
-
-_INFO = (200, 5000)  # entries and characters of the info of a point: all points of a run are to fit in a record
 _CERTIFIED = {each.name for each in fields(Certificate)}
 FIGURES = tuple(each.name for each in fields(TracePoint) if each.name in _CERTIFIED)
 """The figures of a certificate that a trace point holds."""
@@ -33,9 +29,8 @@ class TracePlan:
     per_decade : points per factor of ten, of seconds and of evaluations
     first_seconds, first_evaluations : where the two series begin
     queries_per_decade : where targets are queried, points per factor of ten of them, from the first one
-    certificate_values : most kernel values that one mid-run certificate, or the scores of the test points, may take; beyond,
-        a point has cheap figures only
-    deferred : keep the models for the certifier, and certify here only what a target needs
+    certificate_values : most kernel values that the certificate of a point's model, or its scores of the test points, may
+        take; beyond, a point has no model
     """
 
     per_decade: int = 5
@@ -43,7 +38,6 @@ class TracePlan:
     first_evaluations: int = 1000
     queries_per_decade: int = 20
     certificate_values: int = 20_000_000
-    deferred: bool = False
 
     SERIES: ClassVar = ("queried", "seconds", "kernel_evaluations")  # the first one that is due names a trace point
 
@@ -57,59 +51,26 @@ class TracePlan:
         return float(first * 10.0 ** (step / per_decade))
 
 
-def trace_point(
-    problem: Problem,
-    iterate: Iterate,
-    *,
-    seconds: float,
-    cpu_seconds: float | None = None,
-    iteration: int,
-    reason: str,
-    plan: TracePlan,
-    observable: bool = True,
-    metric: Metric | None = None,
-    target: float | None = None,
-    plain: Problem | None = None,
-) -> TracePoint:
-    """Measure an iterate: with its certificate where that is cheap enough, else without.
+def copied_model(problem: Problem, iterate: Iterate, support: int, most_values: int) -> tuple[Vector, float] | None:
+    """Return the coefficients and the intercept of a dual solution, copied; None of another model.
 
-    plain : the problem whose kernel counts nothing, on which certificates are computed; None: ``problem``
+    None as well if the coefficients are no numbers of the problem's, or a certificate takes more kernel values than
+    ``most_values``.
     """
-    evaluations = problem.kernel.counter.evaluations if observable else None
-    queried = len(problem.queried) if problem.queries_targets else None
-    info, _ = claims(iterate.info, *_INFO)
-    held = iterate.free_coef if iterate.dual_coef is None else iterate.dual_coef
-    support = None if held is None else int(np.count_nonzero(held))
-    point = TracePoint(
-        seconds, evaluations, iteration, reason, support, queried=queried, cpu_seconds=cpu_seconds, info=info
-    )
-    if iterate.dual_coef is None or support is None:
-        return point
+    if iterate.dual_coef is None or problem.certificate_cost(support) > most_values:
+        return None
     coef, intercept = np.array(iterate.dual_coef, dtype=np.float64), float(iterate.intercept)
     if coef.shape != (problem.n,) or not np.isfinite(coef).all() or not math.isfinite(intercept):
-        return point
-    if problem.certificate_cost(support) > plan.certificate_values:
-        return point
-    if plan.deferred:
-        point = replace(point, model=(coef, intercept))
-        if target is None:
-            return point
-    figures, reached = certified_figures(plain or problem, coef, intercept, None if plan.deferred else metric, target)
-    return replace(point, reached=reached) if plan.deferred else replace(point, **figures, reached=reached)
+        return None
+    return coef, intercept
 
 
-def certified_figures(
-    problem: Problem, coef: Vector, intercept: float, metric: Metric | None = None, target: float | None = None
-) -> tuple[dict[str, Any], bool]:
-    """Return the figures of a trace point's certificate, and whether it meets the target."""
+def certificate_of(problem: Problem, coef: Vector, intercept: float) -> Certificate:
+    """Return the certificate of a trace point's model; an empty one if it contradicts itself or ``coef`` are infeasible."""
     found = problem.certify(coef, intercept)
     # a gap of infeasible coefficients bounds nothing
-    if (found.feasibility_violation or 0.0) > FEASIBLE or found.contradicts_itself:
-        found = Certificate(feasibility_violation=found.feasibility_violation)
-    figures: dict[str, Any] = {name: getattr(found, name) for name in FIGURES}
-    if metric is not None:
-        figures["test_accuracy"] = metric(coef, intercept)
-    return figures, target is not None and found.meets(target)
+    wrong = (found.feasibility_violation or 0.0) > FEASIBLE or found.contradicts_itself
+    return Certificate() if wrong else found
 
 
 def claims(info: Any, entries: int, characters: int) -> tuple[dict[str, Any], bool]:
@@ -117,9 +78,9 @@ def claims(info: Any, entries: int, characters: int) -> tuple[dict[str, Any], bo
 
     Infinity and NaN become words, as JSON has no such numbers.
     """
-    told = {
+    values = {
         name: repr(float(value)) if isinstance(value, (float, np.floating)) and not math.isfinite(value) else value
         for name, value in itertools.islice(info.items(), entries + 1)
     }
-    found: tuple[dict[str, Any], bool] = bounded(told, entries, characters)
+    found: tuple[dict[str, Any], bool] = bounded(values, entries, characters)
     return found

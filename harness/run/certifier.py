@@ -22,8 +22,8 @@ from harness.faults import told
 from harness.kernels.checks import check_same_values, reasons_against
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.metrics import accuracy
-from harness.measure.scored import FreeExpansion, Scored, Weights, no_gap
-from harness.measure.trace import FIGURES, TracePlan, certified_figures
+from harness.measure.scored import FreeModel, Scored, Weights, no_gap
+from harness.measure.trace import FIGURES, TracePlan, certificate_of
 from harness.path import Cell, SolutionPath
 from harness.plain import clean, clipped
 from harness.problems.problem import Certificate, CertifiedRun, Problem
@@ -99,7 +99,7 @@ class RunCertifier:
         coef: Any = model.coefficients(problem.n)
         own = None if model.own is None else model.own.points(kernel.n_features)
         coef = coef if model.own is None else np.concatenate([coef, model.own.coef])
-        return FreeExpansion.checked(kernel, coef, own, model.intercept)
+        return FreeModel.checked(kernel, coef, own, model.intercept)
 
     def certify(
         self, problem: Problem, model: _Dual | Scored, points: Any, targets: Vector, product: Vector | None = None,
@@ -255,8 +255,8 @@ class RunCertifier:
         coef, intercept = model.coefficients(problem.n), model.intercept
         if problem.queries_targets:
             after.checked(coef, intercept)  # nothing can be known of a target that is queried later
-        figures, _ = certified_figures(after, coef, intercept)
-        known = {name: value for name, value in figures.items() if value is not None}
+        certificate = certificate_of(after, coef, intercept)
+        known = {name: value for name in FIGURES if (value := getattr(certificate, name)) is not None}
         sizes = self._sizes(self.dataset.y_train, coef)
         del sizes["core_set_size"]
         return {**claimed, **known, **sizes, **self._trace_scores(problem, coef, intercept)}

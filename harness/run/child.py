@@ -28,7 +28,7 @@ from harness.kernels.engine import Engine
 from harness.kernels.points import is_mapped, sum_of_words
 from harness.machine import delay_seconds, load_average, now, reset_peak_memory, status_bytes
 from harness.measure.compilation import CompilationWatch
-from harness.measure.drive import Outcome, drive
+from harness.measure.drive import Clocks, Outcome, drive
 from harness.measure.path_drive import CellOutcome, drive_path
 from harness.measure.scored import Weights
 from harness.measure.trace import TracePlan
@@ -215,11 +215,11 @@ def warm_up(
             if left <= 0.0:
                 break
             if path is not None:
-                for _ in drive_path(each, small, 0, Limits(seconds=left), clock=clock):
+                for _ in drive_path(each, small, 0, Limits(seconds=left), Clocks(clock)):
                     continue
             elif each.skip(small) is None:
                 limits = Limits(seconds=left, iterations=_WARM_UP_YIELDS)
-                drive(each, small, np.random.default_rng(0), limits, clock=clock)
+                drive(each, small, np.random.default_rng(0), limits, clocks=Clocks(clock))
     except BaseException:  # whatever it is, sys.exit() included, it is reported where it is measured
         return perf_counter() - began
     return perf_counter() - began
@@ -335,17 +335,17 @@ def measure(
     return Fitted({**claims, **now()}, model)
 
 
-class _Clocks:
+class _Clocks(Clocks):
     """The clocks of a measured run. They stand still while something compiles, and while targets are queried."""
 
     def __init__(self, compilation: CompilationWatch, client: TargetClient, limit: float | None) -> None:
         self.compilation, self.client, self.limit, self.began = compilation, client, limit, monotonic()
 
-    def clock(self) -> float:
+    def wall(self) -> float:
         """Return wall seconds."""
         return self.compilation.clock() - self.client.seconds
 
-    def cpu_clock(self) -> float:
+    def cpu(self) -> float:
         """Return CPU seconds."""
         return self.compilation.cpu_clock() - self.client.cpu_seconds
 
@@ -375,13 +375,11 @@ def _single(
         problem,
         np.random.default_rng(spec.seed),
         spec.limits,
-        TracePlan(deferred=True),
+        TracePlan(),
         plain=plain,
         observer=observe,
         stopped=lambda: emit(Stopped()),
-        clock=clocks.clock,
-        cpu_clock=clocks.cpu_clock,
-        overtime=clocks.overtime,
+        clocks=clocks,
     )
 
 
@@ -392,15 +390,13 @@ def _along(
     stopped: StoppedBy | None = None
     outcomes: list[Outcome] = []
     own = 0.0
-    for found in drive_path(
-        solver, path, spec.seed, spec.limits, clock=clocks.clock, cpu_clock=clocks.cpu_clock, overtime=clocks.overtime
-    ):
+    for found in drive_path(solver, path, spec.seed, spec.limits, clocks):
         if isinstance(found, StoppedBy):
             stopped = found
             break
         own += found.outcome.seconds
         # what is left of an outcome is a few figures
-        outcomes.append(replace(found.outcome, dual_coef=None, weights=None, free=None, features=None, info={}))
+        outcomes.append(replace(found.outcome, dual_coef=None, model=None, info={}))
         figures, model = _cell(solver, path, found)
         emit(Point(figures, clocks.beside(own + path.shared.seconds), model))
     emit(Stopped())
@@ -538,11 +534,9 @@ def model_of(outcome: Outcome, problem: Problem) -> Model:
     ------
     InvalidModel : it is none of the problem's.
     """
-    if outcome.dual_coef is not None:
+    if outcome.model is None:
         return Model.of(*problem.checked(outcome.dual_coef, outcome.intercept))
-    if outcome.free is not None:
-        return Model.free(outcome.free)
-    return Model.linear(Weights.checked(problem.kernel, outcome.weights, outcome.intercept, outcome.features))
+    return Model.linear(outcome.model) if isinstance(outcome.model, Weights) else Model.free(outcome.model)
 
 
 def tail(error: BaseException) -> str:

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from harness.errors import HarnessError
-from harness.measure.scored import CosineFeatures, FreeExpansion, Weights
+from harness.measure.scored import CosineFeatures, FreeModel, Weights
 from harness.plain import clean
 from harness.run.plan import RunSpec
 
@@ -51,7 +51,7 @@ class OwnPoints(_Part, frozen=True):
     indptr: np.ndarray | None = None
 
     @classmethod
-    def of(cls, free: FreeExpansion) -> OwnPoints:
+    def of(cls, free: FreeModel) -> OwnPoints:
         """Return what is sent of a model's own points, dense or CSR."""
         points: Any = free.own
         if hasattr(points, "indptr"):
@@ -103,7 +103,7 @@ class Model(_Part, frozen=True):
         return cls(intercept, support, dual_coef[support])
 
     @classmethod
-    def free(cls, given: FreeExpansion) -> Model:
+    def free(cls, given: FreeModel) -> Model:
         """Return the model of an expansion that is no dual solution."""
         support = np.flatnonzero(given.coef)
         own = None if given.own is None else OwnPoints.of(given)

@@ -113,14 +113,13 @@ class TracePoint:
     kernel_evaluations, iteration : of the solver so far
     reason : which series made the point due, ``seconds``, ``kernel_evaluations`` or ``queried`` (``end``: the last iterate)
     support_vectors : points with a coefficient
-    primal, dual, relative_gap, kkt_violation, margin_lower, margin_upper, epsilon : of the certificate
-    test_accuracy : share of the test points with the right sign
+    primal, dual, relative_gap, kkt_violation, margin_lower, margin_upper, epsilon : of the certificate; in isolated runs
+    test_accuracy : share of the test points with the right sign; in isolated runs
     queried : targets queried so far, where the formulation queries them
     positive_support_vectors : those of the support vectors whose label is +1; in isolated runs
     metrics : test metrics of the run by name, where targets are queried; in isolated runs
     info : what the solver says of itself at this point
-    model : (coefficients, intercept), copied, where somebody else is to certify it, see `harness.measure.trace.TracePlan`
-    reached : the target, by the certificate
+    model : (coefficients, intercept) of a dual solution, copied: what is to be certified
     """
 
     seconds: float
@@ -142,10 +141,9 @@ class TracePoint:
     metrics: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
     model: tuple[Any, float] | None = field(default=None, repr=False, compare=False)
-    reached: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the point as a record has it: without its empty figures, its model, and whether it reached the target."""
+        """Return the point as a record has it: without its empty figures and its model."""
         return {name: value for name in _POINT if (value := getattr(self, name)) is not None and value != {}}
 
 
@@ -259,7 +257,7 @@ def _kinds(fields: type) -> dict[str, type]:
 
 
 TYPES = _kinds(Fields)
-_POINT = {name: kind for name, kind in _kinds(TracePoint).items() if name not in ("model", "reached")}
+_POINT = {name: kind for name, kind in _kinds(TracePoint).items() if name != "model"}
 COLUMNS = tuple(TYPES)
 WHOLE = tuple(name for name, kind in TYPES.items() if kind is int)
 CLAIMED = frozenset({

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.kernels.functions import RBF, Linear, Precomputed
 from harness.measure.drive import drive
-from harness.measure.scored import FreeExpansion, Weights
+from harness.measure.scored import FreeModel, Weights
 from harness.problems.cases import Case, csr
 from harness.registry import shared_registry
 from harness.run.record import Limits
@@ -91,16 +91,16 @@ class SolverConformance(ValueChecks, Suite):
         """Every yielded model is finite, of the right shape, and within the constraints."""
         run = self._run(case)
         outcome = run.outcome
-        free, own = (None, None) if outcome.free is None else (outcome.free.free_coef, outcome.free.own)
-        last = Iterate(outcome.dual_coef, outcome.intercept, outcome.weights, free, own, features=outcome.features)
-        for position, snapshot in enumerate((*run.snapshots, Snapshot.of(last))):
+        # of another kind the last model was checked as it was copied
+        last = [Snapshot.of(Iterate(outcome.dual_coef, outcome.intercept))] if outcome.model is None else []
+        for position, snapshot in enumerate((*run.snapshots, *last)):
             if snapshot.dual_coef is None and snapshot.free is None:
                 assert snapshot.weights is not None, f"{case}: iterate {position} has neither dual_coef nor weights."
             try:
                 if snapshot.weights is not None:
                     Weights.checked(run.problem.kernel, snapshot.weights, snapshot.intercept, snapshot.features)
                 elif snapshot.free is not None:
-                    FreeExpansion.checked(run.problem.kernel, *snapshot.free, snapshot.intercept)
+                    FreeModel.checked(run.problem.kernel, *snapshot.free, snapshot.intercept)
                 else:
                     run.problem.checked(snapshot.dual_coef, snapshot.intercept)
             except Exception as error:
@@ -122,7 +122,8 @@ class SolverConformance(ValueChecks, Suite):
     def test_counts_what_there_is(self, case: Case) -> None:
         """``step`` never falls, and ``working_set`` is not larger than the number of points."""
         run, before = self._run(case), 0
-        own = 0 if run.outcome.free is None else len(run.outcome.free.own_coef)
+        model = run.outcome.model
+        own = len(model.own_coef) if isinstance(model, FreeModel) else 0
         most = 2 * run.problem.n + own  # regression has two coefficients a point
         for position, snapshot in enumerate(run.snapshots):
             step, size = before if snapshot.step is None else snapshot.step, snapshot.working_set

@@ -15,7 +15,7 @@ import numpy as np
 from harness.kernels.engine import Engine
 from harness.kernels.functions import GivenValues, Power
 from harness.measure.compilation import CompilationWatch
-from harness.measure.drive import Outcome, drive
+from harness.measure.drive import Clocks, Outcome, drive
 from harness.measure.scored import Weights
 from harness.run.record import Limits
 from harness.solver import Iterate
@@ -108,9 +108,9 @@ class Run:
         problem, outcome = self.problem, self.outcome
         if outcome.dual_coef is not None:
             return problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept))
-        if outcome.weights is None or outcome.features is not None or not problem.bounds_weights:
+        model = outcome.model
+        if not isinstance(model, Weights) or model.features is not None or not problem.bounds_weights:
             return None
-        model = Weights.checked(problem.kernel, outcome.weights, outcome.intercept)
         return problem.certify_weights(model.weights, model.intercept)
 
 
@@ -148,7 +148,9 @@ def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
     copying = _Copying(solver, queried)
     with recorded_work() as work:
         proxy: Any = copying
-        outcome = drive(proxy, problem, np.random.default_rng(seed), Limits(seconds=seconds), clock=compiler().clock)
+        outcome = drive(
+            proxy, problem, np.random.default_rng(seed), Limits(seconds=seconds), clocks=Clocks(compiler().clock)
+        )
     counter = dataclasses.replace(problem.kernel.counter)
     counter.evaluations_at_least = problem.kernel.counter.evaluations_at_least
     snapshots, counts = tuple(copying.snapshots), tuple(copying.counts)

@@ -12,7 +12,7 @@ from harness_robust.ramp import RampSVC
 from harness_sampling.tube_svr import TubeSVR
 
 import harness
-from harness import CSVC, RBF, Iterate, KernelOracle, Linear, Poly, Precomputed, Solver, TracePlan, drive
+from harness import CSVC, RBF, Iterate, KernelOracle, Limits, Linear, Poly, Precomputed, Solver, TracePlan, drive
 from harness.kernels.counter import Counter
 from harness.kernels.engine import Engine
 from harness.problems import L2SVC, HardMargin, OneClass, PolytopeDistance, ReducedHull
@@ -76,7 +76,8 @@ def test_nothing_that_serves_a_solver_or_the_host_counts_as_taking_the_points():
         )
         plain = CSVC.build(Engine(kernel, x), y)
         problem = CSVC.build(oracle, y)
-        outcome = drive(harness.get_solver("smo"), problem, np.random.default_rng(0), plan=TracePlan(), plain=plain)
+        target = Limits(target_gap=1e-9)
+        outcome = drive(harness.get_solver("smo"), problem, np.random.default_rng(0), target, TracePlan(), plain=plain)
         plain.certify(outcome.dual_coef, outcome.intercept)
         assert not oracle.counter.evaluations_at_least
 
@@ -139,9 +140,9 @@ def test_the_host_s_certificates_in_mid_run_are_neither_counted_nor_a_gift():
     plain = HardMargin.build(Engine(RBF(gamma=0.5), overlapping(0, N)[0]), overlapping(0, N)[1])
     problem = plain.counted()
     traced = TracePlan(first_seconds=1e-12, first_evaluations=1)
-    outcome = drive(Pausing(), problem, np.random.default_rng(0), plan=traced, plain=plain)
+    outcome = drive(Pausing(), problem, np.random.default_rng(0), Limits(target_gap=1e-9), traced, plain=plain)
     assert outcome.trace
-    assert all(point.margin_upper is not None for point in outcome.trace)
+    assert all(point.model is not None for point in outcome.trace)
     support = outcome.info["support"]
     assert outcome.info["spent"] == [N, N, N, N + N + support * N]  # the diagonal once, every row that it had not had
     assert problem.kernel.counter == Counter(evaluations=outcome.info["spent"][-1], cache_hits=0)

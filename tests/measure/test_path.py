@@ -24,6 +24,7 @@ from harness import (
     drive,
     get_solver,
 )
+from harness.measure.drive import Clocks
 from harness.measure.path_drive import CellOutcome, drive_path
 from harness.path import fold_of
 
@@ -43,9 +44,9 @@ def path_of(grid=None, formulation=CSVC, kernel=RBF, x=None, y=None, **settings)
     return SolutionPath(grid, formulation, kernel, points if x is None else x, targets if y is None else y, **settings)
 
 
-def solved(solver, path, limits=None, seed=0, **clocks):
+def solved(solver, path, limits=None, seed=0, clocks=None):
     return list(
-        drive_path(get_solver(solver) if isinstance(solver, str) else solver, path, seed, limits or Limits(), **clocks)
+        drive_path(get_solver(solver) if isinstance(solver, str) else solver, path, seed, limits or Limits(), clocks)
     )
 
 
@@ -144,6 +145,23 @@ def test_evaluations_add_up_and_seconds_without_what_is_shared():
 
 
 @dataclass(frozen=True)
+class AtRandom(Solver):
+    """Yields a model of a random number."""
+
+    name = "at-random"
+    solves = (CSVC,)
+
+    def iterates(self, problem, rng):
+        yield Iterate(np.full(problem.n, rng.random()), done=True)
+
+
+def test_random_numbers_begin_anew_in_each_cold_cell_alone():
+    numbers = {cold: [each.outcome.dual_coef[0] for each in solved(AtRandom(), path_of(cold=cold))] for cold in (0, 1)}
+    assert len(set(numbers[0])) == 18
+    assert set(numbers[1]) == {np.random.default_rng(0).random()}
+
+
+@dataclass(frozen=True)
 class Scripted(Solver):
     """Yields what its class is told, on every problem."""
 
@@ -172,7 +190,7 @@ def test_what_cells_share_is_no_cell_s_own():
     """The first cell computes the distances: two looks at the clock there, which are not its own seconds."""
     clock = ticking()
     path = path_of(clocks=(clock, lambda: 0.0))
-    found = solved(Scripted(), path, clock=clock, cpu_clock=lambda: 0.0)
+    found = solved(Scripted(), path, clocks=Clocks(clock, lambda: 0.0))
     assert path.shared.seconds == 1.0
     first, *others = (each.outcome.seconds for each in found)
     assert set(others) == {1.0}  # began, and ended
@@ -181,10 +199,24 @@ def test_what_cells_share_is_no_cell_s_own():
 
 @pytest.mark.parametrize("cold", [False, True])
 def test_a_time_limit_is_that_of_the_whole_path(cold):
-    *found, last = solved(Scripted(), path_of(cold=cold), Limits(seconds=5.5), clock=ticking(), cpu_clock=lambda: 0.0)
+    clocks = Clocks(ticking(), lambda: 0.0)
+    *found, last = solved(Scripted(), path_of(cold=cold), Limits(seconds=5.5), clocks=clocks)
     assert last is StoppedBy.TIME
     assert 3 <= len(found) <= 6
     assert all(isinstance(each, CellOutcome) for each in found)
+
+
+def test_stating_the_problem_of_a_cold_cell_is_off_the_clock(monkeypatch):
+    now = [0.0]
+
+    def kernel(self, cell, members, stated=SolutionPath._kernel):
+        now[0] += 100.0
+        return stated(self, cell, members)
+
+    monkeypatch.setattr(SolutionPath, "_kernel", kernel)
+    found = solved(Scripted(), path_of(cold=True), clocks=Clocks(lambda: now[0], lambda: now[0]))
+    assert now[0] == 100.0 * len(found) == 1800.0
+    assert {(each.outcome.seconds, each.outcome.cpu_seconds) for each in found} == {(0.0, 0.0)}
 
 
 def test_a_cell_that_is_not_done_is_unfinished_and_the_others_go_on():

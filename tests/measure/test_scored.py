@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness import RBF, CosineFeatures, InvalidModel, KernelOracle, Linear, Precomputed
 from harness.kernels.engine import Engine
 from harness.measure import scored
-from harness.measure.scored import FreeExpansion, Weights
+from harness.measure.scored import FreeModel, Weights
 from harness.run.messages import BrokenStream, Fitted, Model, OwnPoints, packed
 from tests.adversaries.test_messages import SECRET, read_all
 
@@ -24,7 +24,7 @@ def sent(model):
     arrived = Model.unpacked(message.model)
     own = None if arrived.own is None else arrived.own.points(3)
     coef = np.concatenate([arrived.coefficients(12), np.zeros(0) if own is None else arrived.own.coef])
-    return FreeExpansion.checked(KernelOracle(RBF(), X), coef, own, arrived.intercept)
+    return FreeModel.checked(KernelOracle(RBF(), X), coef, own, arrived.intercept)
 
 
 @given(zeros=st.sets(st.integers(0, 16)), sparse=st.booleans(), single=st.booleans(), training=st.booleans())
@@ -34,7 +34,7 @@ def test_scores_are_the_definition_and_survive_the_way_between_processes(zeros, 
     own = OWN.astype(np.float32 if single else np.float64)
     kernel = Engine(RBF(gamma=0.5), scipy.sparse.csr_array(X) if sparse else X, ridge=0.25)
     given_points = scipy.sparse.csr_array(own) if training else own  # in another storage than the data, too
-    model = FreeExpansion.checked(kernel, coef, given_points, 0.5)
+    model = FreeModel.checked(kernel, coef, given_points, 0.5)
     expected = RBF(gamma=0.5).block(NEW, np.concatenate([X, own.astype(np.float64)])) @ coef + 0.5
     np.testing.assert_allclose(model.scores(kernel, NEW), expected, rtol=1e-6, atol=1e-6)
     assert model.support == np.count_nonzero(coef)
@@ -46,39 +46,39 @@ def test_scores_are_the_definition_and_survive_the_way_between_processes(zeros, 
 
 def test_values_that_were_given_take_an_expansion_without_points_of_its_own():
     kernel = KernelOracle(Precomputed(), X @ X.T)
-    model = FreeExpansion.checked(kernel, COEF[:12], None, 0.0)
+    model = FreeModel.checked(kernel, COEF[:12], None, 0.0)
     np.testing.assert_allclose(model.scores(kernel, NEW @ X.T), NEW @ X.T @ COEF[:12])
     with pytest.raises(InvalidModel, match=r"extra_points: .* kernel 'precomputed'"):
-        FreeExpansion.checked(kernel, COEF, OWN, 0.0)
+        FreeModel.checked(kernel, COEF, OWN, 0.0)
 
 
 @pytest.mark.parametrize(
     ("coef", "own", "intercept", "reason"),
     [
-        (COEF[:16], OWN, 0.0, r"shape \(16,\) and type float64; expected \(17,\) real numbers, one for each of 12"),
-        (COEF, None, 0.0, r"expected \(12,\) real numbers, one for each of 12 training points and 0 extra_points"),
+        (COEF[:16], OWN, 0.0, r"shape \(17,\), one for each of 12 .* shape \(16,\) and type float64"),
+        (COEF, None, 0.0, r"real numbers of shape \(12,\), one for each of 12 training points and 0 extra_points"),
         (COEF[:, None], OWN, 0.0, r"shape \(17, 1\)"),
         (COEF.astype(complex), OWN, 0.0, "type complex128"),
-        (np.where(COEF[15] == COEF, np.inf, COEF), OWN, 0.0, r"free_coef\[15\] is inf"),
+        (np.where(COEF[15] == COEF, np.inf, COEF), OWN, 0.0, "free_coef must be finite numbers; number 15 is inf"),
         (COEF, OWN, np.nan, "the intercept is nan"),
         (COEF, OWN, "0", "the intercept is 0; it must be a finite number"),
         (COEF, OWN[:, :2], 0.0, r"extra_points: .* shape \(0, 2\); a training point has 3 features"),
         (COEF, np.where(OWN[4, 2] == OWN, np.nan, OWN), 0.0, r"extra_points: .* hold nan"),
         (COEF, OWN.astype(object), 0.0, "extra_points: .* of type object"),
-        (np.broadcast_to(1.0, 12 + 10**7), np.broadcast_to(0.0, (10**7, 3)), 0.0, "the 10,000,000 take .* may take 1.0 MB"),
-        (np.ones(12 + 10**5), np.zeros((10**5, 3)), 0.0, "the 100,000 that have a coefficient take 2.3 MB"),
-        (np.ones(12 + 10**5), scipy.sparse.csr_array((10**5, 3)), 0.0, "the 100,000 that have a coefficient take 2.3 MB"),
+        (np.broadcast_to(1.0, 12 + 10**7), np.broadcast_to(0.0, (10**7, 3)), 0.0, "of 10,000,000 .* take 76.3 MB .* may take 1.0 MB"),
+        (np.ones(12 + 10**5), np.zeros((10**5, 3)), 0.0, "the 100,000 extra_points .* take 2.3 MB"),
+        (np.ones(12 + 10**5), scipy.sparse.csr_array((10**5, 3)), 0.0, "the 100,000 extra_points .* take 2.3 MB"),
     ],
 )  # fmt: skip
 def test_what_is_no_model_is_refused(coef, own, intercept, reason):
     with pytest.raises(InvalidModel, match=reason):
-        FreeExpansion.checked(KernelOracle(RBF(), X), coef, own, intercept)
+        FreeModel.checked(KernelOracle(RBF(), X), coef, own, intercept)
 
 
 def test_many_points_of_which_few_have_a_coefficient_are_a_small_model():
     coef = np.zeros(12 + 10**5)
     coef[[0, 20]] = 1.0
-    model = FreeExpansion.checked(KernelOracle(RBF(), X), coef, np.ones((10**5, 3)), 0.0)
+    model = FreeModel.checked(KernelOracle(RBF(), X), coef, np.ones((10**5, 3)), 0.0)
     assert model.own.shape == (1, 3)
 
 
@@ -86,7 +86,7 @@ def test_many_points_of_which_few_have_a_coefficient_are_a_small_model():
 def test_a_csr_array_whose_columns_are_not_there_is_refused_before_it_is_read(indices):
     points = OwnPoints(np.ones(2), np.ones(2), indices, np.array([0, 1, 2])).points(3)
     with pytest.raises(InvalidModel, match="are no CSR array"):
-        FreeExpansion.checked(KernelOracle(RBF(), X), np.ones(14), points, 0.0)
+        FreeModel.checked(KernelOracle(RBF(), X), np.ones(14), points, 0.0)
 
 
 def test_weights_are_scored_and_refused_as_before():
@@ -132,13 +132,13 @@ def test_code_of_a_models_own_is_not_run():
 @pytest.mark.parametrize(
     ("features", "weights", "reason"),
     [
-        (CosineFeatures(DIRECTIONS, OFFSETS), np.ones(3), r"7 finite numbers, as the model has 7 features; they have shape \(3,\)"),
-        (CosineFeatures(DIRECTIONS[:2], OFFSETS), np.ones(7), r"directions of shape \(2, 7\) .* the data have 3 features"),
-        (CosineFeatures(DIRECTIONS, OFFSETS[:, None]), np.ones(7), r"offsets of shape \(7, 1\)"),
-        (CosineFeatures(DIRECTIONS.astype(complex), OFFSETS), np.ones(7), "expected real numbers"),
-        (CosineFeatures(DIRECTIONS * np.nan, OFFSETS), np.ones(7), "NaN or infinity in directions or offsets"),
-        (CosineFeatures(DIRECTIONS[:, :0], OFFSETS[:0]), np.ones(0), "or there are none"),
-        (CosineFeatures(np.broadcast_to(1.0, (3, 10**8)), np.broadcast_to(1.0, 10**8)), np.ones(7), "features: .* may take 1.0 MB"),
+        (CosineFeatures(DIRECTIONS, OFFSETS), np.ones(3), r"weights must be real .* one for each feature; they have shape \(3,\)"),
+        (CosineFeatures(DIRECTIONS[:2], OFFSETS), np.ones(7), r"directions .* of points with 3; they have shape \(2, 7\)"),
+        (CosineFeatures(DIRECTIONS, OFFSETS[:, None]), np.ones(7), r"offsets .* shape \(7, 1\)"),
+        (CosineFeatures(DIRECTIONS.astype(complex), OFFSETS), np.ones(7), "directions of features must be real numbers"),
+        (CosineFeatures(DIRECTIONS * np.nan, OFFSETS), np.ones(7), "directions of features must be finite numbers; number 0 is nan"),
+        (CosineFeatures(DIRECTIONS[:, :0], OFFSETS[:0]), np.ones(0), "features have no offsets"),
+        (CosineFeatures(np.broadcast_to(1.0, (3, 10**8)), np.broadcast_to(1.0, 10**8)), np.ones(7), "directions .* take 2,288.8 MB"),
         ("cos", np.ones(7), "features are of type str; give harness.CosineFeatures"),
     ],
 )  # fmt: skip

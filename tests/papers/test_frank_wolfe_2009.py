@@ -41,7 +41,7 @@ def test_certified_and_bracketed(name, solver, request):
     assert outcome.iterations <= outcome.info["iteration_bound"]
     assert outcome.working_set == np.count_nonzero(outcome.dual_coef)
 
-    points = [point for point in outcome.trace if point.margin_lower is not None]
+    points = [counted.certify(*point.model) for point in outcome.trace if point.model is not None]
     assert len(points) >= 3
     slack = 1e-6 * exact.margin_upper
     for point in points:

@@ -39,9 +39,9 @@ def outcome(solver, problem, seed=0):
 
 
 def scores_of(found, problem, points):
-    if found.free is None:
+    if found.model is None:
         return problem.scores_new(found.dual_coef, found.intercept, points)
-    return found.free.scores(problem.kernel, points)
+    return found.model.scores(problem.kernel, points)
 
 
 # -- batch -------------------------------------------------------------------------------------------
@@ -118,9 +118,9 @@ def test_smote_is_the_svm_of_the_resampled_data(storage, flipped, ratio, wanted)
     peer = SVC(C=2.0, gamma=0.4, tol=1e-8).fit(more, labels)
     new, _ = clouds(20, 20, seed=9)
     np.testing.assert_allclose(scores_of(found, problem, new), peer.decision_function(new), atol=1e-4)
-    assert found.free.support == pytest.approx(len(peer.support_), abs=2)
+    assert found.model.support == pytest.approx(len(peer.support_), abs=2)
     synthetic = more[102:] if isinstance(more, np.ndarray) else more[102:].toarray()
-    own = found.free.own if isinstance(x, np.ndarray) else found.free.own.toarray()
+    own = found.model.own if isinstance(x, np.ndarray) else found.model.own.toarray()
     assert {row.tobytes() for row in own} <= {row.tobytes() for row in synthetic}
 
 

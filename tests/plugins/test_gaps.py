@@ -52,7 +52,7 @@ def ended(solver, formulation, seed):
         pytest.skip(refused)
     outcome = drive(solver, problem, np.random.default_rng(0), Limits(seconds=100.0))
     if outcome.dual_coef is None:
-        gap = problem.certify_weights(outcome.weights, outcome.intercept).relative_gap
+        gap = problem.certify_weights(outcome.model.weights, outcome.intercept).relative_gap
     else:
         gap = problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept)).relative_gap
     assert outcome.claimed_done or outcome.status == "budget" or outcome.info["stopped"]

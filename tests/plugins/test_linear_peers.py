@@ -7,7 +7,7 @@ from harness_peers import SGD, LibLinear, LinearSVC, Nystroem, RandomFeatures
 from harness_qp import QP
 
 from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Limits, Linear, Poly, Precomputed, drive
-from harness.measure.scored import FreeExpansion, Weights
+from harness.measure.scored import FreeModel
 from harness.problems import L2SVC
 from tests.plugins.points import cancer, overlapping
 
@@ -19,8 +19,7 @@ def driven(solver, formulation, kernel, x=X, y=Y, **values):
     problem = formulation.build(KernelOracle(kernel, x), y, values)
     assert solver.skip(problem) is None
     outcome = drive(solver, problem, np.random.default_rng(0), Limits())
-    model = outcome.free or Weights.checked(problem.kernel, outcome.weights, outcome.intercept, outcome.features)
-    return problem, outcome, model
+    return problem, outcome, outcome.model
 
 
 @pytest.mark.parametrize("values", [{"C": 0.1}, {"C": 1.0}, {"C": 0.5, "class_weight": "balanced"}])
@@ -59,7 +58,7 @@ def test_nystroem_with_all_points_is_the_kernel_machine(formulation, kernel):
     x, y = overlapping(3, n=60)
     x = x @ x.T if isinstance(kernel, Precomputed) else x
     problem, _, model = driven(Nystroem(n_components=60, tol=1e-7), formulation, kernel, x, y, C=1.0)
-    assert isinstance(model, FreeExpansion)
+    assert isinstance(model, FreeModel)
     assert problem.kernel.counter.evaluations == 60 * 60
     best = QP().solve(problem)
     value = model.certificate(problem, model.scores(problem.kernel, x)).primal
@@ -75,8 +74,8 @@ def test_few_landmarks_take_few_kernel_values():
 
 
 def test_random_features_are_the_kernels_on_average_and_a_model_of_their_own():
-    problem, outcome, model = driven(RandomFeatures(n_components=1000), CSVC, RBF(0.02))
-    z = outcome.features.of(X[:50])
+    problem, _, model = driven(RandomFeatures(n_components=1000), CSVC, RBF(0.02))
+    z = model.features.of(X[:50])
     assert np.abs(z @ z.T - RBF(0.02).block(X[:50], X[:50])).max() < 0.2
     assert np.mean(np.sign(model.scores(problem.kernel, X)) == Y) > 0.95
     assert model.certificate(problem, np.zeros(0)).primal is None

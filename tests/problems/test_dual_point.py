@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear
-from harness.measure.scored import FreeExpansion, Weights
+from harness.measure.scored import FreeModel, Weights
 from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, ReducedHull
 from harness.problems.problem import FEASIBLE
 
@@ -98,7 +98,7 @@ def test_a_free_expansion_has_the_primal_of_its_definition(formulation):
     problem = stated(formulation, 1, kernel=RBF(gamma=0.5))
     rng, points = np.random.default_rng(0), np.asarray(problem.kernel.points)
     own, intercept = rng.normal(size=(4, 3)), 0.3 if problem.has_bias else 0.0
-    model = FreeExpansion.checked(problem.kernel, rng.normal(size=44), own, intercept)
+    model = FreeModel.checked(problem.kernel, rng.normal(size=44), own, intercept)
     everyone = np.concatenate([points, own])
     values = RBF(gamma=0.5).block(everyone, everyone)
     scores, squared = values @ model.free_coef, model.free_coef @ values @ model.free_coef

@@ -17,10 +17,10 @@ WIDE = 40  # points: more than those of the warm-up
 def _forge(own_coef: Any, own: Any) -> None:
     """Have the solver's own process send what no check has seen."""
 
-    def forged(kernel: Any, free_coef: Any, extra_points: Any, intercept: Any) -> scored.FreeExpansion:
-        return scored.FreeExpansion(np.ones(kernel.n), own_coef, own, 0.0)
+    def forged(kernel: Any, free_coef: Any, extra_points: Any, intercept: Any) -> scored.FreeModel:
+        return scored.FreeModel(np.ones(kernel.n), own_coef, own, 0.0)
 
-    scored.FreeExpansion.checked = forged  # type: ignore[method-assign]
+    scored.FreeModel.checked = forged  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True)
