@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -13,6 +13,8 @@ import numpy as np
 
 from harness import parameters
 from harness.errors import InvalidModel, PluginError
+from harness.kernels.counter import Counter
+from harness.kernels.engine import Engine
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import Parameter, parameter
 from harness.problems import cases
@@ -198,12 +200,24 @@ class Problem(ABC):
         """Return the same problem whose kernel counts, what a solver is given; this one if its kernel does."""
         if isinstance(self.kernel, KernelOracle):
             return self
-        return self._over(KernelOracle(self.kernel.kernel, None, engine=self.kernel, cache_mb=cache_mb))
+        counter, oracles = Counter(), dict[int, KernelOracle]()
 
-    def _over(self, kernel: KernelOracle) -> Self:
-        """Return the same problem over another kernel with the same values."""
+        def counting(engine: Any) -> Any:
+            oracle = oracles.get(id(engine))
+            if oracle is None:
+                oracle = KernelOracle(engine.kernel, None, engine=engine, cache_mb=cache_mb, counter=counter)
+            return oracles.setdefault(id(engine), oracle)
+
+        return self._over(counting)
+
+    def _over(self, replaced: Callable[[Any], Any]) -> Self:
+        """Return the same problem with ``replaced`` called on its kernel, and on every other kernel that it holds."""
         found = copy.copy(self)
-        found.__dict__["kernel"] = kernel
+        for name, value in vars(self).items():
+            if isinstance(value, Engine):
+                found.__dict__[name] = replaced(value)
+            elif isinstance(value, Problem):
+                found.__dict__[name] = value._over(replaced)  # noqa: SLF001 - of its own kind
         return found
 
     def restrict(self, indices: Any) -> Problem:

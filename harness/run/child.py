@@ -127,8 +127,9 @@ class Workbench:
         key = (spec.kernel, repr(spec.kernel_parameters))
         if key not in self._engines:
             check_kernel(kernel, dataset.x_train)
-            self._engines[key] = Engine(kernel, dataset.x_train)
-            check_finite(self._engines[key])
+            checked = Engine(kernel, dataset.x_train)
+            check_finite(checked)
+            self._engines[key] = checked  # only now: what is refused is refused each time
         engine: Any = self._engines[key].replace(threads=spec.threads)
         targets = self.client if self.keeps == "points" else dataset.y_train
         return self.registry.formulation(spec.formulation).build(engine, targets, spec.problem_parameters)

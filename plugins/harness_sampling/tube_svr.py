@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -110,11 +110,6 @@ class TubeSVR(Problem):
         self.caps = settled_caps(self.name, settings, kernel.n, shifted)
         self.cap = self.caps[0]
         super().__init__(kernel.replace(z=self.shifts), targets, replace(settings, D=self.cap))
-
-    def _over(self, kernel: KernelOracle) -> Self:
-        found = super()._over(kernel)
-        found.__dict__["_plain"] = kernel.replace(z=None)
-        return found
 
     def restrict(self, indices: Any) -> TubeSVR:
         """Keep the origin, which would follow the points."""

@@ -183,9 +183,12 @@ class CoreSets(Ladder):
 
 def uncounted(problem: Problem) -> Problem:
     """Return the problem over the engine of its kernel: what a study computes beside a solver is not the solver's."""
-    kernel: Any = problem.kernel
-    settings = {"ridge": kernel.ridge, "z": kernel.z, "threads": kernel.threads}
-    return problem._over(Engine(kernel.kernel, None, part=kernel._part, **settings))  # noqa: SLF001
+
+    def engine(kernel: Any) -> Engine:
+        settings = {"ridge": kernel.ridge, "z": kernel.z, "threads": kernel.threads}
+        return Engine(kernel.kernel, None, part=kernel._part, **settings)  # noqa: SLF001
+
+    return problem._over(engine)  # noqa: SLF001
 
 
 def optimal_margin(problem: Problem) -> list[float]:

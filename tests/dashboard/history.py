@@ -92,7 +92,7 @@ def _edited(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-_DRIVE = "        iterates = solver.iterates(self.problem, rng)\n"
+_DRIVE = "        iterates = self.solver.iterates(problem, rng)\n"
 """Where faults of a solver are planted: nothing is compiled of this file, so the machine code of its plugin stays."""
 
 
@@ -101,10 +101,10 @@ def slow_fw(tree: Path) -> None:
     _edited(
         tree / "harness/measure/drive.py",
         _DRIVE,
-        '        if solver.name == "fw":\n            from harness import KernelOracle\n\n'
-        "            kernel = self.problem.kernel\n"
-        "            kernel = KernelOracle(kernel.kernel, None, engine=kernel)\n"
-        "            for _ in solver.iterates(self.problem._over(kernel), rng):\n"
+        '        if self.solver.name == "fw":\n            from harness import KernelOracle\n\n'
+        "            def again(each):\n"
+        "                return KernelOracle(each.kernel, None, part=each._part, ridge=each.ridge)\n\n"
+        "            for _ in self.solver.iterates(problem._over(again), rng):\n"
         f"                pass\n{_DRIVE}",
     )
 
@@ -114,8 +114,8 @@ def uncached_smo(tree: Path) -> None:
     _edited(
         tree / "harness/measure/drive.py",
         _DRIVE,
-        '        if solver.name == "smo":\n            own = self.problem.kernel\n'
-        f"            own.buffer = lambda cache_mb=None, make=own.buffer, **given: make(0.0, **given)\n{_DRIVE}",
+        '        if self.solver.name == "smo":\n            own = problem.kernel\n'
+        f"            own.row_cache = lambda cache_mb=None, make=own.row_cache, **given: make(0.0, **given)\n{_DRIVE}",
     )
 
 

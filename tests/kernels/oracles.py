@@ -15,7 +15,7 @@ def own(stated):
     if isinstance(stated, KernelOracle):
         settings = {"ridge": stated.ridge, "z": stated.z, "threads": stated.threads, "cache_mb": stated.cache_mb}
         return KernelOracle(stated.kernel, None, part=stated._part, **settings)
-    return stated._over(own(stated.kernel))
+    return stated._over(own)
 
 
 def whole(kernel):

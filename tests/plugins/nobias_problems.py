@@ -21,7 +21,7 @@ def noisy(n=160, d=4, noise=0.6, seed=0, flipped=0.1):
 
 
 def stated(solver, x, y, C=1.0, kernel=None, **values):
-    formulation = shared_registry().declared_by(type(solver))[0]
+    formulation = shared_registry().declared_by(solver if isinstance(solver, type) else type(solver))[0]
     return formulation.build(KernelOracle(kernel or RBF(gamma=0.3), x), y, {"C": C, **values})
 
 

@@ -18,10 +18,12 @@ from harness import (
     Linear,
     Poly,
     Precomputed,
+    Problem,
     UsageError,
     drive,
     get_solver,
 )
+from harness.kernels.engine import Engine
 from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull
 from harness.problems.cases import Case, overlapping, separable
 from harness.registry import load_registry
@@ -376,3 +378,13 @@ def test_scores_that_are_rounding_of_0_have_one_label_as_training_points_and_as_
             train = problem.decision_values(sums, np.array([0.5, 0.5]), -rho)
             assert (*train, *problem.scores_new(np.array([0.5, 0.5]), -rho, x)) == (0.0, 0.0, 0.0, 0.0)
             assert problem.decision_values(sums, np.array([0.5, 0.5]), -rho + 1e-12 * abs(rho)).all()
+
+
+def test_every_kernel_that_a_problem_holds_counts_where_a_solver_gets_it():
+    x, y = overlapping(24)
+    for formulation in (RampSVC, TubeSVR, L2SVC, CSVC):
+        problem = formulation.build(Engine(RBF(gamma=0.5), x), y, {}).counted()
+        parts = [each for each in vars(problem).values() if isinstance(each, Problem)]
+        kernels = [each for part in (problem, *parts) for each in vars(part).values() if isinstance(each, Engine)]
+        assert all(isinstance(each, KernelOracle) for each in kernels), formulation.name
+        assert {id(each.counter) for each in kernels} == {id(problem.kernel.counter)}, formulation.name
