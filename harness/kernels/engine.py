@@ -15,10 +15,11 @@ import numpy as np
 
 from harness.errors import UsageError
 from harness.kernels.backend import KernelBackend, scratch
+from harness.kernels.counter import Counter
 from harness.kernels.crew import Crew
 from harness.kernels.distances import DistanceBackend, Distances
 from harness.kernels.extra import bytes_of, joined, reason_against, stored_as
-from harness.kernels.features import combination, pieces, products_with, width_of
+from harness.kernels.features import Features, combination, pieces, products_with, width_of
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, squared_norms
 from harness.kernels.points import as_points, is_mapped
 from harness.kernels.scan import ScanBackend, choose_backend
@@ -235,6 +236,15 @@ class Engine:
 
     def count(self, values: int) -> None:
         """Count kernel values that the caller computed itself: an oracle does, an engine has no counter."""
+
+    def features(self) -> Features | None:
+        """Return the points of a linear kernel, see :class:`Features`; None if the kernel is not linear."""
+        return self._features(Counter())
+
+    def _features(self, counter: Counter) -> Features | None:
+        if not self.is_linear:
+            return None
+        return Features(self._part.points, ridge=self.ridge, counter=counter, threads=self.threads)
 
     def _like(self, part: _Part, **settings: Any) -> Self:
         """Return the same over other points, or with other settings."""

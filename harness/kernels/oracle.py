@@ -219,9 +219,7 @@ class KernelOracle(Engine):
 
         The kernel is <x_i, x_j> + ridge * delta_ij: the ridge is the solver's to add. Nothing is counted until asked.
         """
-        if not self.is_linear:
-            return None
-        return Features(self._part.points, ridge=self.ridge, counter=self._counter, threads=self.threads)
+        return self._features(self._counter)
 
     def share(self, jobs: Sequence[Callable[[], None]]) -> None:
         """Run the jobs at once, a thread each and BLAS with one; raise the first error when all have ended."""

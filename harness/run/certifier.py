@@ -180,8 +180,8 @@ class RunCertifier:
                 if name not in columns:
                     raise PluginError(f"{problem.name} declares no such column; its columns: {', '.join(columns)}")
                 figure = clean(value() if callable(value) else value)
-                if isinstance(figure, (str, bool, list)):
-                    raise PluginError(f"figures() gave {clipped(repr(figure), 60)}; a figure is a number")
+                if isinstance(figure, list):
+                    raise PluginError(f"figures() gave {clipped(repr(figure), 60)}; a figure is one number or text")
                 figures[name] = figure
             except Exception as error:
                 title = columns[name]["title"] if name in columns else clipped(str(name), 60)
