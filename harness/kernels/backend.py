@@ -93,13 +93,17 @@ class PrecomputedBackend(KernelBackend):
         self._values = x
 
     def compute_tile(self, prepared: Block, columns: Columns, out: Block, slots: Block, position: int) -> None:
-        if not isinstance(self._values, np.ndarray):
-            values = self._values[prepared][:, columns].toarray()
-        elif isinstance(columns, slice):
-            values = self._values[prepared, columns]
-        else:
-            values = self._values[np.ix_(prepared, columns)]
+        dense = isinstance(self._values, np.ndarray)
+        values = chosen(self._values, prepared, columns) if dense else self._values[prepared][:, columns].toarray()
         out[slots, position : position + values.shape[1]] = values
+
+
+def chosen(values: Block, rows: Block, columns: Columns) -> Block:
+    """Return a copy of values[rows, columns]; columns that lie in one part of a row are read from that part."""
+    if isinstance(columns, slice):
+        return np.asarray(values[rows, columns])
+    first = columns.min(initial=len(values))
+    return np.asarray(np.take(values[rows, first : columns.max(initial=0) + 1], columns - first, axis=1))
 
 
 def scratch(use: str, rows: int, columns: int, dtype: np.dtype[Any]) -> Block:

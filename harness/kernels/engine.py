@@ -16,7 +16,7 @@ import numpy as np
 from harness.errors import UsageError
 from harness.kernels.backend import KernelBackend, scratch
 from harness.kernels.crew import Crew
-from harness.kernels.distances import DistanceBackend, Distances
+from harness.kernels.distances import Distances
 from harness.kernels.extra import bytes_of, joined, reason_against, stored_as
 from harness.kernels.features import combination, pieces, products_with, width_of
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, squared_norms
@@ -323,8 +323,6 @@ class Engine:
                 after(start, stop)
 
         wide = _TILE_BYTES // (self.dtype.itemsize * max(1, len(rows)))
-        if after is None and plain and isinstance(backend, DistanceBackend):
-            wide = width  # it reads what it needs once: tiles would cut rows
         values = max(len(rows), 1 if after is None and plain else _CALLBACK_ROWS)
         grain = 1 if picked is not None else backend.grain
         self._part.whole.crew.share(tile, width, values, self.threads, widest=max(_NARROWEST, wide), grain=grain)

@@ -38,6 +38,7 @@ _CHUNK_BYTES = 256
 _LINE_BYTES = 64
 _BLOCK = 1024  # points; grows where there are many rare features and few points have them
 _LARGEST_BLOCK = 65536  # places in a block are 16-bit numbers
+_STRIP = 512  # rows of distances computed at a time
 _PIECE = 8192  # points laid out at a time
 _FEW = 4  # rows up to which the rare features of picked columns are read point by point
 _SOME = 8  # one column of so many may be another one than in the request before: more are gathered anew with all others
@@ -102,7 +103,7 @@ class ScanBackend(KernelBackend):
 
         (n, d), form = x.shape, kernel.form
         dense, share = isinstance(x, np.ndarray), _share_of_non_zeros(x)
-        differences = dense and isinstance(form, Exponential) and d <= DIFFERENCES
+        differences = sums_differences(kernel, x)
         listed = differences or centre is not None
         listed = listed or (dense and _reads_lines_together() and bool(share.sum() > _LISTED * d))
         if dense and not listed and share.sum() < _DENSE * d:
@@ -143,11 +144,14 @@ class ScanBackend(KernelBackend):
         else:
             self._gathered(columns, len(columns)).compute_tile(prepared, slice(0, len(columns)), out, slots, position)
 
-    def squared_distances(self, rows: Block, out: Block) -> None:
-        """Write |x_i - z|^2 of the rows, to all points z, to ``out[rows]``; of an RBF kernel only."""
-        sq = self.points[2][: self.n]
-        self._scan(self.prepare_rows(rows), 0, self.n, out, rows, 0, PRODUCTS)
-        out[rows] = np.maximum((sq[rows, None] - out[rows]) + (sq - out[rows]), 0.0)
+    def squared_distances(self) -> Block:
+        """Return |x_i - x_j|^2 of all points, (n, n); of an RBF kernel only."""
+        out, sq = np.empty((self.n, self.n), self.dtype), self.points[2][: self.n]
+        for first in range(0, self.n, _STRIP):
+            rows = np.arange(first, min(first + _STRIP, self.n))
+            self._scan(self.prepare_rows(rows), 0, self.n, out, rows, 0, PRODUCTS)
+            out[rows] = np.maximum((sq[rows, None] - out[rows]) + (sq - out[rows]), 0.0)
+        return out
 
     def _scan(
         self, prepared: Prepared, start: int, stop: int, out: Block, slots: Block, position: int, mode: int
@@ -248,6 +252,11 @@ class MappedBackend(KernelBackend):
     def compute_tile(self, prepared: Prepared, columns: Columns, out: Block, slots: Block, position: int) -> None:
         for piece, start, width in pieces_of(columns, self._x.shape[1], self.dtype):
             self._laid_out(piece).compute_tile(prepared, slice(0, width), out, slots, position + start)
+
+
+def sums_differences(kernel: Kernel, x: Any) -> bool:
+    """Return whether the scan sums (x - z)^2 between the points ``x``."""
+    return isinstance(kernel.form, Exponential) and isinstance(x, np.ndarray) and x.shape[1] <= DIFFERENCES
 
 
 def _reads_lines_together() -> bool:
