@@ -17,10 +17,9 @@ from harness.errors import UsageError
 from harness.kernels.backend import KernelBackend, scratch
 from harness.kernels.crew import Crew
 from harness.kernels.distances import Distances
-from harness.kernels.extra import bytes_of, joined, reason_against, stored_as
 from harness.kernels.features import combination, pieces, products_with, width_of
-from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, squared_norms
-from harness.kernels.points import as_points, is_mapped
+from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, reason_against, squared_norms
+from harness.kernels.points import as_points, bytes_of, is_mapped, joined, stored_as
 from harness.kernels.scan import choose_backend
 from harness.parameters import values_of
 
@@ -123,16 +122,11 @@ class _Part:
                 self._own = whole.backend(self.dtype).take(self.index)
         return whole.backend(self.dtype) if self._own is None else self._own
 
-    def places(self, backend: KernelBackend, points: Block | None) -> Block | None:
+    def places(self, backend: KernelBackend, points: Block | None) -> Any:
         """Return the backend's numbers of some of these points; None if they are all of its points, in order."""
         if self.index is None or backend is self._own:
             return points
         return self.index if points is None else self.index[points]
-
-    def prepare_rows(self, backend: KernelBackend, rows: Block) -> Any:
-        """Return what the backend needs of the rows, which are numbers of these points."""
-        places: Any = self.places(backend, rows)
-        return backend.prepare_rows(places)
 
 
 class Engine:
@@ -301,7 +295,7 @@ class Engine:
         plain = self.z is None and not self.ridge
         backend = self._part.backend(len(rows) if columns is None else 0)
         picked = self._part.places(backend, columns)
-        prepared = self._part.prepare_rows(backend, rows) if len(rows) else None
+        prepared = backend.prepare_rows(self._part.places(backend, rows)) if len(rows) else None
         if picked is not None and len(picked) >= _NARROWEST and backend.bytes_of(len(picked)) <= _PACKED_BYTES:
             backend, picked = backend.columns(picked), None
 
@@ -375,7 +369,7 @@ class Engine:
         takes = picked is not None and np.isfinite(backend.bytes_of(1))
         for first in range(0, len(support), _EXPAND_PREPARED):
             rows = support[first : first + _EXPAND_PREPARED]
-            prepared = self._part.prepare_rows(backend, rows)
+            prepared = backend.prepare_rows(self._part.places(backend, rows))
             weights = coef[first : first + _EXPAND_PREPARED]
             ends = [(k, min(k + EXPAND_ROWS, len(rows))) for k in range(0, len(rows), EXPAND_ROWS)]
             parts = [(backend.slice_rows(prepared, k, end), weights[k:end]) for k, end in ends]
