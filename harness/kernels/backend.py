@@ -52,6 +52,10 @@ class KernelBackend:
         """Return the backend of a copy of the points ``index``, whose values are the same to the bit."""
         raise NotImplementedError
 
+    def columns(self, index: Block) -> KernelBackend:
+        """Return what :meth:`take` does; the next call from this thread may overwrite it, where few points are others."""
+        return self.take(index)
+
     def prepare_rows(self, rows: Block) -> Any:
         """Return what :meth:`compute_tile` needs of the rows."""
         return rows
@@ -93,13 +97,17 @@ class PrecomputedBackend(KernelBackend):
         self._values = x
 
     def compute_tile(self, prepared: Block, columns: Columns, out: Block, slots: Block, position: int) -> None:
-        if not isinstance(self._values, np.ndarray):
-            values = self._values[prepared][:, columns].toarray()
-        elif isinstance(columns, slice):
-            values = self._values[prepared, columns]
-        else:
-            values = self._values[np.ix_(prepared, columns)]
+        dense = isinstance(self._values, np.ndarray)
+        values = chosen(self._values, prepared, columns) if dense else self._values[prepared][:, columns].toarray()
         out[slots, position : position + values.shape[1]] = values
+
+
+def chosen(values: Block, rows: Block, columns: Columns) -> Block:
+    """Return a copy of values[rows, columns]; columns that lie in one part of a row are read from that part."""
+    if isinstance(columns, slice):
+        return np.asarray(values[rows, columns])
+    first = columns.min(initial=len(values))
+    return np.asarray(np.take(values[rows, first : columns.max(initial=0) + 1], columns - first, axis=1))
 
 
 def scratch(use: str, rows: int, columns: int, dtype: np.dtype[Any]) -> Block:

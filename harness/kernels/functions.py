@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from harness import parameters
-from harness.kernels.points import as_points
+from harness.kernels.points import as_points, shape_of
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
@@ -213,6 +213,35 @@ def squared_norms(x: Points) -> Block:
         else:
             result[start : start + step] = rows.astype(np.float64).power(2).sum(axis=1)
     return result
+
+
+def reason_against(points: Any, kernel: Kernel, n_features: int) -> str | None:
+    """Return why no kernel values with these points can be computed, a sentence; None if they can.
+
+    n_features : the number of features of a training point
+    """
+    if isinstance(kernel.form, GivenValues):
+        return (
+            f"points beside the training points were given for kernel '{kernel.name}', whose values are those between "
+            "the training points and no others; name a kernel that computes its values from features."
+        )
+    if (shape_of(points) or (0, -1))[1] != n_features:
+        return (
+            f"the points beside the training points are a {type(points).__name__} of shape {np.shape(points)}; a training point has "
+            f"{n_features} features: give an (m, {n_features}) numpy array or scipy.sparse.csr_array."
+        )
+    if points.dtype.kind not in "biuf":
+        return f"the points beside the training points are of type {points.dtype}; give real numbers."
+    if not isinstance(points, np.ndarray):
+        try:
+            points.check_format(full_check=True)
+        except ValueError as error:
+            return f"the points beside the training points are no CSR array: {error}; give one that scipy.sparse made."
+    values = points if isinstance(points, np.ndarray) else points.data
+    if not np.isfinite(values).all():
+        wrong = np.asarray(values)[~np.isfinite(values)].flat[0]
+        return f"the points beside the training points hold {wrong}; give finite numbers."
+    return None
 
 
 def builtin_kernels() -> list[type[Kernel]]:

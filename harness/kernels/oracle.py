@@ -6,13 +6,12 @@ the rows that these miss. Which row makes way for another, and sums of rows, are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from harness.kernels.counter import Counter
-from harness.kernels.crew import WORTH
 from harness.kernels.engine import Engine
 from harness.kernels.features import Features
 from harness.kernels.functions import Kernel, Power
@@ -220,10 +219,6 @@ class KernelOracle(Engine):
         The kernel is <x_i, x_j> + ridge * delta_ij: the ridge is the solver's to add. Nothing is counted until asked.
         """
         return self._features(self._counter)
-
-    def share(self, jobs: Sequence[Callable[[], None]]) -> None:
-        """Run the jobs at once, a thread each and BLAS with one; raise the first error when all have ended."""
-        self._part.whole.crew.share(lambda first, _: jobs[first](), len(jobs), WORTH, len(jobs), widest=1)
 
     def share_range(self, job: Callable[[int, int], None], count: int, values: int) -> None:
         """Do ``job(start, stop)`` for parts of 0 to ``count``, ``values`` of work each, among the kernel's threads.

@@ -1,4 +1,4 @@
-"""The door for points: whatever kind of array holds them, the harness has them in one of two."""
+"""Points, dense or sparse: conversion to the two types that the harness computes with, and what is asked of points of either type."""
 
 from __future__ import annotations
 
@@ -106,3 +106,37 @@ def sum_of_words(x: Any) -> str:
     flat = [np.ascontiguousarray(array).reshape(-1) for array in arrays]
     words = [each.view(np.uint64 if each.nbytes % 8 == 0 else np.uint8) for each in flat]
     return " ".join(f"{int(each.sum(dtype=np.uint64)):x}" for each in words)
+
+
+def shape_of(points: Any) -> tuple[int, int] | None:
+    """Return (m, d) of a 2-D array or a CSR array or matrix; None of anything else."""
+    if not isinstance(points, np.ndarray) and getattr(points, "format", "") != "csr":
+        return None
+    return (int(points.shape[0]), int(points.shape[1])) if len(points.shape) == 2 else None
+
+
+def bytes_of(points: Any) -> int:
+    """Return the bytes that dense or CSR points take, or would if each of their numbers were stored."""
+    if isinstance(points, np.ndarray):
+        return int(points.size * points.itemsize)
+    return int(points.data.nbytes + points.indices.nbytes + points.indptr.nbytes)
+
+
+def stored_as(points: Any, source: Points) -> Points:
+    """Return a copy of the points, dense or CSR as the training points ``source`` are, in float32 or float64."""
+    import scipy.sparse
+
+    points = as_points(points)
+    if isinstance(source, np.ndarray):
+        return np.array(points if isinstance(points, np.ndarray) else points.toarray())
+    return scipy.sparse.csr_array(points, copy=True)
+
+
+def joined(source: Points, points: Points) -> Points:
+    """Return the training points and ``points`` after them, a copy, in the type of the training points."""
+    import scipy.sparse
+
+    added: Any = stored_as(points, source).astype(source.dtype, copy=False)
+    if isinstance(source, np.ndarray):
+        return np.concatenate([np.asarray(source), added])
+    return scipy.sparse.csr_array(scipy.sparse.vstack([source, added], format="csr"))

@@ -38,8 +38,8 @@ _CHUNK_BYTES = 256
 _LINE_BYTES = 64
 _BLOCK = 1024  # points; grows where there are many rare features and few points have them
 _LARGEST_BLOCK = 65536  # places in a block are 16-bit numbers
+_STRIP = 512  # rows of distances computed at a time
 _PIECE = 8192  # points laid out at a time
-_FEW = 4  # rows up to which the rare features of picked columns are read point by point
 _SOME = 8  # one column of so many may be another one than in the request before: more are gathered anew with all others
 _GROWTH = 1.25  # of the memory for columns
 
@@ -102,7 +102,7 @@ class ScanBackend(KernelBackend):
 
         (n, d), form = x.shape, kernel.form
         dense, share = isinstance(x, np.ndarray), _share_of_non_zeros(x)
-        differences = dense and isinstance(form, Exponential) and d <= DIFFERENCES
+        differences = sums_differences(kernel, x)
         listed = differences or centre is not None
         listed = listed or (dense and _reads_lines_together() and bool(share.sum() > _LISTED * d))
         if dense and not listed and share.sum() < _DENSE * d:
@@ -141,25 +141,24 @@ class ScanBackend(KernelBackend):
         if isinstance(columns, slice):
             self._scan(prepared, columns.start, columns.stop, out, slots, position, self._mode)
         else:
-            self._gathered(columns, len(columns)).compute_tile(prepared, slice(0, len(columns)), out, slots, position)
+            self._gathered(columns).compute_tile(prepared, slice(0, len(columns)), out, slots, position)
 
-    def squared_distances(self, rows: Block, out: Block) -> None:
-        """Write |x_i - z|^2 of the rows, to all points z, to ``out[rows]``; of an RBF kernel only."""
-        sq = self.points[2][: self.n]
-        self._scan(self.prepare_rows(rows), 0, self.n, out, rows, 0, PRODUCTS)
-        out[rows] = np.maximum((sq[rows, None] - out[rows]) + (sq - out[rows]), 0.0)
+    def squared_distances(self) -> Block:
+        """Return |x_i - x_j|^2 of all points, (n, n); of an RBF kernel only."""
+        out, sq = np.empty((self.n, self.n), self.dtype), self.points[2][: self.n]
+        for first in range(0, self.n, _STRIP):
+            rows = np.arange(first, min(first + _STRIP, self.n))
+            self._scan(self.prepare_rows(rows), 0, self.n, out, rows, 0, PRODUCTS)
+            out[rows] = np.maximum((sq[rows, None] - out[rows]) + (sq - out[rows]), 0.0)
+        return out
 
     def _scan(
         self, prepared: Prepared, start: int, stop: int, out: Block, slots: Block, position: int, mode: int
     ) -> None:
         from harness.kernels import compiled
 
-        seeded = self.rare_features > 0 and self.index is not None and len(slots) <= _FEW
-        if seeded:
-            some: Any = self.index
-            compiled.add_by_point(self.rare, self.rare_features, some[start:stop], prepared, out, slots, position)
-        columns = self._no_columns if seeded else self._rare_columns()
-        compiled.scan(self.points, columns, prepared, out, slots, position, start, stop, seeded, self._gamma, mode)
+        columns = self._rare_columns()
+        compiled.scan(self.points, columns, prepared, out, slots, position, start, stop, self._gamma, mode)
         if mode == PRODUCTS and not isinstance(self.kernel.form, Exponential):
             finish(self.kernel, out, slots, position, prepared[3], self.points[2][start:stop])
 
@@ -172,21 +171,22 @@ class ScanBackend(KernelBackend):
             self._by_feature = self.grain, *compiled.rare_columns(*self.rare, index, self.rare_features, self.grain)
         return self._by_feature
 
-    def _gathered(self, index: Block, room: int, rare: Any = None) -> ScanBackend:
-        """Return the points ``index``, with memory for ``room``; ``rare`` : their rare features, if not part of these."""
+    def _gathered(self, index: Block, growth: float = 1.0, rare: Any = None) -> ScanBackend:
+        """Return the points ``index``, with memory for ``growth`` times as many.
+
+        rare : their rare features; None: they stay part of these points'
+        """
         from harness.kernels import compiled
 
         panels, depth, sq = self.points
         chunk = _CHUNK_BYTES // self.dtype.itemsize
-        shape = -(-room // chunk), depth, chunk
-        picked = np.zeros(shape, self.dtype) if room < _BLOCK else aligned_zeros(shape, self.dtype)
-        norms = np.zeros(picked.shape[0] * chunk, dtype=self.dtype)
-        compiled.gather(panels, depth, sq, index, np.arange(len(index)), picked.reshape(-1), norms)
-        points = picked.reshape(-1), depth, norms
-        settings: Any = {"differences": self.differences, "listed": self.listed, "work": self.work}
-        if rare is None:
-            return ScanBackend(self.kernel, len(index), points, self.rare, self.rare_features, index, **settings)
-        return ScanBackend(self.kernel, len(index), points, rare, self.rare_features, **settings)
+        count = -(-int(growth * len(index)) // chunk)
+        picked = aligned_zeros((count, depth, chunk), self.dtype).reshape(-1)
+        norms = np.zeros(count * chunk, dtype=self.dtype)
+        compiled.gather(panels, depth, sq, index, np.arange(len(index)), picked, norms)
+        points, settings = (picked, depth, norms), {"differences": self.differences, "listed": self.listed}
+        rare, part = (self.rare, index) if rare is None else (rare, None)
+        return ScanBackend(self.kernel, len(index), points, rare, self.rare_features, part, work=self.work, **settings)
 
     def _put(self, source: ScanBackend, index: Block, changed: Block) -> None:
         """Become the points ``index`` of ``source``, of which those at the places ``changed`` are not here."""
@@ -194,14 +194,10 @@ class ScanBackend(KernelBackend):
 
         panels, _, norms = self.points
         compiled.gather(*source.points, index[changed], changed, panels, norms)
-        self.n, self.index, self._by_feature = (
-            len(index),
-            index.copy(),
-            None if self.rare_features else self._no_columns,
-        )
+        self.n, self.index = len(index), index.copy()
+        self._by_feature = None if self.rare_features else self._no_columns
 
     def columns(self, index: Block) -> ScanBackend:
-        """Return the points ``index`` as columns; the next call from this thread overwrites them, where few are others."""
         thread = threading.get_ident()
         last = self._recent.get(thread)
         if last is not None and len(index) <= len(last.points[2]):
@@ -212,7 +208,7 @@ class ScanBackend(KernelBackend):
                 if len(changed) or last.n != len(index):
                     last._put(self, index, changed)  # noqa: SLF001 - one of its own kind
                 return last
-        last = self._recent[thread] = self._gathered(index.copy(), int(_GROWTH * len(index)))
+        last = self._recent[thread] = self._gathered(index.copy(), _GROWTH)
         return last
 
     def bytes_of(self, count: int) -> float:
@@ -222,8 +218,8 @@ class ScanBackend(KernelBackend):
     def take(self, index: Block) -> ScanBackend:
         from harness.kernels import compiled
 
-        empty = np.zeros(len(index) + 1, np.int64), *self.rare[1:]
-        return self._gathered(index, len(index), compiled.rare_rows(*self.rare, index) if self.rare_features else empty)
+        none = np.zeros(len(index) + 1, np.int64), *self.rare[1:]
+        return self._gathered(index, rare=compiled.rare_rows(*self.rare, index) if self.rare_features else none)
 
 
 class MappedBackend(KernelBackend):
@@ -248,6 +244,11 @@ class MappedBackend(KernelBackend):
     def compute_tile(self, prepared: Prepared, columns: Columns, out: Block, slots: Block, position: int) -> None:
         for piece, start, width in pieces_of(columns, self._x.shape[1], self.dtype):
             self._laid_out(piece).compute_tile(prepared, slice(0, width), out, slots, position + start)
+
+
+def sums_differences(kernel: Kernel, x: Any) -> bool:
+    """Return whether the scan sums (x - z)^2 between the points ``x``."""
+    return isinstance(kernel.form, Exponential) and isinstance(x, np.ndarray) and x.shape[1] <= DIFFERENCES
 
 
 def _reads_lines_together() -> bool:

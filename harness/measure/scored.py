@@ -16,15 +16,16 @@ import numpy as np
 
 from harness.errors import InvalidModel
 from harness.kernels.engine import Engine
-from harness.kernels.extra import bytes_of, reason_against, shape_of, stored_as
 from harness.kernels.features import pieces
+from harness.kernels.functions import reason_against
 from harness.kernels.oracle import KernelOracle
+from harness.kernels.points import bytes_of, shape_of, stored_as
 from harness.problems.certificate import Certificate
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Array, Vector
-    from harness.kernels.extra import Points
+    from harness.kernels.points import Points
     from harness.problems.problem import Problem
 
 # as large as the training points, a model's own points may be: CSR points between two have the union

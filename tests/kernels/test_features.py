@@ -107,19 +107,6 @@ def test_bad_requests_are_refused(tmp_path) -> None:
         features.add(np.array([0]), np.ones(1), np.zeros(3))
 
 
-def test_jobs_are_shared_and_an_error_is_raised_when_all_have_ended() -> None:
-    oracle, done = KernelOracle(Linear(), np.eye(3), threads=3), []
-    oracle.share([lambda k=k: done.append(k) for k in range(3)])
-    assert sorted(done) == [0, 1, 2]
-
-    def fails() -> None:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        oracle.share([lambda: done.append(3), fails, lambda: done.append(4)])
-    assert sorted(done) == [0, 1, 2, 3, 4]
-
-
 @pytest.mark.parametrize("count", [1, 7, 3000])
 def test_parts_are_shared_and_an_error_is_raised_when_all_have_ended(count) -> None:
     oracle, done, threads = KernelOracle(Linear(), np.eye(3), threads=3), [], set()

@@ -137,7 +137,7 @@ def test_a_cold_cell_is_a_usual_run_bit_for_bit():
 
 
 def test_evaluations_add_up_and_seconds_without_what_is_shared():
-    path = path_of()
+    path = path_of(x=data(d=40)[0])
     found = solved("smo-block", path)
     assert sum(each.evaluations for each in found) == path.counter.evaluations
     assert path.shared.seconds > 0.0
@@ -189,7 +189,7 @@ def ticking(step=1.0):
 def test_what_cells_share_is_no_cell_s_own():
     """The first cell computes the distances: two looks at the clock there, which are not its own seconds."""
     clock = ticking()
-    path = path_of(clocks=(clock, lambda: 0.0))
+    path = path_of(x=data(d=40)[0], clocks=(clock, lambda: 0.0))
     found = solved(Scripted(), path, clocks=Clocks(clock, lambda: 0.0))
     assert path.shared.seconds == 1.0
     first, *others = (each.outcome.seconds for each in found)
