@@ -102,7 +102,10 @@ class Bench:
         Absent, Faulty : with the reason
         """
         spec, workbench = self.spec(solver, dataset), self._benches[dataset]
-        return spec, workbench.dataset(spec), workbench.solver(spec), workbench.problem(spec)
+        problem = workbench.problem(spec)
+        if hasattr(problem, "counted"):  # a workbench of older commits states the problem that a solver gets
+            problem = problem.counted(spec.cache_mb)
+        return spec, workbench.dataset(spec), workbench.solver(spec), problem
 
     def source(self, dataset: str) -> tuple[Any, Any]:
         """Return a data set's source and its data."""
