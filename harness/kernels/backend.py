@@ -52,10 +52,6 @@ class KernelBackend:
         """Return the backend of a copy of the points ``index``, whose values are the same to the bit."""
         raise NotImplementedError
 
-    def columns(self, index: Block) -> KernelBackend:
-        """Return what :meth:`take` does; the next call from this thread may overwrite it, where few points are others."""
-        return self.take(index)
-
     def prepare_rows(self, rows: Block) -> Any:
         """Return what :meth:`compute_tile` needs of the rows."""
         return rows

@@ -43,6 +43,28 @@ def _add_rare(columns, rows, q, part, out):  # type: ignore[no-untyped-def]
             out[rare_index[k]] += factor * rare_value[k]
 
 
+@compiled
+def add_by_point(rare, count, index, rows, out, slots, position):  # type: ignore[no-untyped-def]
+    """Set ``out[slots[q], position:]`` to the products of the rows' rare features with the points ``index``.
+
+    rare : (row_ptr, row_feature, row_value) of all points, of ``count`` rare features
+    """
+    row_ptr, row_feature, row_value = rare
+    _, _, _, _, rare_ptr, rare_features, rare_values = rows
+    factors = np.zeros(count, row_value.dtype)
+    for q in range(slots.size):
+        for f in range(rare_ptr[q], rare_ptr[q + 1]):
+            factors[rare_features[f]] = rare_values[f]
+        sums = out[slots[q], position : position + index.size]
+        for k in range(index.size):
+            total = row_value.dtype.type(0.0)
+            for e in range(row_ptr[index[k]], row_ptr[index[k] + 1]):
+                total += factors[row_feature[e]] * row_value[e]
+            sums[k] = total
+        for f in range(rare_ptr[q], rare_ptr[q + 1]):
+            factors[rare_features[f]] = 0.0
+
+
 @inlined
 def _together(points, listed, own, q, span, flat, slots, stride, position, begin, end, kind, gamma):  # type: ignore[no-untyped-def]
     """Scan ROWS rows from ``q`` on, that list all features, with the points [begin, end), chunk by chunk."""
@@ -65,13 +87,14 @@ def _alone(panels, depth, sq, offsets, values, span, flat, position, begin, end,
 
 
 @compiled
-def scan(points, columns, rows, out, slots, position, start, stop, gamma, mode):  # type: ignore[no-untyped-def]
+def scan(points, columns, rows, out, slots, position, start, stop, seeded, gamma, mode):  # type: ignore[no-untyped-def]
     """Write the values of all rows with points [start, stop) to ``out[slots[q], position:]``.
 
     points : (panels, depth, sq), see scan.py
     columns : (block, block_ptr, rare_index, rare_value), see rare_columns()
     rows : (ptr, offsets, values, sq, rare_ptr, rare_features, rare_values), see dense_rows() and rare_rows()
     out : C-ordered; start is a multiple of block, stop too unless it is the number of points
+    seeded : whether ``out`` has the sums of the rare features, by add_by_point()
     """
     panels, depth, sq = points
     ptr, offsets, values, own, _, _, _ = rows
@@ -83,14 +106,14 @@ def scan(points, columns, rows, out, slots, position, start, stop, gamma, mode):
     parts = max(1, -(-depth // _FEATURES))
     length = -(-depth // parts)  # parts are alike: a pass over few features costs nearly what one over many does
     ends = _cut(ptr, offsets, parts, length * chunk)
-    filled = columns[1].shape[1] > 1  # whether there are rare features
+    filled = seeded or columns[1].shape[1] > 1
     full = ROWS > 1 and ptr[count] - ptr[0] == count * depth and not filled  # whether all rows list all features
     listed, run = values[ptr[0] :], chunk * (_RUN if full else _SHORT_RUN)
     for low in range(start, stop, block):
         high = min(low + block, stop)
         for first in range(0, count, group):
             last = min(first + group, count)
-            for q in range(first, last if filled else first):
+            for q in range(first, last if filled and not seeded else first):
                 at = slots[q] * stride + position + low - start
                 _add_rare(columns, rows, q, low // block, flat[at : at + high - low])
             whole = high - (high - low) % chunk

@@ -21,7 +21,7 @@ from harness.kernels.distances import Distances
 from harness.kernels.features import Features, combination, pieces, products_with, width_of
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, reason_against, squared_norms
 from harness.kernels.points import as_points, bytes_of, is_mapped, joined, stored_as
-from harness.kernels.scan import choose_backend
+from harness.kernels.scan import ScanBackend, choose_backend
 from harness.parameters import values_of
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ _PACKS_AFTER = 8  # rows requested with all columns of a part, after which a lay
 _SMALL_PART = 0.5  # of the whole: a smaller part lays out its own points rather than have the whole laid out for it
 _CALLBACK_ROWS = 8  # a callback is taken to do as much work as so many rows at least
 EXPAND_ROWS = 128  # rows of a tile in expand()
+_PREPARED_ROWS = 512  # at most are stored prepared for the next request
 _EXPAND_PREPARED = 2048  # rows prepared at a time
 _SAMPLE = 4096  # mapped points whose norms are looked at
 
@@ -93,6 +94,7 @@ class _Part:
         self.identity = _Identity()
         self._own: KernelBackend | None = None  # over these points alone
         self._requested = 0
+        self._prepared: tuple[Any, Block, Any] = (None, np.empty(0, dtype=np.intp), None)
 
     @cached_property
     def points(self) -> Any:
@@ -128,6 +130,17 @@ class _Part:
         if self.index is None or backend is self._own:
             return points
         return self.index if points is None else self.index[points]
+
+    def rows(self, backend: KernelBackend, rows: Block) -> Any:
+        """Return the rows prepared; those of the last request, if it was a small one, are prepared already."""
+        source, known, prepared = self._prepared
+        if source is backend and known.shape == rows.shape and (known == rows).all():
+            return prepared
+        places: Any = self.places(backend, rows)
+        prepared = backend.prepare_rows(places)
+        if len(rows) <= _PREPARED_ROWS:
+            self._prepared = (backend, rows.copy(), prepared)
+        return prepared
 
 
 class Engine:
@@ -305,8 +318,8 @@ class Engine:
         plain = self.z is None and not self.ridge
         backend = self._part.backend(len(rows) if columns is None else 0)
         picked = self._part.places(backend, columns)
-        prepared = backend.prepare_rows(self._part.places(backend, rows)) if len(rows) else None
-        if picked is not None and len(picked) >= _NARROWEST and backend.bytes_of(len(picked)) <= _PACKED_BYTES:
+        prepared = self._part.rows(backend, rows) if len(rows) else None
+        if picked is not None and isinstance(backend, ScanBackend) and _are_gathered(backend, len(picked)):
             backend, picked = backend.columns(picked), None
 
         def tile(start: int, stop: int) -> None:
@@ -379,7 +392,7 @@ class Engine:
         takes = picked is not None and np.isfinite(backend.bytes_of(1))
         for first in range(0, len(support), _EXPAND_PREPARED):
             rows = support[first : first + _EXPAND_PREPARED]
-            prepared = backend.prepare_rows(self._part.places(backend, rows))
+            prepared = self._part.rows(backend, rows)
             weights = coef[first : first + _EXPAND_PREPARED]
             ends = [(k, min(k + EXPAND_ROWS, len(rows))) for k in range(0, len(rows), EXPAND_ROWS)]
             parts = [(backend.slice_rows(prepared, k, end), weights[k:end]) for k, end in ends]
@@ -436,6 +449,11 @@ class Engine:
         for part in pieces(self.n, new.shape[0] + width_of(source)):
             values[:, part] = self.kernel.block(new, source[part].astype(np.float64))
         return values
+
+
+def _are_gathered(backend: ScanBackend, count: int) -> bool:
+    """Return whether so many picked columns are copied at once, and stay for the next request."""
+    return count >= _NARROWEST and backend.bytes_of(count) <= _PACKED_BYTES
 
 
 def described(kernel: Kernel) -> str:

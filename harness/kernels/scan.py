@@ -40,6 +40,7 @@ _BLOCK = 1024  # points; grows where there are many rare features and few points
 _LARGEST_BLOCK = 65536  # places in a block are 16-bit numbers
 _STRIP = 512  # rows of distances computed at a time
 _PIECE = 8192  # points laid out at a time
+_FEW = 4  # rows up to which the rare features of picked columns are read point by point
 _SOME = 8  # one column of so many may be another one than in the request before: more are gathered anew with all others
 _GROWTH = 1.25  # of the memory for columns
 
@@ -141,7 +142,7 @@ class ScanBackend(KernelBackend):
         if isinstance(columns, slice):
             self._scan(prepared, columns.start, columns.stop, out, slots, position, self._mode)
         else:
-            self._gathered(columns).compute_tile(prepared, slice(0, len(columns)), out, slots, position)
+            self._gathered(columns, len(columns)).compute_tile(prepared, slice(0, len(columns)), out, slots, position)
 
     def squared_distances(self) -> Block:
         """Return |x_i - x_j|^2 of all points, (n, n); of an RBF kernel only."""
@@ -157,8 +158,12 @@ class ScanBackend(KernelBackend):
     ) -> None:
         from harness.kernels import compiled
 
-        columns = self._rare_columns()
-        compiled.scan(self.points, columns, prepared, out, slots, position, start, stop, self._gamma, mode)
+        seeded = self.rare_features > 0 and self.index is not None and len(slots) <= _FEW
+        if seeded:
+            some: Any = self.index
+            compiled.add_by_point(self.rare, self.rare_features, some[start:stop], prepared, out, slots, position)
+        columns = self._no_columns if seeded else self._rare_columns()
+        compiled.scan(self.points, columns, prepared, out, slots, position, start, stop, seeded, self._gamma, mode)
         if mode == PRODUCTS and not isinstance(self.kernel.form, Exponential):
             finish(self.kernel, out, slots, position, prepared[3], self.points[2][start:stop])
 
@@ -171,22 +176,21 @@ class ScanBackend(KernelBackend):
             self._by_feature = self.grain, *compiled.rare_columns(*self.rare, index, self.rare_features, self.grain)
         return self._by_feature
 
-    def _gathered(self, index: Block, growth: float = 1.0, rare: Any = None) -> ScanBackend:
-        """Return the points ``index``, with memory for ``growth`` times as many.
-
-        rare : their rare features; None: they stay part of these points'
-        """
+    def _gathered(self, index: Block, room: int, rare: Any = None) -> ScanBackend:
+        """Return the points ``index``, with memory for ``room``; ``rare`` : their rare features, if not part of these."""
         from harness.kernels import compiled
 
         panels, depth, sq = self.points
         chunk = _CHUNK_BYTES // self.dtype.itemsize
-        count = -(-int(growth * len(index)) // chunk)
-        picked = aligned_zeros((count, depth, chunk), self.dtype).reshape(-1)
-        norms = np.zeros(count * chunk, dtype=self.dtype)
-        compiled.gather(panels, depth, sq, index, np.arange(len(index)), picked, norms)
-        points, settings = (picked, depth, norms), {"differences": self.differences, "listed": self.listed}
-        rare, part = (self.rare, index) if rare is None else (rare, None)
-        return ScanBackend(self.kernel, len(index), points, rare, self.rare_features, part, work=self.work, **settings)
+        shape = -(-room // chunk), depth, chunk
+        picked = np.zeros(shape, self.dtype) if room < _BLOCK else aligned_zeros(shape, self.dtype)
+        norms = np.zeros(picked.shape[0] * chunk, dtype=self.dtype)
+        compiled.gather(panels, depth, sq, index, np.arange(len(index)), picked.reshape(-1), norms)
+        points = picked.reshape(-1), depth, norms
+        settings: Any = {"differences": self.differences, "listed": self.listed, "work": self.work}
+        if rare is None:
+            return ScanBackend(self.kernel, len(index), points, self.rare, self.rare_features, index, **settings)
+        return ScanBackend(self.kernel, len(index), points, rare, self.rare_features, **settings)
 
     def _put(self, source: ScanBackend, index: Block, changed: Block) -> None:
         """Become the points ``index`` of ``source``, of which those at the places ``changed`` are not here."""
@@ -194,10 +198,14 @@ class ScanBackend(KernelBackend):
 
         panels, _, norms = self.points
         compiled.gather(*source.points, index[changed], changed, panels, norms)
-        self.n, self.index = len(index), index.copy()
-        self._by_feature = None if self.rare_features else self._no_columns
+        self.n, self.index, self._by_feature = (
+            len(index),
+            index.copy(),
+            None if self.rare_features else self._no_columns,
+        )
 
     def columns(self, index: Block) -> ScanBackend:
+        """Return the points ``index`` as columns; the next call from this thread overwrites them, where few are others."""
         thread = threading.get_ident()
         last = self._recent.get(thread)
         if last is not None and len(index) <= len(last.points[2]):
@@ -208,7 +216,7 @@ class ScanBackend(KernelBackend):
                 if len(changed) or last.n != len(index):
                     last._put(self, index, changed)  # noqa: SLF001 - one of its own kind
                 return last
-        last = self._recent[thread] = self._gathered(index.copy(), _GROWTH)
+        last = self._recent[thread] = self._gathered(index.copy(), int(_GROWTH * len(index)))
         return last
 
     def bytes_of(self, count: int) -> float:
@@ -218,8 +226,8 @@ class ScanBackend(KernelBackend):
     def take(self, index: Block) -> ScanBackend:
         from harness.kernels import compiled
 
-        none = np.zeros(len(index) + 1, np.int64), *self.rare[1:]
-        return self._gathered(index, rare=compiled.rare_rows(*self.rare, index) if self.rare_features else none)
+        empty = np.zeros(len(index) + 1, np.int64), *self.rare[1:]
+        return self._gathered(index, len(index), compiled.rare_rows(*self.rare, index) if self.rare_features else empty)
 
 
 class MappedBackend(KernelBackend):

@@ -12,12 +12,15 @@ TYPES = [np.float32, np.float64]
 
 
 def computed(values: np.ndarray) -> np.ndarray:
-    """Return e^values: the kernel of sums of 0 and norms of 0 and -values, so that -|x - z|^2 is each value."""
+    """Return e^values: the kernel of sums that are half of them and norms of 0, so that -|x - z|^2 is each value."""
     backend = ScanBackend.of(RBF(gamma=1.0), np.zeros((len(values), 0)), values.dtype)
-    rows, slots = backend.prepare_rows(np.zeros(1, dtype=np.intp)), np.zeros(1, dtype=np.intp)
-    backend.points[2][: len(values)] = -values
-    out, one, columns = np.zeros((1, len(values)), values.dtype), values.dtype.type(1.0), backend._rare_columns()
-    compiled.scan(backend.points, columns, rows, out, slots, 0, 0, len(values), one, RBF_OF_PRODUCTS)
+    out, one = (0.5 * values)[None, :], values.dtype.type(1.0)
+    rows, columns, slots = (
+        backend.prepare_rows(np.zeros(1, dtype=np.intp)),
+        backend._rare_columns(),
+        np.zeros(1, dtype=np.intp),
+    )
+    compiled.scan(backend.points, columns, rows, out, slots, 0, 0, len(values), True, one, RBF_OF_PRODUCTS)
     return out[0]
 
 
