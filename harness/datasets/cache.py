@@ -23,6 +23,7 @@ from harness.datasets.compression import compression_of, streamed
 from harness.datasets.dataset import Dataset, is_csr, named
 from harness.errors import DataError, UsageError
 from harness.files import file_sha256, locked_scratch, user_cache, write_whole
+from harness.kernels.points import is_mapped
 
 __all__ = ["PARSER_VERSION", "cache_root", "dataset", "file_sha256", "unpacked_sha256"]
 
@@ -84,7 +85,8 @@ def _stored(folder: Path, key: str, parsed: Dataset, sources: Mapping[Path, str]
                 shutil.rmtree(folder, ignore_errors=True)
                 scratch.rename(folder)
                 # a map names the file it opened, and joblib hands a map to another process by that name
-                data = replace(data, **{name: _read(folder / name) for name in _ARRAYS})
+                maps = [name for name in _ARRAYS if is_mapped(getattr(data, name))]
+                data = replace(data, **{name: _read(folder / name) for name in maps})
     except OSError as error:
         raise UsageError(f"{folder} cannot be written ({error}); set HARNESS_CACHE to a folder that can.") from None
     return data

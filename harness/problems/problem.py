@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -200,13 +201,11 @@ class Problem(ABC):
         """Return the same problem whose kernel counts, what a solver is given; this one if its kernel does."""
         if isinstance(self.kernel, KernelOracle):
             return self
-        counter, oracles = Counter(), dict[int, KernelOracle]()
+        counter = Counter()
 
+        @functools.cache  # problems that share a kernel share its oracle
         def counting(engine: Any) -> Any:
-            oracle = oracles.get(id(engine))
-            if oracle is None:
-                oracle = KernelOracle(engine.kernel, None, engine=engine, cache_mb=cache_mb, counter=counter)
-            return oracles.setdefault(id(engine), oracle)
+            return KernelOracle(engine.kernel, None, engine=engine, cache_mb=cache_mb, counter=counter)
 
         return self._over(counting)
 

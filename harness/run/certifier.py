@@ -129,6 +129,8 @@ class RunCertifier:
             if not of and certificate.primal is None:
                 of = f"weights with an intercept for {problem.name}, which has none"
             sizes = {} if isinstance(model, Weights) else self._sizes(targets, model.coef, model.own_coef)
+        if sizes:
+            sizes["core_set_size"] = sizes["support_vectors"]
         train_accuracy = self._accuracy(targets, train, "train_accuracy")
         return _Fit({**certificate.as_dict(), **sizes, **self._missed(certificate, of), **train_accuracy}, scores, run)
 
@@ -159,7 +161,7 @@ class RunCertifier:
         own_coef : coefficients of points of the model's own, whose label is the sign of their coefficient
         """
         support = int(np.count_nonzero(coef)) + len(own_coef)
-        found = {"support_vectors": support, "core_set_size": support}
+        found = {"support_vectors": support}
         if self.dataset.task == "classification":
             positives = np.count_nonzero(coef[targets > 0.0]) + np.sum(np.asarray(own_coef) > 0.0)
             found["positive_support_vectors"] = int(positives)
@@ -257,9 +259,12 @@ class RunCertifier:
             after.checked(coef, intercept)  # nothing can be known of a target that is queried later
         certificate = certificate_of(after, coef, intercept)
         known = {name: value for name in FIGURES if (value := getattr(certificate, name)) is not None}
-        sizes = self._sizes(self.dataset.y_train, coef)
-        del sizes["core_set_size"]
-        return {**claimed, **known, **sizes, **self._trace_scores(problem, coef, intercept)}
+        return {
+            **claimed,
+            **known,
+            **self._sizes(self.dataset.y_train, coef),
+            **self._trace_scores(problem, coef, intercept),
+        }
 
     def _trace_scores(self, problem: Problem, coef: Any, intercept: float) -> dict[str, Any]:
         """Return the test accuracy of a trace point where it is cheap, and where targets are queried all metrics."""

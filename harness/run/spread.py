@@ -219,11 +219,10 @@ class Spread:
         try:
             return call(*arguments)
         except Exception as error:
-            why = f" ({self.executor.told(error)})"
-            raise EngineLost(self._gone(why)) from error
+            raise self._lost(f" ({self.executor.told(error)})") from error
 
-    def _gone(self, why: str) -> str:
-        return (
+    def _lost(self, why: str = "") -> EngineLost:
+        return EngineLost(
             f"{self.driver.study.executor} is gone{why}. What came back is kept in the store. Start it again, with its workers; "
             "the same command goes on where it stopped."
         )
@@ -265,7 +264,7 @@ class Spread:
         """Return the records of a task that ended, by index; None where it is tried again, refused or failed for the first time."""
         indices = [index for block in sent.blocks for index in block]
         if future.cancelled():
-            raise EngineLost(self._gone(""))
+            raise self._lost()
         error = future.exception()
         if error is not None and self.tried.isdisjoint(indices):
             self.tried.update(indices)

@@ -55,13 +55,14 @@ def ended(solver, problem):
 @pytest.mark.parametrize("seeds", [FEW, pytest.param(range(100, 112), marks=pytest.mark.slow)], ids=["few", "more"])
 @pytest.mark.parametrize("name", SOLVERS)
 def test_no_solver_says_that_hulls_meet_that_are_apart(name, seeds):
+    if name == "libsvm" and seeds is not FEW:
+        pytest.skip("its loop may never end where its tolerance is below the rounding of far points")
     solver, failed = get_solver(name), []
     for seed in seeds:
         x, y, kernel = hulls(seed)
         for formulation, values in ((HardMargin, {}), (ReducedHull, {"D": 1.0})):
             problem = formulation.build(KernelOracle(kernel, x), y, values)
-            endless = name == "libsvm" and seeds is not FEW  # where its tolerance is below the rounding of far points
-            if not are_apart(x, y, kernel) or solver.refusal(problem) or endless:
+            if not are_apart(x, y, kernel) or solver.refusal(problem):
                 continue
             try:
                 last = ended(solver, problem)
