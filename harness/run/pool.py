@@ -28,17 +28,30 @@ from statistics import fmean, stdev
 from time import monotonic
 from typing import Any
 
-from harness.machine import now
-from harness.path import Grid
-from harness.plain import clipped
+from harness.measure.outcome import MEASURED, Status, StoppedBy
 from harness.run import allowed
 from harness.run.descendants import living, signal_to
 from harness.run.environments import Environment, environment_of
 from harness.run.folder import sweep
-from harness.run.messages import BrokenStream, Busy, Certify, Ended, Message, Point, Prepare, Reader, Run, Solved, send
+from harness.run.messages import (
+    BrokenStream,
+    Busy,
+    Certify,
+    Message,
+    Point,
+    Prepare,
+    Reader,
+    Run,
+    RunResult,
+    ToCertify,
+    send,
+)
 from harness.run.plan import RunSpec
-from harness.run.record import CLAIMED, MEASURED, Record, Status, StoppedBy, checked
+from harness.run.record import CLAIMED, Record, checked
 from harness.run.template import Forked, command, template, variables
+from harness.solver.path import Grid
+from harness.support.machine import now
+from harness.support.printable import clipped
 
 _LIVE = 7  # the certifier and six workers, which hold their data while idle: the least recently used is closed
 _CLOSE_SECONDS = 1.5
@@ -180,7 +193,7 @@ class Process:
         self.errors.close()
 
 
-class Pool:
+class ProcessPool:
     """The processes of one job slot: a worker for each solver, and one certifier."""
 
     def __init__(self, cores: list[int] | None, numba_cache: Path, stop: threading.Event) -> None:
@@ -218,7 +231,7 @@ class Pool:
 
     def _prepared(self, name: str, spec: RunSpec) -> None:
         """Have a process prepare for a run. Where it fails it is replaced, and the run may tell of it."""
-        beginning = allowed.beginning(spec.limits.seconds, 0.0)
+        beginning = allowed.beginning(spec.limits.time_limit, 0.0)
         try:
             with self._starting:
                 process = self._process(name, _CERTIFIER if name == _CERTIFIER else "harness.run.worker", spec)
@@ -235,7 +248,7 @@ class Pool:
 
         reading_seconds : what it took to read the run's data before
         """
-        beginning = allowed.beginning(spec.limits.seconds, reading_seconds)
+        beginning = allowed.beginning(spec.limits.time_limit, reading_seconds)
         try:
             ended = self._ended(spec, beginning)
         except WorkerDied as error:
@@ -260,14 +273,14 @@ class Pool:
         if spec.path:
             return self._path(spec, record, solved, beginning, reading_seconds)
         if solved.model or solved.points:
-            judge(record, checked(self._certified(spec, solved, beginning))[0])
+            merge_certificate(record, checked(self._certified(spec, solved, beginning))[0])
         return record
 
-    def _path(self, spec: RunSpec, run: Record, solved: Solved, beginning: float, reading_seconds: float) -> Record:
+    def _path(self, spec: RunSpec, run: Record, solved: ToCertify, beginning: float, reading_seconds: float) -> Record:
         """Return a path's summary with the rows of its cells, and that of the chosen one on all training points."""
         verdict = self._certified(spec, solved, beginning) if solved.points else {}
         judged = verdict.pop("cells", None)
-        judge(run, checked(verdict)[0])
+        merge_certificate(run, checked(verdict)[0])
         cells = [] if judged is None else cell_records(spec, run, solved.points, judged)
         chosen = choice(spec, cells)
         if "best" not in chosen:
@@ -279,7 +292,7 @@ class Pool:
         )
         return summary(spec, run, cells, refit, chosen)
 
-    def _ended(self, spec: RunSpec, beginning: float) -> Ended:
+    def _ended(self, spec: RunSpec, beginning: float) -> RunResult:
         """Have a run carried out. A process that dies before it begins with it is replaced, and asked once more."""
         tries = (False,) if spec.worker in self._failed else (True, False)
         self._failed.discard(spec.worker)
@@ -287,7 +300,7 @@ class Pool:
             worker = self._process(spec.worker, "harness.run.worker", spec)
             self._process(_CERTIFIER, _CERTIFIER, spec)  # it imports meanwhile
             try:
-                ended: Ended = worker.ask(Run(spec, spec.worker not in self._not_adopting), self.stop, beginning)
+                ended: RunResult = worker.ask(Run(spec, spec.worker not in self._not_adopting), self.stop, beginning)
                 return ended
             except WorkerDied as error:
                 self._close(spec.worker)
@@ -298,11 +311,11 @@ class Pool:
                 self._not_adopting.add(spec.worker)
         raise AssertionError
 
-    def _certified(self, spec: RunSpec, solved: Solved, beginning: float) -> dict[str, Any]:
+    def _certified(self, spec: RunSpec, solved: ToCertify, beginning: float) -> dict[str, Any]:
         """Return the certifier's figures. Where it dies of them, those without the metrics, and why."""
         faults: list[str] = []
         of_plugins = not {"harness"}.issuperset(spec.trusted)
-        seconds = beginning + allowed.certifying(spec.limits.seconds, of_plugins=of_plugins)
+        seconds = beginning + allowed.certifying(spec.limits.time_limit, of_plugins=of_plugins)
         for asked in (spec, replace(spec, metrics=())):
             certifier = self._process(_CERTIFIER, _CERTIFIER, spec)
             try:
@@ -343,7 +356,7 @@ class Pool:
             self._processes.popitem()[1].close()
 
 
-def judge(record: Record, verdict: Record) -> None:
+def merge_certificate(record: Record, verdict: Record) -> None:
     """Add the certifier's figures to a record; what it says of how the run ended outweighs what the solver says."""
     status, reason, killed = (verdict.pop(name, None) for name in ("status", "reason", "stopped_by"))
     trace, faults = verdict.pop("trace", None) or [], verdict.pop("faults", None) or []

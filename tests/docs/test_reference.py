@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import hookspecs
 from harness.cli.main import EXIT_CODES
-from harness.run.record import TYPES, Status, StoppedBy
+from harness.measure.outcome import Status, StoppedBy
+from harness.registry import hookspecs
+from harness.run.record import TYPES
 
 ROOT = Path(__file__).resolve().parents[2]
 
