@@ -18,8 +18,9 @@ from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
 from harness.registry.entries import source_sha256
 from harness.run.environments import own_versions
+from harness.run.host_process import WorkerDied
 from harness.run.plan import RunSpec, Study, data_key, plan
-from harness.run.pool import ProcessPool, WorkerDied
+from harness.run.pool import ProcessPool
 from harness.run.record import COLUMNS, Record
 from harness.run.store import Store, StoreReader, default_store, existing
 from harness.run.template import numba_cache_folder

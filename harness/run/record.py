@@ -33,7 +33,7 @@ class Fields(TypedDict):
     kernel_parameters: dict[str, Any]  # all parameters of the kernel, by name: gamma and so on
     seed: int  # [number] all randomness of the run comes from it
     repetition: int  # [number] which of the repetitions of the same run, from 0
-    path: dict[str, Any]  # axes of a path, and choice or cell, see `harness.run.pool`; None: one problem
+    path: dict[str, Any]  # axes of a path, and choice or cell, see `harness.run.path_rows`; None: one problem
     fold: int  # [number] the fold left out of the training points of a cell; None: it has all
     # How it ended
     status: str  # how it ended, one of the statuses
