@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
+import math
 import os
 import re
 import resource
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, process_time, thread_time
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ from harness.measure.path_drive import CellOutcome, drive_path
 from harness.measure.scored import Weights
 from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem
+from harness.problems.summary import ProblemSummary
 from harness.run import allowed
 from harness.run.messages import ClockStarted, FitResult, Message, Model, ModelCopied, Point
 from harness.run.target_server import TargetClient
@@ -38,7 +40,14 @@ from harness.solver.path import Grid, SolutionPath
 from harness.solver.protocol import with_target
 from harness.support.errors import DataError, InvalidModel, UsageError
 from harness.support.faults import format_error, text
-from harness.support.machine import delay_seconds, load_average, now, reset_peak_memory, status_bytes
+from harness.support.machine import (
+    children_cpu_seconds,
+    delay_seconds,
+    load_average,
+    now,
+    reset_peak_memory,
+    status_bytes,
+)
 from harness.support.printable import clean, clipped
 
 if TYPE_CHECKING:
@@ -54,6 +63,10 @@ _READ_INTO_MEMORY_BYTES = 2 << 30
 _WARM_UP_POINTS = 32
 _WARM_UP_YIELDS = 50
 _WARM_UP_SECONDS = 5.0  # of all warm-ups of a solver together, compilation not counted
+_COMPILED_SECONDS = 0.1  # of compilation in a measured run, up to which nothing is said of it ...
+_COMPILED_SHARE = 0.1  # ... nor up to this fraction of the fit's seconds
+_UNEXPLAINED_SECONDS = 0.05  # CPU seconds off the clock up to which a run is valid ...
+_UNEXPLAINED_SHARE = 0.1  # ... and up to this fraction of its CPU seconds
 _TRACEBACK_CHARACTERS = 2000
 _READ_ONLY = re.compile("read-?only")  # what NumPy and Numba say of an array
 _COPY = "what the problem hands out is read-only: copy it first, row = problem.kernel.row(i).copy()"
@@ -218,7 +231,7 @@ def warm_up(
             if path is not None:
                 for _ in drive_path(each, small, 0, Limits(time_limit=left), Clocks(clock)):
                     continue
-            elif each.skip(small) is None:
+            elif each.refusal(small) is None:
                 limits = Limits(time_limit=left, iteration_limit=_WARM_UP_YIELDS)
                 drive(each, small, np.random.default_rng(0), limits, clocks=Clocks(clock))
     except BaseException:  # whatever it is, sys.exit() included, it is reported where it is measured
@@ -302,7 +315,8 @@ def measure(
     """
     faults: list[str] = []
     problem, plain = problem.counted(spec.cache_mb), problem
-    refused = refusal(solver, problem if path is None else path.problem(path.cells[0]), faults, spec.plugin)
+    summary = ProblemSummary.of(problem if path is None else path.problem(path.cells[0]))
+    refused = refusal(solver, summary, faults, spec.plugin)
     if refused is not None:
         return FitResult({"status": Status.SKIPPED, "reason": refused, **now()})
     claims: dict[str, Any] = {"load_average": load_average(), "faults": faults}
@@ -310,7 +324,7 @@ def measure(
     switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
     reset_peak_memory()
     emit(ClockStarted())
-    clocks, delayed = _Clocks(compilation, client, spec.limits.time_limit), delay_seconds()
+    clocks, delayed = _Clocks(compilation, client, spec.limits.time_limit, spec.threads), delay_seconds()
     try:
         if path is None:
             outcome = _single(spec, solver, problem, plain, clocks, emit)
@@ -331,16 +345,34 @@ def measure(
         reason = f"solver '{solver.name}' changed its problem: {', '.join(changed)} differ from what it was given"
         claims.update(status=Status.INVALID, reason=reason)
     claims["compile_seconds"] = compilation.seconds - compiled
+    _note_off_the_clock(claims, clocks)
     claims["involuntary_switches"] = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
     claims["peak_rss_bytes"] = status_bytes("VmHWM")
     return FitResult({**claims, **now()}, model)
 
 
+def _note_off_the_clock(claims: dict[str, Any], clocks: _Clocks) -> None:
+    """Enter what was done while the clock stood still: a sentence on much compilation, and much else is invalid."""
+    clocks.resume()
+    unexplained = claims["unexplained_cpu_seconds"] = max(0.0, clocks.unexplained)
+    if claims["compile_seconds"] > max(_COMPILED_SECONDS, _COMPILED_SHARE * claims.get("fit_seconds", math.inf)):
+        claims["faults"].append(
+            f"compiled {claims['compile_seconds']:.1f} s inside the measured run; compile in warm_ups()"
+        )
+    if unexplained > max(_UNEXPLAINED_SECONDS, _UNEXPLAINED_SHARE * claims.get("cpu_seconds", math.inf)):
+        reason = (
+            f"{unexplained:.2f} s of CPU time were used while the clock stood still, by threads or processes that the "
+            "solver had at a yield: end them, or wait for them, before the yield"
+        )
+        claims.update(status=Status.INVALID, stopped_by=StoppedBy.FAULT, reason=reason)
+
+
 class _Clocks(Clocks):
     """The clocks of a measured run. They stand still while something compiles, and while targets are queried."""
 
-    def __init__(self, compilation: CompilationWatch, client: TargetClient, limit: float | None) -> None:
+    def __init__(self, compilation: CompilationWatch, client: TargetClient, limit: float | None, threads: int) -> None:
         self.compilation, self.client, self.limit, self.began = compilation, client, limit, monotonic()
+        self.threads = threads
 
     def wall(self) -> float:
         """Return wall seconds."""
@@ -353,6 +385,11 @@ class _Clocks(Clocks):
     def beside(self, seconds: float) -> float:
         """Return the seconds of the run that were not those inside the solver."""
         return monotonic() - self.began - seconds
+
+    def others(self) -> float:
+        """Return CPU seconds of processes that the solver waited for and, where the host has one thread, of further threads."""
+        threads = process_time() - thread_time() if self.threads == 1 else 0.0
+        return children_cpu_seconds() + threads
 
     def overtime(self, seconds: float) -> float:
         """Return the seconds beside those inside the solver that count as spent of the time limit."""
@@ -467,8 +504,8 @@ def _counted(solver: Solver, counter: Any) -> dict[str, Any]:
     }
 
 
-def refusal(solver: Solver, problem: Problem, faults: list[str], plugin: str) -> str | None:
-    """Return a sentence why the solver does not take the problem; a ``skip()`` that fails costs its own answer alone."""
+def refusal(solver: Solver, problem: ProblemSummary, faults: list[str], plugin: str) -> str | None:
+    """Return a sentence why the solver does not take a problem; a ``skip()`` that fails costs its own answer alone."""
     try:
         reason = solver.skip(problem)
     except Exception as error:

@@ -101,6 +101,9 @@ class Fields(TypedDict):
     load_average: float  # [processes] processes ready to run as the run began, mean of a minute
     involuntary_switches: int  # [switches] how often the system took the core from the run's process
     waited_seconds: float  # [s] part of fit_seconds, in one thread: no CPU time, and no other work had the core
+    unexplained_cpu_seconds: (
+        float  # [s] CPU time that the solver's threads and processes used while its clock stood still
+    )
     output: str  # the last lines that the solver wrote
     faults: list[str]  # what failed in metrics, skip() and the like, a sentence each; it cost its own figure alone
     # Where it comes from
@@ -132,7 +135,7 @@ CLAIMED = frozenset({
     "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "killed_cpu_seconds", "compile_seconds",
     "peak_rss_bytes", "iterations", "kernel_evaluations", "evaluations_at_least", "cache_hits",
     "working_set_size", "claimed_done", "oracle_calls", "oracle_kernel_evaluations", "load_average",
-    "involuntary_switches", "waited_seconds", "output", "faults", "measured_at", "sources", "info",
+    "involuntary_switches", "waited_seconds", "unexplained_cpu_seconds", "output", "faults", "measured_at", "sources", "info",
 })  # fmt: skip
 """The fields that only the solver's process can know. What else it says of a run is not listened to."""
 

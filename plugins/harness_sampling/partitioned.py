@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import CSVC, Certificate, DataError, Kernel, KernelOracle, Precomputed, Problem, UsageError, as_points
+from harness import (
+    CSVC,
+    Certificate,
+    DataError,
+    Kernel,
+    KernelOracle,
+    Precomputed,
+    Problem,
+    ProblemSummary,
+    UsageError,
+    as_points,
+)
 from harness.registry.subproblem_oracle import Answer, CertifiedOracle
 from harness.support.arrays import Index, Vector
 from harness_sampling.oracle import answers, refusal
@@ -331,7 +342,7 @@ class Sample:
         ------
         UsageError : the oracle does not solve its kind; ``owner`` asks for it.
         """
-        if not self.rounds and (refused := refusal(owner, self.oracle.name, problem)):
+        if not self.rounds and (refused := refusal(owner, self.oracle.name, ProblemSummary.of(problem))):
             raise UsageError(refused)
         self.spent = self.oracle.seconds, self.evaluations
         start, where = self.coef if self.rounds else None, f"round {len(self.rounds) + 1}"

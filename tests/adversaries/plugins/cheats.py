@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness import CSVCNoBias, Iterate, Problem, Solver, get_solver, hookimpl, parameter
+from harness import CSVCNoBias, Iterate, Problem, ProblemSummary, Solver, get_solver, hookimpl, parameter
 from harness.run.messages import FitResult
 
 WARM_UP_POINTS = 40
@@ -292,14 +292,14 @@ def intercept_text(problem, own):
 class SkipRaises(Cheat):
     name = "skip-raises"
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         return str(1 / 0)
 
 
 class SkipTrue(Cheat):
     name = "skip-true"
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         return True
 
 
