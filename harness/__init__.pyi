@@ -27,7 +27,7 @@ from harness.measure.outcome import Status as Status
 from harness.measure.outcome import StoppedBy as StoppedBy
 from harness.measure.scored import CosineFeatures as CosineFeatures
 from harness.measure.trace import TracePlan as TracePlan
-from harness.problems.column import Column as Column
+from harness.support.column import Column as Column
 from harness.problems.csvc import CSVC as CSVC
 from harness.problems.csvc import CSVCNoBias as CSVCNoBias
 from harness.problems.dual import DualForm as DualForm

@@ -24,7 +24,7 @@ from harness.support.errors import InvalidModel, PluginError
 from harness.support.parameters import Parameter, parameter
 
 if TYPE_CHECKING:
-    from harness.problems.column import Column
+    from harness.support.column import Column
     from harness.problems.dual import DualForm
     from harness.support.arrays import Index, Vector
 

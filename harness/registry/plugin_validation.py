@@ -19,7 +19,7 @@ import pluggy
 from packaging.requirements import InvalidRequirement, Requirement
 
 from harness import __version__
-from harness.problems.column import Column
+from harness.support.column import Column
 from harness.registry import hookspecs
 from harness.registry.metric import Metric
 from harness.support import parameters
