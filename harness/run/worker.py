@@ -140,8 +140,9 @@ class Worker:
         from harness.run.child import layout
 
         self._prepare(spec)
-        problem, solver = self.bench.problem(spec.first), self.bench.solver(spec)
-        kind = (repr(solver), layout(problem))
+        solver = self.bench.solver(spec)  # its code runs before the problem is stated
+        problem = self.bench.problem(spec.first)
+        kind = (f"{spec.solver} {spec.parameters} {spec.limits.target_gap}", layout(problem))
         self.folder = self.folder or Folder()
         if adopt and kind in self.proven and kind not in self.warm:
             self._adopt(solver, problem, kind, spec.limits.time_limit)

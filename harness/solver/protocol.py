@@ -72,7 +72,7 @@ def with_arrays(iterate: Iterate) -> Iterate:
     """
     import numpy as np
 
-    converted = {}
+    converted = dict[str, Any]()
     for name in ("dual_coef", "intercept", "weights", "free_coef"):
         value = getattr(iterate, name)
         if value is None or type(value) in {float, int, np.float64}:
