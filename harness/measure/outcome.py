@@ -59,7 +59,7 @@ class StoppedBy(StrEnum):
     ITERATIONS = "iterations"  # the limit of iterations
     MEMORY = "memory"  # the memory limit
     FAULT = "fault"  # an exception, an exit, a signal of its own
-    KILLED = "killed"  # SIGKILL that the host did not send, or the end of the host's own process
+    KILLED = "killed"  # a signal, a stop or a limit that is neither the solver's nor the host's, or the end of the host's process
 
 
 @dataclass(frozen=True)

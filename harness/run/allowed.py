@@ -16,6 +16,7 @@ _PREPARATION_SECONDS = 30.0  # that a warm-up without its compilation, or import
 _COMPILATION_SECONDS = 120.0  # of a warm-up, at least
 _START_SECONDS = 60.0  # that a process may import plugins and read data, at least
 _CERTIFY_SECONDS = 1800.0
+SILENT_SECONDS = 10.0  # after the last sign of life of a certifier at which it is started anew
 
 
 def phase(time_limit: float | None) -> float:

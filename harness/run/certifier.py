@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,9 +27,11 @@ from harness.measure.scored import FreeModel, Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certificate_of
 from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry.discovery import Registry, load_registry, share_registry
+from harness.run import allowed
 from harness.run.child import ProblemFactory, is_environment
 from harness.run.messages import (
     BrokenStream,
+    Busy,
     Certified,
     Certify,
     Model,
@@ -58,6 +62,7 @@ _OURS = frozenset({*FIGURES, "positive_support_vectors", "test_accuracy", "metri
 _TOLERATED = (
     0.01  # rounding of a cell's gap, as a share of the target gap; less of it costs as much as to solve ten cells
 )
+_BEAT_SECONDS = 2.0  # between two signs of life
 _TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
 
 
@@ -398,13 +403,15 @@ class RunCertifier:
 
 
 class Certifier:
-    """Serves the driver until it closes the socket."""
+    """Serves the driver until it closes the socket. While it certifies, a thread of its own says that it is alive."""
 
     def __init__(self, control: int) -> None:
         self.control = control
         self.benches: dict[tuple[str, ...], ProblemFactory] = {}
         self.installed: Registry | None = None
         share_registry(self._installed)
+        self._sending, self._is_certifying = threading.Lock(), threading.Event()
+        threading.Thread(target=self._beat, daemon=True).start()
 
     def serve(self) -> None:
         """Answer requests one after another."""
@@ -417,7 +424,19 @@ class Certifier:
                     send(self.control, Prepared())
                     continue
                 assert isinstance(request, Certify)
-                send(self.control, Certified(self._answer(request)))
+                self._is_certifying.set()
+                figures = self._answer(request)
+                with self._sending:
+                    self._is_certifying.clear()
+                    send(self.control, Certified(figures))
+
+    def _beat(self) -> None:
+        with contextlib.suppress(OSError):  # the driver is gone
+            while self._is_certifying.wait():
+                sleep(_BEAT_SECONDS)
+                with self._sending:
+                    if self._is_certifying.is_set():
+                        send(self.control, Busy(allowed.SILENT_SECONDS))
 
     def _installed(self) -> Registry:
         """Return the installed plugins, which a certificate may ask for a solver; loaded when one does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -16,11 +17,13 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from harness.run import allowed
 from harness.run.descendants import living, signal_to
 from harness.run.environments import Environment
 from harness.run.folder import sweep
 from harness.run.messages import BrokenStream, Busy, Message, Reader, send
 from harness.run.template import Forked, command, template, variables
+from harness.support.machine import is_stopped, process_cpu_seconds
 
 _CLOSE_SECONDS = 1.5
 _LATE_SECONDS = 0.5  # that a message may be late
@@ -29,13 +32,19 @@ _POLL_SECONDS = 0.2
 
 
 class WorkerDied(Exception):
-    """The process itself ended; the request it had is lost and may be sent again; ``running`` : the run had begun."""
+    """The process itself ended; the request it had is lost and may be sent again.
 
-    running = False
+    running : the run had begun
+    was_stopped : it was stopped from outside
+    """
+
+    running = was_stopped = False
 
 
 class Late(WorkerDied):
-    """The process did not send its next message in time, and was killed."""
+    """The process did not send its next message in time, and was killed; ``silent``: it gave no sign of life either."""
+
+    silent = False
 
 
 class Process:
@@ -43,6 +52,7 @@ class Process:
 
     running : it said that the run which it was last asked for has begun
     compiling : it said that it compiles
+    was_stopped : it was stopped from outside during the last request, and continued
     """
 
     def __init__(
@@ -66,7 +76,7 @@ class Process:
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)
         self.reader = Reader(ours.fileno())
-        self.running = self.compiling = False
+        self.running = self.compiling = self.was_stopped = False
 
     def _started(
         self,
@@ -85,17 +95,20 @@ class Process:
             stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors, start_new_session=True,
         )  # fmt: skip
 
-    def ask(self, request: Message, stop: threading.Event, seconds: float) -> Any:
+    def ask(self, request: Message, stop: threading.Event, seconds: float, most: float = math.inf) -> Any:
         """Send a request and return the answer, which comes in so many seconds, or as many as the process says each time.
+
+        most : seconds in which the answer comes whatever the process says. A process that has such a bound is not late
+            while it uses CPU time: compiled code may keep it from saying anything
 
         Raises
         ------
         Late : it did not say anything in time, or was stopped, and had to be killed.
         WorkerDied : it ended before it answered, or said what is no message.
         """
-        self.running = self.compiling = False
-        since = monotonic()
-        deadline = since + seconds + _LATE_SECONDS
+        self.running = self.compiling = self.was_stopped = False
+        since, cpu_seconds = monotonic(), 0.0
+        deadline, latest = since + seconds + _LATE_SECONDS, since + most + _LATE_SECONDS
         try:
             send(self.socket.fileno(), request)
             while not self.reader.closed:
@@ -109,10 +122,19 @@ class Process:
                     deadline = since + answer.seconds + _LATE_SECONDS
                 if stop.is_set():
                     raise WorkerDied("stopped")
+                if not self.was_stopped and is_stopped(self.process.pid):
+                    self.was_stopped = True
+                    signal_to(self.process.pid, signal.SIGCONT)
                 # after a last look: we may have been stopped ourselves
-                if self.reader.received == received and monotonic() > deadline:
+                if self.reader.received == received and monotonic() > min(deadline, latest):
+                    before, cpu_seconds = cpu_seconds, process_cpu_seconds(self.process.pid)
+                    if latest > monotonic() and latest < math.inf and cpu_seconds > before:
+                        deadline = monotonic() + allowed.SILENT_SECONDS
+                        continue
                     self.kill()
-                    raise Late(f"nothing was heard for {monotonic() - since:.1f} s, and it was killed")
+                    late = Late(f"nothing was heard for {monotonic() - since:.1f} s, and it was killed")
+                    late.silent = latest > monotonic()
+                    raise late
         except BrokenStream as error:
             raise WorkerDied(str(error)) from error
         except OSError:  # nobody reads

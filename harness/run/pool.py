@@ -27,7 +27,7 @@ from harness.run.messages import (
 )
 from harness.run.path_rows import cell_records, choice, summary
 from harness.run.plan import RunSpec
-from harness.run.record import CLAIMED, Record, checked
+from harness.run.record import CLAIMED, Record, checked, disturbed
 from harness.support.machine import now
 from harness.support.printable import clipped
 
@@ -100,6 +100,8 @@ class ProcessPool:
             if self.stop.is_set():
                 raise
             reason = f"the process that carries out the solver's runs failed: {error}"
+            if error.was_stopped:
+                return Record(**disturbed("its worker was stopped", str(error)), **now())
             if not isinstance(error, Late):
                 return Record(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, **now())
             # it is the solver's fault that its worker hangs or is stopped, unless it was not its turn yet
@@ -115,6 +117,8 @@ class ProcessPool:
         if wrong:
             reason = f"the solver's process gave figures that cannot be: {'; '.join(wrong)}"
             record.update(status=Status.INVALID, reason=reason)
+        if record.failed and self._processes[spec.worker].was_stopped:
+            record.update(disturbed("its worker was stopped", record["reason"]))
         if spec.path:
             return self._path(spec, record, solved, beginning, reading_seconds)
         if solved.model or solved.points:
@@ -149,7 +153,7 @@ class ProcessPool:
                 return ended
             except WorkerDied as error:
                 self._close(spec.worker)
-                error.running = worker.running
+                error.running, error.was_stopped = worker.running, worker.was_stopped
                 if worker.running or not may_retry or self.stop.is_set():
                     raise
                 # it was not this run that ended it or kept it, but what the one before did to it
@@ -159,17 +163,24 @@ class ProcessPool:
     def _certified(self, spec: RunSpec, solved: ToCertify, beginning: float) -> dict[str, Any]:
         """Return the certifier's figures. Where it dies of them, those without the metrics, and why."""
         faults: list[str] = []
+        again = False
         of_plugins = not {"harness"}.issuperset(spec.trusted)
-        seconds = beginning + allowed.certifying(spec.limits.time_limit, of_plugins=of_plugins)
-        for asked in (spec, replace(spec, metrics=())):
+        most = beginning + allowed.certifying(spec.limits.time_limit, of_plugins=of_plugins)
+        tries = [spec, replace(spec, metrics=())]
+        while tries:
+            asked = tries.pop(0)
             certifier = self._process(_CERTIFIER, _CERTIFIER, spec)
             try:
-                figures = certifier.ask(Certify(asked, solved), self.stop, seconds).figures
+                figures = certifier.ask(Certify(asked, solved), self.stop, beginning, most).figures
                 return {**figures, "faults": [*faults, *(figures.get("faults") or [])]}
             except WorkerDied as error:
                 self._close(_CERTIFIER)
                 if self.stop.is_set():
                     raise
+                if len(tries) == 1 and not again and (getattr(error, "silent", False) or certifier.was_stopped):
+                    again = True
+                    tries.insert(0, spec)  # its metrics are no cause of that
+                    continue
                 metrics = ", ".join(spec.metrics) or "(none)"
                 faults.append(f"the certifier failed, perhaps of the metrics {metrics}: {error}")
         reason = f"the host could not certify the model: {faults[-1]}"

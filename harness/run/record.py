@@ -230,3 +230,9 @@ def _is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return isinstance(value, float) or abs(value) <= LARGEST
+
+
+def disturbed(what: str, reason: str) -> dict[str, Any]:
+    """Return status, cause and reason of a run that failed for ``reason`` after ``what`` was done to it from outside."""
+    text = f"{what}, not by the host; {reason}; such a run is measured again when the command is repeated"
+    return {"status": Status.ENVIRONMENT, "stopped_by": StoppedBy.KILLED, "reason": text}

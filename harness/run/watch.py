@@ -26,9 +26,9 @@ from typing import Any
 
 import msgspec
 
-from harness.measure.outcome import Limits, Status, StoppedBy
+from harness.measure.outcome import FAILED, Limits, Status, StoppedBy
 from harness.run import allowed
-from harness.run.descendants import Descendants, at_parents_end, trackers_of
+from harness.run.descendants import Descendants, at_parents_end, signal_to, trackers_of
 from harness.run.folder import Folder
 from harness.run.messages import (
     SECRET_BYTES,
@@ -46,8 +46,9 @@ from harness.run.messages import (
     send,
 )
 from harness.run.plan import RunSpec
+from harness.run.record import disturbed
 from harness.run.target_server import TargetServer
-from harness.support.machine import now, process_cpu_seconds, status_bytes, thread_cpu_seconds
+from harness.support.machine import is_stopped, now, process_cpu_seconds, status_bytes, thread_cpu_seconds
 
 _POLL_SECONDS = 0.05
 _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
@@ -172,6 +173,8 @@ class Observed:
     survivors: list[int] = field(default_factory=list)  # processes that could not be killed
     server: TargetServer = field(default_factory=TargetServer)  # of the targets that the child queries
     faults: list[str] = field(default_factory=list)  # sentences, of what cost the run nothing
+    was_stopped: bool = False  # the child was stopped from outside, and continued by the host
+    constraints: str = ""  # what the child may do and the host did not set, in words
 
     @property
     def output(self) -> str:
@@ -287,6 +290,10 @@ def watch(
             if control in ready:
                 _raise_if_driver_gone(control)
                 selector.unregister(control)  # the next request waits until this run is over
+            if not seen.was_stopped and is_stopped(child.pid):
+                seen.was_stopped = True
+                seen.faults.append("its process was stopped from outside, and continued by the host")
+                signal_to(child.pid, signal.SIGCONT)
             if not seen.killed_for and seen.fitted is None:
                 seen.killed_for = _excess(seen, child, descendants, limits)
     os.close(handle)
@@ -360,6 +367,9 @@ def verdict(seen: Observed, spec: RunSpec) -> dict[str, Any]:
     trouble = _trouble(seen, spec)
     if trouble is not None:
         claims.update(zip(("status", "stopped_by", "reason"), trouble, strict=True))
+    if claims["status"] in FAILED and (seen.was_stopped or seen.constraints):
+        what = "; ".join(filter(None, ["its process was stopped" * seen.was_stopped, seen.constraints]))
+        claims.update(disturbed(what, claims["reason"]))
     if seen.output.strip():
         claims["output"] = "\n".join(str(part) for part in (claims.get("output"), seen.output) if part)
     # its own peak, of which it knows each byte, or a sample of it and all that it started

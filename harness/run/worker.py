@@ -41,7 +41,7 @@ from harness.run.watch import DriverGone, Observed, finish, fork, limit_memory, 
 from harness.support import faults
 from harness.support.errors import InvalidKernel
 from harness.support.files import write_whole
-from harness.support.machine import now
+from harness.support.machine import constraints, now
 
 if TYPE_CHECKING:
     from harness.registry.discovery import Registry
@@ -87,6 +87,7 @@ class Worker:
         self.folder: Folder | None = None
         self.descendants = Descendants()
         self.compilation = CompilationWatch()
+        self._constraints: dict[str, Any] = {}  # of this process, after code of its own plugin ran in it
         self._until = 0.0  # when the driver expects the next message
         self._rehearsing = False
 
@@ -149,12 +150,24 @@ class Worker:
         server = (
             TargetServer(self.bench.targets(spec), problem.target_budget) if spec.queries_targets else TargetServer()
         )
+        self._constraints = constraints(os.getpid())
         return _Stated(spec, solver, problem, server, kind)
+
+    def _changed(self, *pids: int) -> str:
+        """Return in words what processes may do that this one might not when its run was stated, or might; empty: nothing."""
+        before, found = self._constraints, dict[str, str]()
+        for now_ in map(constraints, pids):
+            for name in now_:
+                if now_[name] != before[name] and name != "RLIMIT_DATA":  # which the host sets
+                    found[name] = f"{name} of its process is {now_[name]} and was {before[name]}"
+        return "; ".join(found.values())
 
     def _answer(self, spec: RunSpec, adopt: bool) -> None:
         from harness.run.child import is_environment, of_environment
 
         self._until = 0.0
+        if self._constraints and self._changed(os.getpid()):
+            sys.exit(0)  # somebody limited this process; the driver asks a fresh one
         try:
             run = self._stated(spec, adopt)
             assert self.folder is not None
@@ -199,6 +212,7 @@ class Worker:
             busy=self._busy,
         )
         seen.faults += faults
+        seen.constraints = self._changed(child.pid, os.getpid())
         told = seen.fitted is not None and not seen.left_behind
         if told:  # all is known: its process ends while its model is certified
             self._tell(seen, run)

@@ -108,6 +108,25 @@ def process_cpu_seconds(pid: int) -> float:
     return _accounted(f"/proc/{pid}/stat", 4)
 
 
+def is_stopped(pid: int) -> bool:
+    """Return whether a process is stopped, as SIGSTOP leaves it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"T"
+    except (OSError, IndexError):
+        return False
+
+
+def constraints(pid: int) -> dict[str, Any]:
+    """Return what the system lets a process do: its resource limits, its niceness and its cores, by name; {} if it is gone."""
+    names = [name for name in vars(resource) if name.startswith("RLIMIT_") and name != "RLIMIT_OFILE"]  # NOFILE again
+    try:
+        limits: dict[str, Any] = {name: resource.prlimit(pid, getattr(resource, name)) for name in names}
+        nice, cores = os.getpriority(os.PRIO_PROCESS, pid), sorted(os.sched_getaffinity(pid))
+    except OSError:
+        return {}
+    return {**limits, "niceness": nice, "cores": cores}
+
+
 def children_cpu_seconds() -> float:
     """Return the CPU seconds of the processes that this one started and waited for, and of theirs."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
