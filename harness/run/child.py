@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import monotonic, perf_counter, process_time, thread_time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -80,16 +80,13 @@ class DataChanged(DataError):
 class ProblemFactory:
     """What a process keeps between runs: loaded data and the kernel engines over them.
 
-    keeps : what it knows of the targets. A solver's process is to know those of no test point, nor which points are
-        planted outliers; where targets are queried, none: :meth:`targets` has them, for the process that serves them
-    client : through which a problem queries targets that are not kept
+    for_solver : whether it is that of a solver's process, which has the targets of no test point, does not know which
+        points are planted outliers, and queries targets where the formulation does
+    client : through which it queries them
     """
 
-    def __init__(
-        self, registry: Registry, *, keeps: Literal["everything", "training targets", "points"] = "everything"
-    ) -> None:
-        self.registry, self.keeps, self.client = registry, keeps, TargetClient()
-        self._targets: dict[str, Vector] = {}  # by data key; those of the last set
+    def __init__(self, registry: Registry, *, for_solver: bool = False) -> None:
+        self.registry, self.for_solver, self.client = registry, for_solver, TargetClient()
         self._datasets: dict[str, Dataset] = {}
         self._engines: dict[tuple[str, str], Engine] = {}
 
@@ -104,10 +101,8 @@ class ProblemFactory:
             self._engines.clear()  # they are over the last set
             self._datasets.clear()
             loaded = self._loaded(spec)
-            if self.keeps == "points":
-                self._targets = {spec.data_key: np.array(loaded.y_train)}
-            if self.keeps != "everything":
-                loaded = withheld(loaded, training=self.keeps == "points")
+            if self.for_solver:
+                loaded = replace(loaded, planted=None, y_test=np.full(len(loaded.y_test), np.nan))
             self._datasets[spec.data_key] = loaded
         return self._datasets[spec.data_key]
 
@@ -121,18 +116,6 @@ class ProblemFactory:
             )
         return loaded
 
-    def targets(self, spec: RunSpec) -> Vector:
-        """Return the targets, (n,), of a run that queries them; read again where they were forgotten."""
-        if spec.data_key not in self._targets:
-            self._targets = {spec.data_key: np.array(self._loaded(spec).y_train)}
-        return self._targets[spec.data_key]
-
-    def forget_targets(self) -> None:
-        """Overwrite the targets that are served, before the code of a solver runs in this process."""
-        for targets in self._targets.values():
-            targets.fill(np.nan)
-        self._targets.clear()
-
     def problem(self, spec: RunSpec) -> Problem:
         """Return the run's problem over the plain engine, which counts nothing: what is certified; data and norms are shared."""
         dataset = self.dataset(spec)
@@ -144,7 +127,7 @@ class ProblemFactory:
             check_finite(checked)
             self._engines[key] = checked  # only now: what is refused is refused each time
         engine: Any = self._engines[key].replace(threads=spec.threads)
-        targets = self.client if self.keeps == "points" else dataset.y_train
+        targets = self.client if self.for_solver and spec.queries_targets else dataset.y_train
         return self.registry.formulation(spec.formulation).build(engine, targets, spec.problem_parameters)
 
     def kernel_sample(self, spec: RunSpec) -> Vector:
@@ -189,12 +172,6 @@ def in_memory(dataset: Dataset) -> Dataset:
         return np.array(x) if is_mapped(x) and x.nbytes <= _READ_INTO_MEMORY_BYTES else x
 
     return replace(dataset, x_train=read(dataset.x_train), x_test=read(dataset.x_test))
-
-
-def withheld(dataset: Dataset, *, training: bool) -> Dataset:
-    """Return the data without the targets of the test points, and without those of the ``training`` points too."""
-    y_train = np.full(len(dataset.y_train), np.nan) if training else dataset.y_train
-    return replace(dataset, planted=None, y_train=y_train, y_test=np.full(len(dataset.y_test), np.nan))
 
 
 def layout(problem: Problem) -> str:

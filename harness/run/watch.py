@@ -48,7 +48,7 @@ from harness.run.messages import (
 from harness.run.plan import RunSpec
 from harness.run.record import disturbed
 from harness.run.target_server import TargetServer
-from harness.support.machine import is_stopped, now, process_cpu_seconds, status_bytes, thread_cpu_seconds
+from harness.support.machine import is_stopped, now, status_bytes, thread_cpu_seconds
 
 _POLL_SECONDS = 0.05
 _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
@@ -57,9 +57,6 @@ _OUTPUT_KEPT = 4000
 _OUTPUT_LIMIT = 1_000_000
 _PIECE = 1 << 16  # what a pipe holds
 _PIPE = 200  # a descriptor above those that a solver's stray writes and double closes hit
-_CLOCK_SLACK = 0.25  # seconds of CPU time that the host's own work may take
-_LATE = 5.0  # seconds that a message may wait on a busy machine
-_SLOWEST_CLOCK = 0.5  # of the CPU time the system accounted
 
 
 class DriverGone(Exception):
@@ -152,9 +149,7 @@ class Observed:
     """What the worker saw of a child."""
 
     fitted: FitResult | None = None
-    fit_seconds: float = 0.0  # from the message before the fit to the one after it, compilation taken off
-    fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
-    cpu_seconds: float = math.inf  # of the whole child and what it waited for, as far as the system accounts for it
+    fit_cpu_seconds: float = 0.0  # CPU time of the main thread in the fit, compilation taken off
     points: list[Point] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
     phase: str = "warm-up"  # then "start", "fit", "end"
@@ -239,7 +234,6 @@ class Observed:
         self.phase, self.phase_began, self.compile_spent = phase, monotonic(), 0.0
 
     def _end_fit(self, child: Child) -> None:
-        self.fit_seconds = monotonic() - self.phase_began - self.compile_spent
         self.fit_cpu_seconds += thread_cpu_seconds(child.pid) - self.compile_spent
 
     def drain(self, output: int) -> bool:
@@ -299,7 +293,6 @@ def watch(
     os.close(handle)
     if seen.phase == "fit" and seen.fitted is None:  # of a process that has ended the system tells nothing more
         seen.fit_cpu_seconds += thread_cpu_seconds(child.pid) - seen.compile_spent
-    seen.cpu_seconds = process_cpu_seconds(child.pid)
     if seen.fitted is not None:  # it waits
         seen.drain(child.output)
         others = descendants.left(child.pid)
@@ -398,24 +391,7 @@ def _trouble(seen: Observed, spec: RunSpec) -> tuple[Status, StoppedBy, str] | N
         size = f"{seen.output_bytes / 1e6:.1f} MB"
         reason = f"printed {size}; a solver must not print (at most 1 MB is tolerated)"
         return Status.ERROR, StoppedBy.FAULT, reason
-    reason = _impossible(seen, seen.fitted.claims)
-    return (Status.INVALID, StoppedBy.FAULT, reason) if reason else None
-
-
-def _impossible(seen: Observed, claims: dict[str, Any]) -> str:
-    """Return what the child says of clock and counts that the host knows to be untrue; empty if nothing is."""
-    seconds, cpu = number(claims.get("fit_seconds")), number(claims.get("cpu_seconds"))
-    least = _SLOWEST_CLOCK * (seen.fit_cpu_seconds - seen.host_seconds - seen.server.seconds) - _CLOCK_SLACK
-    if claims.get("fit_seconds") is not None and not max(0.0, least) <= seconds <= seen.fit_seconds + _LATE:
-        seen_then = f"the host saw {seen.fit_seconds:.3g} s pass, {seen.fit_cpu_seconds:.3g} s of them CPU time"
-        return f"its clock says {seconds:g} s inside the solver; {seen_then}"
-    if not 0.0 <= cpu <= seen.cpu_seconds + _CLOCK_SLACK:
-        return f"its CPU clock says {cpu:g} s; the system accounted {seen.cpu_seconds:.3g} s to the process"
-    counts = [*(point.figures.get("kernel_evaluations") for point in seen.points), claims.get("kernel_evaluations")]
-    known = [count for count in counts if isinstance(count, int)]
-    if sorted(known) != known or any(count < 0 for count in known):
-        return f"its count of kernel evaluations fell or is below 0: {', '.join(map(str, known[-3:]))}"
-    return seen.server.refusal
+    return None
 
 
 def _cause(seen: Observed, limits: Limits) -> tuple[Status, StoppedBy, str]:

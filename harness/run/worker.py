@@ -148,7 +148,9 @@ class Worker:
         if adopt and kind in self.proven and kind not in self.warm:
             self._adopt(solver, problem, kind, spec.limits.time_limit)
         server = (
-            TargetServer(self.bench.targets(spec), problem.target_budget) if spec.queries_targets else TargetServer()
+            TargetServer(self.bench.dataset(spec).y_train, problem.target_budget)
+            if spec.queries_targets
+            else TargetServer()
         )
         self._constraints = constraints(os.getpid())
         return _Stated(spec, solver, problem, server, kind)
@@ -260,8 +262,7 @@ class Worker:
             # absolute, since a run is in a folder of its own when it asks
             paths = [str(Path(path).absolute()) for path in spec.plugin_paths]
             share_registry(functools.partial(_everything, registry, paths))
-            # what the process of a solver is not to know, the one that it is forked from does not keep
-            self.bench = ProblemFactory(registry, keeps="points" if spec.queries_targets else "training targets")
+            self.bench = ProblemFactory(registry, for_solver=True)
             self.compilation.install()  # and imports numba, so that no child pays for it
             threadpool_limits(spec.threads)
         for plugin in registry.plugins.values():
@@ -272,12 +273,11 @@ class Worker:
         """Return what a child does to carry the run out."""
         from harness.run.child import measure, warm_up, warm_up_in_parts
 
-        spec, solver, problem, server, kind = run[:5]
+        spec, solver, problem, kind = run.spec, run.solver, run.problem, run.kind
         compilation, limits, cold = self.compilation, spec.limits, kind in self.cold
         path = self.bench.path(spec, (compilation.clock, compilation.cpu_clock)) if spec.path else None
 
         def body(emit: Callable[[Message], None], receive: Callable[[], Message]) -> None:
-            server.erase()
             self.bench.client.connect(emit, receive)
             limit_memory(limits.memory_limit)
             # a time limit counts no compilation
@@ -301,16 +301,11 @@ class Worker:
         return body
 
     def _adopt(self, solver: Any, problem: Any, kind: tuple[str, str], limit: float | None) -> None:
-        """Warm this process up as a child of it did, unless that leaves threads behind a fork.
-
-        It is the solver's code that runs: targets that are queried are read again for this run, and of the last one
-        nothing is left that it could find.
-        """
+        """Warm this process up as a child of it did, unless that leaves threads behind a fork."""
         from harness.run.child import warm_up
 
         assert self.folder is not None
         send(self.control, Busy(allowed.preparation(limit) + self.proven[kind] + _ENDING, running=False))
-        self.bench.forget_targets()
         threads = _own_threads()
         with self.folder.entered():
             self.warm[kind] = warm_up(solver, problem, limit, self.compilation.clock)
