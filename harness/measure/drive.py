@@ -27,8 +27,9 @@ class Clocks:
     """Functions that return wall and CPU seconds.
 
     overtime : (seconds inside the solver) -> seconds beside them that count as spent of the time limit
-    others : CPU seconds of the solver's further threads and processes
+    others : CPU seconds of the solver's further threads and of the processes that it waited for
     unexplained : of those, CPU seconds that were used while the clock stood still
+    counts_threads : whether ``others`` are to contain threads
     """
 
     wall: Callable[[], float] = perf_counter
@@ -37,6 +38,7 @@ class Clocks:
     others: Callable[[], float] = lambda: 0.0
     unexplained: float = 0.0
     paused_at: float | None = None
+    counts_threads: bool = True
 
     def pause(self) -> None:
         """Note that the clock stands still: what threads and processes of the solver do from here is unexplained."""
@@ -47,6 +49,12 @@ class Clocks:
         if self.paused_at is not None:
             self.unexplained += self.others() - self.paused_at
             self.paused_at = None
+
+    def finish(self) -> None:
+        """Note that the last model is copied: what threads still do changes nothing, processes may have done its work."""
+        self.resume()
+        self.counts_threads = False
+        self.pause()
 
 
 @dataclass
@@ -198,6 +206,7 @@ class _Drive:
             self.clocks.pause()
             # copied before the generator is closed: its arrays are its own, and it may clear them
             outcome = self.outcome(last, end, seconds, cpu_seconds, yields)
+            self.clocks.finish()
             at_end()
             return outcome
         finally:

@@ -83,6 +83,7 @@ def drive_path(
                     yield StoppedBy.KERNEL_EVALUATIONS
                     return
     finally:
+        clocks.finish()
         close = getattr(models, "close", None)
         if close is not None:
             close()

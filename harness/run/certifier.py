@@ -424,6 +424,7 @@ class Certifier:
                     send(self.control, Prepared())
                     continue
                 assert isinstance(request, Certify)
+                send(self.control, Busy(allowed.SILENT_SECONDS))
                 self._is_certifying.set()
                 figures = self._answer(request)
                 with self._sending:

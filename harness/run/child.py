@@ -349,7 +349,7 @@ class _Clocks(Clocks):
 
     def __init__(self, compilation: CompilationWatch, client: TargetClient, limit: float | None, threads: int) -> None:
         self.compilation, self.client, self.limit, self.began = compilation, client, limit, monotonic()
-        self.threads = threads
+        self.counts_threads = threads == 1  # of more, the host's own work has some too
 
     def wall(self) -> float:
         """Return wall seconds."""
@@ -364,8 +364,8 @@ class _Clocks(Clocks):
         return monotonic() - self.began - seconds
 
     def others(self) -> float:
-        """Return CPU seconds of processes that the solver waited for and, where the host has one thread, of further threads."""
-        threads = process_time() - thread_time() if self.threads == 1 else 0.0
+        """Return the CPU seconds of processes that this one waited for, and of its threads but this one."""
+        threads = process_time() - thread_time() if self.counts_threads else 0.0
         return children_cpu_seconds() + threads
 
     def overtime(self, seconds: float) -> float:

@@ -26,8 +26,9 @@ DETECTED = {
     "forces-target": ("invalid", "changed its problem: targets differ"),
     "replaces-dict": ("invalid", "changed its problem: upper differ"),
     "forces-points": ("invalid", "changed its problem: points differ"),
-    "patches-drive": ("invalid", "its clock says -"),
-    "slows-clock": ("invalid", "its clock says 0.0"),
+    "subclass": ("error", "yielded LateIterate; a solver yields harness.Iterate, no subclass of it"),
+    "objects": ("invalid", "dual_coef is ndarray; expected numbers"),
+    "pool-at-yield": ("invalid", "s of CPU time were used while the clock stood still, by threads or processes that"),
     "patches-counter": ("invalid", "kernel_evaluations is -1000000000000000000"),
     "infeasible-unseen": ("invalid", "violates the constraints of c-svc-nobias"),
     "junk": ("error", "wrote to a descriptor that is not its own"),
@@ -52,11 +53,16 @@ HARMLESS = (
     "closes-slowly",
     "long-info",
     "small-core",
+    "lazy",
+    "listed",
+    "thread-at-end",
+    "compiles-late",
+    "skip-solves",
 )
 
 
 WAYS = ("honest", *dict.fromkeys((*ways.BEFORE, *ways.AT_END, *ways.INSTEAD)))
-OTHERS = ("skip-raises", "skip-true", "init-raises", "label-raises")
+OTHERS = ("skip-solves", "skip-raises", "skip-true", "init-raises", "label-raises")
 
 
 def way_of(record):
@@ -143,6 +149,26 @@ def test_much_that_is_said_with_every_yield_costs_no_point_of_the_trace(cheats):
 
 def test_a_clock_that_was_patched_does_not_run(cheats):
     assert cheats[1]["patches-clock"]["fit_seconds"] > 0.3, "it slept that long"
+
+
+def test_a_model_that_is_computed_when_it_is_looked_at_is_computed_on_the_clock(cheats):
+    assert cheats[1]["lazy"]["fit_seconds"] > 0.3
+
+
+def test_cpu_time_that_is_used_off_the_clock_is_shown(cheats):
+    assert cheats[1]["pool-at-yield"]["unexplained_cpu_seconds"] > 0.3
+    for way in HARMLESS:
+        assert cheats[1][way]["unexplained_cpu_seconds"] < 0.05, way
+
+
+def test_a_large_compilation_in_the_measured_run_is_said(cheats):
+    assert cheats[1]["compiles-late"]["faults"] == ["compiled 0.3 s inside the measured run; compile in warm_ups()"]
+    assert cheats[1]["honest"]["faults"] == []
+
+
+def test_skip_is_given_no_problem_that_it_could_solve(cheats):
+    (fault,) = cheats[1]["skip-solves"]["faults"]
+    assert "AttributeError: 'ProblemSummary' object has no attribute 'targets'" in fault
 
 
 def test_a_skip_that_raises_costs_its_own_answer_alone_and_is_named(cheats):

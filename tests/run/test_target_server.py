@@ -1,7 +1,6 @@
 """The worker's ledger of queried targets, and the client of its child; cheats are in tests/adversaries."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
