@@ -62,7 +62,7 @@ class ProblemSummary:
             kernel.cache_mb,
             (int(classes[0].sum()), int(classes[1].sum())),
             (float(targets.min()), float(targets.max())),
-            tuple(name for name, each in values.items() if any(np.ptp(each[side]) for side in classes if side.any())),
+            tuple(name for name, each in values.items() if any(len(np.unique(each[side])) > 1 for side in classes)),
         )
 
     @property

@@ -17,7 +17,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from harness.run import allowed
 from harness.run.descendants import living, signal_to
 from harness.run.environments import Environment
 from harness.run.folder import sweep
@@ -29,6 +28,7 @@ _CLOSE_SECONDS = 1.5
 _LATE_SECONDS = 0.5  # that a message may be late
 _SEND_SECONDS = 60  # in which somebody reads what is sent: at once, or when it has started
 _POLL_SECONDS = 0.2
+_WORK_SECONDS = 2.0  # in which a process that works uses some CPU time, on a busy machine too
 
 
 class WorkerDied(Exception):
@@ -119,6 +119,7 @@ class Process:
                         return answer
                     since = monotonic()
                     self.running, self.compiling = answer.running, answer.compiling
+                    cpu_seconds = process_cpu_seconds(self.process.pid)
                     deadline = since + answer.seconds + _LATE_SECONDS
                 if stop.is_set():
                     raise WorkerDied("stopped")
@@ -129,7 +130,7 @@ class Process:
                 if self.reader.received == received and monotonic() > min(deadline, latest):
                     before, cpu_seconds = cpu_seconds, process_cpu_seconds(self.process.pid)
                     if latest > monotonic() and latest < math.inf and cpu_seconds > before:
-                        deadline = monotonic() + allowed.SILENT_SECONDS
+                        deadline = monotonic() + _WORK_SECONDS
                         continue
                     self.kill()
                     late = Late(f"nothing was heard for {monotonic() - since:.1f} s, and it was killed")
