@@ -319,7 +319,7 @@ class Driver:
             **dict.fromkeys(COLUMNS),
             **asked,
             **asdict(spec.limits),
-            "path": spec.path or None,
+            "path": spec.path and spec.path.as_dict(),
             "n_train": int(dataset.x_train.shape[0]),
             "n_features": int(dataset.x_train.shape[1]),
             "n_test": int(dataset.x_test.shape[0]),
