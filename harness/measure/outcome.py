@@ -105,7 +105,9 @@ class TracePoint(msgspec.Struct, omit_defaults=True):
     seconds: A[float, "[s] inside the solver so far; certificates are outside the clocks"]
     kernel_evaluations: A[Count, "[kernel values] of the solver so far"]
     iteration: A[int, "[iterations] of the solver so far"]
-    reason: A[str, "which series made the point due, `seconds`, `kernel_evaluations`, `queried`; `end`: the last iterate"]
+    reason: A[
+        str, "which series made the point due, `seconds`, `kernel_evaluations`, `queried`; `end`: the last iterate"
+    ]
     support_vectors: A[Count, "[points] points with a coefficient"] = None
     primal: A[Number, "[objective] of the certificate; in isolated runs"] = None
     dual: A[Number, "[objective] of the certificate; in isolated runs"] = None
@@ -124,4 +126,8 @@ class TracePoint(msgspec.Struct, omit_defaults=True):
     def as_dict(self) -> dict[str, Any]:
         """Return the point as a record has it: without its empty figures."""
         figures = msgspec.structs.asdict(self).items()
-        return {name: value if type(value) is int else clean(value) for name, value in figures if value not in (None, {}, math.inf)}
+        return {
+            name: value if type(value) is int else clean(value)
+            for name, value in figures
+            if value not in (None, {}, math.inf)
+        }

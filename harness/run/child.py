@@ -307,7 +307,7 @@ def measure(
     problem, plain = problem.counted(spec.cache_mb), problem
     refused = refusal(solver, problem if path is None else path.problem(path.cells[0]), faults, spec.plugin)
     if refused is not None:
-        return FitResult(Claims(status=Status.SKIPPED, reason=refused, **now()))
+        return FitResult(Claims(status=Status.SKIPPED, reason=refused, measured_at=now()))
     load = load_average()
     before, model = _contents(problem, plain, path), b""
     switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
@@ -333,8 +333,10 @@ def measure(
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if changed:
         claims.status = Status.INVALID
-        claims.reason = f"solver '{solver.name}' changed its problem: {', '.join(changed)} differ from what it was given"
-    claims.load_average, claims.faults, claims.measured_at = load, faults, now()["measured_at"]
+        claims.reason = (
+            f"solver '{solver.name}' changed its problem: {', '.join(changed)} differ from what it was given"
+        )
+    claims.load_average, claims.faults, claims.measured_at = load, faults, now()
     claims.compile_seconds = compilation.seconds - compiled
     claims.involuntary_switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
     claims.peak_rss_bytes = status_bytes("VmHWM")
@@ -471,7 +473,7 @@ def refusal(solver: Solver, problem: Problem, faults: list[str], plugin: str) ->
 
 def fault(error: BaseException, plugin: str) -> Claims:
     """Return status, cause and reason of what a solver of a plugin, or the machine under it, raised."""
-    stopped_by, output = StoppedBy.FAULT, tail(error)
+    stopped_by, output = StoppedBy.FAULT, tail(error) or None
     if isinstance(error, MemoryError):
         status, stopped_by, output = Status.MEMORY, StoppedBy.MEMORY, None
         reason = f"out of memory: {format_error(error, plugin)}"

@@ -275,8 +275,8 @@ class ToCertify(_Part, frozen=True):
 
     model: bytes = b""
     points: list[Point] = []
-    cells: list[FinishedCell] = []
     queried: list[int] = []
+    cells: list[FinishedCell] = []
     kernel_sample: np.ndarray | None = None
 
 

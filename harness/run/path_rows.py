@@ -32,10 +32,15 @@ def cell_records(
     found = []
     for each, figures in zip(finished, certified, strict=True):
         cell, claims = cells[each.index], each.claims
-        claims.fit_seconds, claims.cpu_seconds = (claims.fit_seconds or 0.0) + shared, (claims.cpu_seconds or 0.0) + shared_cpu
+        claims.fit_seconds, claims.cpu_seconds = (
+            (claims.fit_seconds or 0.0) + shared,
+            (claims.cpu_seconds or 0.0) + shared_cpu,
+        )
         common = {name: run[name] for name in ("measured_at", "sources") if name in run}
         record = Record.of(claims, figures)
-        record.update(common, fold=cell.fold, shared_seconds=shared, **cell_entries(spec, spec.at(cell.values), cell.index))
+        record.update(
+            common, fold=cell.fold, shared_seconds=shared, **cell_entries(spec, spec.at(cell.values), cell.index)
+        )
         found.append(record)
     return found
 

@@ -102,10 +102,10 @@ class ProcessPool:
                 raise
             reason = f"the process that carries out the solver's runs failed: {error}"
             if not isinstance(error, Late):
-                return Record(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, **now())
+                return Record(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, measured_at=now())
             # it is the solver's fault that its worker hangs or is stopped, unless it was not its turn yet
             stopped = StoppedBy.TIME if error.running else StoppedBy.KILLED
-            return Record(status=Status.TIMEOUT, stopped_by=stopped, reason=reason, **now())
+            return Record(status=Status.TIMEOUT, stopped_by=stopped, reason=reason, measured_at=now())
         claims, solved = ended.claims, ended.solved
         without = not solved.model and spec.path is None
         if claims.status is None or (claims.status in MEASURED and (without or claims.fit_seconds is None)):
@@ -169,8 +169,9 @@ class ProcessPool:
                 metrics = ", ".join(spec.metrics) or "(none)"
                 faults.append(f"the certifier failed, perhaps because of the metrics {metrics}: {error}")
         reason = f"the host could not certify the model: {faults[-1]}"
-        ending = {"status": Status.ERROR, "stopped_by": StoppedBy.KILLED, "reason": reason, "faults": faults}
-        return Certified(CertifiedFigures(**ending))
+        return Certified(
+            CertifiedFigures(status=Status.ERROR, stopped_by=StoppedBy.KILLED, reason=reason, faults=faults)
+        )
 
     def _process(self, name: str, module: str, spec: RunSpec) -> Process:
         """Return a process that lives, started if there is none."""

@@ -13,12 +13,24 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated as A  # noqa: N817  a field is one line
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin
 
 import msgspec
 
 from harness.measure.outcome import (
-    FAILED, MEASURED, Count, Entries, Flag, Number, Seconds, Share, Status, StoppedBy, Text, Texts, TracePoint,
+    FAILED,
+    MEASURED,
+    Count,
+    Entries,
+    Flag,
+    Number,
+    Seconds,
+    Share,
+    Status,
+    StoppedBy,
+    Text,
+    Texts,
+    TracePoint,
 )  # fmt: skip
 from harness.support.printable import clean
 
@@ -46,12 +58,13 @@ class Request(msgspec.Struct, kw_only=True, omit_defaults=True):
     iteration_limit: A[Count, "[yields] most yields of the solver; None: no limit"] = None
     target_gap: A[Number, "[ratio] requested relative gap; None: no target"] = None
     cache_mb: A[Number, "[2^20 bytes] memory for kernel rows"] = None
-    n_train: A[Count, "[points] number of training points"] = None
     n_features: A[Count, "[features] number of features of a point"] = None
     n_test: A[Count, "[points] number of test points"] = None
     density: A[Share, "[share] features of the training points that are not zero"] = None
     positive_share: A[Share, "[share] training points whose label is +1; None in regression"] = None
-    data_notes: A[Entries, "of a file: the label's column, the class that is +1, preprocessing, unscaled columns"] = None
+    data_notes: A[Entries, "of a file: the label's column, the class that is +1, preprocessing, unscaled columns"] = (
+        None
+    )
     versions: A[Entries, "the versions of the libraries, by name"] = None
     machine: A[Entries, "processor, cores, system, python, blas, declared, id (their hash); memory_bytes"] = None
     git_commit: A[Text, "commit of the harness's own clone, with + if it has changes; None: it is installed"] = None
@@ -67,7 +80,9 @@ class Ending(msgspec.Struct, kw_only=True, omit_defaults=True):
     status: A[Status | None, "how it ended, one of the statuses"] = None
     stopped_by: A[StoppedBy | None, "what ended the solver; None of a run that was not begun"] = None
     reason: A[Text, "a sentence for people, empty where all went well; nothing decides by it"] = None
-    faults: A[Texts, "what failed in metrics, skip() and the like, a sentence each; it cost its own figure alone"] = None
+    faults: A[Texts, "what failed in metrics, skip() and the like, a sentence each; it cost its own figure alone"] = (
+        None
+    )
     sources: A[Entries, "plugin -> fingerprint of its source, of every plugin the run really used"] = None
 
 
@@ -78,8 +93,12 @@ class Claims(Ending, kw_only=True, omit_defaults=True):
     cpu_seconds: A[Seconds, "[s] CPU time of the run's process inside the solver, all threads together"] = None
     killed_cpu_seconds: A[Seconds, "[s] CPU time of the main thread of a run that ended without a result"] = None
     compile_seconds: A[Seconds, "[s] compilation before and during the run; in none of the other times"] = None
-    waited_seconds: A[Seconds, "[s] part of fit_seconds, in one thread: no CPU time, and nobody else had the core"] = None
-    peak_rss_bytes: A[Count, "[bytes] most resident memory of the run's process or, sampled, with all it started"] = None
+    waited_seconds: A[Seconds, "[s] part of fit_seconds, in one thread: no CPU time, and nobody else had the core"] = (
+        None
+    )
+    peak_rss_bytes: A[Count, "[bytes] most resident memory of the run's process or, sampled, with all it started"] = (
+        None
+    )
     kernel_evaluations: A[Count, "[kernel values] computed for the solver, used or not; None: not observable"] = None
     evaluations_at_least: A[Flag, "values were computed behind the counter"] = None
     cache_hits: A[Count, "[rows] kernel rows read from memory that would have been computed otherwise"] = None
@@ -98,7 +117,9 @@ class Claims(Ending, kw_only=True, omit_defaults=True):
 class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
     """What the certifier computed from a model; of the ending only what differs from the claims."""
 
-    shared_seconds: A[Seconds, "[s] part of fit_seconds: a cell's share of what all cells of its path have in common"] = None
+    shared_seconds: A[
+        Seconds, "[s] part of fit_seconds: a cell's share of what all cells of its path have in common"
+    ] = None
     support_vectors: A[Count, "[points] points with a coefficient that is not 0"] = None
     positive_support_vectors: A[Count, "[points] support vectors whose label is +1"] = None
     core_set_size: A[Count, "[points] points that the certified model rests on"] = None
@@ -112,13 +133,21 @@ class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
     kkt_violation: A[Number, "[f(x)] largest violation of the optimality conditions"] = None
     feasibility_violation: A[Number, "[ratio] largest violation of the dual's constraints, over their scale"] = None
     epsilon: A[Number, "[ratio] the margin is at least (1 - epsilon) times the optimal one (hull formulations)"] = None
-    epsilon_plus: A[Number, "[ratio] 1 - <w, z> / |w|^2, z between the hulls' farthest points (K. & Y. 2009, (10))"] = None
-    epsilon_minus: A[Number, "[ratio] distance of a support vector beyond its hyperplane, in |w| (K. & Y. 2009, (11))"] = None
+    epsilon_plus: A[Number, "[ratio] 1 - <w, z> / |w|^2, z between the hulls' farthest points (K. & Y. 2009, (10))"] = (
+        None
+    )
+    epsilon_minus: A[
+        Number, "[ratio] distance of a support vector beyond its hyperplane, in |w| (K. & Y. 2009, (11))"
+    ] = None
     margin_lower: A[Number, "[margin] lower bound of the optimal margin (hulls)"] = None
     margin_upper: A[Number, "[margin] upper bound of the optimal margin"] = None
     train_accuracy: A[Share, "[share] training points with the right sign; None in regression"] = None
-    validation_error: A[Number, "[share] wrong labels on the fold that is left out; in regression the mean squared error"] = None
-    test_accuracy: A[Share, "[share] test points with the right sign; None in regression, and without test points"] = None
+    validation_error: A[
+        Number, "[share] wrong labels on the fold that is left out; in regression the mean squared error"
+    ] = None
+    test_accuracy: A[Share, "[share] test points with the right sign; None in regression, and without test points"] = (
+        None
+    )
     metrics: A[Entries, "metric -> its figure on the test points"] = None
     metrics_better: A[Entries, "metric -> which end is better, low or high; None: nobody is ranked by it"] = None
     figures: A[Entries, "column of the formulation -> its figure, see `harness.Column`"] = None
@@ -128,10 +157,10 @@ class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
     @classmethod
     def of(cls, figures: Mapping[str, Any]) -> CertifiedFigures:
         """Return the figures by name as a structure; one that is no finite number of its range is unknown."""
-        return msgspec.convert(_valid(figures, _hints(cls)), cls)
+        return cls(**_valid(figures, hints(cls)))
 
 
-def _hints(*structs: type) -> dict[str, Any]:
+def hints(*structs: type) -> dict[str, Any]:
     """Return the annotations of the fields of structures, by name."""
     return {name: hint for struct in structs for name, hint in get_type_hints(struct, include_extras=True).items()}
 
@@ -147,7 +176,7 @@ def _kind(hint: Any) -> Any:
     return str if issubclass(kind, StrEnum) else kind
 
 
-FIELDS = _hints(Request, Claims, CertifiedFigures)
+FIELDS = hints(Request, Claims, CertifiedFigures)
 TYPES: dict[str, type] = {name: _kind(hint) for name, hint in FIELDS.items()}
 COLUMNS = tuple(TYPES)
 WHOLE = tuple(name for name, kind in TYPES.items() if kind is int)
@@ -155,7 +184,7 @@ WHOLE = tuple(name for name, kind in TYPES.items() if kind is int)
 
 def meaning(hint: Any) -> tuple[str, str]:
     """Return the unit of a field, empty where it has none, and the sentence beside it."""
-    _, unit, sentence = re.split(r"^(?:\[(.*?)\] )?", next(each for each in get_args(hint)[::-1] if isinstance(each, str)), maxsplit=1)
+    _, unit, sentence = re.split(r"^(?:\[(.*?)\] )?", get_args(hint)[-1], maxsplit=1)
     return unit or "", sentence
 
 
@@ -170,7 +199,14 @@ class Record(dict[str, Any]):
     @classmethod
     def of(cls, *parts: msgspec.Struct) -> Record:
         """Return what is known of some structures by name, a later one's figures in the place of an earlier one's."""
-        return cls({name: _plain(value) for part in parts for name, value in msgspec.structs.asdict(part).items() if value is not None})
+        return cls(
+            {
+                name: _plain(value)
+                for part in parts
+                for name, value in msgspec.structs.asdict(part).items()
+                if value is not None
+            }
+        )
 
     @property
     def status(self) -> Status | None:

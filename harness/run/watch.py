@@ -187,7 +187,7 @@ class Observed:
         if self.fitted is None:
             return ToCertify(points=self.points, cells=self.cells, queried=self.server.queried)
         sample = self.fitted.kernel_sample
-        return ToCertify(self.fitted.model, self.points, self.cells, self.server.queried, sample)
+        return ToCertify(self.fitted.model, self.points, self.server.queried, self.cells, sample)
 
     @property
     def compiled(self) -> float:
@@ -366,7 +366,7 @@ def _excess(seen: Observed, child: Child, descendants: Descendants, limits: Limi
 
 def verdict(seen: Observed, spec: RunSpec) -> Claims:
     """Return the outcome of a child: its claims where they can be true, else how its process ended."""
-    claims = Claims(**now(), sources=seen.sources) if seen.fitted is None else seen.fitted.claims
+    claims = Claims(measured_at=now(), sources=seen.sources) if seen.fitted is None else seen.fitted.claims
     trouble = _trouble(seen, spec)
     if trouble is not None:
         claims.status, claims.stopped_by, claims.reason = trouble

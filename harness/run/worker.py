@@ -165,7 +165,7 @@ class Worker:
             else:
                 status = Status.INVALID if isinstance(error, InvalidKernel) else Status.ERROR
                 reason = faults.format_error(error)
-            claims = Claims(status=status, stopped_by=StoppedBy.FAULT, reason=reason, **now())
+            claims = Claims(status=status, stopped_by=StoppedBy.FAULT, reason=reason, measured_at=now())
             send(self.control, RunResult(claims))
             return
         self.descendants.begin()
@@ -173,7 +173,9 @@ class Worker:
         lost_in_warm_up = seen.phase == "warm-up" and not told and seen.killed_for is not StoppedBy.FAULT
         if lost_in_warm_up and run.kind not in self.cold:
             # what it does on a few points need not happen in the measured run
-            lost = f"its warm-up on a few points failed: {verdict(seen, spec).reason}; the run was carried out without one"
+            lost = (
+                f"its warm-up on a few points failed: {verdict(seen, spec).reason}; the run was carried out without one"
+            )
             self.cold.add(run.kind)
             self.folder.new()
             seen, told = self._carried_out(run, lost)

@@ -309,7 +309,10 @@ class SolutionPath:
             labels = np.unique(self.targets)[:2]
             parts = [np.flatnonzero(self.targets == label)[: (points + 1) // 2] for label in labels]
             some = np.sort(np.concatenate(parts))
-        axes = [{name: values[:2] for name, values in each.items()} for each in (self.grid.problem_axes, self.grid.kernel_axes)]
+        axes = [
+            {name: values[:2] for name, values in each.items()}
+            for each in (self.grid.problem_axes, self.grid.kernel_axes)
+        ]
         grid = Grid(axes[0], axes[1], folds=2 if self.grid.folds else 0)
         found = SolutionPath(
             grid, self.formulation, self.kernel, self.rows(some, some), self.targets[some], self.parameters,

@@ -158,7 +158,12 @@ def test_a_target_gap_stops_when_the_hosts_own_certificate_reaches_it() -> None:
     plan = TracePlan(per_decade=50, first_seconds=0.5)
     models = []
     outcome = run(
-        script, Limits(target_gap=1e-3), plan, problem=stated, clock=clock, observer=lambda _, model: models.append(model)
+        script,
+        Limits(target_gap=1e-3),
+        plan,
+        problem=stated,
+        clock=clock,
+        observer=lambda _, model: models.append(model),
     )
     assert outcome.status == "ok"
     assert outcome.reason == "stopped by the host at the target gap of 0.001"
