@@ -105,9 +105,7 @@ class TracePoint(msgspec.Struct, omit_defaults=True):
     seconds: A[float, "[s] inside the solver so far; certificates are outside the clocks"]
     kernel_evaluations: A[Count, "[kernel values] of the solver so far"]
     iteration: A[int, "[iterations] of the solver so far"]
-    reason: A[
-        str, "which series made the point due, `seconds`, `kernel_evaluations`, `queried`; `end`: the last iterate"
-    ]
+    reason: A[str, "the series that made it due: `seconds`, `kernel_evaluations`, `queried`; `end`: the last iterate"]
     support_vectors: A[Count, "[points] points with a coefficient"] = None
     primal: A[Number, "[objective] of the certificate; in isolated runs"] = None
     dual: A[Number, "[objective] of the certificate; in isolated runs"] = None

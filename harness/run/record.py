@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated as A  # noqa: N817  a field is one line
-from typing import Any, get_args, get_origin
+from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -117,8 +117,9 @@ class Claims(Ending, kw_only=True, omit_defaults=True):
 class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
     """What the certifier computed from a model; of the ending only what differs from the claims."""
 
+    n_train: A[Count, "[points] number of training points"] = None
     shared_seconds: A[
-        Seconds, "[s] part of fit_seconds: a cell's share of what all cells of its path have in common"
+        Seconds, "[s] part of fit_seconds: a cell's share of what the cells of its path have in common"
     ] = None
     support_vectors: A[Count, "[points] points with a coefficient that is not 0"] = None
     positive_support_vectors: A[Count, "[points] support vectors whose label is +1"] = None
@@ -136,18 +137,14 @@ class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
     epsilon_plus: A[Number, "[ratio] 1 - <w, z> / |w|^2, z between the hulls' farthest points (K. & Y. 2009, (10))"] = (
         None
     )
-    epsilon_minus: A[
-        Number, "[ratio] distance of a support vector beyond its hyperplane, in |w| (K. & Y. 2009, (11))"
-    ] = None
+    epsilon_minus: A[Number, "[ratio] of a support vector beyond its hyperplane, in |w| (K. & Y. 2009, (11))"] = None
     margin_lower: A[Number, "[margin] lower bound of the optimal margin (hulls)"] = None
     margin_upper: A[Number, "[margin] upper bound of the optimal margin"] = None
     train_accuracy: A[Share, "[share] training points with the right sign; None in regression"] = None
-    validation_error: A[
-        Number, "[share] wrong labels on the fold that is left out; in regression the mean squared error"
-    ] = None
-    test_accuracy: A[Share, "[share] test points with the right sign; None in regression, and without test points"] = (
+    validation_error: A[Number, "[share] wrong labels on the left-out fold; in regression the mean squared error"] = (
         None
     )
+    test_accuracy: A[Share, "[share] test points with the right sign; None in regression, without test points"] = None
     metrics: A[Entries, "metric -> its figure on the test points"] = None
     metrics_better: A[Entries, "metric -> which end is better, low or high; None: nobody is ranked by it"] = None
     figures: A[Entries, "column of the formulation -> its figure, see `harness.Column`"] = None
