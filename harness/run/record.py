@@ -118,9 +118,7 @@ class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
     """What the certifier computed from a model; of the ending only what differs from the claims."""
 
     n_train: A[Count, "[points] number of training points"] = None
-    shared_seconds: A[
-        Seconds, "[s] part of fit_seconds: a cell's share of what the cells of its path have in common"
-    ] = None
+    shared_seconds: A[Seconds, "[s] part of fit_seconds: a share of what the cells of a path have in common"] = None
     support_vectors: A[Count, "[points] points with a coefficient that is not 0"] = None
     positive_support_vectors: A[Count, "[points] support vectors whose label is +1"] = None
     core_set_size: A[Count, "[points] points that the certified model rests on"] = None
