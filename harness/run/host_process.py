@@ -36,15 +36,14 @@ class WorkerDied(Exception):
 
     running : the run had begun
     was_stopped : it was stopped from outside
+    is_silent : it gave no sign of life for long, and could have taken longer
     """
 
-    running = was_stopped = False
+    running = was_stopped = is_silent = False
 
 
 class Late(WorkerDied):
-    """The process did not send its next message in time, and was killed; ``silent``: it gave no sign of life either."""
-
-    silent = False
+    """The process did not send its next message in time, and was killed."""
 
 
 class Process:
@@ -134,7 +133,7 @@ class Process:
                         continue
                     self.kill()
                     late = Late(f"nothing was heard for {monotonic() - since:.1f} s, and it was killed")
-                    late.silent = latest > monotonic()
+                    late.is_silent = latest > monotonic()
                     raise late
         except BrokenStream as error:
             raise WorkerDied(str(error)) from error

@@ -35,6 +35,7 @@ from harness.run.messages import (
     BrokenStream,
     ClockStarted,
     Compiling,
+    FinishedCell,
     FitResult,
     Message,
     ModelCopied,
@@ -46,7 +47,7 @@ from harness.run.messages import (
     send,
 )
 from harness.run.plan import RunSpec
-from harness.run.record import disturbed
+from harness.run.record import Claims
 from harness.run.target_server import TargetServer
 from harness.support.machine import is_stopped, now, status_bytes, thread_cpu_seconds
 
@@ -151,6 +152,7 @@ class Observed:
     fitted: FitResult | None = None
     fit_cpu_seconds: float = 0.0  # CPU time of the main thread in the fit, compilation taken off
     points: list[Point] = field(default_factory=list)
+    cells: list[FinishedCell] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
     phase: str = "warm-up"  # then "start", "fit", "end"
     phase_began: float = field(default_factory=monotonic)
@@ -180,8 +182,9 @@ class Observed:
     def solved(self) -> ToCertify:
         """What is to be certified of the run."""
         if self.fitted is None:
-            return ToCertify(points=self.points, queried=self.server.queried)
-        return ToCertify(self.fitted.model, self.points, self.server.queried, self.fitted.kernel_sample)
+            return ToCertify(points=self.points, cells=self.cells, queried=self.server.queried)
+        sample = self.fitted.kernel_sample
+        return ToCertify(self.fitted.model, self.points, self.server.queried, self.cells, sample)
 
     @property
     def compiled(self) -> float:
@@ -219,7 +222,10 @@ class Observed:
             self.fit_cpu_seconds = -thread_cpu_seconds(child.pid)
         elif isinstance(message, Point):
             self.points.append(msgspec.structs.replace(message, queried=len(self.server.queried)))
-            self.host_seconds = min(max(0.0, message.host_seconds), monotonic() - self.phase_began)
+            self._note_host(message.host_seconds)
+        elif isinstance(message, FinishedCell):
+            self.cells.append(message)
+            self._note_host(message.host_seconds)
         elif isinstance(message, ModelCopied):
             self._end_fit(child)
             self._enter("end")
@@ -229,6 +235,9 @@ class Observed:
             self.fitted = message
         elif isinstance(message, TargetRequest):
             self.server.serve(message, child.answers, child.secret)
+
+    def _note_host(self, seconds: float) -> None:
+        self.host_seconds = min(max(0.0, seconds), monotonic() - self.phase_began)
 
     def _enter(self, phase: str) -> None:
         self.phase, self.phase_began, self.compile_spent = phase, monotonic(), 0.0
@@ -354,27 +363,21 @@ def _excess(seen: Observed, child: Child, descendants: Descendants, limits: Limi
 # -- what became of it ---------------------------------------------------------------------------------
 
 
-def verdict(seen: Observed, spec: RunSpec) -> dict[str, Any]:
-    """Return what became of a child as fields of a record: its claims where they can be true, else what was seen of it."""
-    claims: dict[str, Any] = {**now(), "sources": seen.sources} if seen.fitted is None else dict(seen.fitted.claims)
+def verdict(seen: Observed, spec: RunSpec) -> Claims:
+    """Return the outcome of a child: its claims where they can be true, else how its process ended."""
+    claims = Claims(measured_at=now(), sources=seen.sources) if seen.fitted is None else seen.fitted.claims
     trouble = _trouble(seen, spec)
     if trouble is not None:
-        claims.update(zip(("status", "stopped_by", "reason"), trouble, strict=True))
-    if claims["status"] in FAILED and (seen.was_stopped or seen.constraints):
-        what = "; ".join(filter(None, ["its process was stopped" * seen.was_stopped, seen.constraints]))
-        claims.update(disturbed(what, claims["reason"]))
+        claims.status, claims.stopped_by, claims.reason = trouble
+    if claims.status in FAILED and (seen.was_stopped or seen.constraints):
+        claims.blame_environment(seen.constraints or "its process was stopped")
     if seen.output.strip():
-        claims["output"] = "\n".join(str(part) for part in (claims.get("output"), seen.output) if part)
+        claims.output = "\n".join(part for part in (claims.output, seen.output) if part)
     # its own peak, of which it knows each byte, or a sample of it and all that it started
-    claims["peak_rss_bytes"] = int(max(number(claims.get("peak_rss_bytes")), seen.peak_rss)) or None
+    claims.peak_rss_bytes = max(claims.peak_rss_bytes or 0, seen.peak_rss) or None
     killed = seen.fitted is None and seen.phase == "fit"
-    claims["killed_cpu_seconds"] = max(0.0, seen.fit_cpu_seconds - seen.host_seconds) if killed else None
+    claims.killed_cpu_seconds = max(0.0, seen.fit_cpu_seconds - seen.host_seconds) if killed else None
     return claims
-
-
-def number(value: Any) -> float:
-    """Return a claimed figure; 0 if it is none."""
-    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def _trouble(seen: Observed, spec: RunSpec) -> tuple[Status, StoppedBy, str] | None:

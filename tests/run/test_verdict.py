@@ -4,7 +4,9 @@ import os
 
 import pytest
 
+from harness import Status
 from harness.run.messages import FitResult
+from harness.run.record import Claims
 from harness.run.watch import Observed, verdict
 from tests.run.conftest import SPEC
 
@@ -12,8 +14,8 @@ from tests.run.conftest import SPEC
 @pytest.mark.parametrize(("status", "found"), [("ok", "ok"), ("error", "environment"), ("memory", "environment")])
 @pytest.mark.parametrize("seen", [{"was_stopped": True}, {"constraints": "niceness of its process is 19 and was 0"}])
 def test_a_run_that_failed_after_something_was_done_to_it_from_outside_is_the_machines_fault(status, found, seen):
-    claims = verdict(Observed(fitted=FitResult({"status": status, "reason": "no luck"}), **seen), SPEC)
-    assert (claims["status"], "no luck" in claims["reason"]) == (found, True)
+    claims = verdict(Observed(fitted=FitResult(Claims(status=Status(status), reason="no luck")), **seen), SPEC)
+    assert (claims.status, "no luck" in claims.reason) == (found, True)
 
 
 def test_of_what_a_child_prints_the_end_is_kept():
