@@ -29,11 +29,10 @@ DETECTED = {
     "subclass": ("error", "yielded LateIterate; a solver yields harness.Iterate, no subclass of it"),
     "objects": ("invalid", "dual_coef is ndarray; expected numbers"),
     "pool-at-yield": ("invalid", "s of CPU time were used while the clock stood still, by threads or processes that"),
-    "patches-counter": ("invalid", "kernel_evaluations is -1000000000000000000"),
+    "patches-counter": ("error", "a message cannot be read: ValidationError"),
     "infeasible-unseen": ("invalid", "violates the constraints of c-svc-nobias"),
     "junk": ("error", "wrote to a descriptor that is not its own"),
-    "forges-result": ("invalid", "it says that it has a result, without a model or a time"),
-    "forges-status": ("invalid", "status is splendid"),
+    "forges-result": ("invalid", "it has a result, without a status, a model or a time"),
     "forges-kinds": ("error", "a message cannot be read: ValidationError"),
     "forks-on": ("crashed", "exited with code 0 without a result"),
     "execs": ("error", "closed a descriptor that is not its own, or became another program"),
@@ -102,7 +101,6 @@ def test_every_solver_has_one_row_and_the_command_says_that_some_failed(cheats):
         *DETECTED,
         *HARMLESS,
         "patches-certificate",
-        "claims-gap",
         "wide-info",
         "certifies",
     }
@@ -128,14 +126,6 @@ def test_no_kernel_value_is_free_and_no_core_set_smaller_than_its_support(cheats
     assert certifies["kernel_evaluations"] == honest["kernel_evaluations"] + 5 * 20 * 200
     assert small["core_set_size"] == small["support_vectors"] > small["working_set_size"] == 3
     assert honest["working_set_size"] is None
-
-
-def test_what_the_solvers_process_says_of_what_it_cannot_know_is_not_listened_to(cheats):
-    record = cheats[1]["claims-gap"]
-    assert record["relative_gap"] is None
-    assert record["train_accuracy"] == pytest.approx(0.5, abs=0.1), "all scores are 0"
-    assert (record["dataset"], record["key"]) != ("elsewhere", "of another run")
-    assert record["dataset"] == cheats[1]["honest"]["dataset"]
 
 
 def test_much_that_is_said_with_every_yield_costs_no_point_of_the_trace(cheats):

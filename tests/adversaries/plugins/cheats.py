@@ -162,12 +162,6 @@ def forges_result(problem):
     time.sleep(60)
 
 
-@way(BEFORE, "forges-status")
-def forges_status(problem):
-    emitter()(FitResult(Claims(status="splendid")))
-    time.sleep(60)
-
-
 @way(BEFORE, "forges-kinds")
 def forges_kinds(problem):
     """Sends a message whose parts are none."""
@@ -230,17 +224,6 @@ def strange_info(problem, last):
 
 
 # -- instead of the work -----------------------------------------------------------------------------------
-
-
-@way(INSTEAD, "claims-gap")
-def claims_gap(problem, own):
-    """A model of weights has no gap; the host's own function in this process says that it has one, and of other data."""
-    import harness.run.child as execute
-
-    if problem.n > WARM_UP_POINTS:
-        said = {"relative_gap": 0.0, "train_accuracy": 1.0, "dataset": "elsewhere", "key": "of another run"}
-        execute.now = lambda: said
-    yield Iterate(weights=np.zeros(problem.kernel.n_features), done=True)
 
 
 @way(INSTEAD, "closes-slowly")
