@@ -431,7 +431,6 @@ class Certifier:
                     send(self.control, Prepared())
                     continue
                 assert isinstance(request, Certify)
-                send(self.control, Busy(allowed.SILENT_SECONDS))
                 self._is_certifying.set()
                 answer = self._answer(request)
                 with self._sending:

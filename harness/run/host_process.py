@@ -17,6 +17,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from harness.run import allowed
 from harness.run.descendants import living, signal_to
 from harness.run.environments import Environment
 from harness.run.folder import sweep
@@ -52,6 +53,7 @@ class Process:
     running : it said that the run which it was last asked for has begun
     compiling : it said that it compiles
     was_stopped : it was stopped from outside during the last request, and continued
+    has_answered : it has answered a request, and so has started
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class Process:
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)
         self.reader = Reader(ours.fileno())
-        self.running = self.compiling = self.was_stopped = False
+        self.running = self.compiling = self.was_stopped = self.has_answered = False
 
     def _started(
         self,
@@ -107,6 +109,8 @@ class Process:
         """
         self.running = self.compiling = self.was_stopped = False
         since, cpu_seconds = monotonic(), 0.0
+        if most < math.inf and self.has_answered:
+            seconds = min(seconds, allowed.SILENT_SECONDS)
         deadline, latest = since + seconds + _LATE_SECONDS, since + most + _LATE_SECONDS
         try:
             send(self.socket.fileno(), request)
@@ -114,7 +118,7 @@ class Process:
                 received = self.reader.received
                 for answer in self.reader.read():
                     if not isinstance(answer, Busy):
-                        self.compiling = False
+                        self.compiling, self.has_answered = False, True
                         return answer
                     since = monotonic()
                     self.running, self.compiling = answer.running, answer.compiling

@@ -218,7 +218,8 @@ class Worker:
             busy=self._busy,
         )
         seen.faults += faults
-        seen.constraints = self._changed(child.pid, os.getpid())
+        if seen.killed_for or seen.fitted is None or seen.fitted.claims.status not in _WENT_WELL:
+            seen.constraints = self._changed(child.pid, os.getpid())
         told = seen.fitted is not None and not seen.left_behind
         if told:  # all is known: its process ends while its model is certified
             self._tell(seen, run)

@@ -108,6 +108,10 @@ def process_cpu_seconds(pid: int) -> float:
     return _accounted(f"/proc/{pid}/stat", 4)
 
 
+_LIMITS = {name: number for name, number in vars(resource).items() if name.startswith("RLIMIT_")}
+del _LIMITS["RLIMIT_OFILE"]  # RLIMIT_NOFILE by another name
+
+
 def is_stopped(pid: int) -> bool:
     """Return whether a process is stopped, as SIGSTOP leaves it."""
     try:
@@ -118,9 +122,8 @@ def is_stopped(pid: int) -> bool:
 
 def constraints(pid: int) -> dict[str, Any]:
     """Return what the system lets a process do: its resource limits, its niceness and its cores, by name; {} if it is gone."""
-    names = [name for name in vars(resource) if name.startswith("RLIMIT_") and name != "RLIMIT_OFILE"]  # NOFILE again
     try:
-        limits: dict[str, Any] = {name: resource.prlimit(pid, getattr(resource, name)) for name in names}
+        limits: dict[str, Any] = {name: resource.prlimit(pid, number) for name, number in _LIMITS.items()}
         nice, cores = os.getpriority(os.PRIO_PROCESS, pid), sorted(os.sched_getaffinity(pid))
     except OSError:
         return {}
