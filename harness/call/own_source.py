@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.datasets.cache import cache_root
-from harness.errors import UsageError
-from harness.files import write_whole
+from harness.support.errors import UsageError
+from harness.support.files import write_whole
 
 _REMEDY = (
     "put the solver into a file of its own, with the hook harness_solvers, and give that as plugin_path='my_solver.py'"

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from harness.errors import UsageError
-from harness.plain import clean, clipped, plain
 from harness.run.record import COLUMNS, TYPES, Record, checked
 from harness.run.store import Row, StoreReader, checksum, written
+from harness.support.errors import UsageError
+from harness.support.printable import clean, clipped, plain
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -28,9 +28,9 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 from urllib.parse import quote
 
-from harness.errors import NotKept, UsageError
-from harness.plain import clipped
 from harness.run.record import COLUMNS, Record, checked
+from harness.support.errors import NotKept, UsageError
+from harness.support.printable import clipped
 
 if TYPE_CHECKING:
     import pandas as pd
