@@ -462,6 +462,8 @@ def _counted(solver: Solver, counter: Any) -> dict[str, Any]:
         "kernel_evaluations": counter.evaluations if solver.observable else None,
         "evaluations_at_least": counter.evaluations_at_least if solver.observable else None,
         "cache_hits": counter.cache_hits if solver.observable else None,
+        "cache_misses": counter.cache_misses if solver.observable else None,
+        "cache_needed_mb": counter.cache_needed_bytes / 2**20 if solver.observable and counter.cache_misses else None,
         "oracle_calls": counter.oracle_calls,
         "oracle_kernel_evaluations": counter.oracle_evaluations,
     }

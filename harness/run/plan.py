@@ -252,9 +252,8 @@ def part_of(specs: Sequence[RunSpec], study: Study) -> list[RunSpec]:
     machine. The parts are disjoint, together they are all runs, and they differ by one block at most. Each next N blocks are
     dealt out from the next part on, so that no part gets all blocks of one data set or one C.
     """
-    swept = set(study.problem_values) | {
-        name for item in study.solvers if isinstance(item, Chosen) for name in item.problem_values
-    }
+    given = [study.problem_values, *study.formulation_values.values()]
+    swept = {name for values in given for name, several in values.items() if len(several) > 1}
     blocks: dict[tuple[object, ...], int] = {}
     first: dict[tuple[object, ...], int] = {}  # block of a data set, seed and repetition: for rows that have no problem
     numbers = {}

@@ -50,6 +50,10 @@ class Fields(TypedDict):
     kernel_evaluations: int  # [kernel values] values computed for the solver, used or not; None: not observable
     evaluations_at_least: bool  # values were computed behind the counter
     cache_hits: int  # [rows] kernel rows read from memory that would have been computed otherwise
+    cache_misses: int  # [rows] kernel rows computed again, as the row cache had given their place to others
+    cache_needed_mb: (
+        float  # [MB] cache_mb that would have held every row that was asked for; None: none was computed again
+    )
     iterations: int  # [iterations] steps as the algorithm's paper counts them, else yields
     support_vectors: int  # [points] points with a coefficient that is not 0
     positive_support_vectors: int  # [points] support vectors whose label is +1
@@ -130,7 +134,8 @@ COLUMNS = tuple(TYPES)
 WHOLE = tuple(name for name, kind in TYPES.items() if kind is int)
 CLAIMED = frozenset({
     "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "killed_cpu_seconds", "compile_seconds",
-    "peak_rss_bytes", "iterations", "kernel_evaluations", "evaluations_at_least", "cache_hits",
+    "peak_rss_bytes", "iterations", "kernel_evaluations", "evaluations_at_least", "cache_hits", "cache_misses",
+    "cache_needed_mb",
     "working_set_size", "claimed_done", "oracle_calls", "oracle_kernel_evaluations", "load_average",
     "involuntary_switches", "waited_seconds", "output", "faults", "measured_at", "sources", "info",
 })  # fmt: skip

@@ -339,6 +339,7 @@ class CandidateSet:
         if ((born["member"] >= 0) & (born["row"] < 0)).any():
             self._point()
         self.rows_recomputed += len(places)
+        self.kernel.counter.miss(len(places), (self.size + 1) * width * x.pool.itemsize)
         every = x.pool[: x.pool.size // width * width].reshape(-1, width)
         self.kernel.fill(x.slots["member"][slots], every, places, self._standing)
         x.pool[places * width + slots] = x.diagonal[slots]
