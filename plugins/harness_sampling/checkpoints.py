@@ -50,7 +50,8 @@ class Checkpoints:
         if self.folder is None:
             return None
         try:
-            with np.load(self.folder / f"{name}.npz", allow_pickle=False) as file:
+            content = io.BytesIO((self.folder / f"{name}.npz").read_bytes())
+            with np.load(content, allow_pickle=False) as file:
                 return {key: file[key] for key in file.files}
         except _UNREADABLE:
             return None
