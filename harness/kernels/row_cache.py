@@ -113,8 +113,7 @@ class RowCache:
         if self._any_evicted:
             again = int(np.count_nonzero(self._evicted[points]))
             self._distinct -= again
-            if again:
-                self.kernel.counter.miss(again, self._distinct * self.n * self.kernel.dtype.itemsize)
+            self.kernel.counter.miss(again, self._distinct * self.n * self.kernel.dtype.itemsize)
 
     def _room(self, count: int, keep: Index | None, last: Callable[[], Mask] | None) -> Index:
         if self._taken + count <= self.capacity and not self._resting:
