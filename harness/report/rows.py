@@ -6,14 +6,14 @@ that ended with a model (`MEASURED`). Failed runs are counted, never left out.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from harness import selection
 from harness.report import figures
@@ -298,13 +298,13 @@ def newest(rows: Iterable[StoreRow], fits: Callable[[Record], bool], *, every: b
 
     every : the older measurements too
     """
-    last: dict[bytes | int, tuple[str, int, bool]] = {}
+    last: dict[int, tuple[str, int, bool]] = {}
     total = 0
     for row in rows:
         total += 1
         record = row.record
-        run = json.dumps([_row_key(record), record.get("seed"), record.get("repetition"), record.get("fold")])
-        key = row.number if every else hashlib.blake2b(run.encode(), digest_size=16).digest()
+        run = _row_key(record), record.get("seed"), record.get("repetition"), record.get("fold")
+        key = row.number if every else hash(run)
         entry = (str(record.get("measured_at")), row.number, fits(record))
         last[key] = max(entry, last.get(key, entry))
     found = sorted((entry for entry in last.values() if entry[2]), reverse=True)
@@ -326,7 +326,7 @@ def grouped(records: Sequence[Record]) -> list[Group]:
 
     A group is of one class of machines; where there are several, the data set's name says which.
     """
-    cells: dict[str, list[Record]] = {}
+    cells: dict[bytes, list[Record]] = {}
     for record in records:
         cells.setdefault(_row_key(record), []).append(record)
     groups: dict[tuple[str, str, str], Group] = {}
@@ -408,7 +408,7 @@ def settings_text(record: Record, names: Iterable[str]) -> str:
     return ", ".join(SETTINGS[name](value) for name in names if figures.is_number(value := record.get(name)))
 
 
-def _row_key(record: Record) -> str:
+def _row_key(record: Record) -> bytes:
     """Return what the runs of a row have in common.
 
     Versions, data and machine belong to it: old and new code are two rows, and no median mixes two machines.
@@ -420,4 +420,4 @@ def _row_key(record: Record) -> str:
     machine, path = _machine(record), record.get("path") or {}
     of_path = [path.get(name) for name in ("costs", "widths", "folds", "start")]
     what = ["refit" if path["cell"] is None else "cell"] if "cell" in path else []  # its folds are runs of one row
-    return json.dumps([machine, of_path, what, *(record.get(name) for name in names)], sort_keys=True, default=str)
+    return msgspec.json.encode([machine, of_path, what, *map(record.get, names)], enc_hook=str, order="sorted")
