@@ -6,6 +6,7 @@ that ended with a model (`MEASURED`). Failed runs are counted, never left out.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -70,7 +71,7 @@ class Row:
         """False if no run got as far as a kernel: a broken plugin, a solver of other formulations than those asked for."""
         return bool(self.first.get("kernel"))
 
-    @property
+    @functools.cached_property
     def measured(self) -> list[Record]:
         """The runs that ended with a model."""
         return [record for record in self.records if record.get("status") in MEASURED]
@@ -80,7 +81,7 @@ class Row:
         """True if every run did what was asked: only such a row can be the best."""
         return not self.astray
 
-    @property
+    @functools.cached_property
     def astray(self) -> list[Record]:
         """The runs that are not ``ok``: each has its reason."""
         return [record for record in self.records if record.get("status") != Status.OK]
