@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from harness.machine import status_bytes
+from harness.support.machine import status_bytes
 
 
 def anonymous() -> int:

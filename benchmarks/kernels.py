@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from harness import RBF, KernelOracle
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 
 BATCHES = (1, 16, 256)
 ROUNDS = 5

@@ -89,13 +89,13 @@ def in_process() -> None:
 
     def one_run() -> float:
         began = time.perf_counter()
-        drive(once, stated, rng, Limits(seconds=60.0), plan)
+        drive(once, stated, rng, Limits(time_limit=60.0), plan)
         return time.perf_counter() - began
 
     def one_yield(yields: int = 100_000) -> float:
         many = Nothing(yields=yields)
         began = time.perf_counter()
-        outcome = drive(many, stated, rng, Limits(seconds=60.0))
+        outcome = drive(many, stated, rng, Limits(time_limit=60.0))
         return (time.perf_counter() - began - outcome.seconds) / yields
 
     print(f"in-process drive, a run:                  {median_of(500, one_run) * 1e3:9.4f} ms   (limit 0.2)")
@@ -104,7 +104,7 @@ def in_process() -> None:
 
 def measured(solver: str, data: str, runs: int, on_finished: Callable[..., None]) -> list[Record]:
     """Return the records of isolated runs."""
-    from harness.registry import load_registry
+    from harness.registry.discovery import load_registry
     from harness.run.driver import compare
     from harness.run.plan import Study
 

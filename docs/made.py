@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING
+from dataclasses import fields as fields_of_class
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,22 +21,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import harness
-from harness import hookspecs, parameters
 from harness.call import request
 from harness.cli import catalogue, commands, main
 from harness.cli.describe import as_typed
 from harness.datasets.dataset import DataSource
 from harness.datasets.files import FileSource
+from harness.measure import outcome
+from harness.registry import hookspecs
 from harness.run import record
+from harness.support import parameters
 
 if TYPE_CHECKING:
-    from harness.parameters import Parameter
-    from harness.registry import Registry
+    from harness.registry.discovery import Registry
+    from harness.support.parameters import Parameter
 
 HERE = Path(__file__).parent
 CODE = Path(harness.__file__).parents[1]
 PAGES = tuple(f"reference/{path.stem}" for path in (HERE / "reference").glob("*.md"))
-MODULES = ("harness.report", "harness.oracle", "harness.jit", "harness.arrays")
+MODULES = ("harness.report", "harness.registry.subproblem_oracle", "harness.support.jit", "harness.support.arrays")
 """Modules beside `harness` and `harness.testing` that plugins import from."""
 ITEM = re.compile(r"(`{0,2}[\w*]+`{0,2}(?:, `{0,2}[\w*]+`{0,2})*) : (.*)")
 _MARKED = re.compile(r"(?::[\w:]+:)?(`{1,2})(?P<code>[^`]+)\1|[\\*_{}\[\]<>|$#]")
@@ -272,13 +275,15 @@ def records() -> Texts:
         texts.append(f"### {name}\n\n*{kind}.* {meaning[:1].upper()}{meaning[1:]}.")
         above = heading
     missing.extend(f"record field {name}" for name in record.TYPES if name not in fields(record.Fields))
-    points, limits = items(record.TracePoint.__doc__), items(record.Limits.__doc__)
+    points, limits = items(outcome.TracePoint.__doc__), items(outcome.Limits.__doc__)
     return {
         "record": "\n\n".join(texts),
         "trace": named("field of a trace point", {name: points.get(name) for name in record._POINT}),  # noqa: SLF001
-        "limits": named("limit", {column: limits.get(name) for column, name in record.LIMIT_COLUMNS.items()}),
-        "statuses": named("status", {each: _member(record.Status, each) for each in record.Status}),
-        "stopped_by": named("what ended a run,", {each: _member(record.StoppedBy, each) for each in record.StoppedBy}),
+        "limits": named("limit", {each.name: limits.get(each.name) for each in fields_of_class(outcome.Limits)}),
+        "statuses": named("status", {each: _member(outcome.Status, each) for each in outcome.Status}),
+        "stopped_by": named(
+            "what ended a run,", {each: _member(outcome.StoppedBy, each) for each in outcome.StoppedBy}
+        ),
     }
 
 

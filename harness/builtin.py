@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from harness.hookspecs import hookimpl
+from harness.registry.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
-    from harness.executor import Executor
     from harness.kernels.functions import Kernel
-    from harness.metric import Metric
     from harness.problems.problem import Problem
+    from harness.registry.executor import Executor
+    from harness.registry.metric import Metric
 
 
 @hookimpl

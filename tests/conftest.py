@@ -91,11 +91,11 @@ def warm_sessions(warm_pools: dict[str, Any], monkeypatch: pytest.MonkeyPatch, t
     which any of that is new has processes of its own, as has one of several jobs, which pins them to cores.
     """
     from harness.run import driver
-    from harness.run.pool import Pool
+    from harness.run.pool import ProcessPool
 
     def pool_for(cores: list[int] | None, numba_cache: Path, stop: threading.Event) -> Any:
         if cores is not None:
-            return Pool(cores, numba_cache, stop)
+            return ProcessPool(cores, numba_cache, stop)
         surroundings = sorted(
             item for item in os.environ.items() if item[0] not in ("PYTEST_CURRENT_TEST", "HARNESS_STORE")
         )
@@ -103,10 +103,10 @@ def warm_sessions(warm_pools: dict[str, Any], monkeypatch: pytest.MonkeyPatch, t
         read = hashlib.sha256(repr((surroundings, sys.path, files)).encode())
         for file in files:
             read.update(file.read_bytes())
-        pool = warm_pools.setdefault(read.hexdigest(), Pool(None, numba_cache, stop))
+        pool = warm_pools.setdefault(read.hexdigest(), ProcessPool(None, numba_cache, stop))
         pool.stop = stop
         return types.SimpleNamespace(
             run=pool.run, prepare=pool.prepare, close=lambda: None
         )  # it stays for the next session
 
-    monkeypatch.setattr(driver, "Pool", pool_for)
+    monkeypatch.setattr(driver, "ProcessPool", pool_for)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from harness import UsageError
-from harness.faults import told
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
+from harness.support.faults import format_error
 
 CALLS = "import numpy as np\n\ndef solve():\n    return np.linalg.inv(np.zeros((2, 3)))\n"
 KERNEL = """from dataclasses import dataclass
@@ -39,5 +39,5 @@ def test_the_innermost_line_of_the_plugins_own_files_is_named(tmp_path, package:
     with pytest.raises(np.linalg.LinAlgError) as caught:
         registry.kernels["own"]().rows()
     where = "'linear_own', linear_own/parts.py:4" if package else "'own_kernel', own_kernel.py:6"
-    assert told(caught.value).startswith(f"plugin {where}, in solve: LinAlgError: ")
-    assert told(UsageError("no."), "own_kernel") == "plugin 'own_kernel': no."
+    assert format_error(caught.value).startswith(f"plugin {where}, in solve: LinAlgError: ")
+    assert format_error(UsageError("no."), "own_kernel") == "plugin 'own_kernel': no."

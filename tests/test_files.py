@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.files import write_whole
+from harness.support.files import write_whole
 
 
 def test_a_new_file_takes_the_place_of_the_old_one(tmp_path: Path) -> None:

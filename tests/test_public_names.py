@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness import hookspecs, testing
+from harness import testing
+from harness.registry import hookspecs
 from harness.run.record import TYPES
 
 ROOT = Path(__file__).resolve().parents[1]

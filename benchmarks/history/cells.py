@@ -67,17 +67,17 @@ class Bench:
 
     def __init__(self) -> None:
         try:
-            from harness.registry import load_registry, share_registry
-
             try:
-                from harness.run.child import Workbench
-            except ImportError:  # a commit before the modules were named by their processes
-                from harness.run.execute import Workbench
+                from harness.registry.discovery import load_registry, share_registry
+                from harness.run.child import ProblemFactory
+            except ImportError:  # a commit before the modules lay in rooms
+                from harness.registry import load_registry, share_registry
+                from harness.run.child import Workbench as ProblemFactory
 
             self.registry = load_registry([])
             share_registry(self.registry)
             # a workbench keeps one data set; forked children shall find each loaded
-            self._benches = {name: Workbench(self.registry) for name in DATASETS}
+            self._benches = {name: ProblemFactory(self.registry) for name in DATASETS}
         except ImportError as error:
             raise Absent(f"the harness of this commit has no run that could be measured: {error}") from error
         self._specs: dict[tuple[str, str], Any] = {}
@@ -125,13 +125,12 @@ class Bench:
     def _spec(self, solver: dict[str, Any], dataset: dict[str, Any]) -> Any:
         try:
             from harness import UsageError
-            from harness.parameters import values_of
-            from harness.run.plan import plan
+            from harness.run.plan import Study, data_key, plan
 
             try:
-                from harness.run.plan import Study, data_key
-            except ImportError:
-                from harness.run.study import Study, data_key
+                from harness.support.parameters import values_of
+            except ImportError:  # a commit before the modules lay in rooms
+                from harness.parameters import values_of
         except ImportError as error:
             raise Absent(f"the harness of this commit plans runs in another way: {error}") from error
         if solver["plugin"] in self.registry.broken:
@@ -142,7 +141,8 @@ class Bench:
             if "limits" in Study.__dataclass_fields__:
                 from harness import Limits
 
-                limits = {"limits": Limits.from_columns(limits)}
+                make: Any = getattr(Limits, "from_columns", lambda given: Limits(**given))
+                limits = {"limits": make(limits)}
             study = Study(
                 solvers=self.registry.select_solvers(solver["select"]),
                 datasets=[source],

@@ -86,9 +86,12 @@ def _fitted(specs: dict[tuple[str, str], Any]) -> dict[tuple[str, str], list[dic
 
 
 def _serve(core: int, specs: dict[tuple[str, str], Any], records: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
-    from harness.run.pool import Pool  # its processes are started anew when they die
+    try:
+        from harness.run.pool import ProcessPool  # it starts processes anew when they die
+    except ImportError:  # a commit before it was renamed
+        from harness.run.pool import Pool as ProcessPool
 
-    pool = Pool([core], Path(os.environ["NUMBA_CACHE_DIR"]), threading.Event())
+    pool = ProcessPool([core], Path(os.environ["NUMBA_CACHE_DIR"]), threading.Event())
     try:
         for cell, spec in specs.items():
             records[cell] = _repeated(pool, cell, spec)

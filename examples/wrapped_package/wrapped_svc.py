@@ -23,7 +23,7 @@ class WrappedSVC(Solver):
 
     def with_target_gap(self, gap: float) -> Self:
         """Return the solver whose own tolerance aims at a relative gap; the certificate says what was reached."""
-        return self.replaced(tol=SHARE * gap)
+        return self.replace(tol=SHARE * gap)
 
     def skip(self, problem: Problem) -> str | None:
         """Return why it cannot take a problem, a sentence; None if it can."""

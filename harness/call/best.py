@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import UsageError
-from harness.parameters import did_you_mean
 from harness.report import measures, path_table
 from harness.report.measures import Measure
 from harness.report.rows import Group, Row, grouped, short_name
 from harness.report.timing import clocks, differing, reached, spent
+from harness.support.errors import UsageError
+from harness.support.parameters import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,10 +10,10 @@ from harness.call import request, study_file
 from harness.call.objects import Objects
 from harness.call.result import Result, command_of
 from harness.call.study_file import StudyFile
-from harness.entries import check_not_in_plugin
-from harness.errors import UsageError
+from harness.registry.entries import check_not_in_plugin
 from harness.report.progress import reporter
 from harness.run import template
+from harness.support.errors import UsageError
 
 _INSTEAD = {
     "format": "the result has .table, .frame and .to_html()",

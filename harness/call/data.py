@@ -21,11 +21,11 @@ from harness.datasets.columns import TABLE_OPTIONS, Table, align, choose, clean_
 from harness.datasets.dataset import Dataset, content_sha256, is_csr
 from harness.datasets.files import IN_MEMORY, FileSource, display_name
 from harness.datasets.labels import class_name
-from harness.errors import DataError
-from harness.files import write_whole
 from harness.kernels.points import FLOATS, as_points
-from harness.parameters import validated
-from harness.plain import plain_line
+from harness.support.errors import DataError
+from harness.support.files import write_whole
+from harness.support.parameters import validated
+from harness.support.printable import plain_line
 
 if TYPE_CHECKING:
     import pandas as pd

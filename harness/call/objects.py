@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import parameters
 from harness.call.data import data, renamed
 from harness.datasets.dataset import Dataset, DataSource
 from harness.datasets.files import FileSource
-from harness.errors import UsageError
 from harness.kernels.functions import Kernel
 from harness.problems.problem import Problem
-from harness.selection import Item, text_of
-from harness.solver import Solver
+from harness.solver.protocol import Solver
+from harness.support import parameters
+from harness.support.errors import UsageError
+from harness.support.selection import Item, text_of
 
 if TYPE_CHECKING:
-    from harness.registry import Registry
+    from harness.registry.discovery import Registry
 
 _NO_POINTS = (str, Path, DataSource, Dataset)
 _EXAMPLES = {"kernel": "rbf", "formulation": "c-svc"}

@@ -5,32 +5,33 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from harness import parameters, selection
 from harness.call import study_file
 from harness.call.settings import SETTINGS
 from harness.call.study_file import Mistakes
 from harness.datasets.compression import existing_file
 from harness.datasets.fetching import is_address, local
 from harness.datasets.files import FileSource
-from harness.entries import Broken, Chosen
-from harness.errors import UsageError
-from harness.registry import load_registry, share_registry
+from harness.measure.outcome import Limits, Status
+from harness.registry.discovery import load_registry, share_registry
+from harness.registry.entries import BrokenPlugin, ConfiguredSolver
 from harness.report.output import say
 from harness.run import executors
 from harness.run.plan import Study, check_path, check_size, factors
-from harness.run.record import Limits, Status
 from harness.run.store import default_store
+from harness.support import parameters, selection
+from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.call.study_file import StudyFile
     from harness.datasets.dataset import DataSource
-    from harness.registry import Registry
+    from harness.registry.discovery import Registry
     from harness.report.progress import Reporter
     from harness.run.plan import RunSpec
     from harness.run.record import Record
-    from harness.solver import Solver
+    from harness.solver.protocol import Solver
 
 _KERNEL_VALUES, _PROBLEM_VALUES = ("gamma",), ("C", "epsilon", "nu")
 
@@ -66,7 +67,7 @@ def asked(sources: Iterable[StudyFile], registry: Registry, *, mistakes: Mistake
         told = " ".join(str(error).split())
         warn_of_broken(registry, but=[name for name in registry.broken if f"plugin '{name}'" in told])
         raise
-    warn_of_broken(registry, but=[item.plugin for item in study.solvers if isinstance(item, Broken)])
+    warn_of_broken(registry, but=[item.plugin for item in study.solvers if isinstance(item, BrokenPlugin)])
     return study
 
 
@@ -117,7 +118,7 @@ def study_of(
         problem_values={name: said[name] for name in _PROBLEM_VALUES if said[name]},
         seeds=said["seeds"],
         repeat=said["repeat"],
-        limits=Limits.from_columns(said),
+        limits=Limits(**{each.name: said[each.name] for each in fields(Limits)}),
         threads=said["threads"],
         jobs=said["jobs"],
         cache_mb=said["cache_mb"],
@@ -262,12 +263,12 @@ def _unused(study: Study, formulated: Sequence[RunSpec], registry: Registry) -> 
 
 def _same_at_the_target(study: Study) -> Iterable[str]:
     """Yield a note on the solvers that differ only in parameters which the target gap sets: their rows are the same run."""
-    from harness.solver import aimed
+    from harness.solver.protocol import with_target
 
     told: dict[tuple[Any, ...], list[Solver]] = {}
-    for item in (each for each in study.solvers if isinstance(each, Chosen)):
+    for item in (each for each in study.solvers if isinstance(each, ConfiguredSolver)):
         with contextlib.suppress(Exception):  # a plugin's code: its runs say what is wrong
-            run = item.plugin, aimed(item.solver, study.limits.target_gap), repr(item.problem_values)
+            run = item.plugin, with_target(item.solver, study.limits.target_gap), repr(item.problem_values)
             told.setdefault(run, []).append(item.solver)
     for same in told.values():
         values = [parameters.values_of(each) for each in same]

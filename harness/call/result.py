@@ -14,13 +14,13 @@ from harness.call.settings import SETTINGS
 from harness.call.study_file import text_of
 from harness.datasets.cache import cache_root
 from harness.datasets.files import IN_MEMORY
-from harness.errors import UsageError
+from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from harness.registry import Registry
+    from harness.registry.discovery import Registry
     from harness.run.record import Record
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from harness.plain import plain_line
 from harness.report import footnotes, table
 from harness.report.verdict import verdict
+from harness.support.printable import plain_line
 
 if TYPE_CHECKING:
     from harness.run.record import Record

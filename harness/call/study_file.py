@@ -25,15 +25,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness import parameters, selection
 from harness.call.settings import SETTINGS, Setting
 from harness.datasets.fetching import is_address
-from harness.errors import UsageError
-from harness.parameters import did_you_mean
-from harness.plain import plain_line
+from harness.support import parameters, selection
+from harness.support.errors import UsageError
+from harness.support.parameters import did_you_mean
+from harness.support.printable import plain_line
 
 if TYPE_CHECKING:
-    from harness.registry import Registry
+    from harness.registry.discovery import Registry
 
 T = TypeVar("T")
 

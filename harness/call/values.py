@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from harness import selection
-from harness.errors import UsageError
+from harness.support import selection
+from harness.support.errors import UsageError
 
 T = TypeVar("T")
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli import commands
 from harness.cli.describe import KINDS
-from harness.errors import UsageError
-from harness.hookspecs import FORMATS, OBSERVERS
-from harness.parameters import did_you_mean
-from harness.run.record import Status
-from harness.solver import formulation_names
+from harness.measure.outcome import Status
+from harness.registry.hookspecs import FORMATS, OBSERVERS
+from harness.solver.protocol import formulation_names
+from harness.support.errors import UsageError
+from harness.support.parameters import did_you_mean
 
 if TYPE_CHECKING:
     from harness.problems.problem import Problem
-    from harness.registry import Registry
-    from harness.solver import Solver
+    from harness.registry.discovery import Registry
+    from harness.solver.protocol import Solver
 
 _MARKUP = re.compile(r"(?::[\w:]+:)?`{1,2}([^`]+)`{1,2}")  # ``code``, `name`, :mod:`module`
 

@@ -15,7 +15,7 @@ from harness.cli import options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.registry import Registry
+    from harness.registry.discovery import Registry
     from harness.testing.checks import Checks, Result
 
 _NAME_WIDTH = 44
@@ -62,8 +62,8 @@ def command(
     class says (conformance), with the reason. Exit codes: 0 nothing failed, 1 a check failed, 2 bad usage.
     """
     from harness.call import request
-    from harness.errors import UsageError
     from harness.report import files, output
+    from harness.support.errors import UsageError
     from harness.testing.plugin import suites_of
 
     registry = request.loaded(plugin_path)
@@ -127,7 +127,7 @@ def _entry(suite: type[Checks], name: str, results: Sequence[Result]) -> dict[st
 
 def _line(entry: dict[str, Any]) -> str:
     """Return an entry as its line, and beneath it what is wrong."""
-    from harness.plain import plain
+    from harness.support.printable import plain
 
     sign = "FAILED" if entry["status"] == "failed" else entry["status"]
     lines = [f"  {sign:8} {entry['check']:{_NAME_WIDTH}} {entry['asks']} (since {entry['since']})"]

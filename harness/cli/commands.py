@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.errors import HarnessError, PluginError
-from harness.faults import reason, told
 from harness.report.output import say
+from harness.support.errors import HarnessError, PluginError
+from harness.support.faults import format_error, reason
 
 if TYPE_CHECKING:
-    from harness.entries import Broken
-    from harness.registry import Registry
+    from harness.registry.discovery import Registry
+    from harness.registry.entries import BrokenPlugin
 
 PROGRAM = "harness"
 HOOK, PATH = "harness_commands", "--plugin-path"
@@ -45,7 +45,7 @@ class Added:
 
     commands: dict[str, click.Command] = field(default_factory=dict)
     plugins: dict[str, str] = field(default_factory=dict)
-    broken: dict[str, Broken] = field(default_factory=dict)
+    broken: dict[str, BrokenPlugin] = field(default_factory=dict)
 
 
 def added(paths: Iterable[str]) -> Added:
@@ -55,7 +55,7 @@ def added(paths: Iterable[str]) -> Added:
     ------
     UsageError : a path that does not exist.
     """
-    from harness.registry import Registry, installed
+    from harness.registry.discovery import Registry, installed
 
     files = {entry.name: _file(entry.module) for entry in installed()}
     asked = [name for name, file in files.items() if file is None or HOOK.encode() in Path(file).read_bytes()]
@@ -76,7 +76,7 @@ def _file(module: str) -> str | None:
 
 def of(registry: Registry, found: Added | None = None) -> Added:
     """Ask the plugins of a registry, and add their commands to ``found``; a plugin's are taken all or none."""
-    from harness.entries import Broken, code_of
+    from harness.registry.entries import BrokenPlugin, code_of
 
     found = found or Added()
     found.broken.update(registry.broken)
@@ -85,7 +85,7 @@ def of(registry: Registry, found: Added | None = None) -> Added:
             with code_of(name, f"its {HOOK}"):
                 given = _checked(getattr(plugin.module, HOOK, tuple)(), found)
         except Exception as error:  # a plugin may raise anything
-            found.broken[name] = Broken(name, reason(error))
+            found.broken[name] = BrokenPlugin(name, reason(error))
             continue
         found.commands.update(given)
         found.plugins.update(dict.fromkeys(given, name))
@@ -170,7 +170,9 @@ class LazyGroup(CommandGroup):
             plugin = self._asked(ctx).plugins.get(ctx.invoked_subcommand or "") if "added" in ctx.meta else None
             if plugin is None or isinstance(error, (*_ENDINGS, HarnessError, OSError)):
                 raise
-            raise PluginError(f"the command '{ctx.invoked_subcommand}' failed: {told(error, plugin)}") from error
+            raise PluginError(
+                f"the command '{ctx.invoked_subcommand}' failed: {format_error(error, plugin)}"
+            ) from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the help."""

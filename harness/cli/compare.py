@@ -11,14 +11,14 @@ import click
 from harness.call.settings import SETTINGS
 from harness.cli import options
 from harness.cli.options import Option
-from harness.errors import HarnessError, NotKept, UsageError
+from harness.measure.outcome import FAILED, Status
 from harness.report.output import say
-from harness.run.record import FAILED, Status
+from harness.support.errors import HarnessError, NotKept, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
 
-    from harness.registry import Registry
+    from harness.registry.discovery import Registry
     from harness.run.record import Record
 
 _STUDY, _RESULT = "A study as a file", "The result"

@@ -14,8 +14,8 @@ import click
 from harness.call import values
 from harness.cli.commands import CommandGroup
 from harness.cli.options import Converted
-from harness.errors import DataError, UsageError
 from harness.report.output import say, show
+from harness.support.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from harness.datasets.raw_files import RawFile
@@ -157,7 +157,7 @@ def _meant(names: Sequence[str]) -> list[RawFile]:
     UsageError : a name that no set and no file has.
     """
     from harness.datasets.raw_files import registry
-    from harness.parameters import did_you_mean
+    from harness.support.parameters import did_you_mean
 
     sets = _sets() | {name: [file] for name, file in registry().items()}
     found: dict[str, RawFile] = {}

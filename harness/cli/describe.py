@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.cli.catalogue import Entry
-    from harness.registry import Registry
+    from harness.registry.discovery import Registry
 
 KINDS = ("solvers", "plugins", "datasets", "kernels", "formulations", "metrics", "formats", "observers", "commands")
 _WRAPPED = ("solves", "solvers", "needs", "where", "versions", "description")
@@ -150,7 +150,7 @@ def _wrapped(text: str, width: int, indent: str, hang: str = "") -> str:
 def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
     from harness.cli.catalogue import unmarked
     from harness.run.environments import missing
-    from harness.solver import formulation_names, untold
+    from harness.solver.protocol import formulation_names, why_target_ignored
 
     cls = entry.subject
     return [
@@ -161,7 +161,7 @@ def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
             "counted by the harness" if cls.observable else "not observable (it computes kernel values by itself)",
         ),
         ("converges to the optimum", "yes" if cls.exact else "no"),
-        ("target gap", untold(cls)),
+        ("target gap", why_target_ignored(cls)),
         ("requires", ", ".join(cls.requires)),
         ("does not run yet", unmarked(missing(cls.name, cls.requires))),
         ("version", registry.plugins[entry.plugin].release),
@@ -196,8 +196,8 @@ def _plugin(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
 def _dataset(entry: Entry, _registry: Registry) -> list[tuple[str, str]]:
     """Return what is said of a data set; size and defaults are known once the data are read."""
     from harness.datasets import raw_files
-    from harness.errors import DataError
     from harness.report import figures
+    from harness.support.errors import DataError
 
     files = _files(entry.subject)
     there = [copies[0] for name in files if (copies := raw_files.copies(name))]
@@ -236,8 +236,8 @@ def _raw_file(name: str, sha256: str) -> str:
 
 
 def _parameters(cls: type, width: int) -> str:
-    from harness import parameters
     from harness.cli.catalogue import unmarked
+    from harness.support import parameters
 
     lines: list[str] = []
     for known in parameters.parameters_of(cls):
@@ -250,8 +250,8 @@ def _parameters(cls: type, width: int) -> str:
 
 def as_typed(value: Any) -> str:
     """Return a default as a user would type it: ``none``, ``true``, ``(1,2)``."""
-    from harness import parameters
     from harness.report import figures
+    from harness.support import parameters
 
     if value is None or isinstance(value, bool):
         return str(value).lower()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.registry import Registry
+    from harness.registry.discovery import Registry
     from harness.run.plan import Study
 
 
@@ -24,7 +24,7 @@ def shown(study: Study, registry: Registry) -> str:
 
     every, todo = still_to_do(study, registry)
     product = " x ".join(f"{count:,} {noun}" for count, noun in factors(study, registry) if count != 1)
-    limit = study.limits.seconds
+    limit = study.limits.time_limit
     most = "" if limit is None or not todo else f", at most {limit * len(todo) / study.jobs / 3600:,.3g} h"
     without = sum(bool(spec.skip_reason or spec.broken_reason) for spec in every)
     text = (

@@ -18,10 +18,10 @@ import click
 import harness
 from harness.cli import options
 from harness.cli.commands import PROGRAM, LazyGroup
-from harness.errors import HarnessError, NotKept, PluginError, UsageError
-from harness.plain import plain_line
 from harness.report.output import say
 from harness.run import template
+from harness.support.errors import HarnessError, NotKept, PluginError, UsageError
+from harness.support.printable import plain_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

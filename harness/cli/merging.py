@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import options
-from harness.errors import UsageError
 from harness.report.output import say
+from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.run.store import Merged, StoreReader

@@ -16,7 +16,7 @@ import click
 
 import harness
 from harness.cli.commands import COMMANDS
-from harness.errors import UsageError
+from harness.support.errors import UsageError
 
 KINDS = ("solver", "dataset", "kernel", "formulation", "metric", "format", "observer", "command")
 TEMPLATES = Path(__file__).with_name("templates")
@@ -57,8 +57,8 @@ def command(name: str, kind: str, into: Path) -> None:
 
     Change its module into what you want to measure.
     """
-    from harness.files import write_whole
     from harness.report import output
+    from harness.support.files import write_whole
 
     folder = into / name
     refuse(name, folder)
@@ -119,9 +119,9 @@ def refuse(name: str, folder: Path) -> None:
 
 def _reasons(name: str, module: str, title: str) -> Iterator[str]:
     """Yield what is in the way of a name; a later one is asked for only where there is no earlier one."""
-    from harness import hookspecs
     from harness.cli import catalogue, describe
-    from harness.registry import load_registry
+    from harness.registry import hookspecs
+    from harness.registry.discovery import load_registry
 
     if not _DISTRIBUTION.fullmatch(name):
         yield "a distribution's name has letters, digits and - _ . only, the first and the last of them a letter or a digit"

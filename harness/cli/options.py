@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.errors import UsageError
+from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.call.settings import Setting

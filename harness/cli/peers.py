@@ -8,9 +8,9 @@ import click
 
 from harness.cli import options
 from harness.cli.commands import CommandGroup
-from harness.errors import UsageError
 from harness.report.output import say, show
 from harness.run.environments import Environment, environment_of, installed, own_versions, root
+from harness.support.errors import UsageError
 
 _NAMES = click.argument("names", nargs=-1, required=True, metavar="NAME...")
 
@@ -98,14 +98,14 @@ def _meant(names: Sequence[str], plugin_path: Sequence[str]) -> dict[str, tuple[
     UsageError : an unknown name, a broken plugin, or a name whose solvers require nothing.
     """
     from harness.call import request
-    from harness.entries import Broken, Chosen
+    from harness.registry.entries import BrokenPlugin, ConfiguredSolver
 
     registry = request.loaded(plugin_path)
     found: dict[str, tuple[str, ...]] = {}
     for name in names:
         chosen = registry.select_solvers([name])
-        broken = "; ".join(item.sentence for item in chosen if isinstance(item, Broken))
-        own = {item.solver.name: item.solver.requires for item in chosen if isinstance(item, Chosen)}
+        broken = "; ".join(item.sentence for item in chosen if isinstance(item, BrokenPlugin))
+        own = {item.solver.name: item.solver.requires for item in chosen if isinstance(item, ConfiguredSolver)}
         if broken or not any(own.values()):
             nothing = (
                 f"'{name}' requires no library, and so needs no environment; `harness peers list` shows what does."

@@ -12,7 +12,7 @@ import click
 from harness.call import values
 from harness.cli import options
 from harness.cli.options import Converted, Option
-from harness.errors import UsageError
+from harness.support.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 """The clone, if the package lies in one."""

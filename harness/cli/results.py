@@ -14,10 +14,10 @@ from harness.cli import options, where
 from harness.cli.commands import CommandGroup
 from harness.cli.merging import merge
 from harness.cli.options import Converted
-from harness.errors import UsageError
 from harness.report.output import say
 from harness.report.rows import is_cell
 from harness.run.record import Record
+from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.run.store import Row, StoreReader
@@ -113,7 +113,7 @@ def _refuse_options(ctx: click.Context) -> None:
 
 def _show(given: Mapping[str, Any]) -> None:
     from harness.call import request
-    from harness.hookspecs import FORMATS
+    from harness.registry.hookspecs import FORMATS
     from harness.report import files, formats, output
     from harness.report.rows import newest
     from harness.run.store import existing

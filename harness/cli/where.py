@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness import selection
 from harness.call import values
-from harness.errors import UsageError
-from harness.run.record import COLUMNS, TYPES, Status
+from harness.measure.outcome import Status
+from harness.run.record import COLUMNS, TYPES
+from harness.support import selection
+from harness.support.errors import UsageError
 
 EXAMPLES = "solver=smo-block,libsvm  'fit_seconds>1'  dataset~twonorm  problem_parameters.C=10  relative_gap=none"
 NONE = "none"
@@ -119,8 +120,8 @@ def condition(text: str) -> Condition:
 
 
 def _check_field(name: str, field: str, inner: str) -> None:
-    from harness.parameters import did_you_mean
-    from harness.registry import shared_registry
+    from harness.registry.discovery import shared_registry
+    from harness.support.parameters import did_you_mean
 
     kind = TYPES.get(field)
     if kind is None:

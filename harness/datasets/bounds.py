@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
-from harness.errors import DataError
+from harness.support.errors import DataError
 
 AS_TEXT = 3
 """Bytes of memory that a byte of text takes while it is parsed: itself, its numbers, and these in their parts."""

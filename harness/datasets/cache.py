@@ -21,9 +21,9 @@ import numpy as np
 
 from harness.datasets.compression import compression_of, streamed
 from harness.datasets.dataset import Dataset, is_csr, named
-from harness.errors import DataError, UsageError
-from harness.files import file_sha256, locked_scratch, user_cache, write_whole
 from harness.kernels.points import is_mapped
+from harness.support.errors import DataError, UsageError
+from harness.support.files import file_sha256, locked_scratch, user_cache, write_whole
 
 __all__ = ["PARSER_VERSION", "cache_root", "dataset", "file_sha256", "unpacked_sha256"]
 

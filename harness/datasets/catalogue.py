@@ -27,11 +27,11 @@ from harness.datasets.compression import opened
 from harness.datasets.dataset import Dataset, DataSource, Task, is_csr, named
 from harness.datasets.raw_files import registry, verified
 from harness.datasets.splitting import divided, parts, random_split, stratified_split
-from harness.errors import DataError
-from harness.parameters import parameter
+from harness.support.errors import DataError
+from harness.support.parameters import parameter
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from harness.support.arrays import Vector
 
 
 # -- reading a file ----------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from harness.arrays import Array, Vector
 from harness.datasets.columns import Table, choose, unlike
 from harness.datasets.compression import existing_file, in_a_sentence, streamed
 from harness.datasets.files import FileSource
@@ -24,9 +23,10 @@ from harness.datasets.labels import Classes, Fault, learn_classes, listing
 from harness.datasets.libsvm_text import IndexBase, base_of, based, read_libsvm, refuse_too_wide
 from harness.datasets.preprocessing import DENSE_FROM
 from harness.datasets.readers import array_of, format_of, refuse_missing, refuse_non_finite
-from harness.errors import DataError, HarnessError, UsageError
-from harness.faults import text
 from harness.kernels.points import as_points
+from harness.support.arrays import Array, Vector
+from harness.support.errors import DataError, HarnessError, UsageError
+from harness.support.faults import text
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Points

@@ -15,11 +15,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from harness.arrays import Array, Index, Mask
 from harness.datasets.labels import MISSING, NUMBER, Fault, Refusal, class_name, is_regression, learn_classes, listing
-from harness.errors import DataError
-from harness.parameters import did_you_mean
-from harness.plain import plain_line
+from harness.support.arrays import Array, Index, Mask
+from harness.support.errors import DataError
+from harness.support.parameters import did_you_mean
+from harness.support.printable import plain_line
 
 Kind = Literal["number", "boolean", "text"]
 

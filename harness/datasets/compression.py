@@ -13,9 +13,9 @@ from typing import Any, BinaryIO
 
 from harness.datasets import fetching
 from harness.datasets.bounds import refuse_beyond, too_large
-from harness.errors import DataError, UsageError
-from harness.parameters import did_you_mean
-from harness.plain import plain_line
+from harness.support.errors import DataError, UsageError
+from harness.support.parameters import did_you_mean
+from harness.support.printable import plain_line
 
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}
 SUFFIXES = tuple(_MAGIC)

@@ -25,8 +25,8 @@ from typing import Any
 
 from harness.datasets.columns import Table, clean_names, refuse_empty
 from harness.datasets.labels import MISSING, Fault, is_number, shown
-from harness.errors import DataError
-from harness.plain import plain_line
+from harness.support.errors import DataError
+from harness.support.printable import plain_line
 
 _CLASSES = 20  # different cells of a column of labels
 _BLOCK = (1 << 31) - 2  # bytes of text that pyarrow parses at a time, as many as it can

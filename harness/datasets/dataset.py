@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from harness import parameters
-from harness.errors import DataError
 from harness.kernels.points import as_points
-from harness.parameters import parameter
+from harness.support import parameters
+from harness.support.errors import DataError
+from harness.support.parameters import parameter
 
 if TYPE_CHECKING:
     import scipy.sparse
 
     Points = np.ndarray[Any, np.dtype[Any]] | scipy.sparse.csr_array
-    from harness.arrays import Mask, Vector
+    from harness.support.arrays import Mask, Vector
 
 Task = Literal["classification", "regression"]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from harness.errors import DataError, UsageError
-from harness.files import file_sha256, locked_scratch, user_cache, writable_folder
-from harness.plain import plain_line
+from harness.support.errors import DataError, UsageError
+from harness.support.files import file_sha256, locked_scratch, user_cache, writable_folder
+from harness.support.printable import plain_line
 
 Get: TypeAlias = Callable[[str, str, object], object]
 WAIT = 30.0

@@ -11,16 +11,16 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from harness import parameters
-from harness.arrays import Array, Vector
 from harness.datasets import cache
 from harness.datasets.dataset import Dataset, DataSource, Task
 from harness.datasets.labels import Fault, Refusal, is_regression, learn_classes, shown
 from harness.datasets.splitting import parts, random_split, rbf, stratified_split
-from harness.errors import DataError
 from harness.kernels.points import scale_gamma
-from harness.parameters import as_text, parameter
-from harness.selection import Item, text_of
+from harness.support import parameters
+from harness.support.arrays import Array, Vector
+from harness.support.errors import DataError
+from harness.support.parameters import as_text, parameter
+from harness.support.selection import Item, text_of
 
 IN_MEMORY = "arrays"
 """The folder of the cache for data that were given in memory, see `harness.call.data`; messages show such a file by its stem."""

@@ -16,10 +16,10 @@ import numpy as np
 from harness.datasets.bounds import refuse_beyond
 from harness.datasets.dataset import Dataset, DataSource, Task, named
 from harness.datasets.splitting import parts, rbf
-from harness.parameters import parameter
+from harness.support.parameters import parameter
 
 if TYPE_CHECKING:
-    from harness.arrays import Matrix, Vector
+    from harness.support.arrays import Matrix, Vector
 
 COPIES = 4  # drawing holds up to so many arrays of the size of the points and labels at once (measured: 2 to 4)
 

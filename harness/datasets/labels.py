@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.arrays import Array, Mask, Vector
-from harness.errors import DataError
-from harness.parameters import did_you_mean
-from harness.plain import plain_line
+from harness.support.arrays import Array, Mask, Vector
+from harness.support.errors import DataError
+from harness.support.parameters import did_you_mean
+from harness.support.printable import plain_line
 
 _EMPTY_WORDS = ("", "?", "na", "n/a", "<na>", "nan", "-nan", "nat", "null", "<null>", "none", "#na", "#n/a", "#n/a n/a")
 MISSING = frozenset((*_EMPTY_WORDS, "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"))

@@ -9,9 +9,9 @@ from typing import Literal
 
 import scipy.sparse
 
-from harness.arrays import Array
 from harness.datasets.bounds import bound, given_limit, shown
-from harness.errors import DataError
+from harness.support.arrays import Array
+from harness.support.errors import DataError
 
 Csr = scipy.sparse.csr_array
 IndexBase = Literal["auto", "0", "1"]

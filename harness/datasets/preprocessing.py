@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from harness.datasets.dataset import is_csr
-from harness.errors import DataError
 from harness.kernels.points import as_points
+from harness.support.errors import DataError
 
 DENSE_FROM = 0.25
 """Share of non-zeros from which points become a dense array: CSR (12 bytes a value) then gains little."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.datasets import cache
 from harness.datasets.compression import SUFFIXES, streamed
 from harness.datasets.fetching import WAIT, download, reason, retrieve
-from harness.errors import DataError, FilesMissing
+from harness.support.errors import DataError, FilesMissing
 
 
 @dataclass(frozen=True)

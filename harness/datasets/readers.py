@@ -18,7 +18,6 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.sparse
 
-from harness.arrays import Array
 from harness.datasets.bounds import AS_TEXT, refuse_beyond
 from harness.datasets.columns import TABLE_OPTIONS, Part, Table, clean_names, read_columns, refuse_empty, unlike
 from harness.datasets.compression import compression_of, existing_file, format_suffix, in_a_sentence, opened, streamed
@@ -28,10 +27,11 @@ from harness.datasets.labels import EXACT, is_missing
 from harness.datasets.libsvm_text import base_of, based, index_range, read_libsvm, refuse_too_wide
 from harness.datasets.preprocessing import DENSE_FROM
 from harness.datasets.validation import first_non_finite
-from harness.errors import DataError, UsageError
 from harness.kernels.points import FLOATS, as_points
-from harness.parameters import changed
-from harness.plain import plain_line
+from harness.support.arrays import Array
+from harness.support.errors import DataError, UsageError
+from harness.support.parameters import changed
+from harness.support.printable import plain_line
 
 FORMATS = {f".{kind}": kind for kind in ("libsvm", "csv", "npz", "npy", "parquet", "arff")}
 FORMATS |= {".svm": "libsvm", ".svmlight": "libsvm", ".tsv": "csv"}

@@ -9,8 +9,8 @@ import numpy as np
 from harness.datasets.dataset import Dataset
 
 if TYPE_CHECKING:
-    from harness.arrays import Index, Vector
     from harness.datasets.dataset import Points
+    from harness.support.arrays import Index, Vector
 
 Scale = Literal["none", "standard", "minmax", "box"]
 

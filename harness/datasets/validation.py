@@ -8,8 +8,8 @@ from typing import Any, get_args
 import numpy as np
 
 from harness.datasets.dataset import Dataset, Task, is_csr, pieces
-from harness.errors import DataError
 from harness.kernels.points import FLOATS
+from harness.support.errors import DataError
 
 
 def first_non_finite(x: Any) -> tuple[int, int] | None:

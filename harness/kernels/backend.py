@@ -17,8 +17,8 @@ from harness.kernels.points import is_mapped
 if TYPE_CHECKING:
     import scipy.sparse
 
-    from harness.arrays import Block
     from harness.kernels.functions import Kernel
+    from harness.support.arrays import Block
 
     Points = Block | scipy.sparse.csr_array
     Columns = slice | Block

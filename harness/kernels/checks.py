@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import DataError, InvalidKernel, UsageError
 from harness.kernels.engine import Engine, described
 from harness.kernels.functions import RBF, GivenValues, Kernel, Linear, Poly
 from harness.kernels.points import as_points
+from harness.support.errors import DataError, InvalidKernel, UsageError
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from harness.support.arrays import Vector
 
 _ROWS = 16  # looked at for finite values
 _SPECTRUM_POINTS = 400  # a principal submatrix of a PSD matrix is PSD

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.jit import compiled, copied, inlined, inner
 from harness.kernels.chunks import squares, values_of_row, values_of_rows
 from harness.kernels.scan import PRODUCTS
 from harness.kernels.simd import CHUNK_BYTES, ROWS
+from harness.support.jit import compiled, copied, inlined, inner
 
 _FEATURES = 96  # at most, whose lines of a panel, 24 kB, are read by many rows in turn
 # chunks that a row is scanned with before the next one: writing in short pieces to hundreds of rows costs more than sums

@@ -20,8 +20,8 @@ from harness.kernels.scan import ScanBackend, sums_differences
 if TYPE_CHECKING:
     import scipy.sparse
 
-    from harness.arrays import Block
     from harness.kernels.backend import Columns
+    from harness.support.arrays import Block
 
     Points = Block | scipy.sparse.csr_array
 

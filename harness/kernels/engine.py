@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from harness.errors import UsageError
 from harness.kernels.backend import KernelBackend, scratch
 from harness.kernels.counter import Counter
 from harness.kernels.crew import Crew
@@ -22,12 +21,13 @@ from harness.kernels.features import Features, combination, pieces, products_wit
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, reason_against, squared_norms
 from harness.kernels.points import as_points, bytes_of, is_mapped, joined, stored_as
 from harness.kernels.scan import ScanBackend, choose_backend
-from harness.parameters import values_of
+from harness.support.errors import UsageError
+from harness.support.parameters import values_of
 
 if TYPE_CHECKING:
     import scipy.sparse
 
-    from harness.arrays import Block, Vector
+    from harness.support.arrays import Block, Vector
 
     Points = Block | scipy.sparse.csr_array
     After = Callable[[int, int], None]
@@ -469,7 +469,7 @@ def _weighted(weights: Block, values: Block) -> Block:
     """Return sum_q weights_q values[q] in float64, over the first rows of ``values``."""
     if values.dtype == np.float64:
         return weights.T @ values[: len(weights)]
-    from harness.jit import add_rows
+    from harness.support.jit import add_rows
 
     result = np.zeros(values.shape[1])
     add_rows(result, values, np.arange(len(weights)), weights, 0, values.shape[1])

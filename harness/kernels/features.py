@@ -16,8 +16,8 @@ from harness.kernels.crew import Crew
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.arrays import Block
     from harness.kernels.counter import Counter
+    from harness.support.arrays import Block
 
 _PRODUCT_VALUES = 1 << 19  # features multiplied at a time with several w: 4 MB of each thread where they are converted
 _LARGEST_PIECE = 4_000_000  # numbers held at a time where the host sums up for itself

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from harness import parameters
 from harness.kernels.points import as_points, shape_of
-from harness.parameters import parameter
+from harness.support import parameters
+from harness.support.parameters import parameter
 
 if TYPE_CHECKING:
     import scipy.sparse
 
-    from harness.arrays import Block
+    from harness.support.arrays import Block
 
     Points = Block | scipy.sparse.csr_array
 

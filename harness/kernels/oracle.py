@@ -20,9 +20,9 @@ from harness.kernels.row_cache import RowCache, SharedRows
 if TYPE_CHECKING:
     import scipy.sparse
 
-    from harness.arrays import Block, Vector
     from harness.kernels.engine import After, _Part
     from harness.kernels.row_cache import Compute
+    from harness.support.arrays import Block, Vector
 
     Points = Block | scipy.sparse.csr_array
 
@@ -250,7 +250,7 @@ class KernelOracle(Engine):
         if stored is None:
             self.count((self.n if columns is None else len(columns)) * len(support))
             return super()._weighted(support, coef, columns)
-        from harness.jit import add_rows
+        from harness.support.jit import add_rows
 
         scores = np.zeros(self.n)
         add_rows(scores, stored, support, coef, 0, self.n)

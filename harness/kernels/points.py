@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from harness.errors import DataError
+from harness.support.errors import DataError
 
 if TYPE_CHECKING:
     import scipy.sparse
 
-    from harness.arrays import Block
+    from harness.support.arrays import Block
 
     Points = Block | scipy.sparse.csr_array
 

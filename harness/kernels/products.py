@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.jit import compiled, summing
+from harness.support.jit import compiled, summing
 
 if TYPE_CHECKING:
-    from harness.arrays import Block
+    from harness.support.arrays import Block
 
 
 _TOGETHER = 16  # points

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 if TYPE_CHECKING:
-    from harness.arrays import Block, Index, Mask, Vector
     from harness.kernels.counter import Counter
     from harness.kernels.engine import Engine
     from harness.kernels.oracle import KernelOracle
+    from harness.support.arrays import Block, Index, Mask, Vector
 
     class Compute(Protocol):
         """Write the rows of ``points`` to ``rows[slots]``; ``after(start, stop)`` as in ``KernelOracle.fill``."""
@@ -192,7 +192,7 @@ class RowCache:
 
     def add_part(self, total: Vector, slots: Index, weights: Vector, start: int, stop: int) -> None:
         """Add sum_p weights_p rows[slots_p, start:stop] to total[start:stop], float64, in place; counts nothing."""
-        from harness.jit import add_rows
+        from harness.support.jit import add_rows
 
         add_rows(total, self.rows, slots, weights, start, stop)
 

@@ -22,8 +22,8 @@ from harness.kernels.points import is_mapped
 if TYPE_CHECKING:
     import scipy.sparse
 
-    from harness.arrays import Block
     from harness.kernels.backend import Columns
+    from harness.support.arrays import Block
 
     Points = Block | scipy.sparse.csr_array
     Prepared = tuple[Block, ...]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from time import perf_counter, process_time  # by name: what is patched later is not this clock
 from typing import Any
 
-from harness.machine import children_cpu_seconds
+from harness.support.machine import children_cpu_seconds
 
 _REPORT_SECONDS = 0.25  # between two reports of a compiler that gets on
 

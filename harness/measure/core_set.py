@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import UsageError
 from harness.problems.problem import Problem
+from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.solver import Solver
+    from harness.solver.protocol import Solver
 
 _ACCURACY = 1e-6  # relative gap the oracle is asked for; what it leaves widens the interval, no more
 _VALUES = 4_000_000_000  # n x |X| kernel values beyond which the certificate is left out
@@ -66,7 +66,7 @@ def core_set_certificate(problem: Problem, dual_coef: Any, oracle: str | Solver)
             f"formulation '{problem.name}' has no core set; formulations of hulls such as l2-svc have one."
         )
     if isinstance(oracle, str):
-        from harness.registry import get_solver
+        from harness.registry.discovery import get_solver
 
         oracle = get_solver(oracle)
     coef, _ = problem.checked(dual_coef, 0.0)

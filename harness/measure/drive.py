@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from harness.errors import HarnessError, InvalidModel, PluginError
+from harness.measure.outcome import INFO, Limits, Status, StoppedBy, TracePoint
 from harness.measure.scored import FreeModel, Scored, Weights
 from harness.measure.trace import TracePlan, certificate_of, claims, copied_model
-from harness.plain import clean
 from harness.problems.problem import Problem
-from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint
-from harness.solver import NOT_DONE, Iterate, Solver, untold
+from harness.solver.protocol import NOT_DONE, Iterate, Solver, why_target_ignored
+from harness.support.errors import HarnessError, InvalidModel, PluginError
+from harness.support.printable import clean
 
 _NEVER = float("inf")
 _TRACE_INFO = (200, 5000)  # entries and characters of the info of a point: all points of a run are to fit in a record
@@ -131,7 +131,7 @@ class _Drive:
 
     def __post_init__(self) -> None:
         self.due = {series: self.plan.next(series, 0.0) if self.plan else _NEVER for series in TracePlan.SERIES}
-        limits = (self.limits.seconds, self.limits.kernel_evaluations, self.limits.iterations)
+        limits = (self.limits.time_limit, self.limits.kernel_evaluation_limit, self.limits.iteration_limit)
         self.most_seconds, self.most_evaluations, self.most_yields = (_NEVER if m is None else m for m in limits)
 
     def run(self, rng: np.random.Generator, at_end: Callable[[], None]) -> Outcome:
@@ -252,14 +252,14 @@ class _Drive:
         self.beside = self.clocks.overtime(seconds)
         if seconds + self.beside >= self.most_seconds:
             beside = f"; {self.beside:.1f} s of it were compilation or the host's own work"
-            reason = f"stopped at the time limit of {limits.seconds:g} s{beside if self.beside > 0.05 else ''}"
+            reason = f"stopped at the time limit of {limits.time_limit:g} s{beside if self.beside > 0.05 else ''}"
             return Status.BUDGET, StoppedBy.TIME, reason
         if evaluations >= self.most_evaluations:
             over = f", at {evaluations:,}: the first yield beyond it" if evaluations > self.most_evaluations else ""
             reason = f"stopped at the budget of {self.most_evaluations:,} kernel evaluations{over}"
             return Status.BUDGET, StoppedBy.KERNEL_EVALUATIONS, reason
         if yields >= self.most_yields:
-            return Status.BUDGET, StoppedBy.ITERATIONS, f"stopped at the budget of {limits.iterations} iterations"
+            return Status.BUDGET, StoppedBy.ITERATIONS, f"stopped at the budget of {limits.iteration_limit} iterations"
         if self.reached:
             return Status.OK, StoppedBy.TARGET, f"stopped by the host at the target gap of {limits.target_gap:g}"
         return None
@@ -268,13 +268,17 @@ class _Drive:
         """Return how iterates ended that the host did not stop."""
         limits, evaluations = self.limits, self.problem.kernel.counter.evaluations
         if seconds > self.most_seconds:
-            return Status.BUDGET, StoppedBy.TIME, f"finished, but after the time limit of {limits.seconds:g} s"
+            return Status.BUDGET, StoppedBy.TIME, f"finished, but after the time limit of {limits.time_limit:g} s"
         if evaluations > self.most_evaluations:
             spent = f"{evaluations:,} of at most {self.most_evaluations:,} kernel evaluations"
             reason = f"finished, but with {spent}: it yields too seldom to be stopped in time"
             return Status.BUDGET, StoppedBy.KERNEL_EVALUATIONS, reason
         if last.done:
-            return Status.OK, StoppedBy.SOLVER, "" if limits.target_gap is None else untold(type(self.solver))
+            return (
+                Status.OK,
+                StoppedBy.SOLVER,
+                "" if limits.target_gap is None else why_target_ignored(type(self.solver)),
+            )
         return Status.UNFINISHED, StoppedBy.EXHAUSTED, str(clean(dict(last.info).get("stopped", NOT_DONE)))
 
     def _model(self, last: Iterate) -> Scored | None:

@@ -21,7 +21,7 @@ from numba import config
 from numba.core.caching import UserProvidedCacheLocator
 
 import harness
-from harness.entries import beside, closure, digest
+from harness.registry.entries import beside, closure, digest
 
 _KEPT = 8  # states of one package; the longest unused go first
 _HOST = Path(harness.__file__).resolve().parent
@@ -77,7 +77,7 @@ def warmed_up(file: Path, kind: str) -> Path | None:
 
 @functools.cache
 def _compiles(package: Path) -> bool:
-    return any(word in each.read_bytes() for each in _sources(package) for word in (b"numba", b"harness.jit"))
+    return any(word in each.read_bytes() for each in _sources(package) for word in (b"numba", b"harness.support.jit"))
 
 
 @functools.cache
@@ -87,7 +87,7 @@ def _host_key() -> str:
 
 def compiled_of_host() -> list[Path]:
     """Return the files of the host that machine code is made of; code elsewhere in the host is not compiled."""
-    return [_HOST / "jit.py", *(_HOST / "kernels").rglob("*.py")]
+    return [_HOST / "support/jit.py", *(_HOST / "kernels").rglob("*.py")]
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.metric import Metric, Scorer, predicted
+from harness.registry.metric import Metric, Scorer, predicted
 
 
 def accuracy(targets: Any, scores: Any) -> float:

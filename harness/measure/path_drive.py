@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from harness.errors import PluginError
 from harness.measure.drive import Clocks, Outcome, outcome_of
-from harness.path import Cell, SolutionPath
-from harness.run.record import Limits, StoppedBy
-from harness.solver import Iterate, Solver, solve_cell
+from harness.measure.outcome import Limits, StoppedBy
+from harness.solver.path import GridPoint, SolutionPath
+from harness.solver.protocol import Iterate, Solver, solve_cell
+from harness.support.errors import PluginError
 
 
 @dataclass
 class CellOutcome:
     """What a cell gave, its own seconds without its part of what is shared; evaluations and hits are the cell's own."""
 
-    cell: Cell
+    cell: GridPoint
     outcome: Outcome
     evaluations: int
     cache_hits: int
@@ -48,7 +48,7 @@ def drive_path(
             f"solver '{solver.name}' returned {type(models).__name__} from solve_path; it must yield (cell, iterate) pairs."
         )
     advance, counter, shared, ended = iter(models).__next__, path.counter, path.shared, set[int]()
-    most = float("inf") if limits.seconds is None else limits.seconds
+    most = float("inf") if limits.time_limit is None else limits.time_limit
     total = seconds = cpu_seconds = 0.0  # of all cells; of this one
     yields, before = 0, (0, 0, 0.0, 0.0)
     try:
@@ -76,7 +76,7 @@ def drive_path(
                 if total + clocks.overtime(total) >= most:
                     yield StoppedBy.TIME
                     return
-                if limits.kernel_evaluations is not None and counter.evaluations >= limits.kernel_evaluations:
+                if limits.kernel_evaluation_limit is not None and counter.evaluations >= limits.kernel_evaluation_limit:
                     yield StoppedBy.KERNEL_EVALUATIONS
                     return
     finally:
@@ -85,16 +85,16 @@ def drive_path(
             close()
 
 
-def _one_by_one(solver: Solver, path: SolutionPath, seed: int) -> Iterator[tuple[Cell, Iterate]]:
+def _one_by_one(solver: Solver, path: SolutionPath, seed: int) -> Iterator[tuple[GridPoint, Iterate]]:
     """Yield the models of each cell, for which random numbers begin anew."""
     for cell in path.cells:
         yield from solve_cell(solver, path, cell, np.random.default_rng(seed))
 
 
-def _checked(solver: Solver, path: SolutionPath, pair: Any, ended: set[int]) -> tuple[Cell, Iterate]:
+def _checked(solver: Solver, path: SolutionPath, pair: Any, ended: set[int]) -> tuple[GridPoint, Iterate]:
     """Return what the solver yielded if it is a cell of the path that has not ended, and a model."""
     cell, iterate = pair if isinstance(pair, tuple) and len(pair) == 2 else (None, None)
-    if not isinstance(cell, Cell) or not isinstance(iterate, Iterate):
+    if not isinstance(cell, GridPoint) or not isinstance(iterate, Iterate):
         raise PluginError(
             f"solver '{solver.name}' yielded {type(pair).__name__} from solve_path; it yields (cell, harness.Iterate)."
         )

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import InvalidModel
 from harness.kernels.engine import Engine
 from harness.kernels.features import pieces
 from harness.kernels.functions import reason_against
@@ -22,11 +21,12 @@ from harness.kernels.oracle import KernelOracle
 from harness.kernels.points import bytes_of, shape_of, stored_as
 from harness.problems.certificate import Certificate
 from harness.problems.rounding import Bounded
+from harness.support.errors import InvalidModel
 
 if TYPE_CHECKING:
-    from harness.arrays import Array, Vector
     from harness.kernels.points import Points
     from harness.problems.problem import Problem
+    from harness.support.arrays import Array, Vector
 
 # as large as the training points, a model's own points may be: CSR points between two have the union
 _TIMES_THE_DATA = 4

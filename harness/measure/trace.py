@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from harness.plain import bounded
+from harness.measure.outcome import TracePoint
 from harness.problems.problem import FEASIBLE, Certificate, Problem
-from harness.run.record import TracePoint
+from harness.support.printable import bounded
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
-    from harness.solver import Iterate
+    from harness.solver.protocol import Iterate
+    from harness.support.arrays import Vector
 
 _CERTIFIED = {each.name for each in fields(Certificate)}
 FIGURES = tuple(each.name for each in fields(TracePoint) if each.name in _CERTIFIED)

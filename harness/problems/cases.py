@@ -18,8 +18,8 @@ from harness.kernels.oracle import KernelOracle
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harness.arrays import Vector
     from harness.problems.problem import Problem
+    from harness.support.arrays import Vector
 
     Maker = Callable[..., "Case"]
 

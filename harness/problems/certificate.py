@@ -12,7 +12,7 @@ from harness.problems.expansion import Expansion
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
-    from harness.arrays import Mask, Vector
+    from harness.support.arrays import Mask, Vector
 
 _USELESS = 0.25  # a relative gap that rounding may move by more than this part of its scale, or of itself, says nothing
 _FINE = 1e-2, 1e-10  # part of the gap, and part of its scale, that rounding may move it by without being looked into

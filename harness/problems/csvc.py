@@ -15,14 +15,14 @@ import numpy as np
 
 from harness.kernels.functions import RBF
 from harness.kernels.oracle import KernelOracle
-from harness.parameters import parameter
 from harness.problems import cases
 from harness.problems.dual import DualForm, boxed
 from harness.problems.problem import Certificate, Expansion, Laws, Parameters, Problem, read_only, setting
 from harness.problems.rounding import Bounded
+from harness.support.parameters import parameter
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from harness.support.arrays import Vector
 
 
 @dataclass(frozen=True)

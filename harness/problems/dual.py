@@ -19,7 +19,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.arrays import Index, Vector
+    from harness.support.arrays import Index, Vector
 
     Groups = np.ndarray[Any, np.dtype[np.int8]]
 

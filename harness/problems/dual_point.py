@@ -17,8 +17,8 @@ import numpy as np
 from harness.kernels.features import combination, products_with, width_of
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
     from harness.problems.dual import DualForm
+    from harness.support.arrays import Vector
 
 _BANDS = (1e-3, 1e-2, 1e-1, 1.0)  # scores from the margin within which a start is between its bounds
 _GOAL = 1e-5  # relative gap at which nothing is to be won any more

@@ -23,8 +23,8 @@ from harness.kernels.functions import Exponential, GivenValues, Power, squared_n
 from harness.problems.rounding import Bounded, underflow_of, unit_of
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
     from harness.kernels.oracle import KernelOracle
+    from harness.support.arrays import Vector
 
 _SHORTEST = 16.0 * 2.0**-53  # |w| over the spread below which w is 0 as far as float64 coefficients go
 _STRANGER = 256.0  # roundings that a value of a kernel of unknown making is taken to be off, over sqrt(k(x, x) k(z, z))

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from harness.errors import UsageError
 from harness.kernels.oracle import KernelOracle
-from harness.parameters import parameter
 from harness.problems import cases
 from harness.problems.dual import DualForm, off_simplex, two_hulls
 from harness.problems.problem import Certificate, Expansion, Laws, NoParameters, Parameters, Problem
 from harness.problems.rounding import Bounded, unit_of
+from harness.support.errors import UsageError
+from harness.support.parameters import parameter
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from harness.support.arrays import Vector
 
 _NEWTON = 50  # steps, at most
 

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import UsageError
 from harness.kernels.oracle import KernelOracle
 from harness.problems.dual import DualForm, two_hulls
 from harness.problems.problem import Bounded, Certificate, Expansion, Laws, Parameters, Problem, cases, parameter
+from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from harness.support.arrays import Vector
 
 
 @dataclass(frozen=True)

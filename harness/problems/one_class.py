@@ -16,14 +16,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.kernels.functions import RBF
-from harness.parameters import parameter
 from harness.problems import cases
 from harness.problems.dual import DualForm, capped_simplex
 from harness.problems.problem import Certificate, Expansion, Laws, Parameters, Problem, setting
 from harness.problems.rounding import Bounded
+from harness.support.parameters import parameter
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from harness.support.arrays import Vector
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from harness.problems.dual import DualForm, capped_simplex
 from harness.problems.problem import Certificate, Expansion, Laws, NoParameters, Problem, cases
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from harness.support.arrays import Vector
 
 
 class PolytopeDistance(Problem):

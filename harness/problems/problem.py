@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from harness import parameters
-from harness.errors import InvalidModel, PluginError
 from harness.kernels.counter import Counter
 from harness.kernels.engine import Engine
 from harness.kernels.oracle import KernelOracle
-from harness.parameters import Parameter, parameter
 from harness.problems import cases
 from harness.problems.certificate import Certificate, CertifiedRun, undecided
 from harness.problems.expansion import Expansion, expansions, of_weights
 from harness.problems.rounding import Bounded
+from harness.support import parameters
+from harness.support.errors import InvalidModel, PluginError
+from harness.support.parameters import Parameter, parameter
 
 if TYPE_CHECKING:
-    from harness.arrays import Index, Vector
-    from harness.column import Column
     from harness.problems.dual import DualForm
+    from harness.support.arrays import Index, Vector
+    from harness.support.column import Column
 
 # all that a formulation is written with
 __all__ = [

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.errors import UsageError
 from harness.report import figures, layout, path_table, pictures, timing
 from harness.report.rows import Row, grouped, short_name
+from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

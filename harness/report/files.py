@@ -10,8 +10,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.plain import clean, plain
 from harness.run.record import COLUMNS, TYPES
+from harness.support.printable import clean, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,9 +5,9 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
+from harness.measure.outcome import StoppedBy
 from harness.report import figures, noise, timing
 from harness.report.rows import formulation_of, machines
-from harness.run.record import StoppedBy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

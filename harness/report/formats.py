@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import faults
-from harness.errors import PluginError, UsageError
-from harness.hookspecs import FORMATS
-from harness.parameters import did_you_mean
-from harness.plain import plain, plain_line
+from harness.registry.hookspecs import FORMATS
 from harness.report import files, footnotes, measures, table
 from harness.report.layout import PIPE_WIDTH
 from harness.report.verdict import verdict
 from harness.run.record import Record
+from harness.support import faults
+from harness.support.errors import PluginError, UsageError
+from harness.support.parameters import did_you_mean
+from harness.support.printable import plain, plain_line
 
 OF_RUNS = ("table", "markdown")  # show a path as one line, unless its cells are asked for
 _SUFFIXES = {
@@ -87,7 +87,7 @@ def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record], comma
         told = {"command": command} if "command" in inspect.signature(renderer).parameters else {}
         text = renderer([dict(record) for record in records], **told)
     except Exception as error:  # a plugin may raise anything; the records are safe in the store
-        raise PluginError(f"the report format '{name}' failed: {faults.told(error)}.") from error
+        raise PluginError(f"the report format '{name}' failed: {faults.format_error(error)}.") from error
     if not isinstance(text, str):
         raise PluginError(f"the report format '{name}' returned {type(text).__name__}; it must return text.")
     return text if text.endswith("\n") else text + "\n"

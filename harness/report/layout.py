@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.plain import plain, plain_line
+from harness.support.printable import plain, plain_line
 
 PIPE_WIDTH = 100
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"

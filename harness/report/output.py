@@ -13,10 +13,10 @@ from typing import IO
 
 import click
 
-from harness.errors import UsageError
-from harness.files import write_whole
-from harness.plain import plain
 from harness.report.layout import PIPE_WIDTH, STYLES
+from harness.support.errors import UsageError
+from harness.support.files import write_whole
+from harness.support.printable import plain
 
 NARROWEST_TERMINAL = 60
 MESSAGE_WIDTH = 80

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
-from harness.plain import plain, plain_line
+from harness.measure.outcome import Status
 from harness.report import figures, rows
 from harness.report.output import folded, say
-from harness.run.record import Record, Status
+from harness.run.record import Record
+from harness.support.printable import plain, plain_line
 
 if TYPE_CHECKING:
     from harness.run.plan import RunSpec

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness import selection
+from harness.measure.outcome import MEASURED, Status
 from harness.report import figures
-from harness.run.record import MEASURED, Record, Status
+from harness.run.record import Record
+from harness.support import selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -221,7 +222,7 @@ class Sheet:
 def formulation_of(name: str | None) -> type[Problem]:
     """Return a formulation by its name in a record; where no plugin brings it any more, what all have in common."""
     from harness.problems.problem import Problem
-    from harness.registry import shared_registry
+    from harness.registry.discovery import shared_registry
 
     return shared_registry().formulations.get(name or "", Problem)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from harness.plain import plain_line
 from harness.report import footnotes, layout, measures, path_table
 from harness.report.layout import PIPE_WIDTH, Cell, Column
 from harness.report.measures import Measure
 from harness.report.rows import Group, Row, Section, Sheet, grouped
 from harness.report.verdict import verdict
 from harness.run.record import Record
+from harness.support.printable import plain_line
 
 _ROOMY = {"label": 40, "words": 32}  # names keep this much where a column is optional
 _TIGHT = {"label": 24, "words": 14}  # where a column is one of the core

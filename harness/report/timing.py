@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.measure.outcome import StoppedBy
 from harness.report.figures import is_number
 from harness.report.rows import SETTINGS
-from harness.run.record import StoppedBy
 
 if TYPE_CHECKING:
     from harness.run.record import Record

@@ -23,9 +23,9 @@ Messages (`messages.py`), each typed, with a checksum; a child's begin with a se
 
     driver --Prepare--> worker, certifier --Prepared--> driver (at once, before the first run)
     driver --Run--> worker --(fork)--> child
-    child --Compiling, Warm, Fitting, Point, Stopped, Fitted--> worker
+    child --Compiling, Warm, ClockStarted, Point, ModelCopied, FitResult--> worker
     child --TargetRequest--> worker --TargetReply--> child
-    worker --Busy, Ended--> driver                             (Busy: while a run goes on)
+    worker --Busy, RunResult--> driver                         (Busy: while a run goes on)
     driver --Certify--> certifier --Certified--> driver        (while the child is ended)
 
 How long each may take is in `allowed.py`. Who does not send its next message in time is killed, and the run is a row.

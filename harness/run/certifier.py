@@ -17,27 +17,38 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import InvalidKernel, InvalidModel, PluginError
-from harness.faults import told
 from harness.kernels.checks import check_same_values, reasons_against
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.metrics import accuracy
+from harness.measure.outcome import Status
 from harness.measure.scored import FreeModel, Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certificate_of
-from harness.path import Cell, SolutionPath
-from harness.plain import clean, clipped
 from harness.problems.problem import Certificate, CertifiedRun, Problem
-from harness.registry import Registry, load_registry, share_registry
-from harness.run.child import Workbench, is_environment
-from harness.run.messages import BrokenStream, Certified, Certify, Model, Point, Prepare, Prepared, Reader, Solved, send
+from harness.registry.discovery import Registry, load_registry, share_registry
+from harness.run.child import ProblemFactory, is_environment
+from harness.run.messages import (
+    BrokenStream,
+    Certified,
+    Certify,
+    Model,
+    Point,
+    Prepare,
+    Prepared,
+    Reader,
+    ToCertify,
+    send,
+)
 from harness.run.plan import RunSpec
-from harness.run.record import Status
 from harness.run.target_server import only_queried
-from harness.solver import DEFAULT_RELATIVE_GAP
+from harness.solver.path import GridPoint, SolutionPath
+from harness.solver.protocol import DEFAULT_RELATIVE_GAP
+from harness.support.errors import InvalidKernel, InvalidModel, PluginError
+from harness.support.faults import format_error
+from harness.support.printable import clean, clipped
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
     from harness.datasets.dataset import Dataset
+    from harness.support.arrays import Vector
 
 
 _OURS = frozenset({*FIGURES, "positive_support_vectors", "test_accuracy", "metrics", "queried"})
@@ -175,7 +186,7 @@ class RunCertifier:
         try:
             values = dict(problem.figures(run))
         except Exception as error:
-            self.faults.append(f"{problem.name} has no figures: {told(error)}")
+            self.faults.append(f"{problem.name} has no figures: {format_error(error)}")
             values = {}
         for name, value in values.items():
             try:
@@ -187,7 +198,7 @@ class RunCertifier:
                 figures[name] = figure
             except Exception as error:
                 title = columns[name]["title"] if name in columns else clipped(str(name), 60)
-                self.faults.append(f"no {' '.join(title.split())}: {told(error)}")
+                self.faults.append(f"no {' '.join(title.split())}: {format_error(error)}")
         return {"figures": figures, "columns": columns}
 
     # -- scores --------------------------------------------------------------------------------------
@@ -228,13 +239,15 @@ class RunCertifier:
                     raise PluginError(f"it returned {clipped(repr(figure), 60)}; a metric returns a number")
                 found[name] = figure
             except Exception as error:
-                self.faults.append(f"metric '{name}' failed: {told(error, self.registry.owner('metric', name))}")
+                self.faults.append(
+                    f"metric '{name}' failed: {format_error(error, self.registry.owner('metric', name))}"
+                )
         better = {name: self.registry.metric(name).better for name in found}
         return {"metrics": found, "metrics_better": better, **self._accuracy(dataset.y_test, scores, "test_accuracy")}
 
     # -- one problem ---------------------------------------------------------------------------------
 
-    def single(self, problem: Problem, solved: Solved) -> dict[str, Any]:
+    def single(self, problem: Problem, solved: ToCertify) -> dict[str, Any]:
         """Return fields of a record: certificate, scores and trace; ``status`` only where the model is refused or misses."""
         trace: list[dict[str, Any]] = []
         try:
@@ -277,7 +290,7 @@ class RunCertifier:
         scores = problem.scores_new(coef, intercept, dataset.x_test)
         return self._test_scores(scores) if queries else self._accuracy(dataset.y_test, scores, "test_accuracy")
 
-    def _final(self, stated: Problem, solved: Solved, trace: list[dict[str, Any]]) -> dict[str, Any]:
+    def _final(self, stated: Problem, solved: ToCertify, trace: list[dict[str, Any]]) -> dict[str, Any]:
         """Certify and score the last model."""
         problem, dataset, queried = self._after(stated, solved.queried), self.dataset, solved.queried
         fit = self.certify(problem, self.model(problem, solved.model), dataset.x_train, dataset.y_train)
@@ -305,7 +318,7 @@ class RunCertifier:
         try:
             core = core_set_certificate(problem, coef, self.registry.solver(oracle))
         except Exception as error:
-            core = CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {told(error)}")
+            core = CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {format_error(error)}")
         return {"core_set": core.as_dict()}
 
     # -- the cells of a path -------------------------------------------------------------------------
@@ -317,10 +330,10 @@ class RunCertifier:
         """
         return {"cells": [found for group in self._groups(path, points) for found in self._group(path, group)]}
 
-    def _groups(self, path: SolutionPath, points: list[Point]) -> Iterator[list[tuple[Point, Cell]]]:
+    def _groups(self, path: SolutionPath, points: list[Point]) -> Iterator[list[tuple[Point, GridPoint]]]:
         """Yield neighbours with the same kernel: their scores are one product with the same kernel values."""
         most = max(1, _TOGETHER_VALUES // max(1, path.n))
-        group: list[tuple[Point, Cell]] = []
+        group: list[tuple[Point, GridPoint]] = []
         left = set(range(len(path.cells)))
         for point in points:
             index = point.figures.get("cell")
@@ -335,7 +348,7 @@ class RunCertifier:
         if group:
             yield group
 
-    def _group(self, path: SolutionPath, group: list[tuple[Point, Cell]]) -> list[dict[str, Any]]:
+    def _group(self, path: SolutionPath, group: list[tuple[Point, GridPoint]]) -> list[dict[str, Any]]:
         """Return the fields of cells with the same kernel."""
         whole = path.engine(group[0][1])
         for reason in reasons_against(whole.kernel, self.dataset.x_train):
@@ -359,7 +372,7 @@ class RunCertifier:
             found[row] |= self._cell(path, group[row][1], model, sums[row])
         return found
 
-    def _cell(self, path: SolutionPath, cell: Cell, model: _Dual | Scored, sums: Vector) -> dict[str, Any]:
+    def _cell(self, path: SolutionPath, cell: GridPoint, model: _Dual | Scored, sums: Vector) -> dict[str, Any]:
         """Return the fields of a cell.
 
         sums : of a dual solution sum_j coef_j k(x_j, x_i), for all points of the path
@@ -389,7 +402,7 @@ class Certifier:
 
     def __init__(self, control: int) -> None:
         self.control = control
-        self.benches: dict[tuple[str, ...], Workbench] = {}
+        self.benches: dict[tuple[str, ...], ProblemFactory] = {}
         self.installed: Registry | None = None
         share_registry(self._installed)
 
@@ -411,13 +424,13 @@ class Certifier:
         self.installed = load_registry()
         return self.installed
 
-    def _bench(self, spec: RunSpec) -> Workbench:
+    def _bench(self, spec: RunSpec) -> ProblemFactory:
         """Return the workbench over the plugins that the run's certificate needs, and no others."""
         if spec.trusted not in self.benches:
             from threadpoolctl import threadpool_limits
 
             self.benches.clear()  # their data are those of other runs
-            self.benches[spec.trusted] = Workbench(load_registry(spec.plugin_paths, only=spec.trusted))
+            self.benches[spec.trusted] = ProblemFactory(load_registry(spec.plugin_paths, only=spec.trusted))
             threadpool_limits(spec.threads)
         return self.benches[spec.trusted]
 
@@ -438,7 +451,7 @@ class Certifier:
             return {"status": Status.INVALID, "reason": str(error)}
         except Exception as error:
             status = Status.ENVIRONMENT if is_environment(error) else Status.ERROR
-            return {"status": status, "reason": f"the model could not be certified: {told(error)}"}
+            return {"status": status, "reason": f"the model could not be certified: {format_error(error)}"}
 
 
 def main() -> None:

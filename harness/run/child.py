@@ -21,32 +21,32 @@ import numpy as np
 
 from harness.datasets import measured_sha256
 from harness.datasets.bounds import reading_within
-from harness.errors import DataError, InvalidModel, UsageError
-from harness.faults import text, told
 from harness.kernels.checks import check_finite, check_kernel, sample_values
 from harness.kernels.engine import Engine
 from harness.kernels.points import is_mapped, sum_of_words
-from harness.machine import delay_seconds, load_average, now, reset_peak_memory, status_bytes
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Clocks, Outcome, drive
+from harness.measure.outcome import INFO, Limits, Status, StoppedBy, TracePoint
 from harness.measure.path_drive import CellOutcome, drive_path
 from harness.measure.scored import Weights
 from harness.measure.trace import TracePlan
-from harness.path import Grid, SolutionPath
-from harness.plain import clean, clipped
 from harness.problems.problem import Problem
 from harness.run import allowed
-from harness.run.messages import Fitted, Fitting, Message, Model, Point, Stopped
-from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint
+from harness.run.messages import ClockStarted, FitResult, Message, Model, ModelCopied, Point
 from harness.run.target_server import TargetClient
-from harness.solver import aimed
+from harness.solver.path import Grid, SolutionPath
+from harness.solver.protocol import with_target
+from harness.support.errors import DataError, InvalidModel, UsageError
+from harness.support.faults import format_error, text
+from harness.support.machine import delay_seconds, load_average, now, reset_peak_memory, status_bytes
+from harness.support.printable import clean, clipped
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
     from harness.datasets.dataset import Dataset
-    from harness.registry import Registry
+    from harness.registry.discovery import Registry
     from harness.run.plan import RunSpec
-    from harness.solver import Solver
+    from harness.solver.protocol import Solver
+    from harness.support.arrays import Vector
 
     Clock = Callable[[], float]
 
@@ -64,7 +64,7 @@ class DataChanged(DataError):
     """Data changed between the plan and the run."""
 
 
-class Workbench:
+class ProblemFactory:
     """What a process keeps between runs: loaded data and the kernel engines over them.
 
     keeps : what it knows of the targets. A solver's process is to know those of no test point, nor which points are
@@ -99,7 +99,7 @@ class Workbench:
         return self._datasets[spec.data_key]
 
     def _loaded(self, spec: RunSpec) -> Dataset:
-        with reading_within(spec.limits.memory_bytes):
+        with reading_within(spec.limits.memory_limit):
             loaded = in_memory(self.registry.source_class(spec.source)(**spec.source_parameters).load())
         if spec.data_sha256 not in ("", measured_sha256(loaded)):
             raise DataChanged(
@@ -166,7 +166,7 @@ class Workbench:
     def solver(self, spec: RunSpec) -> Solver:
         """Return the configured solver, with the target gap as its own stopping parameter."""
         cls = self.registry.solver_class(f"{spec.plugin}/{spec.solver}")
-        return aimed(cls(**spec.parameters), spec.limits.target_gap)
+        return with_target(cls(**spec.parameters), spec.limits.target_gap)
 
 
 def in_memory(dataset: Dataset) -> Dataset:
@@ -216,10 +216,10 @@ def warm_up(
             if left <= 0.0:
                 break
             if path is not None:
-                for _ in drive_path(each, small, 0, Limits(seconds=left), Clocks(clock)):
+                for _ in drive_path(each, small, 0, Limits(time_limit=left), Clocks(clock)):
                     continue
             elif each.skip(small) is None:
-                limits = Limits(seconds=left, iterations=_WARM_UP_YIELDS)
+                limits = Limits(time_limit=left, iteration_limit=_WARM_UP_YIELDS)
                 drive(each, small, np.random.default_rng(0), limits, clocks=Clocks(clock))
     except BaseException:  # whatever it is, sys.exit() included, it is reported where it is measured
         return perf_counter() - began
@@ -293,10 +293,10 @@ def measure(
     compilation: CompilationWatch,
     client: TargetClient,
     path: SolutionPath | None = None,
-) -> Fitted:
+) -> FitResult:
     """Drive the solver; return what its process has to say, with the model. Never raises for a fault of the solver.
 
-    emit : called with `Fitting`, and with every `Point`, a trace point or a finished cell, outside the clock
+    emit : called with `ClockStarted`, and with every `Point`, a trace point or a finished cell, outside the clock
     client : through which the problem queries targets; what that takes is on no clock
     path : the problems to go through, in the place of ``problem``
     """
@@ -304,13 +304,13 @@ def measure(
     problem, plain = problem.counted(spec.cache_mb), problem
     refused = refusal(solver, problem if path is None else path.problem(path.cells[0]), faults, spec.plugin)
     if refused is not None:
-        return Fitted({"status": Status.SKIPPED, "reason": refused, **now()})
+        return FitResult({"status": Status.SKIPPED, "reason": refused, **now()})
     claims: dict[str, Any] = {"load_average": load_average(), "faults": faults}
     before, model = _contents(problem, plain, path), b""
     switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
     reset_peak_memory()
-    emit(Fitting())
-    clocks, delayed = _Clocks(compilation, client, spec.limits.seconds), delay_seconds()
+    emit(ClockStarted())
+    clocks, delayed = _Clocks(compilation, client, spec.limits.time_limit), delay_seconds()
     try:
         if path is None:
             outcome = _single(spec, solver, problem, plain, clocks, emit)
@@ -333,7 +333,7 @@ def measure(
     claims["compile_seconds"] = compilation.seconds - compiled
     claims["involuntary_switches"] = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
     claims["peak_rss_bytes"] = status_bytes("VmHWM")
-    return Fitted({**claims, **now()}, model)
+    return FitResult({**claims, **now()}, model)
 
 
 class _Clocks(Clocks):
@@ -379,7 +379,7 @@ def _single(
         TracePlan(),
         plain=plain,
         observer=observe,
-        stopped=lambda: emit(Stopped()),
+        stopped=lambda: emit(ModelCopied()),
         clocks=clocks,
     )
 
@@ -400,7 +400,7 @@ def _along(
         outcomes.append(replace(found.outcome, dual_coef=None, model=None, info={}))
         figures, model = _cell(solver, path, found)
         emit(Point(figures, clocks.beside(own + path.shared.seconds), model))
-    emit(Stopped())
+    emit(ModelCopied())
     return {
         **_path_ended(spec.limits, outcomes, len(path.cells), stopped),
         "fit_seconds": own + path.shared.seconds,
@@ -431,8 +431,8 @@ def _path_ended(limits: Limits, outcomes: Sequence[Outcome], cells: int, stopped
     """Return status, cause and reason of a path that was gone through, or stopped."""
     done = f"{len(outcomes)} of {cells} cells were finished"
     if stopped is not None:
-        evaluations = f"budget of {limits.kernel_evaluations or 0:,} kernel evaluations"
-        at = f"time limit of {limits.seconds:g} s" if stopped is StoppedBy.TIME else evaluations
+        evaluations = f"budget of {limits.kernel_evaluation_limit or 0:,} kernel evaluations"
+        at = f"time limit of {limits.time_limit:g} s" if stopped is StoppedBy.TIME else evaluations
         return {"status": Status.BUDGET, "stopped_by": stopped, "reason": f"stopped at the {at}; {done}"}
     unfinished = sum(each.status is not Status.OK for each in outcomes)
     if len(outcomes) == cells and not unfinished:
@@ -472,7 +472,7 @@ def refusal(solver: Solver, problem: Problem, faults: list[str], plugin: str) ->
     try:
         reason = solver.skip(problem)
     except Exception as error:
-        faults.append(f"{solver.name}'s skip() failed: {told(error, plugin)}; the run was carried out")
+        faults.append(f"{solver.name}'s skip() failed: {format_error(error, plugin)}; the run was carried out")
         return None
     if reason is None or (isinstance(reason, str) and reason):
         return reason
@@ -486,7 +486,7 @@ def fault(error: BaseException, plugin: str) -> dict[str, Any]:
         return {
             "status": Status.MEMORY,
             "stopped_by": StoppedBy.MEMORY,
-            "reason": f"out of memory: {told(error, plugin)}",
+            "reason": f"out of memory: {format_error(error, plugin)}",
         }
     if isinstance(error, InvalidModel):
         return {"status": Status.INVALID, "stopped_by": StoppedBy.FAULT, "reason": text(error)}
@@ -494,7 +494,7 @@ def fault(error: BaseException, plugin: str) -> dict[str, Any]:
         return {**found, "status": Status.CRASHED, "reason": f"the solver called sys.exit({clean(error.code)!r})"}
     if is_environment(error):
         return {**found, "status": Status.ENVIRONMENT, "reason": of_environment(error)}
-    reason = told(error, plugin)
+    reason = format_error(error, plugin)
     return {**found, "status": Status.ERROR, "reason": f"{reason}; {_COPY}" if _READ_ONLY.search(reason) else reason}
 
 
@@ -510,7 +510,11 @@ def is_environment(error: BaseException) -> bool:
 
 def of_environment(error: BaseException) -> str:
     """Return the sentence on a fault of the machine."""
-    said = str(error) if isinstance(error, DataChanged) else f"the machine's fault, not the solver's: {told(error)}"
+    said = (
+        str(error)
+        if isinstance(error, DataChanged)
+        else f"the machine's fault, not the solver's: {format_error(error)}"
+    )
     return f"{said.rstrip('.')}; such a run is measured again when the command is repeated"
 
 

@@ -9,23 +9,25 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from harness import faults
-from harness.entries import source_sha256
-from harness.errors import DataError, NotKept, UsageError
-from harness.machine import git_commit, machine, now, versions
-from harness.parameters import values_of
-from harness.registry import Registry
+from harness.measure.outcome import Status, StoppedBy
+from harness.registry.discovery import Registry
+from harness.registry.entries import source_sha256
 from harness.run.environments import own_versions
+from harness.run.host_process import WorkerDied
 from harness.run.plan import RunSpec, Study, data_key, plan
-from harness.run.pool import Pool, WorkerDied
-from harness.run.record import COLUMNS, Record, Status, StoppedBy
+from harness.run.pool import ProcessPool
+from harness.run.record import COLUMNS, Record
 from harness.run.store import Store, StoreReader, default_store, existing
 from harness.run.template import numba_cache_folder
+from harness.support import faults
+from harness.support.errors import DataError, NotKept, UsageError
+from harness.support.machine import git_commit, machine, now, versions
+from harness.support.parameters import values_of
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
@@ -50,7 +52,7 @@ def compare(
     on_finished: OnFinished = _nobody,
     on_note: OnNote = _nobody,
     on_working: OnNote = _nobody,
-    pool: Pool | None = None,
+    pool: ProcessPool | None = None,
 ) -> list[Record]:
     """Carry out a study and return its records in the order of the plan.
 
@@ -83,7 +85,7 @@ class Driver:
     on_finished: OnFinished = _nobody
     on_note: OnNote = _nobody
     on_working: OnNote = _nobody
-    pool: Pool | None = None
+    pool: ProcessPool | None = None
 
     def __post_init__(self) -> None:
         # how long each was read bounds what a worker may need for it
@@ -93,7 +95,7 @@ class Driver:
         self.own_versions: dict[tuple[str, ...], dict[str, str]] = {}  # by what is required
         for source in self.study.datasets:
             began, key = monotonic(), data_key(source.name, values_of(source))
-            self.datasets[key] = loaded(source, self.study.limits.memory_bytes)
+            self.datasets[key] = loaded(source, self.study.limits.memory_limit)
             self.reading_seconds[key] = monotonic() - began
         planned = plan(self.study, self.registry, self.datasets)
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
@@ -247,7 +249,7 @@ class Driver:
         stop: threading.Event,
     ) -> None:
         """Carry out runs one after another until none waits; one thread for each job."""
-        pool = self.pool or Pool(cores, numba_cache, stop)
+        pool = self.pool or ProcessPool(cores, numba_cache, stop)
         pool.stop = stop
         try:
             with self.preparing:  # one after another: what the first one compiles the others find
@@ -267,7 +269,7 @@ class Driver:
             if pool is not self.pool:
                 pool.close()
 
-    def _one(self, index: int, pool: Pool) -> Record:
+    def _one(self, index: int, pool: ProcessPool) -> Record:
         spec = self.specs[index]
         return self.not_run(index) or pool.run(spec, self.reading_seconds[spec.data_key])
 
@@ -316,7 +318,7 @@ class Driver:
         facts = {
             **dict.fromkeys(COLUMNS),
             **asked,
-            **spec.limits.as_columns(),
+            **asdict(spec.limits),
             "path": spec.path or None,
             "n_train": int(dataset.x_train.shape[0]),
             "n_features": int(dataset.x_train.shape[1]),
@@ -348,7 +350,7 @@ class Driver:
             except BaseException as error:
                 if (observer.plugin_name, hook) not in self.failing:
                     self.failing.add((observer.plugin_name, hook))
-                    self.on_note(f"{faults.told(error, observer.plugin_name)}; no run is worse for it")
+                    self.on_note(f"{faults.format_error(error, observer.plugin_name)}; no run is worse for it")
 
 
 def loaded(source: Any, memory_limit: int | None) -> Dataset:
@@ -364,7 +366,7 @@ def loaded(source: Any, memory_limit: int | None) -> Dataset:
     except UsageError:
         raise
     except Exception as error:
-        raise DataError(f"data set '{source.label}' could not be loaded: {faults.told(error)}") from error
+        raise DataError(f"data set '{source.label}' could not be loaded: {faults.format_error(error)}") from error
     return dataset
 
 
@@ -373,15 +375,15 @@ def host_sha256() -> str:
     """Return the fingerprint of the host code that results depend on."""
     import harness.kernels
     import harness.measure
-    import harness.path
     import harness.problems
     import harness.run.certifier
     import harness.run.child
     import harness.run.record
-    import harness.solver
+    import harness.solver.path
+    import harness.solver.protocol
 
     run = (harness.run.certifier, harness.run.child, harness.run.record)
-    modules = (harness.kernels, harness.measure, harness.path, harness.problems, harness.solver, *run)
+    modules = (harness.kernels, harness.measure, harness.solver.path, harness.problems, harness.solver.protocol, *run)
     return "".join(source_sha256(module)[:16] for module in modules)
 
 

@@ -26,10 +26,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import harness
-from harness.entries import OWN
-from harness.errors import UsageError
-from harness.files import user_cache, writable_folder, write_whole
+from harness.registry.entries import OWN
 from harness.run.folder import delete
+from harness.support.errors import UsageError
+from harness.support.files import user_cache, writable_folder, write_whole
 
 _WHOLE = "requires.json"  # written last: a folder without it is what a killed installation left
 _TRIED = "import harness.run.worker, harness.run.child, numba"  # what a worker needs of the host, beside its plugin

@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
-from harness.errors import UsageError
-from harness.executor import Executor
-from harness.faults import told
-from harness.parameters import did_you_mean
+from harness.registry.executor import Executor
+from harness.support.errors import UsageError
+from harness.support.faults import format_error
+from harness.support.parameters import did_you_mean
 
 if TYPE_CHECKING:
-    from harness.registry import Registry
+    from harness.registry.discovery import Registry
 
 
 def dask(place: str, workers: str = "") -> Executor:
@@ -83,4 +83,4 @@ def _opened(make: Callable[..., Executor], scheme: str, place: str, options: dic
             f"{scheme}:// needs what is not installed ({error.name or error}): pip install 'svm-harness[{scheme}]'."
         ) from None
     except Exception as error:
-        raise UsageError(f"{scheme}://{place} cannot be used: {told(error)}.") from error
+        raise UsageError(f"{scheme}://{place} cannot be used: {format_error(error)}.") from error

@@ -17,10 +17,10 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from harness.errors import HarnessError
 from harness.measure.scored import CosineFeatures, FreeModel, Weights
-from harness.plain import clean
 from harness.run.plan import RunSpec
+from harness.support.errors import HarnessError
+from harness.support.printable import clean
 
 _HEAD = struct.Struct("<QI")  # bytes of the message, their CRC-32
 _BESIDE_MODEL = 32 << 20  # bytes of a child's message
@@ -191,11 +191,11 @@ class Warm(_Part, frozen=True):
     sources: dict[str, str] = {}
 
 
-class Fitting(_Part, frozen=True):
+class ClockStarted(_Part, frozen=True):
     """The clock runs from here."""
 
 
-class Stopped(_Part, frozen=True):
+class ModelCopied(_Part, frozen=True):
     """The model is copied; what follows is the host's own work, however much, and the closing of the solver's generator."""
 
 
@@ -223,7 +223,7 @@ class TargetReply(_Part, frozen=True):
     refusal: str = ""
 
 
-class Fitted(_Part, frozen=True):
+class FitResult(_Part, frozen=True):
     """The fit ended; ``claims`` are fields of a record as the solver's process has them.
 
     kernel_sample : kernel values between a few points, as this process computes them
@@ -246,7 +246,7 @@ class Busy(_Part, frozen=True):
     compiling: bool = False
 
 
-class Solved(_Part, frozen=True):
+class ToCertify(_Part, frozen=True):
     """What is to be certified of a run.
 
     queried : points in the order in which their targets were queried; empty where the targets are given
@@ -259,18 +259,18 @@ class Solved(_Part, frozen=True):
     kernel_sample: np.ndarray | None = None
 
 
-class Ended(_Part, frozen=True):
+class RunResult(_Part, frozen=True):
     """From a worker: what became of a run, and what is to be certified of it."""
 
     claims: dict[str, Any]
-    solved: Solved = Solved()
+    solved: ToCertify = ToCertify()
 
 
 class Certify(_Part, frozen=True):
     """To the certifier: certify and score what came of this run."""
 
     spec: RunSpec
-    solved: Solved
+    solved: ToCertify
 
 
 class Certified(_Part, frozen=True):
@@ -280,8 +280,8 @@ class Certified(_Part, frozen=True):
 
 
 Message = (
-    Run | Prepare | Prepared | Compiling | Warm | Fitting | Point | Stopped
-    | TargetRequest | TargetReply | Fitted | Busy | Ended | Certify | Certified
+    Run | Prepare | Prepared | Compiling | Warm | ClockStarted | Point | ModelCopied
+    | TargetRequest | TargetReply | FitResult | Busy | RunResult | Certify | Certified
 )  # fmt: skip
 
 

@@ -19,18 +19,18 @@ from typing import Any
 
 import msgspec
 
-from harness.entries import source_sha256
-from harness.errors import HarnessError
-from harness.machine import machine, versions
-from harness.plain import clean
+from harness.registry.entries import source_sha256
 from harness.run.environments import own_versions
 from harness.run.plan import RunSpec
-from harness.run.pool import Pool
+from harness.run.pool import ProcessPool
 from harness.run.record import Record
 from harness.run.template import numba_cache_folder
+from harness.support.errors import HarnessError
+from harness.support.machine import machine, versions
+from harness.support.printable import clean
 
 
-class Surroundings(msgspec.Struct, frozen=True):
+class EnvironmentFingerprint(msgspec.Struct, frozen=True):
     """What the result of runs depends on, beside the runs and the machine: the driver's own, or a node's.
 
     harness : SHA-256 of the host's code
@@ -44,7 +44,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     versions: dict[str, str] = {}
     data: dict[str, str] = {}
 
-    def unlike(self, there: Surroundings) -> str:
+    def difference(self, there: EnvironmentFingerprint) -> str:
         """Return in what a node's surroundings differ, the end of a sentence; empty if they do not."""
         if there.harness != self.harness:
             return "it has other code of the harness: install the same version there, and start the node's process anew"
@@ -71,7 +71,7 @@ class Task(msgspec.Struct, frozen=True):
     blocks : packed lists of runs: they are opened when the code is known to be the same
     """
 
-    expected: Surroundings
+    expected: EnvironmentFingerprint
     plugin_paths: list[str] = []
     requires: list[list[str]] = []
     memory_limit: int | None = None
@@ -103,7 +103,7 @@ class Answer(msgspec.Struct, frozen=True):
     machine: dict[str, Any]
     threads: int
     free_bytes: int
-    has: Surroundings
+    has: EnvironmentFingerprint
     blocks: list[Block] = []
 
 
@@ -120,9 +120,9 @@ def carry_out(task: bytes, node: str = "") -> bytes:
     import psutil
 
     asked = msgspec.msgpack.decode(task, type=Task)
-    has = _surroundings(asked)
+    has = _fingerprint(asked)
     blocks: list[Block] = []
-    if asked.blocks and not asked.expected.unlike(has):
+    if asked.blocks and not asked.expected.difference(has):
         with _pool(packed([asked.plugin_paths, has.plugins])) as pool:
             blocks = [_carried_out(block, pool) for block in _RUNS.decode(asked.blocks)]
     free = psutil.virtual_memory().available
@@ -147,13 +147,13 @@ _READING: dict[str, float] = {}  # data key -> seconds
 _plugins: tuple[bytes, Any] = (b"", None)  # of which plugin paths and fingerprints, and their registry
 
 
-def _surroundings(asked: Task) -> Surroundings:
+def _fingerprint(asked: Task) -> EnvironmentFingerprint:
     """Return what this node has of what the driver has."""
     expected = asked.expected
     with _LOCK:
         own = {name: version for requires in asked.requires for name, version in own_versions(tuple(requires)).items()}
-        found = Surroundings(host(), {}, {**versions(), **own})
-        if expected.unlike(Surroundings(found.harness, expected.plugins, found.versions, expected.data)):
+        found = EnvironmentFingerprint(host(), {}, {**versions(), **own})
+        if expected.difference(EnvironmentFingerprint(found.harness, expected.plugins, found.versions, expected.data)):
             return found  # before any plugin is loaded
         try:
             registry = _registry(asked)
@@ -167,7 +167,7 @@ def _surroundings(asked: Task) -> Surroundings:
         data = {}
         if has == expected.plugins:
             data = {key: _content(key, sha256, registry, asked.memory_limit) for key, sha256 in expected.data.items()}
-        return Surroundings(found.harness, has, found.versions, data)
+        return EnvironmentFingerprint(found.harness, has, found.versions, data)
 
 
 @functools.cache
@@ -180,7 +180,7 @@ def host() -> str:
 
 def _registry(asked: Task) -> Any:
     """Return the plugins that are needed; those of files are read anew where other code of them is expected."""
-    from harness.registry import load_registry
+    from harness.registry.discovery import load_registry
 
     global _plugins
     key = packed([asked.plugin_paths, asked.expected.plugins])
@@ -207,7 +207,7 @@ def _content(key: str, sha256: str, registry: Any, memory_limit: int | None) -> 
 # -- warm processes ----------------------------------------------------------------------------------------
 
 
-class _Pool(Pool):
+class _Pool(ProcessPool):
     """The processes of one slot; ``prepared``: workers that were."""
 
     def __init__(self) -> None:

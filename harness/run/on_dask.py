@@ -14,9 +14,9 @@ from typing import Any
 import dask
 import distributed
 
-from harness.errors import UsageError
-from harness.executor import Executor, OnNode
+from harness.registry.executor import Executor, OnNode
 from harness.run.executors import number
+from harness.support.errors import UsageError
 
 _ANSWER_SECONDS = 10  # of the scheduler, to a command that starts
 _ASKED_EACH = 1.0  # second, how many workers there are
@@ -115,13 +115,13 @@ class OnDask(Executor):
         self._asked = 0.0
         return True
 
-    def told(self, error: BaseException) -> str:
+    def format_error(self, error: BaseException) -> str:
         if isinstance(error, distributed.KilledWorker):
             last = error.last_worker.address
             return f"the workers that had them were lost, {error.allowed_failures + 1} in all, the last one at {last}"
         if isinstance(error, OSError):  # what is raised where a connection is closed
             return "its scheduler does not answer"
-        return super().told(error)
+        return super().format_error(error)
 
     def close(self) -> None:
         for each in ("_client", "_cluster"):

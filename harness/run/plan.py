@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import parameters, selection
 from harness.datasets.files import IN_MEMORY
-from harness.entries import Broken, Chosen
-from harness.errors import UsageError
 from harness.kernels.checks import check_precomputed
 from harness.kernels.functions import Precomputed
 from harness.kernels.points import scale_gamma
-from harness.machine import machine
 from harness.measure.metrics import applicable
-from harness.registry import Registry
+from harness.measure.outcome import NO_LIMITS, Limits
+from harness.registry.discovery import Registry
+from harness.registry.entries import BrokenPlugin, ConfiguredSolver
 from harness.run.environments import missing
-from harness.run.record import NO_LIMITS, Limits
+from harness.support import parameters, selection
+from harness.support.errors import UsageError
+from harness.support.machine import machine
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset, DataSource
     from harness.kernels.functions import Kernel
     from harness.problems.problem import Problem
-    from harness.solver import Solver
+    from harness.solver.protocol import Solver
 
 _MOST_RUNS = 1_000_000  # without being told that so many are meant
 _RUN_BYTES = 8_000  # of the driver's memory: a run's plan and key (0.6 kB) and its record (6.3 kB, without a trace)
@@ -53,13 +53,13 @@ class Study:
     fresh : measure again what the store already holds
     many : carry it out even if it is more than a million runs
     core_set_oracle : solver of the core-set certificate of the hull formulations, by name; empty: no such certificate
-    path : parameter -> its values: each run goes through all of them, see `harness.path`; empty: a run is one problem
+    path : parameter -> its values: each run goes through all of them, see `harness.solver.path`; empty: a run is one problem
     folds : of the cross-validation along a path; 0: none
     cold : beside each path a run that solves its cells one by one, each from nothing
     executor : what carries the runs to nodes, ``SCHEME://PLACE``; empty: they are this machine's own processes
     """
 
-    solvers: list[Chosen | Broken]
+    solvers: list[ConfiguredSolver | BrokenPlugin]
     datasets: list[DataSource]
     formulations: list[str] | None = None
     formulation_values: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
@@ -108,9 +108,9 @@ class Study:
 _OF_NO_STUDY = ("store", "fresh", "many", "plugin_paths", "executor")
 
 
-def _asked_of(item: Chosen | Broken) -> list[Any]:
+def _asked_of(item: ConfiguredSolver | BrokenPlugin) -> list[Any]:
     """Return a solver as it is asked for: plugin, name, the parameters that are not as they come, the problem's."""
-    if isinstance(item, Broken):
+    if isinstance(item, BrokenPlugin):
         return [item.plugin, item.solver]
     return [item.plugin, item.solver.name, parameters.changed(item.solver), item.problem_values]
 
@@ -310,7 +310,7 @@ def formulations_of(
 
     if not fitting(solver):
         return registry.solved_by(type(solver))[:1]  # a row that says which data it needs
-    chosen = [item.solver for item in study.solvers if isinstance(item, Chosen) and fitting(item.solver)]
+    chosen = [item.solver for item in study.solvers if isinstance(item, ConfiguredSolver) and fitting(item.solver)]
     narrow = [other for other in chosen if not other.solves_dual_forms] or chosen[:1]
     about = {fitting(other)[0].name for other in narrow}
     return [cls for cls in fitting(solver) if cls.name in about] or fitting(solver)[:1]
@@ -343,7 +343,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
         core_set_oracle=study.core_set_oracle,
     )
     for item in study.solvers:
-        if isinstance(item, Broken):
+        if isinstance(item, BrokenPlugin):
             name = item.solver or item.plugin
             yield replace(common, plugin=item.plugin, solver=name, label=name, broken_reason=item.sentence)
             continue
@@ -395,7 +395,9 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
                     yield from _along_path(study, kernel, problem, dataset, cell) if study.path else (cell,)
 
 
-def _problem_grid(study: Study, item: Chosen, problem: type[Problem], dataset: Dataset) -> list[dict[str, Any]]:
+def _problem_grid(
+    study: Study, item: ConfiguredSolver, problem: type[Problem], dataset: Dataset
+) -> list[dict[str, Any]]:
     """Return the formulation's parameter assignments: brackets win over options, options over the data set's."""
     names = [known.name for known in problem.known_parameters()]
     own = study.formulation_values.get(problem.name, {})
@@ -410,7 +412,7 @@ def _problem_grid(study: Study, item: Chosen, problem: type[Problem], dataset: D
 
 
 def _kernels(
-    study: Study, registry: Registry, item: Chosen, dataset: Dataset
+    study: Study, registry: Registry, item: ConfiguredSolver, dataset: Dataset
 ) -> list[tuple[type[Kernel], dict[str, Any]]]:
     """Return (kernel, parameters) pairs of the grid: a solver's brackets win over a kernel's, those over options."""
     default_name = str(dataset.defaults.get("kernel", "rbf"))
@@ -454,12 +456,15 @@ def check_path(study: Study, registry: Registry) -> None:
     of_problems = registry.problem_parameters()
     of_kernels = {known.name for cls in registry.kernels.values() for known in parameters.parameters_of(cls)}
     fixed: list[Mapping[str, Any]] = [study.problem_values, study.kernel_values, *study.formulation_values.values()]
-    fixed += [item.problem_values for item in study.solvers if isinstance(item, Chosen)]
+    fixed += [item.problem_values for item in study.solvers if isinstance(item, ConfiguredSolver)]
     for name in study.path:
         parameters.check_known("parameter of a formulation or a kernel", name, [*of_problems, *sorted(of_kernels)])
         if any(values.get(name) for values in fixed):
             raise UsageError(f"{name} is given twice, as by --{name} and --path {name}; leave out one of the two.")
-    for option, value in (("core-set-oracle", study.core_set_oracle), ("iteration-limit", study.limits.iterations)):
+    for option, value in (
+        ("core-set-oracle", study.core_set_oracle),
+        ("iteration-limit", study.limits.iteration_limit),
+    ):
         if value:
             raise UsageError(f"--{option} is about one problem, not about a path; leave out one of the two.")
     cells = math.prod(map(len, study.path.values())) * max(1, study.folds)

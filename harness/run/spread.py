@@ -19,11 +19,12 @@ from threading import Timer
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from harness.errors import EngineLost, UsageError
-from harness.machine import now, versions
+from harness.measure.outcome import Status, StoppedBy
 from harness.run import executors, node
-from harness.run.node import Answer, Surroundings, Task
-from harness.run.record import Record, Status, StoppedBy
+from harness.run.node import Answer, EnvironmentFingerprint, Task
+from harness.run.record import Record
+from harness.support.errors import EngineLost, UsageError
+from harness.support.machine import now, versions
 
 if TYPE_CHECKING:
     from harness.run.driver import Driver
@@ -55,7 +56,7 @@ class _Sent(NamedTuple):
     """A task that is on its way: the indices of its blocks, and what its nodes were to have."""
 
     blocks: list[list[int]]
-    expected: Surroundings
+    expected: EnvironmentFingerprint
 
 
 @dataclass
@@ -79,9 +80,9 @@ class Spread:
         plugins = {name: registry.plugins[name].fingerprint + registry.plugins[name].version for name in sorted(used)}
         requires = sorted({spec.requires for spec in self.located})
         own = {name: version for each in requires for name, version in self.driver.versions_of(each).items()}
-        self.expected = Surroundings(node.host(), plugins, {**versions(), **own})
+        self.expected = EnvironmentFingerprint(node.host(), plugins, {**versions(), **own})
         paths = [str(Path(path).absolute()) for path in study.plugin_paths]
-        self.task = Task(self.expected, paths, list(map(list, requires)), study.limits.memory_bytes)
+        self.task = Task(self.expected, paths, list(map(list, requires)), study.limits.memory_limit)
         given: list[Mapping[str, Any]] = [study.problem_values, *study.formulation_values.values()]
         self.swept = {name for values in given for name, several in values.items() if len(several) > 1}
         self.seconds: dict[str, float] = {}  # data key -> that a run takes
@@ -126,7 +127,7 @@ class Spread:
             return list(map(node.opened, self.executor.everywhere(node.carry_out, node.packed(self.task))))
         except Exception as error:
             raise UsageError(
-                f"{self.driver.study.executor}: a node cannot run the harness: {self.executor.told(error)}. Install what is "
+                f"{self.driver.study.executor}: a node cannot run the harness: {self.executor.format_error(error)}. Install what is "
                 "installed here on every node, with the same PYTHONPATH."
             ) from error
 
@@ -219,7 +220,7 @@ class Spread:
         try:
             return call(*arguments)
         except Exception as error:
-            raise self._lost(f" ({self.executor.told(error)})") from error
+            raise self._lost(f" ({self.executor.format_error(error)})") from error
 
     def _lost(self, why: str = "") -> EngineLost:
         return EngineLost(
@@ -249,7 +250,7 @@ class Spread:
         runs = [[self.located[index] for index in block] for block in blocks]
         data = {spec.data_key: spec.data_sha256 for block in runs for spec in block}
         own = self.expected
-        sent = _Sent(blocks, Surroundings(own.harness, own.plugins, own.versions, data))
+        sent = _Sent(blocks, EnvironmentFingerprint(own.harness, own.plugins, own.versions, data))
         task = Task(
             sent.expected, self.task.plugin_paths, self.task.requires, self.task.memory_limit, node.packed(runs)
         )
@@ -270,7 +271,7 @@ class Spread:
             self.tried.update(indices)
             return None
         if error is not None:
-            reason = f"the runs could not be carried out: {self.executor.told(error)}"
+            reason = f"the runs could not be carried out: {self.executor.format_error(error)}"
             lost = Record(status=Status.ENVIRONMENT, stopped_by=StoppedBy.KILLED, reason=reason, **now())
             return {index: self.driver.completed(index, Record(lost)) for index in indices}
         answer = node.opened(future.result())
@@ -287,10 +288,10 @@ class Spread:
 
     # -- nodes ---------------------------------------------------------------------------------------
 
-    def _is_like(self, answer: Answer, expected: Surroundings) -> bool:
+    def _is_like(self, answer: Answer, expected: EnvironmentFingerprint) -> bool:
         """Take note of a node; leave it out, and say so, where it has not what the driver has."""
         known = self.nodes.setdefault(answer.node, _Node(answer.machine))
-        fault = expected.unlike(answer.has)
+        fault = expected.difference(answer.has)
         self.refusals = self.refusals + 1 if fault else 0
         if fault:
             self._leave_out(answer.node, fault)

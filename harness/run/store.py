@@ -30,9 +30,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from harness.errors import NotKept, UsageError
-from harness.plain import clipped
 from harness.run.record import COLUMNS, TYPES, Record, checked
+from harness.support.errors import NotKept, UsageError
+from harness.support.printable import clipped
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import UsageError
 from harness.run.messages import BrokenStream, Message, TargetReply, TargetRequest, packed
+from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from harness.support.arrays import Vector
 
 QUERY_POINTS = 480  # of one message: its reply fits in the 4,096 bytes that a pipe takes whole or not at all
 WAKING_SECONDS = 0.05  # that a process may sleep on after its reply is there, on a busy machine

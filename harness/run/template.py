@@ -27,8 +27,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, Any
 
-from harness.files import user_cache, writable_folder
 from harness.run.descendants import at_parents_end, living_itself
+from harness.support.files import user_cache, writable_folder
 
 _KEPT = 2  # of different environments, beside those whose processes live
 _ANSWER_SECONDS = 300.0  # the first answer comes when all is imported, and once compiled
@@ -197,7 +197,7 @@ def _prepare() -> None:
     from harness.kernels.checks import check_finite
     from harness.kernels.oracle import KernelOracle
     from harness.measure.machine_code import warmed_up
-    from harness.registry import load_registry
+    from harness.registry.discovery import load_registry
 
     rbf: Any = load_registry(only=()).kernel_class("rbf")
     kept = warmed_up(Path(harness.__file__), "float32")

@@ -26,28 +26,28 @@ from typing import Any
 
 import msgspec
 
-from harness.machine import now, process_cpu_seconds, status_bytes, thread_cpu_seconds
+from harness.measure.outcome import Limits, Status, StoppedBy
 from harness.run import allowed
 from harness.run.descendants import Descendants, at_parents_end, trackers_of
 from harness.run.folder import Folder
 from harness.run.messages import (
     SECRET_BYTES,
     BrokenStream,
+    ClockStarted,
     Compiling,
-    Fitted,
-    Fitting,
+    FitResult,
     Message,
+    ModelCopied,
     Point,
     Reader,
-    Solved,
-    Stopped,
     TargetRequest,
+    ToCertify,
     Warm,
     send,
 )
 from harness.run.plan import RunSpec
-from harness.run.record import Limits, Status, StoppedBy
 from harness.run.target_server import TargetServer
+from harness.support.machine import now, process_cpu_seconds, status_bytes, thread_cpu_seconds
 
 _POLL_SECONDS = 0.05
 _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
@@ -150,7 +150,7 @@ def limit_memory(limit: int | None) -> None:
 class Observed:
     """What the worker saw of a child."""
 
-    fitted: Fitted | None = None
+    fitted: FitResult | None = None
     fit_seconds: float = 0.0  # from the message before the fit to the one after it, compilation taken off
     fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
     cpu_seconds: float = math.inf  # of the whole child and what it waited for, as far as the system accounts for it
@@ -179,11 +179,11 @@ class Observed:
         return self.output_end.decode(errors="replace")
 
     @property
-    def solved(self) -> Solved:
+    def solved(self) -> ToCertify:
         """What is to be certified of the run."""
         if self.fitted is None:
-            return Solved(points=self.points, queried=self.server.queried)
-        return Solved(self.fitted.model, self.points, self.server.queried, self.fitted.kernel_sample)
+            return ToCertify(points=self.points, queried=self.server.queried)
+        return ToCertify(self.fitted.model, self.points, self.server.queried, self.fitted.kernel_sample)
 
     @property
     def compiled(self) -> float:
@@ -193,17 +193,17 @@ class Observed:
     def deadline(self, limits: Limits) -> float:
         """Return the time of ``monotonic()`` at which this phase has to be over; infinity: it has no limit."""
         if self.phase == "fit":
-            if limits.seconds is None:
+            if limits.time_limit is None:
                 return math.inf
             host = max(0.0, self.host_seconds - self.server.seconds)  # what the host did contains the queries
-            return self.phase_began + allowed.fit(limits.seconds, host + self.compiled, self.server.seconds)
-        most = allowed.compilation(limits.seconds)
+            return self.phase_began + allowed.fit(limits.time_limit, host + self.compiled, self.server.seconds)
+        most = allowed.compilation(limits.time_limit)
         if self.phase == "warm-up" and self.compiling_since is not None:
             return self.compiling_since + most - self.compile_spent
         if self.phase == "end":
-            return self.phase_began + allowed.phase(limits.seconds)
+            return self.phase_began + allowed.phase(limits.time_limit)
         spared = min(self.compile_spent, most) if self.phase == "warm-up" else 0.0
-        return self.phase_began + allowed.preparation(limits.seconds) + spared
+        return self.phase_began + allowed.preparation(limits.time_limit) + spared
 
     def note(self, message: Message, child: Child) -> None:
         """Take in what a child says."""
@@ -215,17 +215,17 @@ class Observed:
         elif isinstance(message, Warm):
             self.warm_up_seconds, self.sources = message.seconds, message.sources
             self._enter("start")
-        elif isinstance(message, Fitting):
+        elif isinstance(message, ClockStarted):
             self._enter("fit")
             self.peak_rss = 0  # what it took before is none of the run's
             self.fit_cpu_seconds = -thread_cpu_seconds(child.pid)
         elif isinstance(message, Point):
             self.points.append(msgspec.structs.replace(message, queried=len(self.server.queried)))
             self.host_seconds = min(max(0.0, message.host_seconds), monotonic() - self.phase_began)
-        elif isinstance(message, Stopped):
+        elif isinstance(message, ModelCopied):
             self._end_fit(child)
             self._enter("end")
-        elif isinstance(message, Fitted):
+        elif isinstance(message, FitResult):
             if self.phase == "fit":
                 self._end_fit(child)
             self.fitted = message
@@ -285,7 +285,7 @@ def watch(
             if handle in ready:
                 break
             if control in ready:
-                _refuse_to_be_alone(control)
+                _raise_if_driver_gone(control)
                 selector.unregister(control)  # the next request waits until this run is over
             if not seen.killed_for and seen.fitted is None:
                 seen.killed_for = _excess(seen, child, descendants, limits)
@@ -335,7 +335,7 @@ def _take(seen: Observed, reader: Reader, child: Child) -> None:
         seen.killed_for, seen.broken = StoppedBy.FAULT, f"wrote to a descriptor that is not its own: {error}"
 
 
-def _refuse_to_be_alone(control: int) -> None:
+def _raise_if_driver_gone(control: int) -> None:
     with socket.socket(fileno=os.dup(control)) as peer, contextlib.suppress(BlockingIOError):
         if peer.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
             raise DriverGone
@@ -345,7 +345,7 @@ def _excess(seen: Observed, child: Child, descendants: Descendants, limits: Limi
     """Return the limit that is passed, if one is."""
     if monotonic() > seen.deadline(limits):
         return StoppedBy.TIME
-    most = math.inf if limits.memory_bytes is None else limits.memory_bytes
+    most = math.inf if limits.memory_limit is None else limits.memory_limit
     resident = descendants.memory_bytes(child.pid, min(most, seen.peak_rss))
     seen.peak_rss = max(seen.peak_rss, resident)
     return StoppedBy.MEMORY if resident > most else None
@@ -412,9 +412,9 @@ def _cause(seen: Observed, limits: Limits) -> tuple[Status, StoppedBy, str]:
     """Return status, cause and reason of a child that ended without a result."""
     if seen.killed_for is StoppedBy.TIME:
         stopped = StoppedBy.PREPARATION if seen.phase in ("warm-up", "start") else StoppedBy.TIME
-        return Status.TIMEOUT, stopped, _late(seen, limits.seconds)
+        return Status.TIMEOUT, stopped, _late(seen, limits.time_limit)
     if seen.killed_for is StoppedBy.MEMORY:
-        reason = f"resident memory passed the limit of {(limits.memory_bytes or 0) / 2**20:g} MB; killed"
+        reason = f"resident memory passed the limit of {(limits.memory_limit or 0) / 2**20:g} MB; killed"
         return Status.MEMORY, StoppedBy.MEMORY, reason
     if seen.killed_for is StoppedBy.FAULT:
         return Status.ERROR, StoppedBy.FAULT, f"the solver's process {seen.broken}; killed"

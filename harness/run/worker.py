@@ -18,33 +18,33 @@ from pathlib import Path
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness import faults
-from harness.errors import InvalidKernel
-from harness.files import write_whole
-from harness.machine import now
 from harness.measure.compilation import CompilationWatch
+from harness.measure.outcome import Status, StoppedBy
 from harness.run import allowed
 from harness.run.descendants import Descendants
 from harness.run.folder import Folder
 from harness.run.messages import (
     Busy,
     Compiling,
-    Ended,
-    Fitted,
+    FitResult,
     Message,
     Prepare,
     Prepared,
     Reader,
     Run,
+    RunResult,
     Warm,
     send,
 )  # fmt: skip
-from harness.run.record import Status, StoppedBy
 from harness.run.target_server import TargetServer
 from harness.run.watch import DriverGone, Observed, finish, fork, limit_memory, number, verdict, watch
+from harness.support import faults
+from harness.support.errors import InvalidKernel
+from harness.support.files import write_whole
+from harness.support.machine import now
 
 if TYPE_CHECKING:
-    from harness.registry import Registry
+    from harness.registry.discovery import Registry
     from harness.run.plan import RunSpec
 
 _SAID_AHEAD = 2.0  # seconds before the next message is due that it is sent, where a run goes on
@@ -115,7 +115,7 @@ class Worker:
             if mark.exists():
                 if (warmed := mark.read_text()) and run.kind not in self.warm:
                     self.proven[run.kind] = float(warmed)
-                    self._adopt(run.solver, run.problem, run.kind, spec.limits.seconds)
+                    self._adopt(run.solver, run.problem, run.kind, spec.limits.time_limit)
                 return
         except Exception:  # the run itself will say what is wrong
             return
@@ -144,7 +144,7 @@ class Worker:
         kind = (repr(solver), layout(problem))
         self.folder = self.folder or Folder()
         if adopt and kind in self.proven and kind not in self.warm:
-            self._adopt(solver, problem, kind, spec.limits.seconds)
+            self._adopt(solver, problem, kind, spec.limits.time_limit)
         server = (
             TargetServer(self.bench.targets(spec), problem.target_budget) if spec.queries_targets else TargetServer()
         )
@@ -163,8 +163,8 @@ class Worker:
                 status, reason = Status.ENVIRONMENT, of_environment(error)
             else:
                 status = Status.INVALID if isinstance(error, InvalidKernel) else Status.ERROR
-                reason = faults.told(error)
-            send(self.control, Ended({"status": status, "stopped_by": StoppedBy.FAULT, "reason": reason, **now()}))
+                reason = faults.format_error(error)
+            send(self.control, RunResult({"status": status, "stopped_by": StoppedBy.FAULT, "reason": reason, **now()}))
             return
         self.descendants.begin()
         seen, told = self._carried_out(run)
@@ -221,7 +221,7 @@ class Worker:
                 if run.kind not in self.proven and (mark := self._mark(run)) is not None:
                     write_whole(mark, str(warmed).encode())
             self.proven[run.kind] = warmed
-        send(self.control, Ended(claims, seen.solved))
+        send(self.control, RunResult(claims, seen.solved))
 
     def _busy(self, deadline: float) -> None:
         """Say by when the next message comes, when the time that was said is nearly so; ``deadline`` of what goes on."""
@@ -231,7 +231,7 @@ class Worker:
 
     def _prepare(self, spec: RunSpec) -> None:
         """Load the plugins that the run needs: another one costs it no time, and cannot disturb it."""
-        from harness.registry import installed, load_registry, share_registry
+        from harness.registry.discovery import installed, load_registry, share_registry
 
         needed = {spec.plugin, *spec.trusted}
         registry = load_registry(spec.plugin_paths, needed) if self.bench is None else self.bench.registry
@@ -240,13 +240,13 @@ class Worker:
         if self.bench is None:
             from threadpoolctl import threadpool_limits
 
-            from harness.run.child import Workbench
+            from harness.run.child import ProblemFactory
 
             # absolute, since a run is in a folder of its own when it asks
             paths = [str(Path(path).absolute()) for path in spec.plugin_paths]
             share_registry(functools.partial(_everything, registry, paths))
             # what the process of a solver is not to know, the one that it is forked from does not keep
-            self.bench = Workbench(registry, keeps="points" if spec.queries_targets else "training targets")
+            self.bench = ProblemFactory(registry, keeps="points" if spec.queries_targets else "training targets")
             self.compilation.install()  # and imports numba, so that no child pays for it
             threadpool_limits(spec.threads)
         for plugin in registry.plugins.values():
@@ -264,22 +264,22 @@ class Worker:
         def body(emit: Callable[[Message], None], receive: Callable[[], Message]) -> None:
             server.erase()
             self.bench.client.connect(emit, receive)
-            limit_memory(limits.memory_bytes)
+            limit_memory(limits.memory_limit)
             # a time limit counts no compilation
             compilation.on_change = lambda on: emit(Compiling(on))
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
             if run.rehearsal:
-                warmed = warm_up_in_parts(solver, problem, limits.seconds, compilation, path)
+                warmed = warm_up_in_parts(solver, problem, limits.time_limit, compilation, path)
             else:
-                warmed = 0.0 if cold else warm_up(solver, problem, limits.seconds, compilation.clock, path)
+                warmed = 0.0 if cold else warm_up(solver, problem, limits.time_limit, compilation.clock, path)
             emit(Warm(warmed, self.bench.registry.sources()))
             if run.rehearsal:
-                emit(Fitted({}))
+                emit(FitResult({}))
                 return
             fitted = measure(spec, solver, problem, emit, compilation=compilation, client=self.bench.client, path=path)
             limit_memory(None)  # what is left is the host's own work
             fitted.claims["sources"] = self.bench.registry.sources()
-            emit(Fitted(fitted.claims, fitted.model, self.bench.kernel_sample(spec)))
+            emit(FitResult(fitted.claims, fitted.model, self.bench.kernel_sample(spec)))
 
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
@@ -306,7 +306,7 @@ class Worker:
 
 def _everything(registry: Registry, plugin_paths: Sequence[str]) -> Registry:
     """Load the plugins that were not needed yet, for a solver that asks for what may be in them."""
-    from harness.registry import installed
+    from harness.registry.discovery import installed
 
     registry.load_all(installed(), plugin_paths)
     return registry

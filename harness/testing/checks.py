@@ -16,8 +16,8 @@ import unittest
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from harness import faults
-from harness.parameters import parameters_of
+from harness.support import faults
+from harness.support.parameters import parameters_of
 from harness.testing.running import compiler
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class Checks:
             raise
         except BaseException as error:  # a plugin may raise anything, and that is the finding
             own = str(error).partition("\nassert ")[0] if isinstance(error, AssertionError) else ""  # pytest adds to it
-            told = own or faults.told(error)
+            told = own or faults.format_error(error)
             return Result(name, label, "failed", told, place(cls.subject()), error=error)
         return Result(name, label, "passed")
 

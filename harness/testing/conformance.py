@@ -14,12 +14,12 @@ import numpy as np
 
 from harness.kernels.functions import RBF, Linear, Precomputed
 from harness.measure.drive import drive
+from harness.measure.outcome import Limits
 from harness.measure.scored import FreeModel, Weights
 from harness.problems.cases import Case, csr
-from harness.registry import shared_registry
-from harness.run.record import Limits
+from harness.registry.discovery import shared_registry
 from harness.run.target_server import only_queried
-from harness.solver import Iterate
+from harness.solver.protocol import Iterate
 from harness.testing import exact
 from harness.testing.checks import LIMIT, ValueChecks, check
 from harness.testing.running import Snapshot, bytes_of, observed, snapshots
@@ -245,7 +245,7 @@ class SolverConformance(ValueChecks, Suite):
         """An iteration limit of one stops the run after its first yield with a feasible model."""
         self._run(case)  # compiles what is to be compiled
         problem, began = case.problem(), perf_counter()
-        outcome = drive(self.solver, problem, np.random.default_rng(self.seed), Limits(iterations=1))
+        outcome = drive(self.solver, problem, np.random.default_rng(self.seed), Limits(iteration_limit=1))
         beside = perf_counter() - began - outcome.seconds
         assert outcome.yields == 1, f"{case}: {outcome.yields} yields under a limit of one."
         assert outcome.seconds < _PATIENCE, f"{case}: {outcome.seconds:.1f} s before the first yield; yield more often."
@@ -299,7 +299,7 @@ class SolverConformance(ValueChecks, Suite):
         """``with_target_gap`` gives a solver of the same class."""
         told, own = type(self.solver.with_target_gap(1e-3)), type(self.solver)
         assert told is own, (
-            f"with_target_gap returned {told.__name__}; it must return {own.__name__}: return self.replaced(...)."
+            f"with_target_gap returned {told.__name__}; it must return {own.__name__}: return self.replace(...)."
         )
 
     # -- a path ----------------------------------------------------------------------------------------

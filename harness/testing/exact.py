@@ -5,7 +5,7 @@ from __future__ import annotations
 import unittest
 from typing import TYPE_CHECKING
 
-from harness.registry import solver_serving
+from harness.registry.discovery import solver_serving
 
 if TYPE_CHECKING:
     from harness.problems.cases import Case

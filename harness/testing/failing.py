@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import HarnessError, UsageError
-from harness.parameters import values_of
 from harness.problems.cases import Case, csr
+from harness.support.errors import HarnessError, UsageError
+from harness.support.parameters import values_of
 from harness.testing.checks import Result
 from harness.testing.suite import Suite
 
 if TYPE_CHECKING:
-    from harness.registry import Registry
+    from harness.registry.discovery import Registry
 
 _SECONDS = 5.0  # of looking for a smaller problem
 

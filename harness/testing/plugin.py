@@ -12,20 +12,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.admission import plugin_file
-from harness.errors import PluginError, UsageError
-from harness.hookspecs import OBSERVERS
 from harness.kernels.functions import Precomputed
-from harness.parameters import validated
-from harness.registry import Registry, shared_registry
+from harness.registry.discovery import Registry, shared_registry
+from harness.registry.hookspecs import OBSERVERS
+from harness.registry.plugin_validation import plugin_file
 from harness.run.environments import lacking
-from harness.solver import Conformance, aimed
+from harness.solver.protocol import Conformance, with_target
+from harness.support.errors import PluginError, UsageError
+from harness.support.parameters import validated
 from harness.testing import things
 from harness.testing.checks import Checks, ValueChecks
 from harness.testing.conformance import SolverConformance
 
 if TYPE_CHECKING:
-    from harness.solver import Solver
+    from harness.solver.protocol import Solver
 
 _EXACT_GAP = 1e-3
 _SUITES: dict[str, type[Checks]] = {
@@ -124,7 +124,7 @@ def _of_solver(solver: Solver) -> type[Checks]:
     """Return the suite of a configured solver, at the gap that it is to reach."""
     gap = solver.conformance.gap or (_EXACT_GAP if solver.exact else None)
     try:
-        told = aimed(solver, gap)
+        told = with_target(solver, gap)
     except Exception:  # a check says so, and the others are made of the solver as it is
         told = solver
     own = {"gap": gap, "excused": solver.conformance.excused, "called": solver.label}

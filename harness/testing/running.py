@@ -16,18 +16,18 @@ from harness.kernels.engine import Engine
 from harness.kernels.functions import GivenValues, Power
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Clocks, Outcome, drive
+from harness.measure.outcome import Limits
 from harness.measure.scored import Weights
-from harness.run.record import Limits
-from harness.solver import Iterate
+from harness.solver.protocol import Iterate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harness.arrays import Index, Vector
     from harness.kernels.counter import Counter
     from harness.problems.cases import Case
     from harness.problems.problem import Certificate, Problem
-    from harness.solver import Solver
+    from harness.solver.protocol import Solver
+    from harness.support.arrays import Index, Vector
 
 _KEPT = 1000  # iterates of a drive; a solver that yields more often is judged by the first ones and the last
 
@@ -149,7 +149,7 @@ def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
     with recorded_work() as work:
         proxy: Any = copying
         outcome = drive(
-            proxy, problem, np.random.default_rng(seed), Limits(seconds=seconds), clocks=Clocks(compiler().clock)
+            proxy, problem, np.random.default_rng(seed), Limits(time_limit=seconds), clocks=Clocks(compiler().clock)
         )
     counter = dataclasses.replace(problem.kernel.counter)
     counter.evaluations_at_least = problem.kernel.counter.evaluations_at_least

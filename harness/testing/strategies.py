@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
 from harness.kernels.functions import RBF, Kernel, Linear, Poly
 from harness.problems.cases import Case, csr
+from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.problems.problem import Problem

@@ -7,12 +7,12 @@ import unittest
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.kernels.functions import RBF
+from harness.measure.outcome import Limits, Status, StoppedBy
 from harness.measure.path_drive import drive_path
-from harness.parameters import values_of
-from harness.path import Grid, SolutionPath
 from harness.problems.cases import Case
-from harness.registry import shared_registry
-from harness.run.record import Limits, Status, StoppedBy
+from harness.registry.discovery import shared_registry
+from harness.solver.path import Grid, SolutionPath
+from harness.support.parameters import values_of
 from harness.testing.checks import Checks, TookTooLong, limited
 from harness.testing.running import Run, observed
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harness.problems.problem import Certificate, Problem
-    from harness.solver import Solver
+    from harness.solver.protocol import Solver
 
 PATIENT_SECONDS = 10.0  # a case of the zoo takes milliseconds; a solver that is not done by then never ends
 ROUNDING = 1e-9
@@ -214,7 +214,7 @@ class Suite(Checks):
             raise unittest.SkipTest(refused)
         found: dict[int, Certificate | None] = {}
         limit = PATIENT_SECONDS * len(path.cells)
-        for each in drive_path(self.solver, path, self.seed, Limits(seconds=limit)):
+        for each in drive_path(self.solver, path, self.seed, Limits(time_limit=limit)):
             assert not isinstance(each, StoppedBy), f"{case}: its path did not end within {limit:g} s."
             outcome, problem = each.outcome, path.problem(each.cell)
             ended = outcome.status is Status.OK or "meets" in case.tags

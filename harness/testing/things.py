@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.datasets import measured_sha256, validate
-from harness.errors import FilesMissing, HarnessError, InvalidModel
 from harness.kernels.checks import reasons_against
 from harness.kernels.oracle import KernelOracle
+from harness.measure.outcome import MEASURED, Status, StoppedBy
 from harness.problems.cases import csr, overlapping
-from harness.registry import shared_registry
-from harness.run.record import COLUMNS, MEASURED, Record, Status, StoppedBy
+from harness.registry.discovery import shared_registry
+from harness.run.record import COLUMNS, Record
+from harness.support.errors import FilesMissing, HarnessError, InvalidModel
 from harness.testing.apart import imports_of
 from harness.testing.checks import Checks, ValueChecks, check
 from harness.testing.conformance import SolverConformance

@@ -23,8 +23,8 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from harness import CSVC, Conformance, Iterate, Problem, Solver, UsageError, get_solver, parameter
-from harness.arrays import Index
-from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
+from harness.registry.subproblem_oracle import Oracle, OverOracle, oracle_refusal, takes
+from harness.support.arrays import Index
 from harness_active.pool_svc import PoolSVC
 
 _ACTIVE = "active-small-pool[stop=support]"  # whose support-vector ratio undersampling takes where none is given
@@ -222,7 +222,7 @@ class Smote(Baseline):
 
     def warm_ups(self) -> tuple[Solver, ...]:
         """Add it with twice as many positives as negatives: a few points of each class would need no synthetic ones."""
-        return (*super().warm_ups(), self.replaced(ratio=0.5))
+        return (*super().warm_ups(), self.replace(ratio=0.5))
 
     def refuses(self, problem: Problem, sides: Sides) -> str | None:
         if problem.kernel.kernel.name == "precomputed":

@@ -20,7 +20,7 @@ from harness.problems.problem import Bounded, Certificate, Parameters, Problem, 
 from harness_active.learning_curve import areas
 
 if TYPE_CHECKING:
-    from harness.arrays import Index, Vector
+    from harness.support.arrays import Index, Vector
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from harness import CSVC, Conformance, Iterate, Learner, Problem, Solver, parameter
-from harness.arrays import Index, Vector
-from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
+from harness.registry.subproblem_oracle import Oracle, OverOracle, oracle_refusal, takes
+from harness.support.arrays import Index, Vector
 from harness_active.pool_svc import PoolSVC
 
 Scores = Callable[[Any], Vector]
@@ -206,7 +206,7 @@ class Strategy(OverOracle):
 
     def warm_ups(self) -> tuple[Solver, ...]:
         """Return this solver, and with so few first labels that a few points leave something to query."""
-        return (self, self.replaced(first=2))
+        return (self, self.replace(first=2))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield after the first labels, after each query and at the end."""

@@ -17,7 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.arrays import Array
+    from harness.support.arrays import Array
 
 LEVEL = 0.05
 """Below this p two solvers are told apart; intervals are of 1 - this."""

@@ -24,7 +24,7 @@ from harness_dashboard.tables import TARGETS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.arrays import Array
+    from harness.support.arrays import Array
 
 RANKED = (1e-2, 1e-3, 1e-6)
 COSTS = ("seconds", "kernel_evaluations")

@@ -13,7 +13,7 @@ from harness_dashboard.numbers import rounded
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.arrays import Array
+    from harness.support.arrays import Array
 
 AXES = ("n_train", "n_features")
 LEAST = 3

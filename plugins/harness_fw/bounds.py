@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from harness import KernelOracle
-from harness.arrays import Mask, Vector
+from harness.support.arrays import Mask, Vector
 
 _BLOCK_VALUES = 2_000_000
 

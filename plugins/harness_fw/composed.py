@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness.arrays import Vector
+from harness.support.arrays import Vector
 from harness_fw import rules
 from harness_fw.descent import YIELD_VALUES, Descent
 from harness_fw.hulls import extreme, face_extreme

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from harness import Iterate, Problem, RowCache
-from harness.arrays import Index, Matrix, Vector
-from harness.jit import compiled, fast, larger, seek, smaller
+from harness.support.arrays import Index, Matrix, Vector
+from harness.support.jit import compiled, fast, larger, seek, smaller
 from harness_fw.hulls import ZERO, Hulls, near_zero
 
 # why the descent came back

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from harness import Iterate, Problem, RowCache
-from harness.arrays import Vector
+from harness.support.arrays import Vector
 from harness_fw.bounds import paper_bounds
 from harness_fw.core_set import INNER, LEAST, CoreSetRounds
 from harness_fw.hulls import ZERO

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from harness import Iterate, Problem
-from harness.arrays import Index
+from harness.support.arrays import Index
 from harness_fw.core_set import INNER, LEAST, CoreSetRounds
 from harness_fw.hulls import ZERO
 

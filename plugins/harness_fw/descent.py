@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from harness import KernelOracle, Problem
-from harness.arrays import Index, Vector
 from harness.problems import HardMargin, PolytopeDistance
+from harness.support.arrays import Index, Vector
 from harness_fw import hot, rules
 from harness_fw.bounds import delta_bound
 from harness_fw.hulls import ROUNDING, ZERO, extreme, farthest_on_face, near_zero, nearest_on_hull

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.arrays import Index, Vector
-from harness.jit import compiled, inlined, inner
+from harness.support.arrays import Index, Vector
+from harness.support.jit import compiled, inlined, inner
 from harness_fw import rules
 from harness_fw.rules import MISSING, NEAREST, SEGMENT, STALLED, STEPS, WANTED, State
 

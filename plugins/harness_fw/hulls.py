@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from harness import Problem
-from harness.arrays import Index, Vector
+from harness.support.arrays import Index, Vector
 from harness_fw.bounds import delta_bound
 
 ROUNDING = 1e-14  # |w|^2 over the largest k(x, x) at which rounding hides the direction of w

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from harness import Iterate, KernelOracle, Problem
-from harness.arrays import Index, Vector
+from harness.support.arrays import Index, Vector
 from harness_fw import newton_hot as hot
 from harness_fw.pivots import Coordinates, Pivots
 

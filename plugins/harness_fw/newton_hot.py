@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.arrays import Vector
-from harness.jit import compiled
+from harness.support.arrays import Vector
+from harness.support.jit import compiled
 
 _FLAT = 1e-12  # of the slope at the beginning: a slope that is as good as 0
 _ROUNDS = 60  # halvings or better of an interval

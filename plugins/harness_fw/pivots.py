@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from harness import KernelOracle
-from harness.arrays import Index, Matrix, Vector
+from harness.support.arrays import Index, Matrix, Vector
 
 _SAMPLE = 8192  # points among which pivots are sought, at most
 _MOST = 1500  # pivots at most: every round factors a matrix of so many rows

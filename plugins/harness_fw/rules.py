@@ -30,8 +30,8 @@ from typing import NamedTuple
 import numpy as np
 
 from harness import RowCache
-from harness.arrays import Index, Vector
-from harness.jit import compiled, inlined, inner
+from harness.support.arrays import Index, Vector
+from harness.support.jit import compiled, inlined, inner
 
 # the rules
 FW, GILBERT, PAIRWISE, MDM, NEAREST = range(5)

@@ -16,8 +16,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from harness import DEFAULT_RELATIVE_GAP, Conformance, Iterate, Problem, Solver, parameter
-from harness.arrays import Vector
 from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
+from harness.support.arrays import Vector
 from harness_fw.bounds import paper_bounds
 
 _CHUNK_VALUES = 4_000_000  # scores updated between two yields, about: some milliseconds
@@ -38,7 +38,7 @@ class HullSolver(Solver):
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with epsilon = gap / 2: the relative gap is 1 - (1 - epsilon)^2 <= 2 epsilon."""
-        return self.replaced(epsilon=min(gap / 2.0, 0.5))
+        return self.replace(epsilon=min(gap / 2.0, 0.5))
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class CoreVectorMachine(Solver):
 
     def warm_ups(self) -> tuple[Self, ...]:
         """Return the search in samples and the full one."""
-        return (self, self.replaced(sample=0))
+        return (self, self.replace(sample=0))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield after every iteration; the last one is certified by a search of all points.

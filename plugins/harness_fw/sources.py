@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness import KernelOracle, RowCache
-from harness.arrays import Index, Vector
+from harness.support.arrays import Index, Vector
 from harness_fw import hot, rules
 
 _FETCH_VALUES = 2_000_000  # kernel values computed at a time

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from harness import CSVC, CSVCNoBias, Iterate, KernelOracle
-from harness.arrays import Array
+from harness.support.arrays import Array
 from harness_lasvm.compiled import members as loops
 from harness_lasvm.compiled import rows
 from harness_lasvm.compiled.scans import scan

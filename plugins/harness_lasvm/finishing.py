@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from harness import CSVC, Iterate, Problem, Solver, get_solver
-from harness.oracle import Oracle, oracle_refusal, takes
+from harness.registry.subproblem_oracle import Oracle, oracle_refusal, takes
 
 if TYPE_CHECKING:
     from harness_lasvm.candidate_set import CandidateSet
@@ -58,7 +58,7 @@ def named(name: str, tau: float) -> Solver:
     solver = get_solver(name)
     own: float | None = getattr(solver, "tau", None)
     # over S, delta <= tau leaves a relative gap of about tau
-    return solver.with_target_gap(_SURE * tau) if own is None else solver.replaced(tau=min(own, _SURE * tau))
+    return solver.with_target_gap(_SURE * tau) if own is None else solver.replace(tau=min(own, _SURE * tau))
 
 
 def warm_ups(name: str) -> tuple[Solver, ...]:
@@ -67,7 +67,7 @@ def warm_ups(name: str) -> tuple[Solver, ...]:
     Few finishing steps are long. What those that are ask for is compiled then, off the clock.
     """
     solver = get_solver(name)
-    return solver.warm_ups() if getattr(solver, "tau", None) is None else (solver.replaced(tau=_AT_ONCE),)
+    return solver.warm_ups() if getattr(solver, "tau", None) is None else (solver.replace(tau=_AT_ONCE),)
 
 
 def refusal(owner: str, name: str) -> str | None:

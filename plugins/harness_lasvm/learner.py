@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harness import CSVC, Iterate, KernelOracle, Learner, UsageError
-from harness.arrays import Array, Vector
+from harness.support.arrays import Array, Vector
 from harness_lasvm.candidate_set import CandidateSet
 from harness_lasvm.compiled.members import add_scores
 from harness_lasvm.compiled.state import Candidates

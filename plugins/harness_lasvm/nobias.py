@@ -81,7 +81,7 @@ class _NoBias(Solver):
         Over S no violation above tau leaves a gap of at most tau sum C_i over the members off their bounds; over all
         examples it also depends on the epochs. On ramp-svc it bounds the gap of the last convex problem only.
         """
-        return self.replaced(finishing=True, tau=min(self.tau, gap))
+        return self.replace(finishing=True, tau=min(self.tau, gap))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         from harness_lasvm.candidate_set import CandidateSet

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness.arrays import Array
+from harness.support.arrays import Array
 from harness_lasvm.candidate_set import CandidateSet
 from harness_lasvm.compiled.members import add_scores
 from harness_lasvm.compiled.state import PAUSED, Candidates

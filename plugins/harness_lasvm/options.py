@@ -49,4 +49,4 @@ class LASVMOptions(Solver):
         Over S, delta <= tau leaves a gap of at most tau / 2 times the sum of |alpha|, and that sum is at most twice
         the primal value, so the relative gap over S is about tau. Over all examples it also depends on epochs.
         """
-        return self.replaced(tau=min(self.tau, gap))
+        return self.replace(tau=min(self.tau, gap))

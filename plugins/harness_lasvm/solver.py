@@ -42,7 +42,7 @@ from typing import Any, cast
 import numpy as np
 
 from harness import CSVC, Iterate, Learner, Problem, Solver, UsageError
-from harness.oracle import is_observable
+from harness.registry.subproblem_oracle import is_observable
 from harness_lasvm.finishing import finish, hand_over, named, refusal, takes_long, warm_ups
 from harness_lasvm.options import LASVMOptions
 

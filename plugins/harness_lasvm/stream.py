@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import CSVC, DataError, Kernel, KernelOracle, Precomputed, UsageError, as_points
-from harness.arrays import Array
+from harness.support.arrays import Array
 from harness_lasvm.finishing import finish
 from harness_lasvm.solver import LASVM
 

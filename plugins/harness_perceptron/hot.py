@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.jit import compiled, summing
+from harness.support.jit import compiled, summing
 
 
 class Members(NamedTuple):

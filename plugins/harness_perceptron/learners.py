@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness import Problem
-from harness.arrays import Array
+from harness.support.arrays import Array
 from harness_perceptron import hot
 
 _VALUES = 4_000_000  # kernel values held at a time

@@ -15,7 +15,7 @@ import numpy as np
 from harness.problems.problem import Certificate, NoParameters, Problem
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from harness.support.arrays import Vector
 
 
 class MistakeDriven(Problem):

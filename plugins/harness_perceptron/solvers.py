@@ -79,7 +79,7 @@ class _Perceptron(Solver):
 
     def warm_ups(self) -> tuple[Solver, ...]:
         # so small that a few points take every path: a second epoch, and a removal
-        return (self.replaced(epochs=2, block=8),)
+        return (self.replace(epochs=2, block=8),)
 
 
 @dataclass(frozen=True)
@@ -134,4 +134,4 @@ class BudgetPerceptron(_Perceptron):
         return Budgeted(problem, self.dtype, beta=self.beta, most=self.N)
 
     def warm_ups(self) -> tuple[Solver, ...]:
-        return (self.replaced(epochs=2, block=8, N=min(self.N, 2)),)
+        return (self.replace(epochs=2, block=8, N=min(self.N, 2)),)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness import CSVC, Conformance, DualForm, Iterate, PluginError, Problem, Solver, parameter
-from harness.arrays import Index, Mask, Matrix, Vector
+from harness.support.arrays import Index, Mask, Matrix, Vector
 
 _ACCURACY = 1e-10  # of the interior-point method
 _ROUNDING = 1e-13  # |w|^2 below this part of the largest k(x, x): rounding hides the direction of w

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness import KernelOracle
-from harness.arrays import Block, Vector
+from harness.support.arrays import Block, Vector
 
 _WIDEST = 400  # features up to which points are taken as they are
 _COLUMNS = 300  # largest number of columns of a Cholesky factor

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from harness import Iterate, Problem, Solver, parameter
-from harness.arrays import Index
 from harness.problems import HardMargin, PolytopeDistance
+from harness.support.arrays import Index
 from harness_rgd.nodes import Nodes, space_of
 from harness_rgd.outlier_margin import OutlierMargin
 from harness_rgd.sides import Sides
@@ -46,7 +46,7 @@ class Trees(Solver):
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with the epsilon of this gap: 1 - (1 - epsilon)^2."""
-        return self.replaced(epsilon=1.0 - math.sqrt(1.0 - min(gap, 0.5)))
+        return self.replace(epsilon=1.0 - math.sqrt(1.0 - min(gap, 0.5)))
 
     def samples_of(self, problem: Problem, height: int) -> int:
         """Return |S| of a node and guess; a delta below 0.1, at which it would grow beyond bounds, counts as 0.1."""

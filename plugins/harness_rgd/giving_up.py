@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.arrays import Mask, Vector
 from harness.problems.expansion import error_of_scores
 from harness.problems.rounding import unit_of
+from harness.support.arrays import Mask, Vector
 
 if TYPE_CHECKING:
     from harness_rgd.outlier_margin import OutlierMargin

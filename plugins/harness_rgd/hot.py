@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.jit import compiled, inner
+from harness.support.jit import compiled, inner
 
 _TRIED = 1024  # scores, at most, that the bound of what is looked at closely is taken from
 _LEAST = 64  # scores, at least: among twice as many all are looked at

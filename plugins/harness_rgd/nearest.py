@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.jit import compiled, inner
+from harness.support.jit import compiled, inner
 
 _ACCURACY = 1e-12  # of |w|^2, at which the pair is taken to be nearest
 _CORRAL = 200  # vertices that a pair is a combination of, at most

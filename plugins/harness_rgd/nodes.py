@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness import KernelOracle
-from harness.arrays import Index, Matrix, Vector
+from harness.support.arrays import Index, Matrix, Vector
 
 _VALUES = 4_000_000  # numbers that are computed at a time beside what is kept: 32 MB
 

@@ -35,7 +35,7 @@ class OutlierExact(Solver):
 
     def with_target_gap(self, gap: float) -> OutlierExact:
         """Return it with the accuracy of the margin that leaves this relative gap of its square."""
-        return self.replaced(accuracy=min(0.5, max(1e-9, 0.5 * gap)))
+        return self.replace(accuracy=min(0.5, max(1e-9, 0.5 * gap)))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the widest hulls so far after each node."""

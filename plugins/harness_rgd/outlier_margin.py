@@ -25,12 +25,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from harness import RBF, CertifiedRun, Column, KernelOracle, Linear, UsageError, get_solver, rounded_down
-from harness.arrays import Vector
 from harness.problems import HardMargin, PolytopeDistance
 from harness.problems.certificate import float_above, float_below, undecided
 from harness.problems.dual import off_simplex
 from harness.problems.problem import Bounded, Certificate, Expansion, Laws, Parameters, Problem, cases, parameter
 from harness.problems.rounding import unit_of
+from harness.support.arrays import Vector
 from harness_rgd.giving_up import MAX_POINTS, GivingUp
 from harness_rgd.inlier_margin import inlier_margin, once
 from harness_rgd.upper_margin import upper_margin

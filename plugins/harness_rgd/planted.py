@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from harness import Dataset, DataSource, UsageError, content_sha256, parameter, refuse_beyond, rounded_down
-from harness.arrays import Mask, Matrix, Vector
+from harness.support.arrays import Mask, Matrix, Vector
 
 Rng = np.random.Generator
 Arrays = tuple[Matrix, Vector, Mask, Matrix, Vector]  # training points, labels, which are outliers; test points, labels

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness import Problem
-from harness.arrays import Index, Vector
 from harness.problems import PolytopeDistance
+from harness.support.arrays import Index, Vector
 from harness_rgd.outlier_margin import OutlierMargin, Slab
 
 

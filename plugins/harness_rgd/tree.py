@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from harness import KernelOracle
-from harness.arrays import Array, Index, Matrix, Vector
+from harness.support.arrays import Array, Index, Matrix, Vector
 from harness_rgd.nodes import Nodes, Space, Steps
 from harness_rgd.outlier_margin import Slab
 from harness_rgd.sides import Sides

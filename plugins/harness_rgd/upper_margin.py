@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.arrays import Block, Vector
+from harness.support.arrays import Block, Vector
 from harness_rgd.coordinates import Coordinates
 from harness_rgd.giving_up import products
 

@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from harness import Conformance, Iterate, Problem, Solver, parameter
-from harness.arrays import Mask, Vector
-from harness.oracle import Answer, CertifiedOracle, OverOracle, oracle_refusal
+from harness.registry.subproblem_oracle import Answer, CertifiedOracle, OverOracle, oracle_refusal
+from harness.support.arrays import Mask, Vector
 from harness_robust.ramp import RampSVC
 
 _STILL = 1e-3  # of the tolerance: a fall below is none
@@ -45,7 +45,7 @@ class RampCCCP(OverOracle):
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with this tolerance."""
-        return self.replaced(tolerance=min(gap, 0.5))
+        return self.replace(tolerance=min(gap, 0.5))
 
     def skip(self, problem: Problem) -> str | None:
         """Refuse an oracle that is not there or does not solve the convex problems."""

@@ -29,8 +29,8 @@ from harness import (
     parameter,
     rounded_down,
 )
-from harness.arrays import Index, Mask, Vector
-from harness.oracle import Oracle, OverOracle, oracle_refusal, takes
+from harness.registry.subproblem_oracle import Oracle, OverOracle, oracle_refusal, takes
+from harness.support.arrays import Index, Mask, Vector
 
 _FOR_HULLS, _FOR_OTHERS = "nearest-point", "smo-block"  # the oracle where none is named
 _FEWEST = 3  # points of a class that tell what is usual in it

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from harness import KernelOracle
-from harness.arrays import Block, Mask, Vector
+from harness.support.arrays import Block, Mask, Vector
 
 LOW, HIGH, FREE = 0, 1, 2
 # its multiples' fractions are spread evenly: different for all points, the same in each run

@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from harness import Conformance, Iterate, Problem, Solver, parameter
-from harness.arrays import Mask
+from harness.support.arrays import Mask
 from harness_robust.parametric import Follower, Stalled
 from harness_robust.ramp import RampSVC
 

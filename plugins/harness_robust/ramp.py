@@ -26,7 +26,7 @@ from harness.problems.expansion import Expansion, expansions
 from harness.problems.problem import AT_BOUND, Bounded, Certificate, Problem, read_only, setting
 
 if TYPE_CHECKING:
-    from harness.arrays import Mask, Vector
+    from harness.support.arrays import Mask, Vector
     from harness.testing import Case
 
 _RESOLVED = 1e-6  # relative gap that is asked for where the convex problem is solved anew

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from harness import Conformance, Iterate, Problem, Solver, parameter
-from harness.arrays import Matrix, Vector
+from harness.support.arrays import Matrix, Vector
 from harness_robust.ramp import RampSVC
 
 _PAUSE = 64  # nodes between two yields
@@ -50,7 +50,7 @@ class RampExact(Solver):
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with this gap, if that is the smaller one."""
-        return self.replaced(gap=max(min(gap, self.gap), 1e-10))
+        return self.replace(gap=max(min(gap, self.gap), 1e-10))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the incumbent whenever there is a better one, and every few nodes."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.jit import compiled, inner
+from harness.support.jit import compiled, inner
 
 UNDECIDED, KEPT, GIVEN_UP = 0, 1, 2
 _ROUNDS = 8  # of bounding and narrowing in one node

@@ -7,8 +7,8 @@ k is found by bisection: hulls reduced further lie inside, so that what k separa
 from __future__ import annotations
 
 from harness import Solver
-from harness.oracle import Answer, CertifiedOracle
 from harness.problems import HardMargin, ReducedHull
+from harness.registry.subproblem_oracle import Answer, CertifiedOracle
 from harness_sampling.oracle import answers, meets
 
 _GAP = 1e-3  # relative gap of a subproblem: whether w is zero does not hang on it

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.arrays import Index, Mask
+from harness.support.arrays import Index, Mask
 
 _MACHINE = 1 << 62  # totals below are drawn from by numpy in one call
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from harness import Iterate, Problem, Solver
-from harness.arrays import Vector
-from harness.oracle import Answer, CertifiedOracle, OracleFailure, oracle_refusal, takes
 from harness.problems import HardMargin, ReducedHull
+from harness.registry.subproblem_oracle import Answer, CertifiedOracle, OracleFailure, oracle_refusal, takes
+from harness.support.arrays import Vector
 
 _ROUNDING = 1e-13  # |w|^2 below this part of the largest k(x, x), and no certificate: w may be 0
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import CSVC, Certificate, DataError, Kernel, KernelOracle, Precomputed, Problem, UsageError, as_points
-from harness.arrays import Index, Vector
-from harness.oracle import Answer, CertifiedOracle
+from harness.registry.subproblem_oracle import Answer, CertifiedOracle
+from harness.support.arrays import Index, Vector
 from harness_sampling.oracle import answers, refusal
 from harness_sampling.rounds import COARSE, EXACTEST, IDLE
 from harness_sampling.scoring import TRIED

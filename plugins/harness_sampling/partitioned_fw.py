@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import Certificate, Kernel, KernelOracle, Linear, UsageError
-from harness.arrays import Index, Vector
-from harness.oracle import Answer
 from harness.problems import L2SVC
+from harness.registry.subproblem_oracle import Answer
+from harness.support.arrays import Index, Vector
 from harness_sampling.partitioned import (
     PartitionedFit,
     PartitionedModel,

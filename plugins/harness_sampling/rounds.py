@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from harness import Iterate, Problem
-from harness.arrays import Index, Mask
-from harness.oracle import Answer, CertifiedOracle, OracleFailure
 from harness.problems import HardMargin
+from harness.registry.subproblem_oracle import Answer, CertifiedOracle, OracleFailure
+from harness.support.arrays import Index, Mask
 from harness_sampling.hulls import with_doubled_k
 from harness_sampling.multiset import Multiset
 from harness_sampling.oracle import answers, meets

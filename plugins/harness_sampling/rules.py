@@ -12,9 +12,9 @@ import math
 import numpy as np
 
 from harness import CSVC, Linear, Poly, Problem
-from harness.arrays import Index, Mask, Vector
-from harness.oracle import Answer
 from harness.problems import EpsSVR, HardMargin
+from harness.registry.subproblem_oracle import Answer
+from harness.support.arrays import Index, Mask, Vector
 
 _HULL_SHARE = 1 / 8  # of the gap, which doubles twice on its way from the two levels to |w|^2
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from harness import KernelOracle, Precomputed
-from harness.arrays import Vector
+from harness.support.arrays import Vector
 
 _VALUES = 1 << 26  # kernel values of a piece: a fraction of a second
 _FEWEST, _MOST = 1 << 14, 1 << 18  # points of a piece

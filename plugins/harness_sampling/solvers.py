@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from harness import CSVC, DEFAULT_RELATIVE_GAP, Conformance, Iterate, Problem, Solver, UsageError, parameter
-from harness.oracle import OverOracle
 from harness.problems import EpsSVR, HardMargin, ReducedHull
+from harness.registry.subproblem_oracle import OverOracle
 from harness_sampling.oracle import refusal
 from harness_sampling.rounds import SupportRounds, WeightedRounds
 from harness_sampling.scoring import mapped_features
@@ -51,7 +51,7 @@ class Wrapper(OverOracle):
 
     def warm_ups(self) -> tuple[Solver, ...]:
         """Return this solver with samples of a few points, so that the pass over the others is compiled too."""
-        return (self, self.replaced(**self._small()))
+        return (self, self.replace(**self._small()))
 
     def _small(self) -> dict[str, Any]:
         return {"r": 4, "max_rounds": 3}
@@ -175,7 +175,7 @@ class RandSVM1(Wrapper):
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with this gap, and points violating where it would not hold for all."""
-        return self.replaced(gap=min(gap, 0.5), tau=None)
+        return self.replace(gap=min(gap, 0.5), tau=None)
 
     def most_support(self, problem: Problem) -> int:
         """Return k, with the paper's delta for the task where none is given."""

@@ -37,7 +37,7 @@ from harness.problems.problem import Certificate, Expansion, Laws, Parameters, P
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from harness.support.arrays import Vector
     from harness.testing import Case
 
 _MEETING = 1e-15  # 2 epsilon sigma below this part of the largest (epsilon + |y|)^2 is no function's

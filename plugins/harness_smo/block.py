@@ -26,8 +26,8 @@ import numpy as np
 from harness import (
     CSVC,
     DEFAULT_RELATIVE_GAP,
-    Cell,
     DualForm,
+    GridPoint,
     Iterate,
     KernelOracle,
     Problem,
@@ -35,8 +35,8 @@ from harness import (
     Solver,
     parameter,
 )
-from harness.arrays import Vector
 from harness.problems import PolytopeDistance
+from harness.support.arrays import Vector
 from harness_smo.block_level import CONVERGED, LARGEST, MIDDLE, MOVED, SMALLEST, STALLED, WHOLE, Settings
 from harness_smo.block_state import BlockState, blur, blurred, clear, measured_blur, refine, sharpen
 from harness_smo.smo import GAP, TAU, Goal, why_stopped
@@ -85,11 +85,11 @@ class SMOBlock(Solver):
 
     def warm_ups(self) -> tuple[SMOBlock, ...]:
         """Return both precisions, over whole matrices and in working sets: few points take one road only."""
-        both = (self, self.replaced(dtype="float32")) if self.dtype == "auto" else (self,)
+        both = (self, self.replace(dtype="float32")) if self.dtype == "auto" else (self,)
         if self.working_set:
             return both
-        in_parts = [each.replaced(working_set=_FEW) for each in both]
-        return (*(each.replaced(newton="always") for each in both), *in_parts)
+        in_parts = [each.replace(working_set=_FEW) for each in both]
+        return (*(each.replace(newton="always") for each in both), *in_parts)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Start from the form's own feasible point."""
@@ -101,7 +101,7 @@ class SMOBlock(Solver):
         with _one_blas_thread(problem):
             yield from self._work(problem, form, self._begin(problem, form, start, WHOLE, None))
 
-    def solve_path(self, path: SolutionPath, rng: np.random.Generator) -> Iterator[tuple[Cell, Iterate]]:
+    def solve_path(self, path: SolutionPath, rng: np.random.Generator) -> Iterator[tuple[GridPoint, Iterate]]:
         """Go from C to C with the kernel matrix, variables and scores of the cell before, where its points are few enough.
 
         The next fold or kernel has its memory.
@@ -110,7 +110,7 @@ class SMOBlock(Solver):
             yield from super().solve_path(path, rng)
             return
         state: BlockState | None = None
-        last: Cell | None = None
+        last: GridPoint | None = None
         for cell in path.cells:
             problem, goes_on = path.problem(cell), last is not None and cell.before == last.index
             form = problem.dual_form()

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from harness import KernelOracle, RowCache
-from harness.arrays import Block, Index
+from harness.support.arrays import Block, Index
 
 
 class BlockRowCache(RowCache):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness import DualForm, KernelOracle
-from harness.arrays import Block, Index, Vector
+from harness.support.arrays import Block, Index, Vector
 from harness_smo.block_cache import BlockRowCache
 
 # the level of some thousand points: their kernel matrix is computed once; SMO and Newton steps take turns over it
@@ -296,7 +296,7 @@ class WholeLevel(Level):
 
         The other rows are computed by the next round: often none is needed.
         """
-        from harness.jit import add_rows
+        from harness.support.jit import add_rows
 
         own = coef[self.where]
         support = np.flatnonzero(own)
@@ -312,7 +312,7 @@ class WholeLevel(Level):
 
     def _face(self, tau: float) -> bool:
         """Minimise over the face of all free variables, and update the scores; return whether anything moved."""
-        from harness.jit import add_rows
+        from harness.support.jit import add_rows
         from harness_smo import face, whole_loops
 
         self.turn.spent[0] = 0.0

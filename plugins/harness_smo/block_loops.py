@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.arrays import Block, Index, Vector
-from harness.jit import compiled, fast, inlined, larger, seek, smaller
+from harness.support.arrays import Block, Index, Vector
+from harness.support.jit import compiled, fast, inlined, larger, seek, smaller
 
 RESOLUTION = 8.0  # roundings of the largest gradient below which a violation cannot be told from noise
 _FLAT = 1e-6  # least curvature, times K_ii, of a second variable: below, rounding decides

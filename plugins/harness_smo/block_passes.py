@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.arrays import Block, Index, Vector
-from harness.jit import compiled, copied, fast, inlined, inner, larger, smaller
+from harness.support.arrays import Block, Index, Vector
+from harness.support.jit import compiled, copied, fast, inlined, inner, larger, smaller
 
 _TILE = 16  # rows and columns of a block that are mirrored at a time
 _BINS = 1024  # of the histogram that finds the largest values

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from harness import DualForm, KernelOracle, Problem
-from harness.arrays import Index, Vector
+from harness.support.arrays import Index, Vector
 from harness_smo.block_cache import BlockRowCache
 from harness_smo.block_level import WHOLE, Level, Settings, WholeLevel, variables_of
 

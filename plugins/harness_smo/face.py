@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
-from harness.arrays import Block, Index, Matrix, Vector
-from harness.jit import compiled, inlined
+from harness.support.arrays import Block, Index, Matrix, Vector
+from harness.support.jit import compiled, inlined
 
 # of the largest K_ii, by bytes of a value: the least that has a factor in spite of rounding
 _RIDGE = {4: 3e-6, 8: 1e-11}

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.arrays import Index, Matrix, Vector
-from harness.jit import compiled, inlined
+from harness.support.arrays import Index, Matrix, Vector
+from harness.support.jit import compiled, inlined
 
 # why a loop came back
 CONVERGED, NEEDS_ROW, PAUSED, STALLED = 0, 1, 2, 3

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from harness import CSVC, DEFAULT_RELATIVE_GAP, Certificate, DualForm, Iterate, Problem, Solver, parameter
-from harness.arrays import Index, Vector
 from harness.problems import L2SVC, HardMargin, PolytopeDistance
+from harness.support.arrays import Index, Vector
 
 # between two yields: a few milliseconds
 _STEP_VALUES, _LEAST_STEPS = 1_000_000, 100  # gradient entries updated, but so many steps at least

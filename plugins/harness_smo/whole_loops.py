@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.arrays import Block, Index, Matrix, Vector
-from harness.jit import add_rows, compiled, inlined, inner
+from harness.support.arrays import Block, Index, Matrix, Vector
+from harness.support.jit import add_rows, compiled, inlined, inner
 from harness_smo.block_loops import RESOLUTION, WorkingSet, joint_descent, pair_descent
 from harness_smo.block_passes import Variables, grouped, largest
 

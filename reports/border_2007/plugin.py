@@ -26,8 +26,8 @@ from harness.datasets import cache
 from harness.datasets.catalogue import CATALOGUE
 from harness.datasets.raw_files import registry, verified
 from harness.datasets.splitting import rbf, rescaled
-from harness.parameters import did_you_mean
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
+from harness.support.parameters import did_you_mean
 
 
 def _loaded(selection: str) -> Dataset:

@@ -15,9 +15,9 @@ from typing import Any
 import pandas as pd
 
 import harness
-from harness.errors import NotKept
-from harness.machine import git_commit, machine, now
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
+from harness.support.errors import NotKept
+from harness.support.machine import git_commit, machine, now
 from reports.kit import rows
 from reports.kit.study import Block, Study
 

@@ -27,7 +27,7 @@ from harness import DataError, Dataset, DataSource, content_sha256, hookimpl, pa
 from harness.datasets.dataset import flipped, is_csr
 from harness.datasets.splitting import random_split, rescaled
 from harness.measure.metrics import accuracy
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 
 
 def _loaded(selection: str) -> Dataset:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import harness
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 from reports.kit import rows
 from reports.kit.settings import SETTINGS, Setting
 from reports.kit.study import PLUGINS, Block, Row

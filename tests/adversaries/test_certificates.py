@@ -32,7 +32,7 @@ def test_what_a_solver_ends_with_is_not_called_optimal_unless_it_is(name, formul
     x, y = separable(far)
     problem = formulation.build(KernelOracle(Linear(), x), y, {"C": 1.0})
     solver = get_solver(name).with_target_gap(1e-3)
-    outcome = drive(solver, problem, np.random.default_rng(0), Limits(seconds=SECONDS))
+    outcome = drive(solver, problem, np.random.default_rng(0), Limits(time_limit=SECONDS))
     coef, intercept = problem.checked(outcome.dual_coef, outcome.intercept)
     found = problem.certify(coef, intercept)
     assert falsehoods(problem, problem.feasible(coef), intercept, found) == []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.run.messages import BrokenStream, Ended, Fitted, Model, Point, Reader, Solved, Warm, packed
+from harness.run.messages import BrokenStream, FitResult, Model, Point, Reader, RunResult, ToCertify, Warm, packed
 
 SECRET = b"0123456789abcdef"
 
@@ -30,7 +30,7 @@ def read_all(data, secret=SECRET, step=1 << 16, **options):
 def message():
     model = Model.of(np.array([0.0, 1.5, 0.0, -2.0]), 0.25)
     points = [Point({"seconds": 0.1, "info": {"\0": [1.0]}}, 0.0, model.packed())]
-    return Ended({}, Solved(model.packed(), points, [3, 1]))
+    return RunResult({}, ToCertify(model.packed(), points, [3, 1]))
 
 
 @pytest.mark.parametrize("step", [1, 7, 1 << 16])
@@ -62,7 +62,7 @@ def test_a_flipped_bit_is_never_read_as_another_message(data):
 
 def test_a_message_may_not_have_any_size():
     with pytest.raises(BrokenStream, match="which none has"):
-        read_all(packed(Fitted({}, bytes(1 << 26)), SECRET), largest=1000)
+        read_all(packed(FitResult({}, bytes(1 << 26)), SECRET), largest=1000)
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_a_model_of_points_that_are_not_there_or_of_another_number_is_refused(su
 @pytest.mark.parametrize(
     "said",
     [
-        Fitted([1, 2]), Fitted(None), Fitted({}, "m"), Point([1], 0.0), Point({}, float("nan")), Warm([1]), Warm(-1.0),
-        Warm(1.0, {"plugin": 3}), Ended({}, Solved(b"", [{"host_seconds": 1.0}])),
-        Ended({}, Solved(b"", [], "queried")), {"type": "Warm"}, [1] * 9,
+        FitResult([1, 2]), FitResult(None), FitResult({}, "m"), Point([1], 0.0), Point({}, float("nan")), Warm([1]), Warm(-1.0),
+        Warm(1.0, {"plugin": 3}), RunResult({}, ToCertify(b"", [{"host_seconds": 1.0}])),
+        RunResult({}, ToCertify(b"", [], "queried")), {"type": "Warm"}, [1] * 9,
     ],
     ids=repr,
 )  # fmt: skip

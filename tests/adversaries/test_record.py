@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness import HarnessError, Record, checked
-from harness.plain import clean
 from harness.run.record import COLUMNS
 from harness.run.store import Store, read_results
+from harness.support.printable import clean
 from tests.run.rows import filled, record
 
 anything = st.recursive(

@@ -27,7 +27,7 @@ SMALL = {"plugins": "smo", "quiet": True, "gamma": 0.5, "C": 1}
 
 @pytest.fixture
 def own_store(tmp_path, monkeypatch):
-    from harness import registry
+    from harness.registry import discovery as registry
 
     monkeypatch.setenv("HARNESS_STORE", str(tmp_path / "store.sqlite"))
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))

@@ -114,6 +114,6 @@ def test_a_script_that_cannot_be_imported_is_refused_with_a_sentence(tmp_path, s
     (tmp_path / "beside.py").write_text(BESIDE)
     done = run(tmp_path, "study.py")
     assert done.returncode == 1
-    assert "harness.errors.UsageError" in done.stderr
+    assert "UsageError: " in done.stderr
     assert sentence in done.stderr.splitlines()[-1]
     assert not (tmp_path / "store.sqlite").exists()

@@ -13,7 +13,7 @@ COMMAND = [sys.executable, "-m", "harness.cli.main"]
 @pytest.fixture
 def invoke(tmp_path, monkeypatch):
     """Run the command in this process."""
-    from harness import registry
+    from harness.registry import discovery as registry
 
     monkeypatch.setenv("HARNESS_STORE", str(tmp_path / "default.sqlite"))
     monkeypatch.setattr(registry, "_shared_registry", registry._shared_registry)  # the command shares its own

@@ -22,7 +22,7 @@ class Wrong(OneCost):
     name = "wrong"
 
     def with_target_gap(self, gap):
-        self.replaced()
+        self.replace()
 
 class Excused(OneCost):
     '''The same, and says so.'''
@@ -76,7 +76,7 @@ def test_a_fault_is_told_in_words_with_its_place_and_its_smallest_problem(check,
 def test_a_solver_that_is_none_once_it_has_a_target_fails_one_check(check, tmp_path):
     (tmp_path / "wrong.py").write_text(WRONG)
     done = check("./wrong.py", "--only", "target_gap,says_what")
-    assert "with_target_gap returned NoneType; it must return Wrong: return self.replaced(...)." in done.stdout
+    assert "with_target_gap returned NoneType; it must return Wrong: return self.replace(...)." in done.stdout
     assert done.stdout.count("FAILED") == 1
 
 

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import pytest
 
 from harness import Record
-from harness.plain import plain, plain_line
 from harness.report import progress
 from harness.run.store import Store
+from harness.support.printable import plain, plain_line
 from tests.cli.conftest import COMMAND
 from tests.run.conftest import ALONE
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from harness.cli.commands import Added, of
-from harness.registry import Registry
+from harness.registry.discovery import Registry
 
 SCRIPT = """
 import atexit, os, sys

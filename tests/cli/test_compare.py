@@ -17,8 +17,8 @@ import pytest
 from harness import Record, Status, StoppedBy
 from harness.call import request
 from harness.call.study_file import StudyFile
-from harness.registry import load_registry
-from harness.run.record import FAILED
+from harness.measure.outcome import FAILED
+from harness.registry.discovery import load_registry
 from tests.cli.conftest import COMMAND
 
 pytestmark = pytest.mark.usefixtures("warm_sessions")

@@ -74,7 +74,7 @@ def test_the_help_of_compare(invoke):
 
 
 def test_the_short_help_of_compare_has_the_twelve_options_of_the_first_day_and_every_format(invoke):
-    from harness.hookspecs import FORMATS
+    from harness.registry.hookspecs import FORMATS
 
     text, whole = (invoke("compare", given).stdout for given in ("--help", "--help-all"))
     twelve = {"plugins", "datasets", "formulation", "kernel", "C", "gamma", "target-gap", "time-limit", "repeat", "threads", "format",

@@ -64,7 +64,7 @@ def test_describe_other_kinds(invoke, name, said):
 @pytest.mark.parametrize("width", [60, 100])
 def test_no_description_shows_markup_or_leaves_the_width(width, monkeypatch):
     from harness.cli import catalogue, describe
-    from harness.registry import load_registry
+    from harness.registry.discovery import load_registry
 
     monkeypatch.setattr(describe, "_files", lambda *_: {})
     monkeypatch.setattr(

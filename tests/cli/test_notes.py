@@ -51,7 +51,7 @@ def spec(problem_parameters, kernel="rbf", kernel_parameters=None, formulation="
 
 
 def notes(specs, **given):
-    from harness.registry import load_registry
+    from harness.registry.discovery import load_registry
 
     return request.notes(Study([], [], **given), specs, load_registry(only=()))
 
@@ -77,8 +77,8 @@ def test_settings_without_effect():
 
 
 def test_values_that_the_target_gap_replaces_are_the_same_run():
-    from harness.registry import load_registry
-    from harness.run.record import Limits
+    from harness.measure.outcome import Limits
+    from harness.registry.discovery import load_registry
 
     registry = load_registry(only=("fw", "perceptron"))
     for swept, told in (("fw[epsilon=[0.1,0.01]]", True), ("fw[stride=[7,8]]", False)):

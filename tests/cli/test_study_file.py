@@ -11,9 +11,9 @@ from harness import UsageError
 from harness.call import request, study_file
 from harness.call.settings import SETTINGS
 from harness.cli import compare
-from harness.plain import plain
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 from harness.run.plan import Study
+from harness.support.printable import plain
 
 BASE = """\
 # what the tests change

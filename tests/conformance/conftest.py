@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

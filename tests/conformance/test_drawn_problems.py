@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from harness import Limits, drive, get_solver
 from harness.problems import NuSVC, OneClass
-from harness.registry import shared_registry
+from harness.registry.discovery import shared_registry
 from harness.testing import Case
 from harness.testing.strategies import cases
 
@@ -24,7 +24,7 @@ def test_a_drawn_problem_is_solved_to_the_gap(name: str, data: st.DataObject) ->
     formulation = data.draw(st.sampled_from(solved), label="formulation")
     case: Case = data.draw(cases(formulation))
     problem = case.problem()
-    outcome = drive(solver, problem, np.random.default_rng(0), Limits(seconds=SECONDS))
+    outcome = drive(solver, problem, np.random.default_rng(0), Limits(time_limit=SECONDS))
     assert outcome.status == ("unfinished" if "stopped" in outcome.info else "ok")
     found = problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept))
     if found.undecidable:  # only hulls may touch so nearly that float64 cannot tell whether w = 0, or the gap

@@ -5,7 +5,7 @@ How a solver is configured for it, and what it is excused from, its class says (
 
 import pytest
 
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 from harness.run.environments import lacking
 from harness.testing import checks_of
 from harness.testing.suite import zoo_of

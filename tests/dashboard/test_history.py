@@ -139,7 +139,7 @@ def test_nothing_of_the_checkout_is_imported(history: History) -> None:
     """The newest commit that could be installed is there still: with its own modules and entry points."""
     (env,) = [path for path in (history.repository / ".asv/env").iterdir() if path.is_dir()]
     code = (
-        "import harness, importlib.metadata as m, json, sys; from harness.registry import load_registry\n"
+        "import harness, importlib.metadata as m, json, sys; from harness.registry.discovery import load_registry\n"
         "r = load_registry([])\n"
         "print(json.dumps([harness.__file__, sorted(r.plugins), [p.module.__file__ for p in r.plugins.values()],"
         " m.distribution('svm-harness').locate_file('').as_posix(), sorted(r.broken)]))"

@@ -14,7 +14,7 @@ from harness.datasets import DataSource, FileSource, measured_sha256, validate
 from harness.datasets.catalogue import BreastCancer, Diabetes, Digits
 from harness.datasets.dataset import flipped, with_imbalance, with_noise
 from harness.datasets.generators import Checkerboard, Friedman
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 from tests.datasets.test_files import dense
 
 

@@ -21,7 +21,7 @@ import scipy.sparse
 import harness
 from harness import DataError
 from harness.datasets import FileSource, validate
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 from tests.datasets.test_files import PACK, assert_points, dense, refusal, whole
 
 N = 40

@@ -6,7 +6,7 @@ import pytest
 from harness import DataError
 from harness.datasets import builtin_sources, measured_sha256, validate
 from harness.datasets.catalogue import CATALOGUE, smoothed
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 
 SOURCES = {cls.name: cls for cls in builtin_sources()}
 SLOW = ("mnist", "covtype")

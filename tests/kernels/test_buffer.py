@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, RowCache
-from harness.jit import add_rows
+from harness.support.jit import add_rows
 from tests.kernels.oracles import oracle, own, whole
 
 PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])

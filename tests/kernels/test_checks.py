@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse
 
 from harness import RBF, Dataset, Linear, Poly, Precomputed
-from harness.errors import DataError
 from harness.kernels import checks
 from harness.kernels.checks import check_precomputed, reasons_against
+from harness.support.errors import DataError
 from tests.adversaries.plugins.wrong_winners import Faulty, gaussian
 
 X = np.random.default_rng(0).normal(size=(200, 6))

@@ -126,11 +126,11 @@ def test_the_hosts_cpu_time_is_not_the_solvers() -> None:
 @pytest.mark.parametrize(
     ("budget", "yields", "reason"),
     [
-        (Limits(seconds=3.0), 3, "time limit of 3 s"),
-        (Limits(kernel_evaluations=45), 5, "budget of 45 kernel evaluations"),
-        (Limits(iterations=4), 4, "budget of 4 iterations"),
-        (Limits(iterations=1), 1, "budget of 1 iterations"),
-        (Limits(seconds=3.0, kernel_evaluations=20, iterations=9), 2, "budget of 20 kernel evaluations"),
+        (Limits(time_limit=3.0), 3, "time limit of 3 s"),
+        (Limits(kernel_evaluation_limit=45), 5, "budget of 45 kernel evaluations"),
+        (Limits(iteration_limit=4), 4, "budget of 4 iterations"),
+        (Limits(iteration_limit=1), 1, "budget of 1 iterations"),
+        (Limits(time_limit=3.0, kernel_evaluation_limit=20, iteration_limit=9), 2, "budget of 20 kernel evaluations"),
     ],
 )
 @pytest.mark.parametrize("plan", [None, TracePlan()])
@@ -208,7 +208,7 @@ def test_the_generator_is_closed(how: str) -> None:
         with pytest.raises(PluginError):
             run(script)
     else:
-        run(script, Limits(iterations=1) if how == "budget" else None)
+        run(script, Limits(iteration_limit=1) if how == "budget" else None)
     assert closed == [True]
 
 
@@ -259,7 +259,7 @@ def test_the_model_of_an_outcome_is_a_copy(how: str, form: str) -> None:
         finally:
             coef[:] = -1.0
 
-    outcome = run(script, Limits(iterations=1))
+    outcome = run(script, Limits(iteration_limit=1))
     held["coef"][:] = 99.0
     model = outcome.model.weights if isinstance(outcome.model, Weights) else outcome.dual_coef
     np.testing.assert_array_equal(model, np.arange(len(held["coef"])))

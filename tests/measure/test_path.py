@@ -26,7 +26,7 @@ from harness import (
 )
 from harness.measure.drive import Clocks
 from harness.measure.path_drive import CellOutcome, drive_path
-from harness.path import fold_of
+from harness.solver.path import fold_of
 
 COSTS, WIDTHS = {"C": (0.5, 2.0, 8.0)}, {"gamma": (0.1, 1.0)}
 
@@ -200,7 +200,7 @@ def test_what_cells_share_is_no_cell_s_own():
 @pytest.mark.parametrize("cold", [False, True])
 def test_a_time_limit_is_that_of_the_whole_path(cold):
     clocks = Clocks(ticking(), lambda: 0.0)
-    *found, last = solved(Scripted(), path_of(cold=cold), Limits(seconds=5.5), clocks=clocks)
+    *found, last = solved(Scripted(), path_of(cold=cold), Limits(time_limit=5.5), clocks=clocks)
     assert last is StoppedBy.TIME
     assert 3 <= len(found) <= 6
     assert all(isinstance(each, CellOutcome) for each in found)

@@ -5,7 +5,7 @@ import pytest
 
 from harness import RBF, KernelOracle, Limits, TracePlan, drive, get_solver
 from harness.problems import L2SVC
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 
 EPSILON = 1e-3
 
@@ -32,7 +32,7 @@ def test_certified_and_bracketed(name, solver, request):
         get_solver(solver, epsilon=EPSILON),
         counted,
         np.random.default_rng(0),
-        Limits(seconds=100.0),
+        Limits(time_limit=100.0),
         TracePlan(per_decade=10),
     )
     found = counted.certify(outcome.dual_coef, outcome.intercept)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harness import CSVC, RBF, KernelOracle, drive, get_solver
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 
 
 def stated(name):

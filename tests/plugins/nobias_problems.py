@@ -8,7 +8,7 @@ from harness_lasvm.nobias import LASVMG, LASVMI, LASVMNC, FullSVM
 from harness_robust.ramp import RampSVC
 
 from harness import RBF, KernelOracle
-from harness.registry import shared_registry
+from harness.registry.discovery import shared_registry
 
 ALL = (LASVMG, LASVMNC, LASVMI, FullSVM)
 

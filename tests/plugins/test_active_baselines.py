@@ -12,7 +12,7 @@ from imblearn.over_sampling import SMOTE
 from sklearn.svm import SVC
 
 from harness import CSVC, RBF, Iterate, KernelOracle, PluginError, Solver, drive, get_solver
-from harness.oracle import Oracle, OracleFailure
+from harness.registry.subproblem_oracle import Oracle, OracleFailure
 
 EXACT = "smo-block[tau=1e-6,dtype=float64]"
 METHODS = {
@@ -176,9 +176,9 @@ SAID = {
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("fault", SAID)
 def test_an_oracle_that_fails_ends_the_run_with_its_name(name, fault, monkeypatch):
-    monkeypatch.setattr("harness.oracle.get_solver", lambda text: Faulty(fault=fault))
+    monkeypatch.setattr("harness.registry.subproblem_oracle.get_solver", lambda text: Faulty(fault=fault))
     with pytest.raises(OracleFailure, match=f"{name}: the oracle 'faulty' {SAID[fault]}"):
-        outcome(METHODS[name].replaced(oracle="faulty"), stated(*clouds(8, 50)))
+        outcome(METHODS[name].replace(oracle="faulty"), stated(*clouds(8, 50)))
     assert issubclass(OracleFailure, PluginError)
 
 
@@ -194,7 +194,7 @@ def test_an_oracle_that_fails_ends_the_run_with_its_name(name, fault, monkeypatc
     ],
 )
 def test_an_oracle_that_cannot_train_is_refused_in_a_sentence(name, oracle, reason):
-    solver = METHODS[name].replaced(oracle=oracle)
+    solver = METHODS[name].replace(oracle=oracle)
     said = solver.skip(stated(*clouds(8, 50)))
     assert said.startswith(f"{name}: ")
     assert re.search(reason, said), said

@@ -96,7 +96,7 @@ def test_every_choice_is_the_nearest_of_its_candidates(monkeypatch, solver, batc
     x, y = imbalanced(150)
     problem = pool_of(x, y, budget=90)
     K = np.array(own(problem).kernel.block(np.arange(150)))
-    found = followed(solver.replaced(batch=batch, finishing=False), problem)
+    found = followed(solver.replace(batch=batch, finishing=False), problem)
     order = problem.queried.tolist()
     size = {
         "active-small-pool": 59,
@@ -204,8 +204,8 @@ def test_a_rule_ends_the_run_where_a_run_without_it_notes_that_it_held(solver, r
     if isinstance(solver, RetrainActive):
         common["oracle"] = "smo"  # of one epoch of lasvm the number of support vectors is never that stable
     whole, stopping = pool_of(x, y, C=100.0, budget=500), pool_of(x, y, C=100.0, budget=500)
-    free = followed(solver.replaced(**common), whole)
-    ended = followed(solver.replaced(stop=rule, **common), stopping)
+    free = followed(solver.replace(**common), whole)
+    ended = followed(solver.replace(stop=rule, **common), stopping)
     at = free[-1][1].info[f"{rule}_at"]
     assert at is not None
     assert free[-1][1].info["stopped_by"] == "budget"
@@ -242,7 +242,7 @@ def test_budgets_of_one_label_up_to_all(solver, budget):
 def test_while_all_labels_are_of_one_class_points_are_queried_in_random_order(solver, label):
     x, _ = imbalanced(100)
     problem = pool_of(x, np.full(100, label), budget=60)
-    found = followed(solver.replaced(stop="support"), problem, seed=4)
+    found = followed(solver.replace(stop="support"), problem, seed=4)
     assert {iterate.intercept for _, iterate in found} == {label}
     assert not any(iterate.dual_coef.any() for _, iterate in found)
     info = found[-1][1].info

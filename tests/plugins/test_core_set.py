@@ -224,8 +224,8 @@ def test_it_stops_at_half_the_gap_and_no_sooner():
 def test_a_sample_needs_few_full_searches():
     x, y = clouds(0, 2000, 2000, 2, 6.0)
     sampled, full = (l2(x, y, Linear(), cache_mb=1e-9) for _ in range(2))
-    one = drive(CoreVectorMachine(gap=0.05), sampled, rng0(), Limits(seconds=60))
-    other = drive(CoreVectorMachine(gap=0.05, sample=0), full, rng0(), Limits(seconds=60))
+    one = drive(CoreVectorMachine(gap=0.05), sampled, rng0(), Limits(time_limit=60))
+    other = drive(CoreVectorMachine(gap=0.05, sample=0), full, rng0(), Limits(time_limit=60))
     assert one.claimed_done
     assert other.claimed_done
     assert one.info["searches"] * 3 < one.iterations

@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 
 from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, UsageError, get_solver
 from harness.problems import HardMargin, PolytopeDistance
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 
 ALONE = {
     "isolation-forest": lambda x, seed: IsolationForest(random_state=seed).fit_predict(x) < 0,

@@ -80,7 +80,7 @@ def test_the_iteration_bound_is_formula_29():
 @pytest.mark.parametrize("refresh", [7, 5000])
 def test_an_accuracy_beyond_rounding_ends(refresh, monkeypatch):
     monkeypatch.setattr("harness_fw.descent._REFRESH", refresh)
-    outcome = drive(FrankWolfe(epsilon=1e-300), l2(*clouds(1, 20, 20, 2, 1.0)), rng0(), Limits(seconds=20))
+    outcome = drive(FrankWolfe(epsilon=1e-300), l2(*clouds(1, 20, 20, 2, 1.0)), rng0(), Limits(time_limit=20))
     assert outcome.claimed_done or outcome.info["status"] == "stalled"
     assert outcome.info["epsilon"] < 1e-10
 
@@ -95,7 +95,7 @@ def test_a_stride_bounds_the_iterations_between_two_yields():
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.5), Linear()])
 def test_a_run_that_starts_at_a_solution_is_done_at_once(name, kernel):
     """Its first model is the start; of a neighbouring problem's solution fewer iterations are left."""
-    solver = get_solver(name).replaced(epsilon=1e-2)
+    solver = get_solver(name).replace(epsilon=1e-2)
     before, problem = (l2(*clouds(0, 30, 40, 3, 1.5), kernel, chi=chi) for chi in (5.0, 10.0))
     cold = drive(solver, problem, rng0())
     again = list(solver.iterates_from(l2(*clouds(0, 30, 40, 3, 1.5), kernel, chi=10.0), rng0(), cold.dual_coef))

@@ -173,7 +173,7 @@ def test_pivots_of_a_sample_that_misses_a_cluster_are_not_taken_on_trust(monkeyp
     problem = l2(x, y, RBF(gamma=0.5))
     found = Pivots(problem.kernel, np.arange(20, 200), 180)
     monkeypatch.setattr(Pivots, "of", lambda kernel, rng: found)
-    outcome = drive(NewtonFrankWolfe(epsilon=1e-6), problem, rng0(), Limits(seconds=60))
+    outcome = drive(NewtonFrankWolfe(epsilon=1e-6), problem, rng0(), Limits(time_limit=60))
     assert outcome.claimed_done
     assert outcome.info["exact_checks"] >= 2  # the first said no
     assert (found.index < 20).any()

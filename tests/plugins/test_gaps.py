@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harness import DEFAULT_RELATIVE_GAP, RBF, KernelOracle, Limits, Linear, Poly, drive
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 
 pytestmark = pytest.mark.slow  # each test starts processes of its own, or drives every solver
 
@@ -50,7 +50,7 @@ def ended(solver, formulation, seed):
     refused = solver.refusal(problem)
     if refused is not None:
         pytest.skip(refused)
-    outcome = drive(solver, problem, np.random.default_rng(0), Limits(seconds=100.0))
+    outcome = drive(solver, problem, np.random.default_rng(0), Limits(time_limit=100.0))
     if outcome.dual_coef is None:
         gap = problem.certify_weights(outcome.model.weights, outcome.intercept).relative_gap
     else:

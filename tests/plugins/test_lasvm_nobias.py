@@ -169,7 +169,7 @@ def test_block_and_memory_change_the_cost_only(cls, parameters):
     plain = cls(epochs=2, block=1, group=2)  # the rows of twice a group must fit into memory
     problem, _ = precomputed(stated(plain, *noisy(200), C=5.0))
     expected = iterates(plain, problem)[-1]
-    found = iterates(plain.replaced(**parameters), problem)[-1]
+    found = iterates(plain.replace(**parameters), problem)[-1]
     assert expected.info["rows_recomputed"] == 0
     assert (found.info["rows_recomputed"] > 0) == ("cache_mb" in parameters)
     np.testing.assert_allclose(found.dual_coef, expected.dual_coef, rtol=1e-9, atol=1e-9)

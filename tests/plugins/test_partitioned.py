@@ -43,7 +43,7 @@ def checkerboard(n=N, seed=0):
 
 
 def fitted(data, executor=None, kernel=None, C=10.0, seed=1, **options):
-    return PartitionedRandSVM(kernel or RBF(gamma=2.0), C, options=OPTIONS.replaced(**options), seed=seed).fit(
+    return PartitionedRandSVM(kernel or RBF(gamma=2.0), C, options=OPTIONS.replace(**options), seed=seed).fit(
         data, executor
     )
 

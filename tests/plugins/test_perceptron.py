@@ -81,7 +81,7 @@ def assert_follows_its_twin(solver, K, y, seed=0):
 def test_every_step_is_the_printed_one(solver, dtype, monkeypatch):
     monkeypatch.setattr(learners, "_VALUES", 300)  # kernel values in several parts
     K, y = integers(1, 150)
-    found = assert_follows_its_twin(solver.replaced(epochs=3, dtype=dtype), K, y)
+    found = assert_follows_its_twin(solver.replace(epochs=3, dtype=dtype), K, y)
     if isinstance(solver, BudgetPerceptron):
         assert max(np.count_nonzero(iterate.dual_coef) for iterate in found) == solver.N
 

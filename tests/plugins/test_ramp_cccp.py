@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import UsageError, get_solver
-from harness.oracle import Oracle
+from harness.registry.subproblem_oracle import Oracle
 from tests.kernels.oracles import own
 from tests.plugins.robust_problems import flipped, iterates, last_of, matrix_of, objective_of, stated
 

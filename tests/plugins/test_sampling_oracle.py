@@ -11,9 +11,9 @@ from harness_sampling import OptMargin, OptSoftMargin, RandSVM, RandSVM1
 from harness_sampling import oracle as module
 
 from harness import CSVC, Iterate, Solver, UsageError, get_solver
-from harness.oracle import OracleFailure
 from harness.problems import EpsSVR, HardMargin
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
+from harness.registry.subproblem_oracle import OracleFailure
 from tests.plugins.hull_problems import clouds, hard
 from tests.plugins.points import overlapping
 from tests.plugins.sampling_problems import exact, finished, reduced, svc, svr, wave
@@ -39,7 +39,7 @@ CASES = {
 @pytest.mark.parametrize("name", EXACT)
 def test_every_exact_solver_is_an_oracle(name, case):
     make, solver = CASES[case]
-    problem, solver = make(), solver.replaced(oracle=name)
+    problem, solver = make(), solver.replace(oracle=name)
     cls = type(get_solver(name))
     refused = solver.skip(problem)
     if refused is not None:
@@ -122,10 +122,10 @@ RUNS = {
 @pytest.mark.parametrize("good", [0, 1])
 def test_a_failing_oracle_ends_the_run_with_its_round_and_name(fault, good, run, monkeypatch):
     calls.clear()
-    monkeypatch.setattr("harness.oracle.get_solver", lambda text: Faulty(fault=fault, good=good))
+    monkeypatch.setattr("harness.registry.subproblem_oracle.get_solver", lambda text: Faulty(fault=fault, good=good))
     make, solver = RUNS[run]
     problem = make()
-    solver = solver.replaced(oracle=f"faulty[fault={fault},good={good}]")
+    solver = solver.replace(oracle=f"faulty[fault={fault},good={good}]")
     seen = []
     with pytest.raises(OracleFailure) as raised:
         seen.extend(solver.iterates(problem, np.random.default_rng(0)))

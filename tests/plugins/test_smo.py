@@ -107,14 +107,14 @@ def test_iterates_climb_and_budgets_stop_them(solver):
     assert len(steps) > 20
     assert steps == sorted(steps)
     assert (np.diff(duals) >= -1e-9 * abs(duals[-1])).all()
-    budget = Limits(kernel_evaluations=20_000)
+    budget = Limits(kernel_evaluation_limit=20_000)
     assert drive(solver, build(x, y, C=100.0), np.random.default_rng(0), budget).status == "budget"
 
 
 @SOLVERS
 def test_a_tolerance_below_rounding_ends(solver):
     x, y = overlapping(17, n=80)
-    solution = solver.replaced(tau=1e-300).solve(build(x, y, C=100.0))
+    solution = solver.replace(tau=1e-300).solve(build(x, y, C=100.0))
     assert solution.done or "stalled" in solution.info["stopped"]
     assert solution.info["kkt_violation"] < 1e-9
 

@@ -155,7 +155,7 @@ def test_a_target_gap_is_certified_when_points_were_parked(formulation):
     last, active = last_of(solver, problem)
     assert min(active) < 1500
     assert problem.certify(last.dual_coef, last.intercept).relative_gap <= 1.001e-6
-    assert set(last_of(solver.replaced(shrinking=False, dtype="float64"), problem)[1]) == {1500}
+    assert set(last_of(solver.replace(shrinking=False, dtype="float64"), problem)[1]) == {1500}
 
 
 # -- narrowed bounds -------------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_from_the_optimum_it_ends_at_once(formulation, values, setting):
     problem, n = stated(formulation, values, n=600), 600
     solver = SMOBlock(**setting)
     cold = solver.solve(problem)
-    warm = solver.replaced(tau=1.01 * solver.tau).solve(problem, start=cold.dual_coef)
+    warm = solver.replace(tau=1.01 * solver.tau).solve(problem, start=cold.dual_coef)
     assert warm.done
     assert warm.steps <= 5
     assert certified(problem, warm).dual == pytest.approx(certified(problem, cold).dual, rel=1e-9)

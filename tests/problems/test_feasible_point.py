@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness import Certificate, KernelOracle, Linear, Precomputed, get_solver
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 from tests.problems.exact_certificates import falsehoods
 
 TOLERATED = 0.9e-6
@@ -172,7 +172,7 @@ def harness_formulations():
 
 
 def test_a_run_whose_certificate_contradicts_itself_is_invalid(tmp_path, monkeypatch):
-    from harness import registry
+    from harness.registry import discovery as registry
 
     monkeypatch.setattr(registry, "_shared_registry", registry._shared_registry)
     plugin = tmp_path / "flattering.py"

@@ -26,8 +26,8 @@ from harness import (
 from harness.kernels.engine import Engine
 from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull
 from harness.problems.cases import Case, overlapping, separable
-from harness.registry import load_registry
-from harness.solver import formulation_names
+from harness.registry.discovery import load_registry
+from harness.solver.protocol import formulation_names
 from tests.kernels.oracles import own
 from tests.problems.exact import box_dual, least_distance
 

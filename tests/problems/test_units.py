@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harness import KernelOracle, Linear, get_solver
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 
 # formulation -> parameters, and the power of the points' and the targets' scale that each has, the coefficients first
 UNITS = {

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 
 import pytest
 
-from harness.registry import Registry, load_registry
+from harness.registry.discovery import Registry, load_registry
 
 
 @pytest.fixture(autouse=True)

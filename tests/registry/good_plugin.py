@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.entries import Broken, Chosen
+from harness.registry.entries import BrokenPlugin, ConfiguredSolver
 
 GOOD = """
     from dataclasses import dataclass
@@ -33,5 +33,5 @@ GOOD = """
 """
 
 
-def labels(chosen: list[Chosen | Broken]) -> list[str]:
-    return [each.label if isinstance(each, Chosen) else f"broken {each.plugin}" for each in chosen]
+def labels(chosen: list[ConfiguredSolver | BrokenPlugin]) -> list[str]:
+    return [each.label if isinstance(each, ConfiguredSolver) else f"broken {each.plugin}" for each in chosen]

@@ -8,8 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from harness import UsageError, hookspecs
+from harness import UsageError
 from harness.cli.commands import of
+from harness.registry import hookspecs
 from harness.run.executors import chosen
 from tests.registry.good_plugin import GOOD
 

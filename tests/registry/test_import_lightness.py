@@ -17,12 +17,12 @@ def loaded_after(code: str) -> set[str]:
 
 
 def test_importing_the_registry_loads_nothing_heavy() -> None:
-    assert loaded_after("import harness.registry") == set()
+    assert loaded_after("import harness.registry.discovery") == set()
     assert loaded_after("import harness.datasets; harness.datasets.builtin_sources()") == {"numpy"}
 
 
 def test_discovering_the_installed_plugins_loads_no_solver_library() -> None:
-    found = loaded_after("from harness.registry import load_registry; load_registry()")
+    found = loaded_after("from harness.registry.discovery import load_registry; load_registry()")
     assert not found & {"numba", "cvxpy", "clarabel", "matplotlib"}
 
 

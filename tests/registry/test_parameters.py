@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import CSVC, Solver, UsageError, parameter
-from harness.parameters import parameters_of, validated, values_of
-from harness.selection import parse
+from harness.support.parameters import parameters_of, validated, values_of
+from harness.support.selection import parse
 
 
 class Mode(StrEnum):
@@ -99,9 +99,9 @@ def test_a_solver_is_a_value_with_a_label() -> None:
     assert hash(solver) == hash(Example(epochs=2, tau=0.5))
     assert pickle.loads(pickle.dumps(solver)) == solver
     assert values_of(solver)["epochs"] == 2
-    assert solver.replaced(epochs=3).epochs == 3
+    assert solver.replace(epochs=3).epochs == 3
     with pytest.raises(UsageError):
-        solver.replaced(epochs=0)
+        solver.replace(epochs=0)
     with pytest.raises(AttributeError):
         solver.epochs = 3
 

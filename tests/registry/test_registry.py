@@ -10,9 +10,9 @@ from importlib.machinery import EXTENSION_SUFFIXES
 import pytest
 
 from harness import CSVC, CSVCNoBias, Solver, UsageError, __version__
-from harness.hookspecs import FORMATS
 from harness.problems import EpsSVR
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
+from harness.registry.hookspecs import FORMATS
 from tests.registry.good_plugin import GOOD, labels
 
 

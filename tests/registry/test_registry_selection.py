@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness import UsageError, get_solver
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 from tests.registry.good_plugin import GOOD, labels
 
 

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness import UsageError
-from harness.selection import Item, parse, split, text_of
+from harness.support.selection import Item, parse, split, text_of
 
 word = st.text("abcdefgh0123456789-_.", min_size=1, max_size=8)
 name = st.tuples(word, st.sampled_from(["", "*", "?", "/x", "/*"])).map("".join)

@@ -14,7 +14,7 @@ PLUGINS = Path(__file__).parent / "plugins"
 HARNESS = [sys.executable, "-m", "harness.cli.main"]
 ALONE = {"HARNESS_DISABLE_PLUGINS": ",".join(entry.name for entry in entry_points(group="harness"))}
 """For a command that finds no installed plugin: each of its processes is there 0.1 s earlier."""
-SPEC = RunSpec("p", "s", {}, "d", "d", {}, "c-svc", {}, "rbf", {}, 0, 0, limits=Limits(seconds=2.0))
+SPEC = RunSpec("p", "s", {}, "d", "d", {}, "c-svc", {}, "rbf", {}, 0, 0, limits=Limits(time_limit=2.0))
 
 
 def compared(store, plugins, selection, *options, environment=None, cwd=None):

@@ -20,7 +20,7 @@ from harness import (
 )
 from harness.measure.path_drive import drive_path
 from harness.problems import L2SVC, EpsSVR
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 from harness.run.certifier import RunCertifier
 from harness.run.messages import Model, OwnPoints, Point
 from harness.run.plan import RunSpec

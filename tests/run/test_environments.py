@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.measure.outcome import Status
 from harness.run.environments import environment_of, installed, lacking, own_versions
-from harness.run.pool import Pool
-from harness.run.record import Status
+from harness.run.pool import ProcessPool
 from tests.run.conftest import ALONE, HARNESS, SPEC, compared
 
 REQUIRES = {"old": "tiny-svm==1.0", "new": "tiny-svm==2.*", "nowhere": "tiny-svm>=3", "older": "tiny-svm==0.1"}
@@ -122,7 +122,7 @@ def test_an_environment_that_is_broken_is_told_of_made_anew_and_removed(made, tm
     code, (record,), _ = compared(tmp_path / "rows.sqlite", made / "tiny.py", "old", *GIVEN)
     assert (code, record["status"]) == (1, "skipped")
     assert lost in record["reason"]
-    pool = Pool(None, tmp_path, threading.Event())
+    pool = ProcessPool(None, tmp_path, threading.Event())
     met = pool.run(replace(SPEC, requires=environment.requires))  # it was whole when the comparison was planned
     assert (met.status, lost in met["reason"]) == (Status.CRASHED, True)
     assert peers(made, "install", "old")[0] == 0

@@ -13,16 +13,16 @@ import msgspec
 import pytest
 
 from harness import Executor
-from harness.errors import EngineLost, UsageError
-from harness.machine import machine
-from harness.registry import load_registry
+from harness.measure.outcome import Limits
+from harness.registry.discovery import load_registry
 from harness.report import formats
 from harness.report.rows import grouped
 from harness.run import driver, executors, node, on_dask, spread
-from harness.run.node import Surroundings
+from harness.run.node import EnvironmentFingerprint
 from harness.run.plan import Study
-from harness.run.record import Limits
 from harness.run.store import Store
+from harness.support.errors import EngineLost, UsageError
+from harness.support.machine import machine
 from tests.run.conftest import PLUGINS
 
 ENGINES = {"dask": "dask://local?workers=2", "threads": "threads://local?workers=2"}
@@ -37,7 +37,7 @@ def registry():
 def study(registry, tmp_path, executor="", seeds=(0, 1), solvers="smo,fw/gilbert", **more):
     chosen = registry.select_solvers(solvers)
     data = registry.select_datasets("checkerboard[n=60,n_test=10],twonorm[n=60]")
-    limits = Limits(seconds=30.0, target_gap=1e-2)
+    limits = Limits(time_limit=30.0, target_gap=1e-2)
     return Study(chosen, data, seeds=seeds, limits=limits, store=tmp_path / "s.sqlite", executor=executor, **more)
 
 
@@ -147,19 +147,21 @@ def test_a_node_that_has_something_else_runs_nothing(planted, sentence, monkeypa
 
 
 def test_the_node_itself_compares_before_it_runs():
-    here = Surroundings(node.host(), {}, {"python": "0.1"}, {})
+    here = EnvironmentFingerprint(node.host(), {}, {"python": "0.1"}, {})
     answer = node.opened(node.carry_out(node.packed(node.Task(here, blocks=b"not even opened"))))
     assert answer.blocks == []
-    assert "it has python" in here.unlike(answer.has)
+    assert "it has python" in here.difference(answer.has)
 
 
 def test_other_data_are_refused_by_their_checksum(registry):
     source = registry.select_datasets("twonorm[n=60]")[0]
     key = json.dumps([source.name, {"n": 60, "n_test": source.n_test, "seed": source.seed}])
     plugins = {"harness": registry.plugins["harness"].fingerprint + registry.plugins["harness"].version}
-    own = Surroundings(node.host(), plugins, {}, {key: "0" * 64, '["file", {"path": "/not/there.csv"}]': "1" * 64})
+    own = EnvironmentFingerprint(
+        node.host(), plugins, {}, {key: "0" * 64, '["file", {"path": "/not/there.csv"}]': "1" * 64}
+    )
     answer = node.opened(node.carry_out(node.packed(node.Task(own, blocks=node.packed([])))))
-    assert "its data of 'twonorm' have SHA-256" in own.unlike(answer.has)
+    assert "its data of 'twonorm' have SHA-256" in own.difference(answer.has)
     assert "/not/there.csv" in answer.has.data['["file", {"path": "/not/there.csv"}]']
 
 
@@ -362,7 +364,7 @@ def test_a_task_whose_workers_were_lost_is_told_in_a_sentence(registry):
         executor = executors.chosen("dask://local?workers=1", registry)()
         try:
             error = executor.submit(end, b"").exception()
-            assert executor.told(error).startswith(
+            assert executor.format_error(error).startswith(
                 "the workers that had them were lost, 1 in all, the last one at tcp://127.0.0.1:"
             )
         finally:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness import CSVC, RBF, CertifiedRun, Column, KernelOracle, PluginError
-from harness.admission import check_class
+from harness.registry.plugin_validation import check_class
 from harness.run.certifier import RunCertifier
 
 RUN = CertifiedRun(np.zeros(2), 0.0, np.zeros(2), None)

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from harness.errors import NotKept
 from harness.run.store import Store, read_results
+from harness.support.errors import NotKept
 from tests.run.rows import filled, record
 from tests.run.test_interruption import command
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness import Limits, Status, StoppedBy, UsageError
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 from harness.run.driver import compare
 from harness.run.plan import Study, data_key, plan
 from harness.run.store import read_results
@@ -112,7 +112,7 @@ def test_without_folds_nothing_is_chosen_and_each_cell_is_tested(study):
 
 @pytest.mark.slow
 def test_a_path_that_is_killed_keeps_the_cells_it_finished(study):
-    (record,) = compare(*study("sleepy", limits=Limits(seconds=1.0)))
+    (record,) = compare(*study("sleepy", limits=Limits(time_limit=1.0)))
     assert record.status is Status.TIMEOUT
     assert record["stopped_by"] == StoppedBy.TIME
     assert (record["path"]["finished"], record["path"]["cells"], record["path"]["rows"]) == (3, 12, 3)
@@ -165,7 +165,7 @@ def test_a_path_that_cannot_be_gone_through_is_skipped_with_its_reason(study, op
         ("smo-block", {"path": {"C": [-1.0]}}, "parameter C=-1.0 is not valid"),
         ("smo-block", {"problem_values": {"C": [3.0]}}, "C is given twice"),
         ("smo-block[C=3]", {}, "C is given twice"),
-        ("smo-block", {"limits": Limits(iterations=3)}, "--iteration-limit is about one problem"),
+        ("smo-block", {"limits": Limits(iteration_limit=3)}, "--iteration-limit is about one problem"),
         ("smo-block", {"core_set_oracle": "qp"}, "--core-set-oracle is about one problem"),
         ("smo-block", {"path": {"C": list(range(1, 2000)), "gamma": list(range(1, 2000))}}, "11,988,003 cells|11,988"),
     ],

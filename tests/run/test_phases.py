@@ -8,16 +8,17 @@ from harness_active.pool_svc import PoolSVC
 
 from harness import RBF, KernelOracle, Limits
 from harness.datasets.generators import Checkerboard
+from harness.measure.outcome import Status, StoppedBy
 from harness.problems import ReducedHull
 from harness.run.child import _few_points
-from harness.run.messages import Compiling, Fitting, Stopped, Warm
-from harness.run.record import Record, Status, StoppedBy
+from harness.run.messages import ClockStarted, Compiling, ModelCopied, Warm
+from harness.run.record import Record
 from harness.run.target_server import TargetServer
 from harness.run.watch import Child, Observed
 from tests.run.conftest import PLUGINS, compared
 
 LIMIT = 2.0
-LIMITS = Limits(seconds=LIMIT)
+LIMITS = Limits(time_limit=LIMIT)
 NOBODY = Child(1, -1, -1, -1, b"")
 EXPECTED = {
     "hangs-in-worker": ("ok", ""),  # twice: before the second run its worker warms itself up
@@ -54,9 +55,9 @@ def answering(seconds):
 def test_nothing_a_child_says_makes_a_phase_longer_than_its_bound():
     for messages in ((), (Warm(1.0),), (Compiling(True), Compiling(True), Compiling(False))):
         assert remaining(*messages) == pytest.approx(30.0, abs=0.2)  # before the clock
-    assert remaining(Warm(1.0), Fitting(), Stopped()) == pytest.approx(LIMIT + 2.0, abs=0.2)
+    assert remaining(Warm(1.0), ClockStarted(), ModelCopied()) == pytest.approx(LIMIT + 2.0, abs=0.2)
     assert remaining(Compiling(True)) == pytest.approx(120.0, abs=0.2)
-    fit, bound = (Warm(0.0), Fitting()), pytest.approx(LIMIT + 1.5 - 100.0, abs=0.2)
+    fit, bound = (Warm(0.0), ClockStarted()), pytest.approx(LIMIT + 1.5 - 100.0, abs=0.2)
     assert remaining(*fit, Compiling(True), seconds=100.0) == bound
     assert remaining(*fit, seconds=100.0, host_seconds=1e6) == bound
     # queries take no longer than the limit once more

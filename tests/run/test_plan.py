@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from harness import Dataset, content_sha256
-from harness.parameters import values_of
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 from harness.run.messages import Run, packed
 from harness.run.plan import Study, data_key, plan
+from harness.support.parameters import values_of
 from tests.adversaries.test_messages import read_all
 
 

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from harness.run import pool as pools
-from harness.run.pool import Pool
+from harness.run.pool import ProcessPool
 from tests.run.conftest import ALONE, PLUGINS, SPEC, compared
 
 
@@ -43,7 +43,7 @@ def test_what_fails_before_the_first_run_is_a_row_of_the_first_run(tmp_path):
 
 
 def test_nothing_is_prepared_that_takes_long_to_read(tmp_path):
-    pool = Pool(None, Path(tmp_path), threading.Event())
+    pool = ProcessPool(None, Path(tmp_path), threading.Event())
     pool.prepare([SPEC], {SPEC.data_key: 60.0}, print)
     assert not pool._processes
 
@@ -51,7 +51,7 @@ def test_nothing_is_prepared_that_takes_long_to_read(tmp_path):
 def test_a_slow_start_is_not_called_compiling(tmp_path, monkeypatch):
     monkeypatch.setattr(pools, "_STARTING_SECONDS", 0.0)
     monkeypatch.setattr(pools, "_TELL_SECONDS", 0.01)
-    monkeypatch.setattr(Pool, "_prepared", lambda *_: time.sleep(0.1))
+    monkeypatch.setattr(ProcessPool, "_prepared", lambda *_: time.sleep(0.1))
     told = []
-    Pool(None, Path(tmp_path), threading.Event()).prepare([SPEC], {SPEC.data_key: 0.0}, told.append)
+    ProcessPool(None, Path(tmp_path), threading.Event()).prepare([SPEC], {SPEC.data_key: 0.0}, told.append)
     assert {text.partition(" (")[0] for text in told} == {"starting"}

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from harness import Limits, Record, get_solver
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 from harness.run.driver import compare
 from harness.run.plan import Study
-from harness.run.pool import judge
+from harness.run.pool import merge_certificate
 from harness.run.record import COLUMNS
 from harness.run.store import read_results
 from tests.adversaries.plugins import PLUGINS as ADVERSARIES
@@ -75,12 +75,12 @@ def test_a_reused_run_has_the_names_of_the_file_at_hand(tmp_path):
 
 def test_budgets_stop_a_run_and_say_so(tmp_path):
     endless = {"solvers": "faulty[fault=yields-forever]"}
-    (record,) = measured(tmp_path / "s", FAULTY, **endless, limits=Limits(iterations=100))
+    (record,) = measured(tmp_path / "s", FAULTY, **endless, limits=Limits(iteration_limit=100))
     assert (record["status"], record["iterations"], record.failed) == ("budget", 100, False)
     assert "100 iterations" in record["reason"]
-    (record,) = measured(tmp_path / "s", FAULTY, **endless, limits=Limits(seconds=0.2))
+    (record,) = measured(tmp_path / "s", FAULTY, **endless, limits=Limits(time_limit=0.2))
     assert (record["status"], record.failed) == ("budget", True)
-    (record,) = measured(tmp_path / "s", solvers="qp", limits=Limits(kernel_evaluations=1000))
+    (record,) = measured(tmp_path / "s", solvers="qp", limits=Limits(kernel_evaluation_limit=1000))
     assert (record["status"], record["stopped_by"]) == ("budget", "kernel-evaluations")
     assert f"with {record['kernel_evaluations']:,} of at most 1,000 kernel evaluations" in record["reason"]
 
@@ -88,8 +88,8 @@ def test_budgets_stop_a_run_and_say_so(tmp_path):
 def test_a_target_reaches_the_solver_and_is_certified_whatever_the_solver_claims(tmp_path):
     missed, reached = measured(tmp_path / "s", FAULTY, solvers="well-behaved,fw", limits=Limits(target_gap=1e-2))
     assert (missed["status"], missed["claimed_done"], missed.failed) == ("missed", True, True)
-    untold = "well-behaved has no parameter gap and no with_target_gap: it is not told the target"
-    assert missed["reason"] == f"the certified relative gap is 1, above 0.01; {untold}"
+    why_target_ignored = "well-behaved has no parameter gap and no with_target_gap: it is not told the target"
+    assert missed["reason"] == f"the certified relative gap is 1, above 0.01; {why_target_ignored}"
     assert (reached["status"], reached.failed, reached["target_gap"]) == ("ok", False, 1e-2)
     assert reached["relative_gap"] + (reached["gap_rounding"] or 0.0) <= 1e-2
     assert reached["parameters"]["epsilon"] == get_solver("fw").epsilon  # as asked; the target is beside it
@@ -283,8 +283,8 @@ def test_a_metric_that_raises_or_ends_the_certifier_costs_figures_of_metrics_alo
 def test_a_certifier_that_dies_is_no_verdict_and_the_run_is_measured_again():
     record = Record(status="ok", stopped_by="solver", sources={"harness": "1"})
     killed = {"status": "error", "stopped_by": "killed", "reason": "the host could not certify the model"}
-    judge(record, Record(killed))
+    merge_certificate(record, Record(killed))
     assert (record.status, record["stopped_by"], record.reusable) == ("error", "killed", False)
     late = Record(status="timeout", stopped_by="time", reason="still running")
-    judge(late, Record(killed))
+    merge_certificate(late, Record(killed))
     assert (late.status, late["stopped_by"], late["reason"]) == ("timeout", "time", "still running")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.run import template as templates
-from harness.run.pool import Process
+from harness.run.host_process import Process
 
 WHAT_IS_THERE = """
 import json, os, sys

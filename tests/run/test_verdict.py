@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from harness.run.messages import Fitted, Point
+from harness.run.messages import FitResult, Point
 from harness.run.watch import Observed, verdict
 from tests.run.conftest import SPEC
 
@@ -12,7 +12,7 @@ from tests.run.conftest import SPEC
 def ended(claims, counts=(), **seen):
     points = [Point({"kernel_evaluations": count}) for count in counts]
     claims = {"status": "ok", "cpu_seconds": 0.0, **claims}
-    return verdict(Observed(fitted=Fitted(claims), points=points, **seen), SPEC)["status"]
+    return verdict(Observed(fitted=FitResult(claims), points=points, **seen), SPEC)["status"]
 
 
 @pytest.mark.parametrize(

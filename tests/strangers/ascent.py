@@ -18,7 +18,7 @@ import numpy as np
 from harness import CSVCNoBias, Iterate, Solver, hookimpl, parameter
 
 if TYPE_CHECKING:
-    from harness import Cell, Problem, SolutionPath
+    from harness import GridPoint, Problem, SolutionPath
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class MatrixAscent(Solver):
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         yield from self._ascend(problem, np.zeros(problem.n), np.zeros(problem.n))
 
-    def solve_path(self, path: SolutionPath, rng: np.random.Generator) -> Iterator[tuple[Cell, Iterate]]:
+    def solve_path(self, path: SolutionPath, rng: np.random.Generator) -> Iterator[tuple[GridPoint, Iterate]]:
         dual_coef = scores = np.empty(0)
         for cell in path.cells:
             problem = path.problem(cell)

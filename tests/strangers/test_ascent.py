@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from harness import RBF, CSVCNoBias, Grid, Limits, SolutionPath, registry
+from harness import RBF, CSVCNoBias, Grid, Limits, SolutionPath
 from harness.cli.main import cli
 from harness.measure.path_drive import drive_path
+from harness.registry import discovery as registry
 from harness.testing import SolverConformance
 from tests.strangers.ascent import MatrixAscent
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness import registry
 from harness.cli.main import cli
 from harness.cli.new import KINDS
+from harness.registry import discovery as registry
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ("c_solver", "wrapped_package", "data_kernel_metric")

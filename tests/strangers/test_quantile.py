@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness import UsageError, get_solver
-from harness.registry import load_registry
+from harness.registry.discovery import load_registry
 from harness.testing import SolverConformance, run_checks
 from tests.cli.conftest import harness, invoke  # noqa: F401
 from tests.strangers.quantile import Coordinate, QuantileSVR

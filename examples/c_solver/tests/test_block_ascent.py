@@ -15,7 +15,7 @@ Y = np.where(X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=90) > 0, 1.0, -1.0)
 
 def solved(problem: CSVCNoBias, gap: float) -> Any:
     """Return the coefficients that the solver ends with by its own rule, within 10 s."""
-    outcome = drive(BlockAscent(gap=gap), problem, np.random.default_rng(0), Limits(seconds=10))
+    outcome = drive(BlockAscent(gap=gap), problem, np.random.default_rng(0), Limits(time_limit=10))
     assert outcome.claimed_done, outcome.reason
     return outcome.dual_coef
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.jit import compiled, inlined, inner
+from harness.support.jit import compiled, inlined, inner
 from harness_lasvm.compiled.rows import drop_row, own_row, take_row
 from harness_lasvm.compiled.scans import copy, dot, mark, scan
 from harness_lasvm.compiled.state import Candidates, Members, borrowed

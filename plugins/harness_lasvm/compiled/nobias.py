@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.jit import compiled, inner, larger, smaller, summing
+from harness.support.jit import compiled, inner, larger, smaller, summing
 from harness_lasvm.compiled.members import be_born, gradient, is_complete, lay, leave
 from harness_lasvm.compiled.rows import ready
 from harness_lasvm.compiled.scans import SEGMENT, first, open_ways

@@ -9,7 +9,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-from harness.jit import compiled, inner
+from harness.support.jit import compiled, inner
 from harness_lasvm.compiled.scans import copy
 from harness_lasvm.compiled.state import Members, borrowed
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.jit import compiled, inner, larger, smaller, summing
+from harness.support.jit import compiled, inner, larger, smaller, summing
 from harness_lasvm.compiled.state import Members
 
 SEGMENT = 512  # slots scanned at a time: where an extreme stands is looked up once, in its segment

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.jit import compiled, inlined, inner
+from harness.support.jit import compiled, inlined, inner
 from harness_lasvm.compiled.members import be_born, gradient, is_complete, lay, leave
 from harness_lasvm.compiled.rows import ready
 from harness_lasvm.compiled.scans import consider, gain, partner, scan, search

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness import CSVCNoBias, Iterate, Problem, Solver, get_solver, hookimpl, parameter
-from harness.run.messages import Fitted
+from harness.run.messages import FitResult
 
 WARM_UP_POINTS = 40
 BEFORE: dict[str, Callable[[Problem], None]] = {}
@@ -175,20 +175,20 @@ def emitter():
 @way(BEFORE, "forges-result")
 def forges_result(problem):
     """Sends a result of its own, without a model."""
-    emitter()(Fitted({"status": "ok", "stopped_by": "solver", "fit_seconds": 0.0, "relative_gap": 0.0}))
+    emitter()(FitResult({"status": "ok", "stopped_by": "solver", "fit_seconds": 0.0, "relative_gap": 0.0}))
     time.sleep(60)
 
 
 @way(BEFORE, "forges-status")
 def forges_status(problem):
-    emitter()(Fitted({"status": "splendid"}))
+    emitter()(FitResult({"status": "splendid"}))
     time.sleep(60)
 
 
 @way(BEFORE, "forges-kinds")
 def forges_kinds(problem):
     """Sends a message whose parts are none."""
-    emitter()(Fitted([1, 2]))
+    emitter()(FitResult([1, 2]))
     time.sleep(60)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from harness_active.pool_svc import PoolSVC
 
 from harness import CSVC, Iterate, Problem, Solver, hookimpl, parameter
-from harness.registry import shared_registry
+from harness.registry.discovery import shared_registry
 from harness.run.messages import TargetReply, TargetRequest
 
 WARM_UP_POINTS = 40

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from harness import CSVC, Iterate, Problem, Solver, hookimpl
-from harness.jit import compiled
+from harness.support.jit import compiled
 
 
 @compiled

@@ -42,7 +42,7 @@ class TwoWays(Solver):
     way: str = parameter("auto", "auto, few or many")
 
     def warm_ups(self) -> tuple[Solver, ...]:
-        return self.replaced(way="few"), self.replaced(way="many")
+        return self.replace(way="few"), self.replace(way="many")
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         before = sorted({way for way, n in seen if n < problem.n})

@@ -14,15 +14,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from harness import parameters
-from harness.errors import PluginError, UsageError
+from harness.support import parameters
+from harness.support.errors import PluginError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from harness.arrays import Array
-    from harness.path import Cell, SolutionPath
     from harness.problems.problem import Problem
+    from harness.solver.path import GridPoint, SolutionPath
+    from harness.support.arrays import Array
 
 
 NOT_DONE = "its iterates ended without a done iterate"
@@ -136,7 +136,7 @@ class Solver(ABC):
         Randomness comes from ``rng`` alone: the same seed gives the same iterates.
         """
 
-    def solve_path(self, path: SolutionPath, rng: np.random.Generator) -> Iterator[tuple[Cell, Iterate]]:
+    def solve_path(self, path: SolutionPath, rng: np.random.Generator) -> Iterator[tuple[GridPoint, Iterate]]:
         """Solve every cell of ``path``; yield ``(cell, model)`` as :meth:`iterates` yields models; each cell ends ``done``.
 
         A cell that is given up ends with an iterate whose ``info["stopped"]`` says why. The default goes through
@@ -181,7 +181,7 @@ class Solver(ABC):
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with its own stopping parameter set for a relative gap; by default that is ``gap``, if it has it."""
-        return self.replaced(gap=min(gap, 0.5)) if "gap" in parameters.values_of(self) else self
+        return self.replace(gap=min(gap, 0.5)) if "gap" in parameters.values_of(self) else self
 
     def warm_ups(self) -> tuple[Solver, ...]:
         """Return what the host runs on a few points before the clock starts, so that no compilation is measured.
@@ -224,14 +224,14 @@ class Solver(ABC):
         """The name with the parameters that differ from their defaults: ``lasvm[epochs=2]``."""
         return parameters.label_of(self)
 
-    def replaced(self, **changes: Any) -> Self:
+    def replace(self, **changes: Any) -> Self:
         """Return a copy with some parameters changed, validated as at construction."""
         return dataclasses.replace(self, **changes)
 
 
 def solve_cell(
-    solver: Solver, path: SolutionPath, cell: Cell, rng: np.random.Generator
-) -> Iterator[tuple[Cell, Iterate]]:
+    solver: Solver, path: SolutionPath, cell: GridPoint, rng: np.random.Generator
+) -> Iterator[tuple[GridPoint, Iterate]]:
     """Solve one cell of ``path``, from the solution of the one before it if the solver has a method ``iterates_from``."""
     warm: Any = getattr(solver, "iterates_from", None)
     problem = path.problem(cell)
@@ -255,14 +255,14 @@ def formulation_names(formulations: Iterable[str | type[Problem]]) -> list[str]:
     return [each if isinstance(each, str) else each.name for each in formulations]
 
 
-def untold(cls: type[Solver]) -> str:
+def why_target_ignored(cls: type[Solver]) -> str:
     """Return why a target gap does not reach solvers of a class (a sentence); empty if it does."""
     told = "gap" in [known.name for known in parameters.parameters_of(cls)]
     told = told or cls.with_target_gap is not Solver.with_target_gap
     return "" if told else f"{cls.name} has no parameter gap and no with_target_gap: it is not told the target"
 
 
-def aimed(solver: Solver, gap: float | None) -> Solver:
+def with_target(solver: Solver, gap: float | None) -> Solver:
     """Return the solver with its own stopping parameter set for a relative gap; None: as it is configured.
 
     Raises
@@ -308,7 +308,7 @@ class Subsolver:
         """
         import numpy as np
 
-        solver = aimed(self.solver, gap)
+        solver = with_target(self.solver, gap)
         rng, counter = np.random.default_rng(0) if rng is None else rng, problem.kernel.counter
         warm: Any = getattr(solver, "iterates_from", None)
         iterates = iter(solver.iterates(problem, rng) if start is None or warm is None else warm(problem, rng, start))

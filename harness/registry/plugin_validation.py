@@ -18,12 +18,14 @@ from typing import Any
 import pluggy
 from packaging.requirements import InvalidRequirement, Requirement
 
-from harness import __version__, hookspecs, parameters
-from harness.column import Column
-from harness.errors import PluginError, UsageError
-from harness.metric import Metric
-from harness.parameters import did_you_mean
-from harness.plain import plain_line
+from harness import __version__
+from harness.registry import hookspecs
+from harness.registry.metric import Metric
+from harness.support import parameters
+from harness.support.column import Column
+from harness.support.errors import PluginError, UsageError
+from harness.support.parameters import did_you_mean
+from harness.support.printable import plain_line
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")  # what a selection string can name
 _REQUIRES = re.compile(r"""^requires_harness\s*=\s*["']([^"']*)["']""", re.MULTILINE)
@@ -53,13 +55,14 @@ def check_hooks(manager: pluggy.PluginManager, module: ModuleType) -> None:
             _check_arguments(attribute, value)
     _require(
         any(hasattr(module, hook) for hook in known) or bool(solvers_of(module)),
-        f"it defines no hooks and no solver at its top level; expected at least one of {hooks}: write one and put @harness.hookimpl above it.",
+        "it defines no hooks and no solver at its top level; "
+        f"expected at least one of {hooks}: write one and put @harness.hookimpl above it.",
     )
 
 
 def solvers_of(module: ModuleType) -> list[Any]:
     """Return the solver classes that a module itself defines: what a file without the hook ``harness_solvers`` registers."""
-    from harness.solver import Solver
+    from harness.solver.protocol import Solver
 
     own = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
     return [
@@ -107,7 +110,7 @@ def check_class(kind: str, hook: str, cls: Any) -> None:
     from harness.datasets.dataset import DataSource
     from harness.kernels.functions import Kernel
     from harness.problems.problem import Problem
-    from harness.solver import Solver
+    from harness.solver.protocol import Solver
 
     base: Any = {"solver": Solver, "data set": DataSource, "kernel": Kernel, "formulation": Problem}[kind]
     _require(

@@ -1,6 +1,6 @@
 """What compiled loops share, host's and plugins' alike: how they are compiled, extremes that vectorise, and sums of rows.
 
-Public: ``from harness.jit import compiled``. Importing this imports numba, so do it in the modules of the loops, and
+Public: ``from harness.support.jit import compiled``. Importing this imports numba, so do it in the modules of the loops, and
 import those where they are first called.
 """
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from harness.run.record import Record
 
 
 class HarnessError(Exception):
@@ -36,7 +34,7 @@ class NotKept(HarnessError):
     records : of the comparison so far, those that could not be kept too
     """
 
-    def __init__(self, message: str, records: Sequence[Record] = ()) -> None:
+    def __init__(self, message: str, records: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.records = list(records)
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from harness.errors import InvalidModel
 from harness.kernels.counter import Counter
 from harness.kernels.distances import Distances
 from harness.kernels.engine import Engine
@@ -27,11 +26,12 @@ from harness.kernels.functions import Exponential, GivenValues, Kernel
 from harness.kernels.oracle import KernelOracle
 from harness.kernels.points import is_mapped, sum_of_words
 from harness.kernels.row_cache import SharedRows
+from harness.support.errors import InvalidModel
 
 if TYPE_CHECKING:
-    from harness.arrays import Block, Vector
     from harness.problems.dual import DualForm
     from harness.problems.problem import Problem
+    from harness.support.arrays import Block, Vector
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ _OF_ROWS = 0.5  # of that: rows that problems with the same kernel share; the ot
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridPoint:
     """One problem of a path.
 
     index : its place in the order in which cells are best solved: cells with the same kernel values follow each other
@@ -78,18 +78,18 @@ class Grid:
         """All parameters and their values, the formulation's first."""
         return {**self.costs, **self.widths}
 
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[GridPoint, ...]:
         """Return the cells: the kernel's parameters vary slowest, then the folds, then the others, the first one fastest."""
         outer, inner = list(self.widths), list(self.costs)[::-1]
         fast = (inner or outer)[-1]
-        found: list[Cell] = []
+        found: list[GridPoint] = []
         latest: dict[Any, int] = {}
         for widths in itertools.product(*(self.axes[name] for name in outer)):
             for fold in range(self.folds) if self.folds else (None,):
                 for costs in itertools.product(*(self.axes[name] for name in inner)):
                     values = dict(zip((*outer, *inner), (*widths, *costs), strict=True))
                     line = (fold, *(value for name, value in values.items() if name != fast))
-                    found.append(Cell(len(found), values, fold, latest.get(line)))
+                    found.append(GridPoint(len(found), values, fold, latest.get(line)))
                     latest[line] = found[-1].index
         return tuple(found)
 
@@ -205,15 +205,15 @@ class SolutionPath:
         self.shared.seconds += clock() - began
         self.shared.cpu_seconds += cpu_clock() - cpu_began
 
-    def members(self, cell: Cell) -> Block:
+    def members(self, cell: GridPoint) -> Block:
         """Return the training points of a cell, as numbers of the path's points, ascending."""
         return np.arange(self.n) if cell.fold is None else np.flatnonzero(self._folds != cell.fold)
 
-    def left_out(self, cell: Cell) -> Block:
+    def left_out(self, cell: GridPoint) -> Block:
         """Return the points of the fold that a cell leaves out; none where it has all."""
         return np.empty(0, dtype=np.int64) if cell.fold is None else np.flatnonzero(self._folds == cell.fold)
 
-    def same_kernel(self, one: Cell, other: Cell) -> bool:
+    def same_kernel(self, one: GridPoint, other: GridPoint) -> bool:
         """Return whether two cells have the same kernel values, but for the points they leave out."""
         return self._values(one, of_kernel=True) == self._values(other, of_kernel=True)
 
@@ -225,7 +225,7 @@ class SolutionPath:
         found: T = self._latest[kind][1]
         return found
 
-    def engine(self, cell: Cell) -> Engine:
+    def engine(self, cell: GridPoint) -> Engine:
         """Return a cell's kernel over all points of the path, which every fold of it is a part of; it counts nothing."""
         values = self._values(cell, of_kernel=True)
 
@@ -234,7 +234,7 @@ class SolutionPath:
 
         return self._kept("engine", values, made)
 
-    def problem(self, cell: Cell) -> Problem:
+    def problem(self, cell: GridPoint) -> Problem:
         """Return a cell's problem; its kernel shares what the last cell's had in common with it."""
 
         def stated() -> Problem:
@@ -246,7 +246,7 @@ class SolutionPath:
 
         return self._kept("problem", cell.index, stated)
 
-    def _kernel(self, cell: Cell, members: Block) -> KernelOracle:
+    def _kernel(self, cell: GridPoint, members: Block) -> KernelOracle:
         values = self._values(cell, of_kernel=True)
         if self.cold:
             points = self.points if cell.fold is None else self.rows(members, members)
@@ -269,11 +269,11 @@ class SolutionPath:
         given = isinstance(self.kernel(**self.kernel_parameters).form, GivenValues)
         return self.points[np.ix_(index, members)] if given else self.points[index]
 
-    def _values(self, cell: Cell, *, of_kernel: bool) -> dict[str, Any]:
+    def _values(self, cell: GridPoint, *, of_kernel: bool) -> dict[str, Any]:
         own = {name: value for name, value in cell.values.items() if (name in self.grid.widths) == of_kernel}
         return {**(self.kernel_parameters if of_kernel else self.parameters), **own}
 
-    def keep(self, cell: Cell, dual_coef: Vector) -> None:
+    def keep(self, cell: GridPoint, dual_coef: Vector) -> None:
         """Keep a cell's solution, (n of the cell,) signed coefficients: the start of the cell after it."""
         self._found.pop(-1 if cell.before is None else cell.before, None)
         if cell.index in self._followed and not self.cold:
@@ -281,7 +281,7 @@ class SolutionPath:
             form = problem.dual_form() if problem.has_dual_form() else None
             self._found[cell.index] = np.array(dual_coef, dtype=np.float64), form
 
-    def start(self, cell: Cell) -> Vector | None:
+    def start(self, cell: GridPoint) -> Vector | None:
         """Return feasible coefficients for a cell from the solution that was kept of the cell before it; None without one.
 
         A variable that was at a bound is at the cell's bound; others stay as they are, as far as the constraints allow.

@@ -19,12 +19,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from harness.errors import PluginError, UsageError
-from harness.faults import reason
-from harness.plain import plain_line
+from harness.support.errors import PluginError, UsageError
+from harness.support.faults import reason
+from harness.support.printable import plain_line
 
 if TYPE_CHECKING:
-    from harness.solver import Solver
+    from harness.solver.protocol import Solver
 
 OWN = "svm-harness"
 """The distribution of the host and its plugins: of these, each depends on its own package alone."""
@@ -51,7 +51,7 @@ class Plugin:
 
 
 @dataclass(frozen=True)
-class Broken:
+class BrokenPlugin:
     """A plugin that could not be loaded, and why, in a sentence."""
 
     plugin: str
@@ -65,7 +65,7 @@ class Broken:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ConfiguredSolver:
     """A solver chosen by a selection string, with problem parameters set beside it (``lasvm[C=10]``)."""
 
     plugin: str

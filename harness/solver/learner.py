@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
-    from harness.solver import Iterate
+    from harness.solver.protocol import Iterate
+    from harness.support.arrays import Vector
 
 
 class Learner(ABC):

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import HarnessError, PluginError, UsageError
-from harness.faults import told
-from harness.registry import get_solver
-from harness.solver import Solver, Subsolver
+from harness.registry.discovery import get_solver
+from harness.solver.protocol import Solver, Subsolver
+from harness.support.errors import HarnessError, PluginError, UsageError
+from harness.support.faults import format_error
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
-    from harness.learner import Learner
     from harness.problems.problem import Certificate, Problem
-    from harness.solver import Iterate
+    from harness.solver.learner import Learner
+    from harness.solver.protocol import Iterate
+    from harness.support.arrays import Vector
 
 _ATTEMPTS = 4  # at one problem, each asked for a tenth of the gap
 _SMALLEST = 1e-13  # relative gap that nobody is asked for less than
@@ -29,7 +29,7 @@ class OracleFailure(PluginError):
 
 
 class Oracle(Subsolver):
-    """One run's oracle and what it cost; ``iterates`` drives it, see :class:`harness.solver.Subsolver`.
+    """One run's oracle and what it cost; ``iterates`` drives it, see :class:`harness.solver.protocol.Subsolver`.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Oracle(Subsolver):
         except HarnessError as error:
             raise OracleFailure(f"{where}: the oracle '{self.name}' failed: {error}") from error
         except Exception as error:  # whatever a stranger's solver raises
-            raise OracleFailure(f"{where}: the oracle '{self.name}' failed: {told(error)}") from error
+            raise OracleFailure(f"{where}: the oracle '{self.name}' failed: {format_error(error)}") from error
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """Names for the arrays that functions take and return: the shape by the word, the numbers by the type.
 
-Public: ``from harness.arrays import Vector``. numpy's types know no shapes, so the docstring of what uses a name says
+Public: ``from harness.support.arrays import Vector``. numpy's types know no shapes, so the docstring of what uses a name says
 how long each side is.
 """
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import click
 
     from harness.datasets.dataset import DataSource
-    from harness.executor import Executor
     from harness.kernels.functions import Kernel
-    from harness.metric import Metric
     from harness.problems.problem import Problem
-    from harness.solver import Solver
+    from harness.registry.executor import Executor
+    from harness.registry.metric import Metric
+    from harness.solver.protocol import Solver
 
 GROUP = "harness"
 hookspec = pluggy.HookspecMarker(GROUP)

@@ -20,7 +20,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError
+from harness.support.errors import UsageError
 
 _CONSTRAINTS = ("gt", "ge", "lt", "le")
 

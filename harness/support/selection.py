@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.errors import UsageError
+from harness.support.errors import UsageError
 
 _SUFFIXES = {
     ".csv", ".npz", ".npy", ".parquet", ".arff", ".libsvm", ".svm", ".svmlight", ".txt", ".gz", ".bz2", ".xz"

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from harness.errors import UsageError
+from harness.support.errors import UsageError
 
 
 def write_whole(target: Path, content: bytes | Callable[[IO[bytes]], object]) -> None:

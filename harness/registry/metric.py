@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
-from harness.errors import PluginError
+from harness.support.errors import PluginError
 
 Scorer = Callable[[Any, Any], Any]
 _ROUNDING = 1e-9  # beyond its range

@@ -48,7 +48,7 @@ class Executor:
         """Give a node no more tasks; return whether the engine can."""
         return False
 
-    def told(self, error: BaseException) -> str:
+    def format_error(self, error: BaseException) -> str:
         """Return why a task could not be carried out, the end of a sentence."""
         return f"{type(error).__name__}: {error}"
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from harness.errors import PluginError
+from harness.support.errors import PluginError
 
 
 @dataclass(frozen=True)

@@ -18,19 +18,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
 
-from harness import admission, faults, hookspecs, parameters, selection
-from harness.entries import Broken, Chosen, Plugin, code_of
-from harness.errors import PluginError, UsageError
-from harness.parameters import Parameter, did_you_mean
-from harness.solver import formulation_names
+from harness.registry import hookspecs, plugin_validation
+from harness.registry.entries import BrokenPlugin, ConfiguredSolver, Plugin, code_of
+from harness.solver.protocol import formulation_names
+from harness.support import faults, parameters, selection
+from harness.support.errors import PluginError, UsageError
+from harness.support.parameters import Parameter, did_you_mean
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
-    from harness.executor import Executor
     from harness.kernels.functions import Kernel
-    from harness.metric import Metric
     from harness.problems.problem import Problem
-    from harness.solver import Solver
+    from harness.registry.executor import Executor
+    from harness.registry.metric import Metric
+    from harness.solver.protocol import Solver
 
 T = TypeVar("T")
 
@@ -54,7 +55,7 @@ class Registry:
         self.manager = pluggy.PluginManager(hookspecs.GROUP)
         self.manager.add_hookspecs(hookspecs)
         self.plugins: dict[str, Plugin] = {}
-        self.broken: dict[str, Broken] = {}
+        self.broken: dict[str, BrokenPlugin] = {}
         self.solvers: dict[str, dict[str, type[Solver]]] = {}  # plugin -> solver name -> class
         self.datasets: dict[str, type[DataSource]] = {}
         self.kernels: dict[str, type[Kernel]] = {}
@@ -78,14 +79,14 @@ class Registry:
                 )
             with code_of(name):
                 module = importer()
-                admission.check_version(getattr(module, "requires_harness", ""))
-                admission.check_hooks(self.manager, module)
+                plugin_validation.check_version(getattr(module, "requires_harness", ""))
+                plugin_validation.check_hooks(self.manager, module)
                 self.manager.register(module, name=name)
                 self._admit(name, {kind: _added(kind, module) for kind in (*_CLASSES, *_FUNCTIONS)})
         except Exception as error:  # a plugin may raise anything at import
             if name not in self.plugins and self.manager.has_plugin(name):
                 self.manager.unregister(name=name)
-            self.broken[name] = Broken(name, admission.version_refusal(error) or faults.reason(error))
+            self.broken[name] = BrokenPlugin(name, plugin_validation.version_refusal(error) or faults.reason(error))
             return
         faults.know(name, module)
         self.plugins[name] = Plugin(name, module, distribution, version)
@@ -94,7 +95,7 @@ class Registry:
         self, entries: Iterable[EntryPoint], paths: Iterable[str | Path] = (), only: Collection[str] | None = None
     ) -> None:
         """Load installed plugins, then those of files, each once; ``only`` those of these names, None: all."""
-        given = {admission.plugin_file(path): path for path in paths}  # before code runs that may go elsewhere
+        given = {plugin_validation.plugin_file(path): path for path in paths}  # before code runs that may go elsewhere
         for entry in entries:
             if entry not in self._entries and (only is None or entry.name in only):
                 self._entries.add(entry)
@@ -105,7 +106,7 @@ class Registry:
             plugin_name = path.parent.name if path.name == "__init__.py" else path.stem
             if path not in self._files and (only is None or plugin_name in only):
                 self._files.add(path)
-                self.load(plugin_name, functools.partial(admission.module_from, path))
+                self.load(plugin_name, functools.partial(plugin_validation.module_from, path))
 
     def _admit(self, plugin: str, added: Mapping[str, list[tuple[str, Any]]]) -> None:
         """Check that no name is taken, then add everything: a plugin is taken whole or not at all."""
@@ -265,7 +266,7 @@ class Registry:
         of_plugin = [(name, cls) for cls in self.solvers.get(name, {}).values()]
         return exact or of_plugin or [pair for pair in everything if fnmatch.filter(names[pair], name)]
 
-    def select_solvers(self, texts: str | Iterable[str]) -> list[Chosen | Broken]:
+    def select_solvers(self, texts: str | Iterable[str]) -> list[ConfiguredSolver | BrokenPlugin]:
         """Return the configured solvers that selection strings mean, in order, without repetition.
 
         A plugin that is broken stands in the list with its reason, so that it becomes a row.
@@ -274,7 +275,7 @@ class Registry:
         ------
         UsageError : an unknown name or parameter, or a value of the wrong type or range.
         """
-        chosen: list[Chosen | Broken] = []
+        chosen: list[ConfiguredSolver | BrokenPlugin] = []
         for item in _items("solver", texts, "--plugins lasvm,fw"):
             plugin = item.name.partition("/")[0]
             matches = self._matches(item.name)
@@ -286,7 +287,9 @@ class Registry:
             of_the_problem = self._of_the_problem()
             for owner, cls in matches:
                 chosen.extend(_configured(owner, cls, cell, of_the_problem) for cell in item.grid())
-        unique = {(c.plugin, c.label if isinstance(c, Chosen) else f"{c.solver} {c.reason}"): c for c in chosen}
+        unique = {
+            (c.plugin, c.label if isinstance(c, ConfiguredSolver) else f"{c.solver} {c.reason}"): c for c in chosen
+        }
         return list(unique.values())
 
     def select_datasets(self, texts: str | Iterable[str]) -> list[DataSource]:
@@ -355,19 +358,19 @@ def _added(kind: str, module: ModuleType) -> list[tuple[str, Any]]:
     PluginError : it cannot be taken; whatever the module's hook raises.
     """
     hook = _CLASSES.get(kind) or _FUNCTIONS[kind]
-    default = (lambda: admission.solvers_of(module)) if kind == "solver" else dict
+    default = (lambda: plugin_validation.solvers_of(module)) if kind == "solver" else dict
     given: Any = getattr(module, hook, default)()
     if kind in _FUNCTIONS:
         if not isinstance(given, Mapping):
             raise PluginError(f"{hook} returned {given!r}; it must return functions by name: return {{'own': own}}.")
         for name in given:
-            admission.check_name(kind, name)
-        return [(name, admission.checked_function(kind, name, value)) for name, value in given.items()]
+            plugin_validation.check_name(kind, name)
+        return [(name, plugin_validation.checked_function(kind, name, value)) for name, value in given.items()]
     if not isinstance(given, Iterable) or isinstance(given, (str, type)):
         raise PluginError(f"{hook} returned {given!r}; it must return a list of classes: return [MyOwn].")
     classes = list(given)
     for cls in classes:
-        admission.check_class(kind, hook, cls)
+        plugin_validation.check_class(kind, hook, cls)
     return [(cls.name, cls) for cls in classes]
 
 
@@ -380,7 +383,7 @@ def _items(kind: str, texts: str | Iterable[str], example: str, *, paths: bool =
 
 def _configured(
     plugin: str, cls: type[Solver], cell: Mapping[str, str], of_the_problem: Collection[str]
-) -> Chosen | Broken:
+) -> ConfiguredSolver | BrokenPlugin:
     """Split a cell of a grid into the solver's parameters and the problem's, and configure the solver.
 
     A solver whose own code raises meanwhile stands in the list with its reason.
@@ -396,13 +399,15 @@ def _configured(
     values = parameters.validated(cls, solver_values, owner=f"solver '{cls.name}'")
     try:
         with code_of(plugin, f"the configuration of its solver '{cls.name}'"):
-            chosen = Chosen(plugin, cls(**values), problem_values)
+            chosen = ConfiguredSolver(plugin, cls(**values), problem_values)
             parameters.values_of(chosen.solver)
             hash(chosen.label)
     except UsageError:
         raise  # the solver's own sentence on a value
     except Exception as error:
-        return Broken(plugin, f"solver '{cls.name}' could not be configured: {faults.told(error, plugin)}", cls.name)
+        return BrokenPlugin(
+            plugin, f"solver '{cls.name}' could not be configured: {faults.format_error(error, plugin)}", cls.name
+        )
     return chosen
 
 

@@ -9,11 +9,11 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
-from harness.errors import HarnessError
-from harness.plain import plain_line
+from harness.support.errors import HarnessError
+from harness.support.printable import plain_line
 
 _CHARACTERS = 500
-_HOST, _STANDARD = (Path(file).parent for file in (__file__, os.__file__))
+_HOST, _STANDARD = Path(__file__).parents[1], Path(os.__file__).parent
 _homes: dict[Path, str] = {}  # file of a plugin, or the folder of its package -> its name
 
 
@@ -24,7 +24,7 @@ def know(plugin: str, module: ModuleType) -> None:
     _homes[_home(file) if in_package else file] = plugin
 
 
-def told(error: BaseException, plugin: str = "") -> str:
+def format_error(error: BaseException, plugin: str = "") -> str:
     """Return ``plugin 'own', own.py:12, in Own.iterates: ValueError: no luck``.
 
     The place is the innermost frame of the traceback in the plugin's own files, or else where it was raised.
