@@ -123,7 +123,14 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     except NotKept as error:
         _deliver_somewhere(deliver, error.records)
         raise
-    deliver(records)
+    try:
+        deliver(records)
+    except BrokenPipeError:  # nobody reads on
+        pass
+    except OSError as error:
+        raise UsageError(
+            f"{error.filename}: {error.strerror}. Every run is kept in the store; `harness results` shows them."
+        ) from None
     ctx.exit(request.exit_code(records))
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import atexit
 import difflib
 import os
 import re
@@ -151,6 +152,7 @@ def _heed_interrupts() -> None:
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, first)
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # last of all: else the signal is the exit code
 
 
 def _usage(error: click.ClickException) -> str:
