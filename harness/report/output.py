@@ -153,7 +153,7 @@ def show(content: str | bytes | Callable[[IO[bytes]], object]) -> None:
         content = "".join(part if STYLES.fullmatch(part) else plain(part) for part in kept)
     try:
         if isinstance(content, (str, bytes)):
-            click.echo(content, _output(), nl=False)
+            click.echo(content, file=_output(), nl=False)
         else:
             content(_output().buffer)
             _output().flush()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.measure.outcome import MEASURED, Status
-from harness.report import figures
+from harness.report import figures, timing
 from harness.run.record import Record
 from harness.support import selection
 
@@ -87,12 +87,26 @@ class Row:
         """The runs that are not ``ok``: each has its reason."""
         return [record for record in self.records if record.get("status") != Status.OK]
 
+    @functools.cached_property
+    def _values(self) -> dict[str, list[float]]:
+        return {}
+
+    @functools.cached_property
+    def differing(self) -> str:
+        """A sentence if the counts of its runs cannot all be the solver's own; empty if they can."""
+        return timing.differing(self.measured)
+
     def said(self, name: str) -> list[Any]:
         """Return what the measured runs have in a field that is no figure: sentences, truth values; what is empty not."""
         return [record[name] for record in self.measured if record.get(name)]
 
     def values(self, name: str) -> list[float]:
         """Return a figure of every measured run that has it; ``metrics.f1`` looks into the dict ``metrics``."""
+        if name not in self._values:
+            self._values[name] = self._read(name)
+        return self._values[name]
+
+    def _read(self, name: str) -> list[float]:
         outer, _, inner = name.partition(".")
         found = [(record.get(outer) or {}).get(inner) if inner else record.get(outer) for record in self.measured]
         return [float(value) for value in found if figures.is_number(value)]
@@ -366,25 +380,13 @@ def _home(row: Row) -> tuple[str, str]:
     return str(row.first.get("dataset") or "?"), kernel
 
 
-SETTINGS: dict[str, Callable[[float], str]] = {
-    "target_gap": lambda value: f"target {value:g}",
-    "iteration_limit": lambda value: f"iterations <= {value:,.0f}",
-    "kernel_evaluation_limit": lambda value: f"kernel evals <= {value:,.0f}",
-    "time_limit": lambda value: f"limit {value:g} s",
-    "memory_limit": lambda value: f"memory {value / 2**20:g} MB",
-    "cache_mb": lambda value: f"cache {value:g} MB",
-    "threads": lambda value: f"{value:g} thread{'' if value == 1 else 's'}",
-}
-"""What a run was given beside its problem, and how a row says so."""
-
-
 def _told_apart(rows: list[Row]) -> list[Row]:
     """Return the rows, those of the same solver on the same problem with what they differ in: settings, else their code."""
     twins: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         twins.setdefault((row.label, row.problem), []).append(row)
     differing = {
-        who: [name for name in SETTINGS if len({row.first.get(name) for row in members}) > 1]
+        who: [name for name in figures.SETTINGS if len({row.first.get(name) for row in members}) > 1]
         for who, members in twins.items()
     }
     rows = [replace(row, setting=settings_text(row.first, differing[row.label, row.problem])) for row in rows]
@@ -406,8 +408,8 @@ def _code(row: Row) -> str:
 
 
 def settings_text(record: Record, names: Iterable[str]) -> str:
-    """Return these settings of a record, names of `SETTINGS`; one that is not set says nothing."""
-    return ", ".join(SETTINGS[name](value) for name in names if figures.is_number(value := record.get(name)))
+    """Return these settings of a record, names of `figures.SETTINGS`; one that is not set says nothing."""
+    return ", ".join(figures.SETTINGS[name](value) for name in names if figures.is_number(value := record.get(name)))
 
 
 def _row_key(record: Record) -> bytes:
@@ -417,7 +419,7 @@ def _row_key(record: Record) -> bytes:
     """
     names = (
         "plugin", "solver", "label", "parameters", "dataset", "formulation", "problem_parameters", "kernel",
-        "kernel_parameters", "code_sha256", "versions", "data_sha256", *SETTINGS,
+        "kernel_parameters", "code_sha256", "versions", "data_sha256", *figures.SETTINGS,
     )  # fmt: skip
     machine, path = _machine(record), record.get("path") or {}
     of_path = [path.get(name) for name in ("costs", "widths", "folds", "start")]
