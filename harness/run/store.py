@@ -30,7 +30,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from harness.run.record import COLUMNS, TYPES, Record, checked
+from harness.run.record import COLUMNS, TYPES, Record, validate_record
 from harness.support.errors import NotKept, UsageError
 from harness.support.printable import clipped
 
@@ -203,7 +203,7 @@ def _restored(found: dict[str, Any], *, trusted: bool) -> Record:
     """
     fitting = {name: value for name, value in found.items() if type(value) is TYPES.get(name)} if trusted else {}
     others = {name: value for name, value in found.items() if name not in fitting}
-    return Record(_UNKNOWN | fitting | checked(others)[0])
+    return Record(_UNKNOWN | fitting | validate_record(others))
 
 
 def checksum(*content: str) -> int:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import Record, Status, StoreReader, UsageError, checked
+from harness import Record, Status, StoreReader, UsageError, validate_record
 from harness.run.record import TYPES
 from harness.run.store import TARGET, Store
 from tests.run.rows import record
@@ -53,9 +53,9 @@ PATHS = st.fixed_dictionaries({"run": RUNS, "cells": st.lists(RUNS, max_size=2)}
 def filled(path, runs):
     with Store(path) as store:
         for run in runs:
-            made = checked(run["run"])[0]
+            made = validate_record(run["run"])
             made.cells = tuple(
-                Record({**checked(cell)[0], "key": f"{made['key']}/{number}", "measured_at": made["measured_at"]})
+                Record({**validate_record(cell), "key": f"{made['key']}/{number}", "measured_at": made["measured_at"]})
                 for number, cell in enumerate(run["cells"])
             )
             store.append(made)
