@@ -39,7 +39,7 @@ class Status(StrEnum):
     crashed : the process ended without a result
     error : an exception, or a breach of the protocol
     invalid : a model, a figure or a problem that cannot be what it is said to be
-    environment : the machine's fault (disk full, no file descriptors), never reused
+    environment : the machine's fault (disk full, a process stopped or limited from outside), never reused
     skipped : not carried out, and why
     """
 
