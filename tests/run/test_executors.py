@@ -17,7 +17,8 @@ from harness.measure.outcome import Limits
 from harness.registry.discovery import load_registry
 from harness.report import formats
 from harness.report.rows import grouped
-from harness.run import driver, executors, node, on_dask, spread
+from harness.run import executors, node, node_runner
+from harness.run.driver import Driver
 from harness.run.node import EnvironmentFingerprint
 from harness.run.plan import Study
 from harness.run.store import Store
@@ -50,10 +51,10 @@ def told(record):
 def test_nodes_give_what_this_machine_gives(engine, registry, tmp_path):
     notes, started = [], []
     (tmp_path / "here").mkdir()
-    here = driver.compare(study(registry, tmp_path / "here"), registry)
-    there = driver.compare(
+    here = Driver(study(registry, tmp_path / "here"), registry).run()
+    there = Driver(
         study(registry, tmp_path, ENGINES[engine]), registry, on_note=notes.append, on_started=started.append
-    )
+    ).run()
     assert list(map(told, there)) == list(map(told, here))
     assert {record["status"] for record in here} == {"ok"}
     assert len(started) == len(here) == 8
@@ -61,7 +62,7 @@ def test_nodes_give_what_this_machine_gives(engine, registry, tmp_path):
     with Store(tmp_path / "s.sqlite") as store:
         assert Counter(record["key"] for record in store.records()) == dict.fromkeys([each["key"] for each in here], 1)
     # one seed more: what is known is not measured again
-    again = driver.compare(study(registry, tmp_path, ENGINES[engine], seeds=(0, 1, 2)), registry)
+    again = Driver(study(registry, tmp_path, ENGINES[engine], seeds=(0, 1, 2)), registry).run()
     assert [record["reused"] for record in again] == [True] * 8 + [False] * 4
 
 
@@ -80,13 +81,13 @@ class Recorded(Executor):
         future = Future()
         names = [name for name in self.nodes if name not in self.left]
         name = next((each for each in nodes if each in names), names[len(self.tasks) % len(names)])
-        self.tasks.append((name, sum(map(len, node._RUNS.decode(msgspec.msgpack.decode(task, type=node.Task).blocks)))))
+        self.tasks.append((name, len(node.unpack_runs(msgspec.msgpack.decode(task, type=node.Task).runs))))
         future.set_result(self._answered(on_node, task, name))
         return future
 
     def _answered(self, on_node, task, name):
-        answer = node.opened(on_node(task, name))
-        return node.packed(self.nodes[name](answer))
+        answer = node.unpack_answer(on_node(task, name))
+        return node.pack(self.nodes[name](answer))
 
     def everywhere(self, on_node, task):
         return [self._answered(on_node, task, name) for name in self.nodes if name not in self.left]
@@ -114,7 +115,7 @@ def of_machine(identity):
 
 def having(**other):
     def planted(answer):
-        return msgspec.structs.replace(answer, has=msgspec.structs.replace(answer.has, **other), blocks=[])
+        return msgspec.structs.replace(answer, has=msgspec.structs.replace(answer.has, **other), rows=[])
 
     return planted
 
@@ -122,7 +123,7 @@ def having(**other):
 def on(monkeypatch, registry, executor, asked, **told):
     monkeypatch.setitem(registry.executors, "own", lambda place: executor)
     notes = []
-    return driver.compare(asked, registry, on_note=notes.append, **told), notes
+    return Driver(asked, registry, on_note=notes.append, **told).run(), notes
 
 
 @pytest.mark.parametrize(
@@ -147,9 +148,9 @@ def test_a_node_that_has_something_else_runs_nothing(planted, sentence, monkeypa
 
 
 def test_the_node_itself_compares_before_it_runs():
-    here = EnvironmentFingerprint(node.host(), {}, {"python": "0.1"}, {})
-    answer = node.opened(node.carry_out(node.packed(node.Task(here, blocks=b"not even opened"))))
-    assert answer.blocks == []
+    here = EnvironmentFingerprint(node.host_sha256(), {}, {"python": "0.1"}, {})
+    answer = node.unpack_answer(node.run_task(node.pack(node.Task(here, runs=b"not even unpacked"))))
+    assert answer.rows == []
     assert "it has python" in here.difference(answer.has)
 
 
@@ -158,9 +159,9 @@ def test_other_data_are_refused_by_their_checksum(registry):
     key = json.dumps([source.name, {"n": 60, "n_test": source.n_test, "seed": source.seed}])
     plugins = {"harness": registry.plugins["harness"].fingerprint + registry.plugins["harness"].version}
     own = EnvironmentFingerprint(
-        node.host(), plugins, {}, {key: "0" * 64, '["file", {"path": "/not/there.csv"}]': "1" * 64}
+        node.host_sha256(), plugins, {}, {key: "0" * 64, '["file", {"path": "/not/there.csv"}]': "1" * 64}
     )
-    answer = node.opened(node.carry_out(node.packed(node.Task(own, blocks=node.packed([])))))
+    answer = node.unpack_answer(node.run_task(node.pack(node.Task(own, runs=node.pack([])))))
     assert "its data of 'twonorm' have SHA-256" in own.difference(answer.has)
     assert "/not/there.csv" in answer.has.data['["file", {"path": "/not/there.csv"}]']
 
@@ -213,8 +214,8 @@ def test_what_nodes_that_come_late_have_measured_is_not_measured_twice(monkeypat
             self.asked = getattr(self, "asked", 0) + 1
             return [] if self.asked < 3 else super().everywhere(on_node, task)[:1]
 
-    monkeypatch.setattr(spread, "_SHOWN_EACH", 0.1)
-    monkeypatch.setattr(spread, "_ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr(node_runner, "_PROGRESS_SECONDS", 0.1)
+    monkeypatch.setattr(node_runner, "_ANSWER_SECONDS", 0.01)
     executor = Late({"first": of_machine("aaaa1111"), "late": of_machine("bbbb2222")})
     asked = study(registry, tmp_path, "own://x", seeds=(0, 1))
     _, notes = on(monkeypatch, registry, executor, asked)
@@ -248,10 +249,10 @@ def test_short_blocks_travel_together_and_few_at_a_time(monkeypatch, registry, t
 
 
 def test_it_is_said_once_that_nodes_compile_before_the_first_run_comes_back(monkeypatch, registry, tmp_path):
-    monkeypatch.setattr(spread, "_SHOWN_EACH", 0.02)
+    monkeypatch.setattr(node_runner, "_PROGRESS_SECONDS", 0.02)
     notes, working = [], []
     asked = study(registry, tmp_path, "threads://local?workers=1", seeds=(0,))
-    driver.compare(asked, registry, on_note=notes.append, on_working=working.append)
+    Driver(asked, registry, on_note=notes.append, on_working=working.append).run()
     assert sum("a node compiles the solvers first" in note for note in notes) == 1
     assert sum("(0 runs done)" in text for text in working) > 1
 
@@ -277,14 +278,14 @@ def test_a_wrong_executor_gets_a_sentence(url, sentence, monkeypatch, registry):
 
     monkeypatch.setitem(registry.executors, "gone", gone)
     with pytest.raises(UsageError, match=sentence):
-        executors.chosen(url, registry)()
+        executors.select_executor(url, registry)()
 
 
 @pytest.mark.parametrize(
     "reply", [None, b"", b"HTTP/1.0 200 OK\r\n\r\nthe page of another server, which is no scheduler"]
 )
 def test_no_scheduler_there_is_a_sentence(reply, monkeypatch, registry):
-    monkeypatch.setattr(on_dask, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(executors, "_ANSWER_SECONDS", 0.5)
     accepted = []
 
     def answer():
@@ -298,7 +299,7 @@ def test_no_scheduler_there_is_a_sentence(reply, monkeypatch, registry):
         else:
             threading.Thread(target=answer, daemon=True).start()
         with pytest.raises(UsageError, match=f"no Dask scheduler answers at {place}"):
-            executors.chosen(f"dask://{place}", registry)()
+            executors.select_executor(f"dask://{place}", registry)()
     for connection in accepted:
         connection.close()
 
@@ -342,7 +343,7 @@ def end(task, name):
 
 @pytest.mark.slow
 def test_a_worker_that_is_left_out_is_not_closed_and_gets_no_task(registry):
-    executor = executors.chosen("dask://local?workers=2", registry)()
+    executor = executors.select_executor("dask://local?workers=2", registry)()
     try:
         first, second = executor.running()
         assert executor.leave_out(first)
@@ -361,7 +362,7 @@ def name_of(task, name):
 @pytest.mark.slow
 def test_a_task_whose_workers_were_lost_is_told_in_a_sentence(registry):
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
-        executor = executors.chosen("dask://local?workers=1", registry)()
+        executor = executors.select_executor("dask://local?workers=1", registry)()
         try:
             error = executor.submit(end, b"").exception()
             assert executor.format_error(error).startswith(
