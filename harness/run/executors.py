@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import inspect
 import logging
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from harness.registry.discovery import Registry
 
 _ANSWER_SECONDS = 10  # seconds in which a scheduler answers a command that starts
+_CLOSE_SECONDS = 3.0  # seconds in which an engine closes, unless something goes on there
 _COUNT_SECONDS = 1.0  # seconds between two counts of the workers
 
 
@@ -47,7 +50,6 @@ class DaskExecutor(Executor):
     """
 
     def __init__(self, place: str, workers: str = "") -> None:
-        import dask
         import distributed
 
         for name in ("distributed", "distributed.client", "distributed.scheduler", "tornado.application"):
@@ -61,17 +63,11 @@ class DaskExecutor(Executor):
         self._cluster: Any = None
         self._client: Any = None
         if place == "local":
-            # its workers' profiler would look at them a hundred times a second
-            with dask.config.set({"distributed.worker.profile.enabled": False}):
-                self._cluster = distributed.LocalCluster(
-                    n_workers=count,
-                    threads_per_worker=1,
-                    host="127.0.0.1",
-                    dashboard_address="127.0.0.1:0",
-                    silence_logs=logging.CRITICAL,
-                )
+            self._cluster = _in_thread(lambda: _local_cluster(count))
         try:
-            self._client = _dask_client(self._cluster or place)
+            connect = functools.partial(distributed.Client, self._cluster or place, timeout=_ANSWER_SECONDS)
+            # within a bound of our own: the handshake waits for ever where a port is silent
+            self._client = _in_thread(connect, _ANSWER_SECONDS + 1)
             there = self._client.get_versions()["scheduler"]["packages"]["distributed"]
         except BaseException as error:
             self.close()
@@ -132,7 +128,8 @@ class DaskExecutor(Executor):
     def close(self) -> None:
         for opened in (self._client, self._cluster):
             if opened is not None:
-                opened.close()
+                with contextlib.suppress(Exception):  # what is lost, or takes longer, ends with this process
+                    _in_thread(opened.close, _CLOSE_SECONDS)
 
 
 def _on_dask_worker(on_node: OnNode, task: bytes, dask_worker: Any = None) -> bytes:
@@ -142,20 +139,29 @@ def _on_dask_worker(on_node: OnNode, task: bytes, dask_worker: Any = None) -> by
     return on_node(task, str((dask_worker or distributed.get_worker()).name))
 
 
-def _dask_client(address: Any) -> Any:
-    """Return a client, within a bound of our own: the handshake of distributed waits for ever where a port is silent."""
-    import distributed
+def _local_cluster(workers: int) -> Any:
+    import dask
+    from distributed.deploy import local, spec
 
-    client = Future[Any]()
+    atexit.unregister(spec.close_clusters)  # it fails where a start was interrupted; the workers end with this process
+    # the workers' profiler would look at them a hundred times a second
+    with dask.config.set({"distributed.worker.profile.enabled": False}):
+        options = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
+        return local.LocalCluster(n_workers=workers, threads_per_worker=1, **options)
 
-    def connect() -> None:
+
+def _in_thread(function: Callable[[], Any], seconds: float | None = None) -> Any:
+    """Return what a function returns in a thread that an interrupt leaves alone; TimeoutError after so many seconds."""
+    result = Future[Any]()
+
+    def call() -> None:
         try:
-            client.set_result(distributed.Client(address, timeout=_ANSWER_SECONDS))
+            result.set_result(function())
         except BaseException as error:
-            client.set_exception(error)
+            result.set_exception(error)
 
-    threading.Thread(target=connect, daemon=True).start()
-    return client.result(_ANSWER_SECONDS + 1)
+    threading.Thread(target=call, daemon=True).start()
+    return result.result(seconds)
 
 
 EXECUTORS: dict[str, Callable[..., Executor]] = {"dask": DaskExecutor, "threads": threads}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import queue
 import threading
@@ -59,12 +60,9 @@ class LocalRunner:
 
     def _serve(self, specs: list[RunSpec], jobs: int, numba_cache: Path) -> None:
         """Prepare the pools one after another, as the later ones use what the first one compiles; then carry out the runs."""
-        cores, threads = sorted(os.sched_getaffinity(0)), self.study.threads
-        pinned = [
-            [cores[each % len(cores)] for each in range(job * threads, (job + 1) * threads)] for job in range(jobs)
-        ]
-        # a single job goes where the system puts it
-        pools = [ProcessPool(own if jobs > 1 else None, numba_cache, self._stop) for own in pinned]
+        cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
+        pinned = [list(itertools.islice(cores, self.study.threads)) for _ in range(jobs)] if jobs > 1 else [None]
+        pools = [ProcessPool(own, numba_cache, self._stop) for own in pinned]
         try:
             for pool in pools:
                 pool.prepare(specs, self.reading_seconds, lambda text: self._events.put(Progress(text)))

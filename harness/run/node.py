@@ -112,8 +112,8 @@ def run_task(task: bytes, node: str = "") -> bytes:
     given = msgspec.msgpack.decode(task, type=Task)
     with _LOCK:
         has = _fingerprint(given)
-    accepted = given.runs and not given.expected.difference(has)
-    seconds, rows = _run(unpack_runs(given.runs), _code(given)) if accepted else (0.0, [])
+    refused = not given.runs or given.expected.difference(has)
+    seconds, rows = (0.0, []) if refused else _run(unpack_runs(given.runs), _code(given))
     return pack(Answer(node or platform.node(), machine(), psutil.virtual_memory().available, has, seconds, rows))
 
 
@@ -203,11 +203,12 @@ class NodePool(ProcessPool):
     """The processes of one slot, for plugins of one code; ``prepared``: keys of the workers that are ready."""
 
     def __init__(self, code: bytes) -> None:
-        super().__init__(None, numba_cache_folder(), threading.Event())
+        super().__init__(None, numba_cache_folder(), _stop)
         self.code, self.prepared = code, set[str]()
 
 
 _idle: list[NodePool] = []
+_stop = threading.Event()  # of the runs that go on
 
 
 @contextmanager
@@ -217,13 +218,20 @@ def _lent_pool(code: bytes) -> Iterator[NodePool]:
         while _idle and _idle[-1].code != code:
             _idle.pop().close()
         pool = _idle.pop() if _idle else NodePool(code)
+        pool.stop = _stop
     try:
         yield pool
+        _idle.append(pool)
     except BaseException:
         pool.close()
         raise
-    with _LOCK:
-        _idle.append(pool)
+
+
+def stop() -> None:
+    """Have the runs end that go on in this process's threads."""
+    global _stop
+    _stop.set()
+    _stop = threading.Event()
 
 
 @atexit.register

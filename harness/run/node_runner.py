@@ -68,7 +68,7 @@ class NodeRunner:
         self._seconds: dict[str, float] = {}  # data key -> expected seconds of a run
         self._failed_once = set[int]()  # runs
         self._done = Counter[str]()  # runs of each node
-        self._refusals, self._shown, self._explained = 0, monotonic(), False
+        self._refusals, self._shown = 0, monotonic()
         self.executor = executors.select_executor(self.url, registry)()
         try:
             self._connect()
@@ -77,7 +77,8 @@ class NodeRunner:
             raise
 
     def close(self) -> list[RunsEnded]:
-        """Close the executor."""
+        """End what goes on, and close the executor."""
+        node.stop()
         self.executor.close()
         return []
 
@@ -87,8 +88,14 @@ class NodeRunner:
         waiting = Timer(_ANSWER_SECONDS, self.note, (text,))  # an engine may wait itself, for a node to come
         waiting.start()
         try:
-            while not (answers := self._answers()):
+            while not (packed := self.executor.everywhere(node.run_task, node.pack(self._task))):
                 sleep(_PROGRESS_SECONDS)
+            answers = list(map(node.unpack_answer, packed))
+        except Exception as error:
+            raise UsageError(
+                f"{self.url}: a node cannot run the harness: {self.executor.format_error(error)}. Install what is "
+                "installed here on every node, with the same PYTHONPATH."
+            ) from error
         finally:
             waiting.cancel()
         classes = Counter(str(each.machine["id"]) for each in answers if self._accepts(each, self._task.expected))
@@ -97,15 +104,6 @@ class NodeRunner:
             count += f" of {len(classes)} classes of machines; times are compared within a class"
         free = min(answer.free_bytes for answer in answers)
         self.note(f"note: {count}, at least {free / 2**30:.1f} GiB of memory free")
-
-    def _answers(self) -> list[Answer]:
-        try:
-            return list(map(node.unpack_answer, self.executor.everywhere(node.run_task, node.pack(self._task))))
-        except Exception as error:
-            raise UsageError(
-                f"{self.url}: a node cannot run the harness: {self.executor.format_error(error)}. Install what is "
-                "installed here on every node, with the same PYTHONPATH."
-            ) from error
 
     def _accepts(self, answer: Answer, expected: EnvironmentFingerprint) -> bool:
         """Return whether a node has what the driver has; if not, leave it out and say why."""
@@ -237,16 +235,14 @@ class NodeRunner:
         return RunsEnded(records, answer.machine)
 
     def _progress(self) -> Progress:
-        """Return what the nodes do; say once that they compile before the first run comes back."""
+        """Return what the nodes do."""
         self._shown, running = monotonic(), self.executor.running()
-        if not self._explained and not self._done:
-            self.note("note: no run came back yet; a node compiles the solvers first, where it has not before")
-        self._explained = True
         names = [name for name in {**running, **self._machines} if name not in self._left_out]
         busy = {name: ", busy" for name, tasks in running.items() if tasks}
         shown = [f"{name} ({self._done[name]} runs done{busy.get(name, '')})" for name in names[:_SHOWN_NODES]]
         more = f" and {len(names) - _SHOWN_NODES} more" if len(names) > _SHOWN_NODES else ""
-        return Progress(f"nodes: {', '.join(shown)}{more}")
+        first = "" if self._done else "; a node compiles the solvers first, where it has not before"
+        return Progress(f"nodes: {', '.join(shown)}{more}{first}")
 
 
 def _located(spec: RunSpec) -> RunSpec:
