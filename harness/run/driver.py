@@ -175,7 +175,7 @@ class Driver:
             **dict.fromkeys(COLUMNS),
             **{name: value for name, value in spec.as_dict().items() if name in COLUMNS and name != "metrics"},
             **asdict(spec.limits),
-            "path": spec.path or None,
+            "path": spec.path and spec.path.as_dict(),
             "n_train": int(dataset.x_train.shape[0]),
             "n_features": int(dataset.x_train.shape[1]),
             "n_test": int(dataset.x_test.shape[0]),
@@ -212,5 +212,5 @@ class Driver:
 def _refusal(spec: RunSpec) -> Record | None:
     """Return the record of a run that cannot be carried out; None for others."""
     if spec.broken_reason:
-        return Record(status=Status.ERROR, stopped_by=StoppedBy.FAULT, reason=spec.broken_reason, **now())
-    return Record(status=Status.SKIPPED, reason=spec.skip_reason, **now()) if spec.skip_reason else None
+        return Record(status=Status.ERROR, stopped_by=StoppedBy.FAULT, reason=spec.broken_reason, measured_at=now())
+    return Record(status=Status.SKIPPED, reason=spec.skip_reason, measured_at=now()) if spec.skip_reason else None

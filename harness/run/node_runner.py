@@ -219,7 +219,12 @@ class NodeRunner:
                 self._failed_once.update(runs)
                 return None
             reason = f"the runs could not be carried out: {self.executor.format_error(error)}"
-            fields = {"status": Status.ENVIRONMENT, "stopped_by": StoppedBy.KILLED, "reason": reason, **now()}
+            fields = {
+                "status": Status.ENVIRONMENT,
+                "stopped_by": StoppedBy.KILLED,
+                "reason": reason,
+                "measured_at": now(),
+            }
             return RunsEnded({index: Record(fields) for index in runs}, machine())
         answer = node.unpack_answer(future.result())
         if not self._accepts(answer, task.expected):
