@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 from collections import Counter
+from concurrent.futures import Future
 
 import dask
 import msgspec
@@ -76,8 +77,6 @@ class Recorded(Executor):
         self.nodes, self.able, self.tasks, self.left = dict(nodes), able, [], []
 
     def submit(self, on_node, task, nodes=()):
-        from concurrent.futures import Future
-
         future = Future()
         names = [name for name in self.nodes if name not in self.left]
         name = next((each for each in nodes if each in names), names[len(self.tasks) % len(names)])
@@ -335,6 +334,39 @@ def test_a_lost_engine_or_task_is_told(how, monkeypatch, registry, tmp_path):
     records, _ = on(monkeypatch, registry, Recorded({"one": same}), asked)
     assert {record["status"] for record in records} == {"ok"}
     assert sum(bool(record["reused"]) for record in records) == 4
+
+
+def test_a_block_that_fails_costs_no_block_that_travelled_with_it(monkeypatch, registry, tmp_path):
+    class Failing(Recorded):
+        task_seconds = 5.0
+
+        def submit(self, on_node, task, nodes=()):
+            if any(spec.seed == 6 for spec in node.unpack_runs(msgspec.msgpack.decode(task, type=node.Task).runs)):
+                future = Future()
+                future.set_exception(RuntimeError("the worker was lost"))
+                return future
+            return super().submit(on_node, task, nodes)
+
+    asked = study(registry, tmp_path, "own://x", seeds=range(12), solvers="fw")
+    records, _ = on(monkeypatch, registry, Failing({"one": same}), asked)
+    assert {record["seed"] for record in records if record["status"] == "environment"} == {6}
+    assert Counter(record["status"] for record in records) == {"ok": 22, "environment": 2}
+
+
+def test_what_came_back_as_the_engine_was_lost_is_stored(monkeypatch, registry, tmp_path):
+    class Lost(Recorded):
+        def submit(self, on_node, task, nodes=()):
+            if not self.tasks:
+                self.first = Future()
+                self.tasks.append(("one", 0))
+                return self.first
+            self.first.cancel()
+            return super().submit(on_node, task, nodes)
+
+    with pytest.raises(EngineLost, match="own://x is gone"):
+        on(monkeypatch, registry, Lost({"one": same}), study(registry, tmp_path, "own://x", solvers="fw"))
+    with Store(tmp_path / "s.sqlite") as store:
+        assert store.count() == 1
 
 
 def end(task, name):
