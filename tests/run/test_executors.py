@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import socket
+import subprocess
 import threading
 from collections import Counter
 from concurrent.futures import Future
 
 import dask
 import msgspec
+import psutil
 import pytest
 
 from harness import Executor
@@ -25,7 +29,8 @@ from harness.run.plan import Study
 from harness.run.store import Store
 from harness.support.errors import EngineLost, UsageError
 from harness.support.machine import machine
-from tests.run.conftest import PLUGINS
+from tests.run.conftest import HARNESS, PLUGINS
+from tests.run.test_interruption import children_of, lives, wait_for
 
 ENGINES = {"dask": "dask://local?workers=2", "threads": "threads://local?workers=2"}
 SLOW = PLUGINS / "slow_steps.py"
@@ -385,6 +390,35 @@ def test_a_worker_that_is_left_out_is_not_closed_and_gets_no_task(registry):
         assert len(executor._client.scheduler_info()["workers"]) == 2
     finally:
         executor.close()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("heeds_interrupts")
+def test_an_interrupt_while_a_cluster_starts_is_a_sentence(tmp_path):
+    asked = ["--plugins", "fw", "--datasets", "twonorm[n=60]", "--store", str(tmp_path / "s.sqlite")]
+    command = [*HARNESS, "compare", *asked, "--executor", "dask://local?workers=1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
+        started = []
+
+        def workers():
+            started[:] = [
+                each for each in children_of(psutil.Process(driver.pid)) if "spawn_main" in str(cmdline(each))
+            ]
+            return started
+
+        wait_for(workers)
+        driver.send_signal(signal.SIGINT)
+        _, errors = driver.communicate(timeout=60)
+    assert driver.returncode in (130, -signal.SIGINT)
+    assert "harness: interrupted" in errors
+    assert "Traceback" not in errors
+    wait_for(lambda: not any(map(lives, started)), 20.0)
+
+
+def cmdline(process):
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.cmdline()
+    return []
 
 
 def name_of(task, name):
