@@ -36,7 +36,6 @@ _SLOT_SECONDS = 0.01  # seconds of work per task and slot; twice the engine's ov
 _TASKS_PER_SLOT = 2  # tasks under way: one that runs and one that waits, so that no node does
 _MAX_REFUSALS = 20  # refused tasks in a row, of an engine that cannot leave a node out
 _PROGRESS_SECONDS = 1.0  # seconds between two progress texts
-_SHOWN_NODES = 8  # nodes named in a progress text
 _ANSWER_SECONDS = 5.0  # seconds after which it is said that no node has answered
 _NEWEST_WEIGHT = 0.5  # weight of the newest task in the expected seconds of a run
 
@@ -67,7 +66,6 @@ class NodeRunner:
         self._preferred: dict[int, str] = {}  # run -> class of machines that has the other runs of its block
         self._seconds: dict[str, float] = {}  # data key -> expected seconds of a run
         self._failed_once = set[int]()  # runs
-        self._done = Counter[str]()  # runs of each node
         self._refusals, self._shown = 0, monotonic()
         self.executor = executors.select_executor(self.url, registry)()
         try:
@@ -231,7 +229,6 @@ class NodeRunner:
             return None
         key, seconds = self.specs[runs[0]].data_key, answer.seconds / len(runs)
         self._seconds[key] = (1 - _NEWEST_WEIGHT) * self._seconds.get(key, seconds) + _NEWEST_WEIGHT * seconds
-        self._done[answer.node] += len(runs)
         records = {}
         for index, rows in zip(runs, answer.rows, strict=True):
             record, *cells = map(Record, rows)
@@ -240,14 +237,12 @@ class NodeRunner:
         return RunsEnded(records, answer.machine)
 
     def _progress(self) -> Progress:
-        """Return what the nodes do."""
+        """Return what the nodes do; each solver is compiled on a node before its first run there."""
         self._shown, running = monotonic(), self.executor.running()
-        names = [name for name in {**running, **self._machines} if name not in self._left_out]
-        busy = {name: ", busy" for name, tasks in running.items() if tasks}
-        shown = [f"{name} ({self._done[name]} runs done{busy.get(name, '')})" for name in names[:_SHOWN_NODES]]
-        more = f" and {len(names) - _SHOWN_NODES} more" if len(names) > _SHOWN_NODES else ""
-        first = "" if self._done else "; a node compiles the solvers first, where it has not before"
-        return Progress(f"nodes: {', '.join(shown)}{more}{first}")
+        names = {*running, *self._machines} - self._left_out.keys()
+        busy = f", {sum(map(bool, running.values()))} busy" if running else ""
+        compiling = "" if self._seconds else "; a node compiles the solvers first, where it has not before"
+        return Progress(f"{len(names)} node{'' if len(names) == 1 else 's'}{busy}{compiling}")
 
 
 def _located(spec: RunSpec) -> RunSpec:

@@ -213,9 +213,11 @@ def test_where_output_is_no_terminal_an_executors_progress_is_a_line_a_minute(in
     asked = ["--plugins", "fw", "--datasets", "twonorm[n=60]", "--seeds", "0-2"]
     result = invoke("compare", *asked, "--executor", "threads://local?workers=1")
     assert result.exit_code == 0, result.output
-    progress = [line for line in result.stderr.splitlines() if "nodes: " in line]
+    progress = [line for line in result.stderr.splitlines() if "1 node; " in line]
     assert len(progress) == 1
-    assert re.match(r"\[0/3\] 0 failed, elapsed 0:00:\d\d, left \?; nodes: .+ \(0 runs done", progress[0])
+    assert re.match(
+        r"\[0/3\] 0 failed, elapsed 0:00:\d\d, left \?; 1 node; a node compiles the solvers first", progress[0]
+    )
 
 
 def test_a_line_on_what_goes_on_says_how_long_it_may_take(capsys, monkeypatch):
