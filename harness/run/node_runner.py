@@ -146,13 +146,15 @@ class NodeRunner:
         under_way, lost = 0, None
         while waiting or under_way:
             try:
-                while lost is None and waiting and under_way < _TASKS_PER_SLOT * max(1, slots := self._slots()):
-                    runs = self._next_runs(waiting, slots)
-                    yield from map(RunStarted, runs)
-                    self._send(runs, ended)
-                    under_way += 1
-                if lost is None and monotonic() - self._shown >= _PROGRESS_SECONDS:
-                    yield self._progress()
+                if lost is None:
+                    slots = self._slots()
+                    while waiting and under_way < _TASKS_PER_SLOT * max(1, slots):
+                        runs = self._next_runs(waiting, slots)
+                        yield from map(RunStarted, runs)
+                        self._send(runs, ended)
+                        under_way += 1
+                    if monotonic() - self._shown >= _PROGRESS_SECONDS:
+                        yield self._progress()
             except UsageError:
                 raise
             except Exception as error:
