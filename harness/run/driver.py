@@ -167,7 +167,7 @@ class Driver:
         return found
 
     def _completed(self, index: int, outcome: Record, place: Mapping[str, Any]) -> Record:
-        """Return the full record of a run on a machine: what was measured and what was asked, unknown figures None."""
+        """Return the full record of a run on a machine: what was measured and what was requested, unknown figures None."""
         spec, key = self.specs[index], self.keys.key(index, place["id"])
         dataset, plugin = self.datasets[spec.data_key], self.registry.plugins.get(spec.plugin)
         release = {plugin.distribution or plugin.name: plugin.version} if plugin and plugin.version else {}

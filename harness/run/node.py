@@ -67,7 +67,7 @@ def _first_difference(here: Mapping[str, str], there: Mapping[str, str]) -> str:
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What a node is asked for.
+    """What a node is to do.
 
     expected : what the driver has; a node that differs runs nothing
     requires : of the solvers, each a list that says in which environment its workers run
