@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from harness.registry.entries import source_sha256
+from harness.run.channel import decode, encode, frame, unframe
 from harness.run.environments import own_versions
 from harness.run.plan import RunSpec
 from harness.run.pool import ProcessPool
@@ -27,7 +28,6 @@ from harness.run.record import Record
 from harness.run.template import numba_cache_folder
 from harness.support.errors import HarnessError
 from harness.support.machine import machine, versions
-from harness.support.printable import clean
 
 
 class EnvironmentFingerprint(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ class Task(msgspec.Struct, frozen=True):
 
     expected : the driver's surroundings; a node that differs runs nothing
     requires : of the solvers, each a list that says in which environment its workers run
-    blocks : packed lists of runs: they are opened when the code is known to be the same
+    blocks : lists of runs, encoded: they are decoded when the code is known to be the same
     """
 
     expected: EnvironmentFingerprint
@@ -107,27 +107,22 @@ class Answer(msgspec.Struct, frozen=True):
     blocks: list[Block] = []
 
 
-_RUNS = msgspec.msgpack.Decoder(list[list[RunSpec]])
-_ENCODER = msgspec.msgpack.Encoder(enc_hook=clean)
-packed = _ENCODER.encode
-
-
 def carry_out(task: bytes, node: str = "") -> bytes:
-    """Carry out the blocks of a packed `Task` on this machine, and return a packed `Answer`.
+    """Carry out the blocks of a framed `Task` on this machine, and return a framed `Answer`.
 
     node : its name, as the engine knows it; empty: that of the machine
     """
     import psutil
 
-    asked = msgspec.msgpack.decode(task, type=Task)
+    asked = unframe(task, Task)
     has = _fingerprint(asked)
     blocks: list[Block] = []
     if asked.blocks and not asked.expected.difference(has):
-        with _pool(packed([asked.plugin_paths, has.plugins])) as pool:
-            blocks = [_carried_out(block, pool) for block in _RUNS.decode(asked.blocks)]
+        with _pool(encode([asked.plugin_paths, has.plugins])) as pool:
+            blocks = [_carried_out(block, pool) for block in decode(asked.blocks, list[list[RunSpec]])]
     free = psutil.virtual_memory().available
     threads = len(os.sched_getaffinity(0))
-    return packed(Answer(node or platform.node(), machine(), threads, free, has, blocks))
+    return frame(Answer(node or platform.node(), machine(), threads, free, has, blocks))
 
 
 def _carried_out(block: Sequence[RunSpec], pool: _Pool) -> Block:
@@ -183,7 +178,7 @@ def _registry(asked: Task) -> Any:
     from harness.registry.discovery import load_registry
 
     global _plugins
-    key = packed([asked.plugin_paths, asked.expected.plugins])
+    key = encode([asked.plugin_paths, asked.expected.plugins])
     if _plugins[0] != key:
         _plugins = key, load_registry(asked.plugin_paths, only=set(asked.expected.plugins))
     return _plugins[1]
@@ -243,8 +238,3 @@ def close() -> None:
         for waiting in _POOLS.values():
             while waiting:
                 waiting.pop().close()
-
-
-def opened(answer: bytes) -> Answer:
-    """Return what `carry_out` packed."""
-    return msgspec.msgpack.decode(answer, type=Answer)

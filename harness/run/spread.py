@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harness.measure.outcome import Status, StoppedBy
 from harness.run import executors, node
+from harness.run.channel import BrokenStream, encode, frame, unframe
 from harness.run.node import Answer, EnvironmentFingerprint, Task
 from harness.run.record import Record
 from harness.support.errors import EngineLost, UsageError
@@ -124,7 +125,7 @@ class Spread:
 
     def _answers(self) -> list[Answer]:
         try:
-            return list(map(node.opened, self.executor.everywhere(node.carry_out, node.packed(self.task))))
+            return [unframe(each, Answer) for each in self.executor.everywhere(node.carry_out, frame(self.task))]
         except Exception as error:
             raise UsageError(
                 f"{self.driver.study.executor}: a node cannot run the harness: {self.executor.format_error(error)}. Install what is "
@@ -251,14 +252,12 @@ class Spread:
         data = {spec.data_key: spec.data_sha256 for block in runs for spec in block}
         own = self.expected
         sent = _Sent(blocks, EnvironmentFingerprint(own.harness, own.plugins, own.versions, data))
-        task = Task(
-            sent.expected, self.task.plugin_paths, self.task.requires, self.task.memory_limit, node.packed(runs)
-        )
+        task = Task(sent.expected, self.task.plugin_paths, self.task.requires, self.task.memory_limit, encode(runs))
         on = self.preferred.get(blocks[0][0])
         names = [name for name, each in self.nodes.items() if each.machine["id"] == on and name not in self.left_out]
         for index in (index for block in blocks for index in block):
             self.driver.started(index)
-        future = self._of_engine(self.executor.submit, node.carry_out, node.packed(task), names)
+        future = self._of_engine(self.executor.submit, node.carry_out, frame(task), names)
         future.add_done_callback(lambda done: ended.put((sent, done)))
 
     def _taken(self, sent: _Sent, future: Future[bytes]) -> dict[int, Record] | None:
@@ -267,6 +266,10 @@ class Spread:
         if future.cancelled():
             raise self._lost()
         error = future.exception()
+        try:
+            answer = unframe(future.result(), Answer) if error is None else None
+        except BrokenStream as broken:
+            error = broken
         if error is not None and self.tried.isdisjoint(indices):
             self.tried.update(indices)
             return None
@@ -274,7 +277,7 @@ class Spread:
             reason = f"the runs could not be carried out: {self.executor.format_error(error)}"
             lost = Record(status=Status.ENVIRONMENT, stopped_by=StoppedBy.KILLED, reason=reason, **now())
             return {index: self.driver.completed(index, Record(lost)) for index in indices}
-        answer = node.opened(future.result())
+        assert answer is not None
         if not self._is_like(answer, sent.expected):
             return None
         there, found = self.nodes[answer.node], dict[int, Record]()

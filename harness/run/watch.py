@@ -28,22 +28,20 @@ import msgspec
 
 from harness.measure.outcome import Limits, Status, StoppedBy
 from harness.run import allowed
+from harness.run.channel import SECRET_BYTES, BrokenStream, Channel
 from harness.run.descendants import Descendants, at_parents_end, trackers_of
 from harness.run.folder import Folder
 from harness.run.messages import (
-    SECRET_BYTES,
-    BrokenStream,
     ClockStarted,
     Compiling,
     FitResult,
-    Message,
+    FromChild,
     ModelCopied,
     Point,
-    Reader,
     TargetRequest,
     ToCertify,
+    ToChild,
     Warm,
-    send,
 )
 from harness.run.plan import RunSpec
 from harness.run.target_server import TargetServer
@@ -54,8 +52,8 @@ _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
 _EXIT_SECONDS = 1.0  # that a child which has said all may take to end
 _OUTPUT_KEPT = 4000
 _OUTPUT_LIMIT = 1_000_000
-_PIECE = 1 << 16  # what a pipe holds
-_PIPE = 200  # a descriptor above those that a solver's stray writes and double closes hit
+_PIECE = 1 << 16  # bytes that a pipe holds
+_CHANNEL = 200  # descriptor of a child's channel, above those that a solver's stray writes and double closes hit
 _CLOCK_SLACK = 0.25  # seconds of CPU time that the host's own work may take
 _LATE = 5.0  # seconds that a message may wait on a busy machine
 _SLOWEST_CLOCK = 0.5  # of the CPU time the system accounted
@@ -67,66 +65,71 @@ class DriverGone(Exception):
 
 @dataclass
 class Child:
-    """A forked process: its pid, our ends of its pipes, and the secret that messages begin with."""
+    """A forked process: its pid, the channel to it, and our end of the pipe that its output goes to."""
 
     pid: int
-    messages: int
+    channel: Channel
     output: int
-    answers: int
-    secret: bytes
 
 
 def fork(
-    body: Callable[[Callable[[Message], None], Callable[[], Message]], None], folder: Folder, hidden: int
+    body: Callable[[Callable[[FromChild], None], Callable[[], ToChild]], None],
+    folder: Folder,
+    hidden: Channel,
+    largest: int,
 ) -> Child:
     """Fork a child that runs ``body(emit, receive)`` in a run's folder.
 
     emit, receive : send a message to this process, and wait for one from it
-    hidden : descriptor it does not get, that which leads to the driver
+    hidden : the channel that it does not get, that which leads to the driver
+    largest : most bytes of a message of it
     """
 
-    def emit(message: Message) -> None:
+    def emit(message: FromChild) -> None:
         if getpid() != own:
             raise BrokenStream("a process that the solver forked went on with the run; its result is nobody's")
-        send(pipe, message, secret)
+        channel.send(message)
 
-    def receive() -> Message:
-        while not answers.closed:
-            for message in answers.read():
-                return message
-        raise BrokenStream("the worker ended before it answered")
+    def receive() -> ToChild:
+        try:
+            reply: ToChild = channel.receive()
+        except ConnectionResetError:
+            raise BrokenStream("the worker ended before it answered") from None
+        return reply
 
-    (messages_out, messages_in), (output_out, output_in), (answers_out, answers_in) = os.pipe(), os.pipe(), os.pipe()
+    (output_out, output_in), (ours, theirs) = os.pipe(), socket.socketpair()
     secret = os.urandom(SECRET_BYTES)
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
     if pid:
-        for ours, theirs in ((messages_out, messages_in), (output_out, output_in), (answers_in, answers_out)):
-            os.set_blocking(ours, False)  # who does not read what it asked for does not hold us up
-            os.close(theirs)
-        return Child(pid, messages_out, output_out, answers_in, secret)
+        theirs.close()
+        os.close(output_in)
+        ours.setblocking(False)  # who does not read what it asked for does not hold us up
+        os.set_blocking(output_out, False)
+        return Child(pid, Channel(ours, FromChild, secret, largest=largest), output_out)
     status, own = 1, getpid()
     try:
         os.setsid()
         at_parents_end(signal.SIGKILL)
-        for fd in (messages_out, output_out, answers_in, hidden):
-            os.close(fd)
+        ours.close()
+        hidden.close()
+        os.close(output_out)
         with open(os.devnull, "rb") as nothing:
             os.dup2(nothing.fileno(), 0)
         os.dup2(output_in, 1)
         os.dup2(output_in, 2)
-        pipe = fcntl.fcntl(messages_in, fcntl.F_DUPFD_CLOEXEC, _PIPE)
-        answers = Reader(fcntl.fcntl(answers_out, fcntl.F_DUPFD_CLOEXEC, _PIPE), secret)
-        for fd in (output_in, messages_in, answers_out):
-            os.close(fd)
+        end = socket.socket(fileno=fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, _CHANNEL))
+        channel = Channel(end, ToChild, secret)
+        theirs.close()
+        os.close(output_in)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         faulthandler.enable(file=2)
         folder.enter()
         body(emit, receive)
         with contextlib.suppress(OSError):
-            os.read(answers.fd, 1)  # what it leaves behind can be looked at until the worker lets it end
+            end.recv(1)  # what it leaves behind can be looked at until the worker lets it end
         status = 0
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -205,7 +208,7 @@ class Observed:
         spared = min(self.compile_spent, most) if self.phase == "warm-up" else 0.0
         return self.phase_began + allowed.preparation(limits.time_limit) + spared
 
-    def note(self, message: Message, child: Child) -> None:
+    def note(self, message: FromChild, child: Child) -> None:
         """Take in what a child says."""
         if isinstance(message, Compiling):
             if not message.on:
@@ -230,7 +233,7 @@ class Observed:
                 self._end_fit(child)
             self.fitted = message
         elif isinstance(message, TargetRequest):
-            self.server.serve(message, child.answers, child.secret)
+            self.server.serve(message, child.channel)
 
     def _enter(self, phase: str) -> None:
         self.phase, self.phase_began, self.compile_spent = phase, monotonic(), 0.0
@@ -255,15 +258,13 @@ def watch(
     descendants: Descendants,
     limits: Limits,
     *,
-    control: int,
-    reader: Reader,
+    control: Channel,
     server: TargetServer,
     busy: Callable[[float], None] = lambda _: None,
 ) -> Observed:
     """Wait until a child has said all, ends or passes a limit; return what was seen. It is ended by :func:`finish`.
 
-    control : descriptor of the driver's socket
-    reader : of the child's messages
+    control : the channel to the driver
     server : of the targets that it queries
     busy : called with the time of ``monotonic()`` at which the phase that a run is in has to be over
 
@@ -273,18 +274,18 @@ def watch(
     """
     seen, handle = Observed(server=server), os.pidfd_open(child.pid)
     with selectors.DefaultSelector() as selector:
-        for fd in (child.messages, child.output, control, handle):
+        for fd in (child.channel.fileno(), child.output, control.fileno(), handle):
             selector.register(fd, selectors.EVENT_READ)
-        while not reader.closed and not seen.killed_for and seen.fitted is None:
+        while not child.channel.closed and not seen.killed_for and seen.fitted is None:
             busy(seen.deadline(limits))
             ready = {key.fd for key, _ in selector.select(_POLL_SECONDS)}
-            if child.messages in ready:
-                _take(seen, reader, child)
+            if child.channel.fileno() in ready:
+                _take(seen, child)
             if child.output in ready and not seen.drain(child.output):
                 selector.unregister(child.output)
             if handle in ready:
                 break
-            if control in ready:
+            if control.fileno() in ready:
                 _raise_if_driver_gone(control)
                 selector.unregister(control)  # the next request waits until this run is over
             if not seen.killed_for and seen.fitted is None:
@@ -300,9 +301,9 @@ def watch(
     return seen
 
 
-def finish(seen: Observed, child: Child, descendants: Descendants, reader: Reader) -> None:
+def finish(seen: Observed, child: Child, descendants: Descendants) -> None:
     """End a child and all that it started, and read what it had to say."""
-    os.close(child.answers)  # lets it end
+    child.channel.shutdown(socket.SHUT_WR)  # lets it end
     if seen.killed_for:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGTERM)
@@ -320,24 +321,24 @@ def finish(seen: Observed, child: Child, descendants: Descendants, reader: Reade
     # what is in the pipes now; what comes later is not the child's
     seen.drain(child.output)
     received = -1
-    while received < reader.received and seen.fitted is None and not seen.broken:
-        received = reader.received
-        _take(seen, reader, child)
-    for fd in (child.messages, child.output):
-        os.close(fd)
+    while received < child.channel.received and seen.fitted is None and not seen.broken:
+        received = child.channel.received
+        _take(seen, child)
+    child.channel.close()
+    os.close(child.output)
 
 
-def _take(seen: Observed, reader: Reader, child: Child) -> None:
+def _take(seen: Observed, child: Child) -> None:
     try:
-        for message in reader.read():
+        for message in child.channel.read():
             seen.note(message, child)
     except BrokenStream as error:
         seen.killed_for, seen.broken = StoppedBy.FAULT, f"wrote to a descriptor that is not its own: {error}"
 
 
-def _raise_if_driver_gone(control: int) -> None:
-    with socket.socket(fileno=os.dup(control)) as peer, contextlib.suppress(BlockingIOError):
-        if peer.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
+def _raise_if_driver_gone(control: Channel) -> None:
+    with contextlib.suppress(BlockingIOError):
+        if control.end.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
             raise DriverGone
 
 
@@ -419,14 +420,25 @@ def _cause(seen: Observed, limits: Limits) -> tuple[Status, StoppedBy, str]:
     if seen.killed_for is StoppedBy.FAULT:
         return Status.ERROR, StoppedBy.FAULT, f"the solver's process {seen.broken}; killed"
     code, last = os.waitstatus_to_exitcode(seen.exit_status), _last_line(seen.output)
-    how = f"exited with code {code} without a result"
-    if code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
-        how = f"ended by signal {-code} ({name})"
+    how = f"ended by signal {-code} ({_signal(-code)})" if code < 0 else f"exited with code {code} without a result"
     if "MemoryError" in last or "std::bad_alloc" in last:
         return Status.MEMORY, StoppedBy.MEMORY, f"{how} when an allocation was refused"
     who = StoppedBy.KILLED if code == -signal.SIGKILL else StoppedBy.FAULT
     return Status.CRASHED, who, f"{how}{': ' + last if last else ''}"
+
+
+def why_lost(seen: Observed, limits: Limits) -> str:
+    """Return in a few words why a child ended, or was ended, in its warm-up."""
+    if seen.killed_for is StoppedBy.TIME:
+        return f"not over after {monotonic() - seen.phase_began:.0f} s"
+    if seen.killed_for is StoppedBy.MEMORY:
+        return f"above the memory limit of {(limits.memory_limit or 0) / 2**20:g} MB"
+    code = os.waitstatus_to_exitcode(seen.exit_status)
+    return _signal(-code) if code < 0 else f"exit code {code}"
+
+
+def _signal(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def _late(seen: Observed, limit: float | None) -> str:

@@ -18,8 +18,9 @@ from harness.registry.discovery import load_registry
 from harness.report import formats
 from harness.report.rows import grouped
 from harness.run import driver, executors, node, on_dask, spread
+from harness.run.channel import decode, encode, frame, unframe
 from harness.run.node import EnvironmentFingerprint
-from harness.run.plan import Study
+from harness.run.plan import RunSpec, Study
 from harness.run.store import Store
 from harness.support.errors import EngineLost, UsageError
 from harness.support.machine import machine
@@ -80,13 +81,13 @@ class Recorded(Executor):
         future = Future()
         names = [name for name in self.nodes if name not in self.left]
         name = next((each for each in nodes if each in names), names[len(self.tasks) % len(names)])
-        self.tasks.append((name, sum(map(len, node._RUNS.decode(msgspec.msgpack.decode(task, type=node.Task).blocks)))))
+        self.tasks.append((name, sum(map(len, decode(unframe(task, node.Task).blocks, list[list[RunSpec]])))))
         future.set_result(self._answered(on_node, task, name))
         return future
 
     def _answered(self, on_node, task, name):
-        answer = node.opened(on_node(task, name))
-        return node.packed(self.nodes[name](answer))
+        answer = unframe(on_node(task, name), node.Answer)
+        return frame(self.nodes[name](answer))
 
     def everywhere(self, on_node, task):
         return [self._answered(on_node, task, name) for name in self.nodes if name not in self.left]
@@ -148,7 +149,7 @@ def test_a_node_that_has_something_else_runs_nothing(planted, sentence, monkeypa
 
 def test_the_node_itself_compares_before_it_runs():
     here = EnvironmentFingerprint(node.host(), {}, {"python": "0.1"}, {})
-    answer = node.opened(node.carry_out(node.packed(node.Task(here, blocks=b"not even opened"))))
+    answer = unframe(node.carry_out(frame(node.Task(here, blocks=b"not even opened"))), node.Answer)
     assert answer.blocks == []
     assert "it has python" in here.difference(answer.has)
 
@@ -160,7 +161,7 @@ def test_other_data_are_refused_by_their_checksum(registry):
     own = EnvironmentFingerprint(
         node.host(), plugins, {}, {key: "0" * 64, '["file", {"path": "/not/there.csv"}]': "1" * 64}
     )
-    answer = node.opened(node.carry_out(node.packed(node.Task(own, blocks=node.packed([])))))
+    answer = unframe(node.carry_out(frame(node.Task(own, blocks=encode([])))), node.Answer)
     assert "its data of 'twonorm' have SHA-256" in own.difference(answer.has)
     assert "/not/there.csv" in answer.has.data['["file", {"path": "/not/there.csv"}]']
 
