@@ -27,7 +27,6 @@ from harness.measure.outcome import Status as Status
 from harness.measure.outcome import StoppedBy as StoppedBy
 from harness.measure.scored import CosineFeatures as CosineFeatures
 from harness.measure.trace import TracePlan as TracePlan
-from harness.problems.column import Column as Column
 from harness.problems.csvc import CSVC as CSVC
 from harness.problems.csvc import CSVCNoBias as CSVCNoBias
 from harness.problems.dual import DualForm as DualForm
@@ -52,6 +51,7 @@ from harness.solver.protocol import Conformance as Conformance
 from harness.solver.protocol import Iterate as Iterate
 from harness.solver.protocol import Solution as Solution
 from harness.solver.protocol import Solver as Solver
+from harness.support.column import Column as Column
 from harness.support.errors import DataError as DataError
 from harness.support.errors import HarnessError as HarnessError
 from harness.support.errors import InvalidModel as InvalidModel

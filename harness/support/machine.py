@@ -133,7 +133,7 @@ def _accounted(file: str, figures: int) -> float:
 @functools.cache
 def git_commit() -> str | None:
     """Return the commit of the harness's own checkout, with ``+`` if it has changes; None outside one."""
-    folder = Path(__file__).resolve().parents[1]
+    folder = Path(__file__).resolve().parents[2]
     if not (folder / ".git").exists():
         return None
     try:
