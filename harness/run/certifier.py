@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -453,10 +451,8 @@ class Certifier:
 
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
-    control = socket.socket(fileno=int(sys.argv[1]))
-    os.set_inheritable(control.fileno(), False)
     try:
-        Certifier(Channel(control, ToProcess)).serve()
+        Certifier(Channel.from_command_line(ToProcess)).serve()
     except BrokenPipeError:
         os._exit(0)  # the driver is gone
     os._exit(0)

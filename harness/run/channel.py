@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import os
 import select
 import socket
 import struct
+import sys
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
@@ -27,7 +29,6 @@ from harness.support.printable import clean
 SECRET_BYTES = 16  # length of a secret
 _HEAD = struct.Struct("<QI")  # bytes of the message, their CRC-32
 _READ_BYTES = 1 << 16  # bytes that one read of a socket takes at most
-_DESCRIPTORS = 2  # most descriptors that come with a message
 _POLL_SECONDS = 0.2  # seconds between two looks at an event that stops the waiting
 
 
@@ -44,7 +45,7 @@ class Channel:
     kinds : the type of the messages that may arrive, or a union of such types
     secret : the bytes that each frame begins with, in both directions
     largest : most bytes of a message that may arrive
-    takes_descriptors : whether descriptors may come with a message
+    most_descriptors : that may come with a message; the system closes others
 
     Attributes
     ----------
@@ -54,18 +55,19 @@ class Channel:
     """
 
     def __init__(
-        self,
-        end: socket.socket,
-        kinds: Any,
-        secret: bytes = b"",
-        *,
-        largest: int = 1 << 40,
-        takes_descriptors: bool = False,
+        self, end: socket.socket, kinds: Any, secret: bytes = b"", *, largest: int = 1 << 40, most_descriptors: int = 0
     ) -> None:
         self.end, self.kinds, self.secret, self.largest = end, kinds, secret, largest
-        self.takes_descriptors, self.descriptors = takes_descriptors, list[int]()
+        self.most_descriptors, self.descriptors = most_descriptors, list[int]()
         self.closed, self.received = False, 0
         self._pending = bytearray()
+
+    @classmethod
+    def from_command_line(cls, kinds: Any, most_descriptors: int = 0) -> Channel:
+        """Return the channel at the descriptor that this process was started with; programs that it starts do not get it."""
+        end = socket.socket(fileno=int(sys.argv[1]))
+        os.set_inheritable(end.fileno(), False)
+        return cls(end, kinds, most_descriptors=most_descriptors)
 
     def fileno(self) -> int:
         """Return the descriptor of the socket; -1 if it is closed."""
@@ -137,17 +139,14 @@ class Channel:
                 raise TimeoutError("no message came in time")
 
     def _read_once(self) -> None:
-        data = b""
+        data, descriptors = b"", list[int]()
         try:
-            if self.takes_descriptors:
-                data, descriptors, _, _ = socket.recv_fds(self.end, _READ_BYTES, _DESCRIPTORS)
-                self.descriptors += descriptors
-            else:
-                data = self.end.recv(_READ_BYTES)
+            data, descriptors, _, _ = socket.recv_fds(self.end, _READ_BYTES, self.most_descriptors)
         except BlockingIOError:
             return
         except OSError:
             pass
+        self.descriptors += descriptors
         self.closed = not data
         self.received += len(data)
         self._pending += data

@@ -265,9 +265,7 @@ def _fork(request: Fork, channel: Channel) -> int:
 
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
-    control = socket.socket(fileno=int(sys.argv[1]))
-    os.set_inheritable(control.fileno(), False)
-    channel = Channel(control, Fork | ExitCode, takes_descriptors=True)
+    channel = Channel.from_command_line(Fork | ExitCode, most_descriptors=2)
     _prepare()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         for request in channel:

@@ -80,7 +80,7 @@ def fork(
 ) -> Child:
     """Fork a child that runs ``body(emit, receive)`` in a run's folder.
 
-    emit, receive : send a message to this process, and wait for one from it
+    emit, receive : functions that send a message to this process, and wait for one from it
     hidden : the channel that it does not get, that which leads to the driver
     largest : most bytes of a message of it
     """
@@ -89,13 +89,6 @@ def fork(
         if getpid() != own:
             raise BrokenStream("a process that the solver forked went on with the run; its result is nobody's")
         channel.send(message)
-
-    def receive() -> ToChild:
-        try:
-            reply: ToChild = channel.receive()
-        except ConnectionResetError:
-            raise BrokenStream("the worker ended before it answered") from None
-        return reply
 
     (output_out, output_in), (ours, theirs) = os.pipe(), socket.socketpair()
     secret = os.urandom(SECRET_BYTES)
@@ -127,7 +120,7 @@ def fork(
             signal.signal(number, signal.SIG_DFL)
         faulthandler.enable(file=2)
         folder.enter()
-        body(emit, receive)
+        body(emit, channel.receive)
         with contextlib.suppress(OSError):
             end.recv(1)  # what it leaves behind can be looked at until the worker lets it end
         status = 0
@@ -427,14 +420,13 @@ def _cause(seen: Observed, limits: Limits) -> tuple[Status, StoppedBy, str]:
     return Status.CRASHED, who, f"{how}{': ' + last if last else ''}"
 
 
-def why_lost(seen: Observed, limits: Limits) -> str:
+def why_lost(seen: Observed) -> str:
     """Return in a few words why a child ended, or was ended, in its warm-up."""
     if seen.killed_for is StoppedBy.TIME:
         return f"not over after {monotonic() - seen.phase_began:.0f} s"
-    if seen.killed_for is StoppedBy.MEMORY:
-        return f"above the memory limit of {(limits.memory_limit or 0) / 2**20:g} MB"
     code = os.waitstatus_to_exitcode(seen.exit_status)
-    return _signal(-code) if code < 0 else f"exit code {code}"
+    how = _signal(-code) if code < 0 else f"exit code {code}"
+    return "above the memory limit" if seen.killed_for is StoppedBy.MEMORY else how
 
 
 def _signal(number: int) -> str:

@@ -12,7 +12,6 @@ import contextlib
 import functools
 import gc
 import os
-import socket
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,23 +21,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harness.measure.compilation import CompilationWatch
 from harness.measure.outcome import Status, StoppedBy
 from harness.measure.scored import room_for_own_points
-from harness.run import allowed
+from harness.run import allowed, messages
 from harness.run.channel import Channel
 from harness.run.child import ProblemFactory, is_environment, measure, of_environment
 from harness.run.descendants import Descendants
 from harness.run.folder import Folder
-from harness.run.messages import (
-    Busy,
-    Compiling,
-    FitResult,
-    FromChild,
-    Prepare,
-    Prepared,
-    RunResult,
-    ToChild,
-    ToProcess,
-    Warm,
-)
 from harness.run.target_server import TargetServer
 from harness.run.warm_up import State, WarmUp, compile_in_parts, layout, small_problem, warm_up
 from harness.run.watch import DriverGone, Observed, finish, fork, limit_memory, number, verdict, watch, why_lost
@@ -90,9 +77,9 @@ class Worker:
     def serve(self) -> None:
         """Answer requests one after another."""
         for request in self.channel:
-            if isinstance(request, Prepare):
+            if isinstance(request, messages.Prepare):
                 self._prepare(request.spec)
-                self.channel.send(Prepared())
+                self.channel.send(messages.Prepared())
             else:
                 self._answer(request.spec, request.warm_worker)
 
@@ -153,7 +140,7 @@ class Worker:
                 status = Status.INVALID if isinstance(error, InvalidKernel) else Status.ERROR
                 reason = faults.format_error(error)
             claims = {"status": status, "stopped_by": StoppedBy.FAULT, "reason": reason, **now()}
-            self.channel.send(RunResult(claims))
+            self.channel.send(messages.RunResult(claims))
             return
         self.descendants.begin()
         seen, is_sent = self._run_child(run)
@@ -162,7 +149,7 @@ class Worker:
             # what it does on a few points need not happen in the measured run
             run.warm_up.failed()
             self.folder.new()
-            why = why_lost(seen, spec.limits)
+            why = why_lost(seen)
             seen, is_sent = self._run_child(run, f"{spec.solver}: warm-up failed ({why}); measured without warm-up.")
         if not is_sent:
             self._send_result(seen, run)
@@ -191,13 +178,13 @@ class Worker:
         seconds = run.warm_up.run_ended(seen.warm_up_seconds, well=is_alone and claims["status"] in _WENT_WELL)
         if seconds is not None:
             claims["compile_seconds"] = seconds + number(claims.get("compile_seconds"))
-        self.channel.send(RunResult(claims, seen.solved))
+        self.channel.send(messages.RunResult(claims, seen.solved))
 
     def _busy(self, deadline: float) -> None:
         """Say by when the next message comes, when the time that was said is nearly so; ``deadline`` of what goes on."""
         if self._until - monotonic() < _BUSY_AHEAD and deadline + _ENDING > self._until:
             self._until = deadline + _ENDING
-            self.channel.send(Busy(min(self._until - monotonic(), 1e9), not self._compiles, self._compiles))
+            self.channel.send(messages.Busy(min(self._until - monotonic(), 1e9), not self._compiles, self._compiles))
 
     def _load(self, spec: RunSpec) -> None:
         """Load the plugins that the run needs: another one costs it no time, and cannot disturb it."""
@@ -223,17 +210,17 @@ class Worker:
 
     def _body(
         self, run: _Run, *, only_compile: bool
-    ) -> Callable[[Callable[[FromChild], None], Callable[[], ToChild]], None]:
+    ) -> Callable[[Callable[[messages.FromChild], None], Callable[[], messages.ToChild]], None]:
         """Return what a child does to measure a run; ``only_compile``: it ends behind its warm-up."""
         spec, solver, bench, compilation = run.spec, run.solver, self.bench, self.compilation
         limits, clocks = spec.limits, (compilation.clock, compilation.cpu_clock)
 
-        def body(emit: Callable[[FromChild], None], receive: Callable[[], ToChild]) -> None:
+        def body(emit: Callable[[messages.FromChild], None], receive: Callable[[], messages.ToChild]) -> None:
             run.server.erase()
             bench.client.connect(emit, receive)
             limit_memory(limits.memory_limit)
             # a time limit counts no compilation
-            compilation.on_change = lambda on: emit(Compiling(on))
+            compilation.on_change = lambda on: emit(messages.Compiling(on))
             seconds = 0.0
             if only_compile:
                 seconds = compile_in_parts(solver, small_problem(bench, spec, clocks), limits.time_limit, compilation)
@@ -241,15 +228,15 @@ class Worker:
                 # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
                 small = small_problem(bench, spec, clocks)
                 seconds = warm_up(solver, small, limits.time_limit, compilation.clock)
-            emit(Warm(seconds, bench.registry.sources()))
+            emit(messages.Warm(seconds, bench.registry.sources()))
             if only_compile:
-                emit(FitResult({}))
+                emit(messages.FitResult({}))
                 return
             problem, path = bench.problem(spec.first), bench.path(spec, clocks) if spec.path else None
             fitted = measure(spec, solver, problem, emit, compilation=compilation, client=bench.client, path=path)
             limit_memory(None)  # what is left is the host's own work
             fitted.claims["sources"] = bench.registry.sources()
-            emit(FitResult(fitted.claims, fitted.model, bench.kernel_sample(spec)))
+            emit(messages.FitResult(fitted.claims, fitted.model, bench.kernel_sample(spec)))
 
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
@@ -263,7 +250,7 @@ class Worker:
         """
         assert self.folder is not None
         limit = spec.limits.time_limit
-        self.channel.send(Busy(allowed.preparation(limit) + state.seconds + _ENDING, running=False))
+        self.channel.send(messages.Busy(allowed.preparation(limit) + state.seconds + _ENDING, running=False))
         self.bench.forget_targets()
         threads = _own_threads()
         with self.folder.entered():
@@ -287,9 +274,7 @@ def _own_threads() -> int:
 
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
-    control = socket.socket(fileno=int(sys.argv[1]))
-    os.set_inheritable(control.fileno(), False)
-    worker = Worker(Channel(control, ToProcess))
+    worker = Worker(Channel.from_command_line(messages.ToProcess))
     try:
         with contextlib.suppress(BrokenPipeError, DriverGone):
             worker.serve()
