@@ -39,7 +39,7 @@ from harness.registry.executor import Executor as Executor
 from harness.registry.hookspecs import hookimpl as hookimpl
 from harness.registry.metric import Metric as Metric
 from harness.run.record import Record as Record
-from harness.run.record import checked as checked
+from harness.run.record import validate_record as validate_record
 from harness.run.store import StoreReader as StoreReader
 from harness.run.store import default_store as default_store
 from harness.solver.learner import Learner as Learner

@@ -184,11 +184,16 @@ def encode(message: Any) -> bytes:
     try:
         return _ENCODER.encode(message)
     except (ValueError, OverflowError, RecursionError):  # a plugin's text may be no Unicode, its number too large
-        if not isinstance(message, msgspec.Struct):
-            raise
-        fields = msgspec.structs.asdict(message)
-        cleaned = {name: clean(value) for name, value in fields.items() if isinstance(value, dict)}
-        return _ENCODER.encode(msgspec.structs.replace(message, **cleaned))
+        return _ENCODER.encode(_cleaned(message))
+
+
+def _cleaned(value: Any) -> Any:
+    """Return a message or a structure in it with the mappings and texts that can be encoded."""
+    if isinstance(value, msgspec.Struct):
+        return type(value)(**{name: _cleaned(each) for name, each in msgspec.structs.asdict(value).items()})
+    if isinstance(value, list):
+        return [_cleaned(each) for each in value]
+    return clean(value) if isinstance(value, (str, dict, float)) else value
 
 
 def decode(data: bytes, kinds: Any) -> Any:

@@ -34,6 +34,7 @@ from harness.run.folder import Folder
 from harness.run.messages import (
     ClockStarted,
     Compiling,
+    FinishedCell,
     FitResult,
     FromChild,
     ModelCopied,
@@ -44,6 +45,7 @@ from harness.run.messages import (
     Warm,
 )
 from harness.run.plan import RunSpec
+from harness.run.record import Claims
 from harness.run.target_server import TargetServer
 from harness.support.machine import now, process_cpu_seconds, status_bytes, thread_cpu_seconds
 
@@ -151,6 +153,7 @@ class Observed:
     fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
     cpu_seconds: float = math.inf  # of the whole child and what it waited for, as far as the system accounts for it
     points: list[Point] = field(default_factory=list)
+    cells: list[FinishedCell] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
     phase: str = "warm-up"  # then "start", "fit", "end"
     phase_began: float = field(default_factory=monotonic)
@@ -178,8 +181,9 @@ class Observed:
     def solved(self) -> ToCertify:
         """What is to be certified of the run."""
         if self.fitted is None:
-            return ToCertify(points=self.points, queried=self.server.queried)
-        return ToCertify(self.fitted.model, self.points, self.server.queried, self.fitted.kernel_sample)
+            return ToCertify(points=self.points, cells=self.cells, queried=self.server.queried)
+        sample = self.fitted.kernel_sample
+        return ToCertify(self.fitted.model, self.points, self.server.queried, self.cells, sample)
 
     @property
     def compiled(self) -> float:
@@ -217,7 +221,10 @@ class Observed:
             self.fit_cpu_seconds = -thread_cpu_seconds(child.pid)
         elif isinstance(message, Point):
             self.points.append(msgspec.structs.replace(message, queried=len(self.server.queried)))
-            self.host_seconds = min(max(0.0, message.host_seconds), monotonic() - self.phase_began)
+            self._note_host(message.host_seconds)
+        elif isinstance(message, FinishedCell):
+            self.cells.append(message)
+            self._note_host(message.host_seconds)
         elif isinstance(message, ModelCopied):
             self._end_fit(child)
             self._enter("end")
@@ -227,6 +234,9 @@ class Observed:
             self.fitted = message
         elif isinstance(message, TargetRequest):
             self.server.serve(message, child.channel)
+
+    def _note_host(self, seconds: float) -> None:
+        self.host_seconds = min(max(0.0, seconds), monotonic() - self.phase_began)
 
     def _enter(self, phase: str) -> None:
         self.phase, self.phase_began, self.compile_spent = phase, monotonic(), 0.0
@@ -348,24 +358,19 @@ def _excess(seen: Observed, child: Child, descendants: Descendants, limits: Limi
 # -- what became of it ---------------------------------------------------------------------------------
 
 
-def verdict(seen: Observed, spec: RunSpec) -> dict[str, Any]:
-    """Return what became of a child as fields of a record: its claims where they can be true, else what was seen of it."""
-    claims: dict[str, Any] = {**now(), "sources": seen.sources} if seen.fitted is None else dict(seen.fitted.claims)
+def verdict(seen: Observed, spec: RunSpec) -> Claims:
+    """Return the outcome of a child: its claims where they can be true, else how its process ended."""
+    claims = Claims(measured_at=now(), sources=seen.sources) if seen.fitted is None else seen.fitted.claims
     trouble = _trouble(seen, spec)
     if trouble is not None:
-        claims.update(zip(("status", "stopped_by", "reason"), trouble, strict=True))
+        claims.status, claims.stopped_by, claims.reason = trouble
     if seen.output.strip():
-        claims["output"] = "\n".join(str(part) for part in (claims.get("output"), seen.output) if part)
+        claims.output = "\n".join(part for part in (claims.output, seen.output) if part)
     # its own peak, of which it knows each byte, or a sample of it and all that it started
-    claims["peak_rss_bytes"] = int(max(number(claims.get("peak_rss_bytes")), seen.peak_rss)) or None
+    claims.peak_rss_bytes = max(claims.peak_rss_bytes or 0, seen.peak_rss) or None
     killed = seen.fitted is None and seen.phase == "fit"
-    claims["killed_cpu_seconds"] = max(0.0, seen.fit_cpu_seconds - seen.host_seconds) if killed else None
+    claims.killed_cpu_seconds = max(0.0, seen.fit_cpu_seconds - seen.host_seconds) if killed else None
     return claims
-
-
-def number(value: Any) -> float:
-    """Return a claimed figure; 0 if it is none."""
-    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def _trouble(seen: Observed, spec: RunSpec) -> tuple[Status, StoppedBy, str] | None:
@@ -386,19 +391,19 @@ def _trouble(seen: Observed, spec: RunSpec) -> tuple[Status, StoppedBy, str] | N
     return (Status.INVALID, StoppedBy.FAULT, reason) if reason else None
 
 
-def _impossible(seen: Observed, claims: dict[str, Any]) -> str:
+def _impossible(seen: Observed, claims: Claims) -> str:
     """Return what the child says of clock and counts that the host knows to be untrue; empty if nothing is."""
-    seconds, cpu = number(claims.get("fit_seconds")), number(claims.get("cpu_seconds"))
+    seconds, cpu = claims.fit_seconds or 0.0, claims.cpu_seconds or 0.0
     least = _SLOWEST_CLOCK * (seen.fit_cpu_seconds - seen.host_seconds - seen.server.seconds) - _CLOCK_SLACK
-    if claims.get("fit_seconds") is not None and not max(0.0, least) <= seconds <= seen.fit_seconds + _LATE:
+    if claims.fit_seconds is not None and not max(0.0, least) <= seconds <= seen.fit_seconds + _LATE:
         seen_then = f"the host saw {seen.fit_seconds:.3g} s pass, {seen.fit_cpu_seconds:.3g} s of them CPU time"
         return f"its clock says {seconds:g} s inside the solver; {seen_then}"
     if not 0.0 <= cpu <= seen.cpu_seconds + _CLOCK_SLACK:
         return f"its CPU clock says {cpu:g} s; the system accounted {seen.cpu_seconds:.3g} s to the process"
-    counts = [*(point.figures.get("kernel_evaluations") for point in seen.points), claims.get("kernel_evaluations")]
-    known = [count for count in counts if isinstance(count, int)]
-    if sorted(known) != known or any(count < 0 for count in known):
-        return f"its count of kernel evaluations fell or is below 0: {', '.join(map(str, known[-3:]))}"
+    counts = [*(point.figures.kernel_evaluations for point in seen.points), claims.kernel_evaluations]
+    known = [count for count in counts if count is not None]
+    if sorted(known) != known:
+        return f"its count of kernel evaluations fell: {', '.join(map(str, known[-3:]))}"
     return seen.server.refusal
 
 

@@ -26,9 +26,10 @@ from harness.run.channel import Channel
 from harness.run.child import ProblemFactory, is_environment, measure, of_environment
 from harness.run.descendants import Descendants
 from harness.run.folder import Folder
+from harness.run.record import Claims
 from harness.run.target_server import TargetServer
 from harness.run.warm_up import State, WarmUp, compile_in_parts, layout, small_problem, warm_up
-from harness.run.watch import DriverGone, Observed, finish, fork, limit_memory, number, verdict, watch, why_lost
+from harness.run.watch import DriverGone, Observed, finish, fork, limit_memory, verdict, watch, why_lost
 from harness.support import faults
 from harness.support.errors import InvalidKernel
 from harness.support.machine import now
@@ -139,7 +140,7 @@ class Worker:
             else:
                 status = Status.INVALID if isinstance(error, InvalidKernel) else Status.ERROR
                 reason = faults.format_error(error)
-            claims = {"status": status, "stopped_by": StoppedBy.FAULT, "reason": reason, **now()}
+            claims = Claims(status=status, stopped_by=StoppedBy.FAULT, reason=reason, measured_at=now())
             self.channel.send(messages.RunResult(claims))
             return
         self.descendants.begin()
@@ -173,11 +174,11 @@ class Worker:
     def _send_result(self, seen: Observed, run: _Run) -> None:
         """Send what became of a run."""
         claims = verdict(seen, run.spec)
-        claims["faults"] = [*(claims.get("faults") or []), *seen.faults]
-        is_alone = run.spec.threads == 1 and bool(run.solver.observable) and not run.spec.path
-        seconds = run.warm_up.run_ended(seen.warm_up_seconds, well=is_alone and claims["status"] in _WENT_WELL)
+        claims.faults = [*(claims.faults or []), *seen.faults]
+        is_alone = run.spec.threads == 1 and bool(run.solver.observable) and run.spec.path is None
+        seconds = run.warm_up.run_ended(seen.warm_up_seconds, well=is_alone and claims.status in _WENT_WELL)
         if seconds is not None:
-            claims["compile_seconds"] = seconds + number(claims.get("compile_seconds"))
+            claims.compile_seconds = seconds + (claims.compile_seconds or 0.0)
         self.channel.send(messages.RunResult(claims, seen.solved))
 
     def _busy(self, deadline: float) -> None:
@@ -230,12 +231,12 @@ class Worker:
                 seconds = warm_up(solver, small, limits.time_limit, compilation.clock)
             emit(messages.Warm(seconds, bench.registry.sources()))
             if only_compile:
-                emit(messages.FitResult({}))
+                emit(messages.FitResult(Claims()))
                 return
             problem, path = bench.problem(spec.first), bench.path(spec, clocks) if spec.path else None
             fitted = measure(spec, solver, problem, emit, compilation=compilation, client=bench.client, path=path)
             limit_memory(None)  # what is left is the host's own work
-            fitted.claims["sources"] = bench.registry.sources()
+            fitted.claims.sources = bench.registry.sources()
             emit(messages.FitResult(fitted.claims, fitted.model, bench.kernel_sample(spec)))
 
         gc.collect()
@@ -276,7 +277,7 @@ def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
     worker = Worker(Channel.from_command_line(messages.ToProcess))
     try:
-        with contextlib.suppress(BrokenPipeError, DriverGone):
+        with contextlib.suppress(ConnectionError, DriverGone):
             worker.serve()
     finally:
         worker.descendants.end()

@@ -70,9 +70,9 @@ def versions() -> dict[str, str]:
     return found
 
 
-def now() -> dict[str, str]:
+def now() -> str:
     """Return the time of measurement, UTC, as a record holds it."""
-    return {"measured_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")}
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
 
 
 def load_average() -> float:

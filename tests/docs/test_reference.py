@@ -78,7 +78,11 @@ PLANTED = {
         "\n\n@hookspec\ndef harness_planted() -> None:\n    return None\n",
         "hook harness_planted",
     ),
-    "run/record.py": ("    key: str  #", "    planted_count: int\n    key: str  #", "record field planted_count"),
+    "run/record.py": (
+        "    key: A[",
+        '    planted_count: A[Count, ""] = None\n    key: A[',
+        "record field planted_count",
+    ),
     "support/errors.py": (
         "",
         '\nimport os\n\nos.environ.get("HARNESS_PLANTED")\n',
