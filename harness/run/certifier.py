@@ -452,10 +452,8 @@ class Certifier:
 
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
-    try:
+    with contextlib.suppress(ConnectionError):  # the driver is gone
         Certifier(Channel.from_command_line(ToProcess)).serve()
-    except ConnectionError:  # the driver is gone
-        pass
     os._exit(0)
 
 

@@ -31,7 +31,7 @@ from harness.measure.scored import Weights
 from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem
 from harness.run import allowed
-from harness.run.messages import ClockStarted, FinishedCell, FitResult, FromChild, Model, ModelCopied, Point
+from harness.run.messages import ClockStarted, Emit, FinishedCell, FitResult, Model, ModelCopied, Point
 from harness.run.record import Claims
 from harness.run.target_server import TargetClient
 from harness.solver.path import SolutionPath
@@ -186,7 +186,7 @@ def measure(
     spec: RunSpec,
     solver: Solver,
     problem: Problem,
-    emit: Callable[[FromChild], None],
+    emit: Emit,
     *,
     compilation: CompilationWatch,
     client: TargetClient,
@@ -264,9 +264,7 @@ class _Clocks(Clocks):
         return max(0.0, beside - allowed.off_the_clock(self.limit, beside - queries, queries))
 
 
-def _single(
-    spec: RunSpec, solver: Solver, problem: Problem, plain: Problem, clocks: _Clocks, emit: Callable[[FromChild], None]
-) -> Outcome:
+def _single(spec: RunSpec, solver: Solver, problem: Problem, plain: Problem, clocks: _Clocks, emit: Emit) -> Outcome:
     """Drive the solver on one problem, and send each trace point as it is taken."""
 
     def observe(point: TracePoint, model: Any) -> None:
@@ -285,9 +283,7 @@ def _single(
     )
 
 
-def _along(
-    spec: RunSpec, solver: Solver, path: SolutionPath, clocks: _Clocks, emit: Callable[[FromChild], None]
-) -> Claims:
+def _along(spec: RunSpec, solver: Solver, path: SolutionPath, clocks: _Clocks, emit: Emit) -> Claims:
     """Drive the solver along a path, and send each cell as it is finished; return how it ended, and its costs."""
     stopped: StoppedBy | None = None
     finished: list[Claims] = []

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from harness.run.descendants import living, signal_to
 from harness.run.environments import Environment
 from harness.run.folder import sweep
 from harness.run.messages import Busy, FromProcess, ToProcess
-from harness.run.template import Forked, command, template, variables
+from harness.run.template import start, template, variables
 
 _CLOSE_SECONDS = 1.5  # seconds that a process may take to end when its socket is closed
 _LATE_SECONDS = 0.5  # seconds that a message may be late
@@ -53,32 +52,21 @@ class Process:
         home: Environment | None = None,
     ) -> None:
         environment = variables(threads, numba_cache, sys.path if home is None else home.path)
+        python = None if home is None else home.python
         ours, theirs = socket.socketpair()
         ours.settimeout(_SEND_SECONDS)
         self.channel = Channel(ours, FromProcess)
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in kill()
+        self.process: Any = None  # as `subprocess.Popen`
         with theirs:
-            self.process = self._started(module, theirs, environment, None if home is None else home.python, stop)
+            if python is None:
+                with contextlib.suppress(OSError):  # it is started by itself: stopped, it is closed at once
+                    descriptors = [theirs.fileno(), self.errors.fileno()]
+                    self.process = template(environment).fork(module, descriptors, environment, stop)
+            self.process = self.process or start(module, theirs, environment, self.errors, python or "")
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)
         self.running = self.compiling = False
-
-    def _started(
-        self,
-        module: str,
-        control: socket.socket,
-        environment: Mapping[str, str],
-        python: str | None,
-        stop: threading.Event,
-    ) -> Forked | subprocess.Popen[bytes]:
-        """Fork the process from this interpreter's template; start it by itself where there is none, or ``python`` is another one."""
-        if python is None:
-            with contextlib.suppress(OSError):  # stopped: the one that is started instead is closed at once
-                return template(environment).fork(module, control, self.errors, environment, stop)
-        return subprocess.Popen(
-            command(module, control, python or sys.executable), pass_fds=(control.fileno(),), env=environment,
-            stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors, start_new_session=True,
-        )  # fmt: skip
 
     def ask(self, request: ToProcess, stop: threading.Event, seconds: float) -> Any:
         """Send a request and return the answer, which comes in so many seconds, or as many as the process says each time.

@@ -7,6 +7,7 @@ process that has it and opened by the certifier alone: between them it is bytes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -291,3 +292,6 @@ ToChild = TargetReply
 FromChild = Compiling | Warm | ClockStarted | Point | FinishedCell | ModelCopied | TargetRequest | FitResult
 ToProcess = Prepare | Run | Certify
 FromProcess = Prepared | Busy | RunResult | Certified
+Emit = Callable[[FromChild], None]
+Receive = Callable[[], ToChild]
+Body = Callable[[Emit, Receive], None]  # what a child does

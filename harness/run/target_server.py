@@ -10,14 +10,14 @@ A formulation that queries targets takes a callable in the place of ``targets``,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import monotonic, perf_counter, process_time  # by name: what is patched later is not this clock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.run.channel import BrokenStream, Channel
-from harness.run.messages import TargetReply, TargetRequest
+from harness.run.messages import Emit, Receive, TargetReply, TargetRequest
 from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,10 +88,10 @@ class TargetClient:
     def __init__(self) -> None:
         self.seconds = self.cpu_seconds = 0.0
         self._waited = 0.0
-        self._emit: Callable[[TargetRequest], None] | None = None
-        self._receive: Callable[[], TargetReply] | None = None
+        self._emit: Emit | None = None
+        self._receive: Receive | None = None
 
-    def connect(self, emit: Callable[[TargetRequest], None], receive: Callable[[], TargetReply]) -> None:
+    def connect(self, emit: Emit, receive: Receive) -> None:
         """Take the way to the worker, in the process that it forked."""
         self._emit, self._receive = emit, receive
 

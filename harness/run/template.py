@@ -23,7 +23,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic, sleep
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
@@ -63,9 +63,19 @@ def variables(threads: int, numba_cache: Path, path: Sequence[str]) -> dict[str,
     }
 
 
-def command(module: str, control: socket.socket, python: str = sys.executable) -> list[str]:
-    """Return the command of a process of the host's, which serves the socket."""
-    return [python, "-P", "-m", "harness.run.descendants", module, str(control.fileno())]
+def start(
+    module: str,
+    control: socket.socket,
+    environment: Mapping[str, str],
+    output: Any = subprocess.DEVNULL,
+    python: str = "",
+) -> subprocess.Popen[bytes]:
+    """Start a process of the host's, which serves the socket and writes to ``output``."""
+    fd = control.fileno()
+    return subprocess.Popen(
+        [python or sys.executable, "-P", "-m", "harness.run.descendants", module, str(fd)], pass_fds=(fd,),
+        env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+    )  # fmt: skip
 
 
 class Fork(msgspec.Struct, frozen=True, tag=True):
@@ -127,14 +137,9 @@ class Template:
         ours, theirs = socket.socketpair()
         self.channel = Channel(ours, Answer)
         with theirs:
-            self.process = subprocess.Popen(
-                command("harness.run.template", theirs), pass_fds=(theirs.fileno(),), env=environment,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
+            self.process = start("harness.run.template", theirs, environment)
 
-    def ask(
-        self, request: Fork | ExitCode, descriptors: Sequence[int] = (), stop: threading.Event | None = None
-    ) -> Any:
+    def ask(self, request: Any, descriptors: Sequence[int] = (), stop: threading.Event | None = None) -> Any:
         """Return the answer to a request; OSError if there is none or ``stop`` is set first, and then never again."""
         with self._lock:
             try:
@@ -145,17 +150,12 @@ class Template:
                 raise ConnectionError("the template does not answer") from error
 
     def fork(
-        self,
-        module: str,
-        control: socket.socket,
-        errors: IO[bytes],
-        environment: Mapping[str, str],
-        stop: threading.Event,
+        self, module: str, descriptors: list[int], environment: Mapping[str, str], stop: threading.Event
     ) -> Forked:
-        """Fork a process that serves ``control`` and writes to ``errors``; OSError if that cannot be."""
+        """Fork a process that serves the first descriptor and writes to the second; OSError if that cannot be."""
         variables = [(os.fsencode(name), os.fsencode(value)) for name, value in environment.items()]
         request = Fork(module, os.fsencode(Path.cwd()), sorted(os.sched_getaffinity(0)), variables)
-        forked = Forked(self, self.ask(request, [control.fileno(), errors.fileno()], stop))
+        forked = Forked(self, self.ask(request, descriptors, stop))
         self._forked = [*(process for process in self._forked if process.returncode is None), forked]
         return forked
 

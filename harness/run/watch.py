@@ -27,23 +27,10 @@ from typing import Any
 import msgspec
 
 from harness.measure.outcome import Limits, Status, StoppedBy
-from harness.run import allowed
+from harness.run import allowed, messages
 from harness.run.channel import SECRET_BYTES, BrokenStream, Channel
 from harness.run.descendants import Descendants, at_parents_end, trackers_of
 from harness.run.folder import Folder
-from harness.run.messages import (
-    ClockStarted,
-    Compiling,
-    FinishedCell,
-    FitResult,
-    FromChild,
-    ModelCopied,
-    Point,
-    TargetRequest,
-    ToCertify,
-    ToChild,
-    Warm,
-)
 from harness.run.plan import RunSpec
 from harness.run.record import Claims
 from harness.run.target_server import TargetServer
@@ -74,12 +61,7 @@ class Child:
     output: int
 
 
-def fork(
-    body: Callable[[Callable[[FromChild], None], Callable[[], ToChild]], None],
-    folder: Folder,
-    hidden: Channel,
-    largest: int,
-) -> Child:
+def fork(body: messages.Body, folder: Folder, hidden: Channel, largest: int) -> Child:
     """Fork a child that runs ``body(emit, receive)`` in a run's folder.
 
     emit, receive : functions that send a message to this process, and wait for one from it
@@ -87,7 +69,7 @@ def fork(
     largest : most bytes of a message of it
     """
 
-    def emit(message: FromChild) -> None:
+    def emit(message: messages.FromChild) -> None:
         if getpid() != own:
             raise BrokenStream("a process that the solver forked went on with the run; its result is nobody's")
         channel.send(message)
@@ -102,7 +84,7 @@ def fork(
         os.close(output_in)
         ours.setblocking(False)  # who does not read what it asked for does not hold us up
         os.set_blocking(output_out, False)
-        return Child(pid, Channel(ours, FromChild, secret, largest=largest), output_out)
+        return Child(pid, Channel(ours, messages.FromChild, secret, largest=largest), output_out)
     status, own = 1, getpid()
     try:
         os.setsid()
@@ -115,7 +97,7 @@ def fork(
         os.dup2(output_in, 1)
         os.dup2(output_in, 2)
         end = socket.socket(fileno=fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, _CHANNEL))
-        channel = Channel(end, ToChild, secret)
+        channel = Channel(end, messages.ToChild, secret)
         theirs.close()
         os.close(output_in)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -148,12 +130,12 @@ def limit_memory(limit: int | None) -> None:
 class Observed:
     """What the worker saw of a child."""
 
-    fitted: FitResult | None = None
+    fitted: messages.FitResult | None = None
     fit_seconds: float = 0.0  # from the message before the fit to the one after it, compilation taken off
     fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
     cpu_seconds: float = math.inf  # of the whole child and what it waited for, as far as the system accounts for it
-    points: list[Point] = field(default_factory=list)
-    cells: list[FinishedCell] = field(default_factory=list)
+    points: list[messages.Point] = field(default_factory=list)
+    cells: list[messages.FinishedCell] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
     phase: str = "warm-up"  # then "start", "fit", "end"
     phase_began: float = field(default_factory=monotonic)
@@ -178,12 +160,12 @@ class Observed:
         return self.output_end.decode(errors="replace")
 
     @property
-    def solved(self) -> ToCertify:
+    def solved(self) -> messages.ToCertify:
         """What is to be certified of the run."""
         if self.fitted is None:
-            return ToCertify(points=self.points, cells=self.cells, queried=self.server.queried)
+            return messages.ToCertify(points=self.points, cells=self.cells, queried=self.server.queried)
         sample = self.fitted.kernel_sample
-        return ToCertify(self.fitted.model, self.points, self.server.queried, self.cells, sample)
+        return messages.ToCertify(self.fitted.model, self.points, self.server.queried, self.cells, sample)
 
     @property
     def compiled(self) -> float:
@@ -205,34 +187,34 @@ class Observed:
         spared = min(self.compile_spent, most) if self.phase == "warm-up" else 0.0
         return self.phase_began + allowed.preparation(limits.time_limit) + spared
 
-    def note(self, message: FromChild, child: Child) -> None:
+    def note(self, message: messages.FromChild, child: Child) -> None:
         """Take in what a child says."""
-        if isinstance(message, Compiling):
+        if isinstance(message, messages.Compiling):
             if not message.on:
                 self.compile_spent, self.compiling_since = self.compiled, None
             elif self.compiling_since is None:
                 self.compiling_since = monotonic()
-        elif isinstance(message, Warm):
+        elif isinstance(message, messages.Warm):
             self.warm_up_seconds, self.sources = message.seconds, message.sources
             self._enter("start")
-        elif isinstance(message, ClockStarted):
+        elif isinstance(message, messages.ClockStarted):
             self._enter("fit")
             self.peak_rss = 0  # what it took before is none of the run's
             self.fit_cpu_seconds = -thread_cpu_seconds(child.pid)
-        elif isinstance(message, Point):
+        elif isinstance(message, messages.Point):
             self.points.append(msgspec.structs.replace(message, queried=len(self.server.queried)))
             self._note_host(message.host_seconds)
-        elif isinstance(message, FinishedCell):
+        elif isinstance(message, messages.FinishedCell):
             self.cells.append(message)
             self._note_host(message.host_seconds)
-        elif isinstance(message, ModelCopied):
+        elif isinstance(message, messages.ModelCopied):
             self._end_fit(child)
             self._enter("end")
-        elif isinstance(message, FitResult):
+        elif isinstance(message, messages.FitResult):
             if self.phase == "fit":
                 self._end_fit(child)
             self.fitted = message
-        elif isinstance(message, TargetRequest):
+        elif isinstance(message, messages.TargetRequest):
             self.server.serve(message, child.channel)
 
     def _note_host(self, seconds: float) -> None:

@@ -9,11 +9,9 @@ driver's socket pair.
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -107,13 +105,13 @@ class Worker:
         kind = (repr(solver), of_data)
         if kind not in self.warm_ups:
             self.warm_ups[kind] = WarmUp(self._mark(spec, kind))
-        state = self.warm_ups[kind]
-        if warm_worker and state.state is State.SAFE and not spec.path:
-            self._warm_worker(spec, solver, state)
+        progress = self.warm_ups[kind]
+        if warm_worker and progress.state is State.SAFE and spec.path is None:
+            self._warm_worker(spec, solver, progress)
         server = TargetServer()
         if spec.queries_targets:
             server = TargetServer(self.bench.targets(spec), self.bench.problem(spec).target_budget)
-        return _Run(spec, solver, server, state, largest)
+        return _Run(spec, solver, server, progress, largest)
 
     def _sizes(self, spec: RunSpec) -> tuple[str, int]:
         """Return the layout of a run's data, and the most bytes of a message of its child."""
@@ -200,7 +198,13 @@ class Worker:
 
             # absolute, since a run is in a folder of its own when it asks
             paths = [str(Path(path).absolute()) for path in spec.plugin_paths]
-            share_registry(functools.partial(_everything, registry, paths))
+
+            def everything() -> Registry:
+                """Load the plugins that were not needed yet, for a solver that asks for what may be in them."""
+                registry.load_all(installed(), paths)
+                return registry
+
+            share_registry(everything)
             # what the process of a solver is not to know, the one that it is forked from does not keep
             self.bench = ProblemFactory(registry, keeps="points" if spec.queries_targets else "training targets")
             self.compilation.install()  # and imports numba, so that no child pays for it
@@ -209,14 +213,12 @@ class Worker:
             hash(plugin.fingerprint)  # of the source as it was loaded, and once for all children
         registry.used.clear()
 
-    def _body(
-        self, run: _Run, *, only_compile: bool
-    ) -> Callable[[Callable[[messages.FromChild], None], Callable[[], messages.ToChild]], None]:
+    def _body(self, run: _Run, *, only_compile: bool) -> messages.Body:
         """Return what a child does to measure a run; ``only_compile``: it ends behind its warm-up."""
         spec, solver, bench, compilation = run.spec, run.solver, self.bench, self.compilation
         limits, clocks = spec.limits, (compilation.clock, compilation.cpu_clock)
 
-        def body(emit: Callable[[messages.FromChild], None], receive: Callable[[], messages.ToChild]) -> None:
+        def body(emit: messages.Emit, receive: messages.Receive) -> None:
             run.server.erase()
             bench.client.connect(emit, receive)
             limit_memory(limits.memory_limit)
@@ -243,7 +245,7 @@ class Worker:
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
         return body
 
-    def _warm_worker(self, spec: RunSpec, solver: Any, state: WarmUp) -> None:
+    def _warm_worker(self, spec: RunSpec, solver: Any, progress: WarmUp) -> None:
         """Warm this process up as a child of it did; it ends if that leaves threads, which a forked child would lack.
 
         It is the solver's code that runs: targets that are queried are read again for this run, and of the last one
@@ -251,22 +253,14 @@ class Worker:
         """
         assert self.folder is not None
         limit = spec.limits.time_limit
-        self.channel.send(messages.Busy(allowed.preparation(limit) + state.seconds + _ENDING, running=False))
+        self.channel.send(messages.Busy(allowed.preparation(limit) + progress.seconds + _ENDING, running=False))
         self.bench.forget_targets()
         threads = _own_threads()
         with self.folder.entered():
             small = small_problem(self.bench, spec)
-            state.worker_ran(warm_up(solver, small, limit, self.compilation.clock))
+            progress.worker_ran(warm_up(solver, small, limit, self.compilation.clock))
         if _own_threads() > threads:
             sys.exit(0)  # the driver asks a new worker
-
-
-def _everything(registry: Registry, plugin_paths: Sequence[str]) -> Registry:
-    """Load the plugins that were not needed yet, for a solver that asks for what may be in them."""
-    from harness.registry.discovery import installed
-
-    registry.load_all(installed(), plugin_paths)
-    return registry
 
 
 def _own_threads() -> int:

@@ -37,7 +37,9 @@ def environment(tmp_path, monkeypatch):
 def forked(environment, module):
     ours, theirs = socket.socketpair()
     with theirs, tempfile.TemporaryFile() as errors:
-        process = templates.template(environment).fork(module, theirs, errors, environment, threading.Event())
+        process = templates.template(environment).fork(
+            module, [theirs.fileno(), errors.fileno()], environment, threading.Event()
+        )
     with ours:
         said = ours.recv(1 << 16)
         return process, said
