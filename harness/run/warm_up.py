@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import os
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
@@ -29,7 +28,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Clocks, drive
 from harness.measure.outcome import Limits
 from harness.measure.path_drive import drive_path
@@ -168,21 +166,18 @@ def warm_up(
     small: Problem | SolutionPath | None,
     limit: float | None = None,
     clock: Callable[[], float] = perf_counter,
-    part: slice = slice(None),
 ) -> float:
     """Run the solver's warm-ups on a small problem or path; return the seconds.
 
     A fault of the solver shows in the measured run, not here. No warm-up begins, and none that yields goes on, when
     ``limit`` seconds are over by the ``clock``.
-
-    part : which of its warm-ups
     """
     began, clock_began = perf_counter(), clock()
     most = min(_SECONDS, limit or _SECONDS)
     if small is None:
         return 0.0
     with contextlib.suppress(BaseException):  # sys.exit() included
-        for each in solver.warm_ups()[part]:
+        for each in solver.warm_ups():
             left = most - (clock() - clock_began)
             if left <= 0.0:
                 break
@@ -192,24 +187,4 @@ def warm_up(
             elif each.skip(small) is None:
                 limits = Limits(time_limit=left, iteration_limit=_YIELDS)
                 drive(each, small, np.random.default_rng(0), limits, clocks=Clocks(clock))
-    return perf_counter() - began
-
-
-def compile_in_parts(
-    solver: Solver, small: Problem | SolutionPath | None, limit: float | None, compilation: CompilationWatch
-) -> float:
-    """Warm up in as many processes as there are cores, for the machine code that they leave on the disk; return the seconds."""
-    began, others, count = perf_counter(), list[int](), 1
-    with contextlib.suppress(Exception):  # it shows in the measured run
-        count = max(1, min(len(os.sched_getaffinity(0)), len(solver.warm_ups())))
-        for first in range(1, count):
-            if pid := os.fork():
-                others.append(pid)
-                continue
-            compilation.on_change = lambda _: None  # one process reports its compilation
-            warm_up(solver, small, limit, compilation.clock, slice(first, None, count))
-            os._exit(0)
-    warm_up(solver, small, limit, compilation.clock, slice(0, None, count))
-    for pid in others:
-        os.waitpid(pid, 0)
     return perf_counter() - began

@@ -26,7 +26,7 @@ from harness.run.descendants import Descendants
 from harness.run.folder import Folder
 from harness.run.record import Claims
 from harness.run.target_server import TargetServer
-from harness.run.warm_up import State, WarmUp, compile_in_parts, layout, small_problem, warm_up
+from harness.run.warm_up import State, WarmUp, layout, small_problem, warm_up
 from harness.run.watch import DriverGone, Observed, finish, fork, limit_memory, verdict, watch, why_lost
 from harness.support import faults
 from harness.support.errors import InvalidKernel
@@ -225,9 +225,7 @@ class Worker:
             # a time limit counts no compilation
             compilation.on_change = lambda on: emit(messages.Compiling(on))
             seconds = 0.0
-            if only_compile:
-                seconds = compile_in_parts(solver, small_problem(bench, spec, clocks), limits.time_limit, compilation)
-            elif run.warm_up.state is not State.FAILED:
+            if run.warm_up.state is not State.FAILED:
                 # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
                 small = small_problem(bench, spec, clocks)
                 seconds = warm_up(solver, small, limits.time_limit, compilation.clock)
