@@ -147,6 +147,18 @@ def test_a_node_that_has_something_else_runs_nothing(planted, sentence, monkeypa
     assert executor.closed
 
 
+def test_bytes_that_were_damaged_on_their_way_are_a_row_with_a_sentence(monkeypatch, registry, tmp_path):
+    class Damaging(Recorded):
+        def _answered(self, on_node, task, name):
+            data = super()._answered(on_node, task, name)
+            return data if len(self.tasks) == 0 else data[:-1] + bytes([data[-1] ^ 1])
+
+    records, _ = on(monkeypatch, registry, Damaging({"a": same}), study(registry, tmp_path, "own://x", seeds=(0,)))
+    assert {record["status"] for record in records} == {"environment"}
+    assert all("a message arrived whose checksum is wrong" in record["reason"] for record in records)
+    assert len({record["key"] for record in records}) == len(records)
+
+
 def test_the_node_itself_compares_before_it_runs():
     here = EnvironmentFingerprint(node.host(), {}, {"python": "0.1"}, {})
     answer = unframe(node.carry_out(frame(node.Task(here, blocks=b"not even opened"))), node.Answer)
