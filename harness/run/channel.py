@@ -105,7 +105,8 @@ class Channel:
         while (message := self._next()) is None:
             if self.closed:
                 raise ConnectionResetError("the other process closed its end")
-            self._wait(until, stop)
+            if stop is not None or until < math.inf:
+                self._wait(until, stop)
             self._read_once()
         return message
 
@@ -132,8 +133,7 @@ class Channel:
             if stop is not None and stop.is_set():
                 raise InterruptedError("stopped")
             left = until - monotonic()
-            wait = min(left, math.inf if stop is None else _POLL_SECONDS)
-            if poll.poll(None if wait == math.inf else max(0.0, wait) * 1e3):
+            if poll.poll(max(0.0, min(left, _POLL_SECONDS)) * 1e3):
                 return
             if left <= 0.0:  # and nothing had come: this process may have been stopped itself
                 raise TimeoutError("no message came in time")
@@ -141,7 +141,10 @@ class Channel:
     def _read_once(self) -> None:
         data, descriptors = b"", list[int]()
         try:
-            data, descriptors, _, _ = socket.recv_fds(self.end, _READ_BYTES, self.most_descriptors)
+            if self.most_descriptors:
+                data, descriptors, _, _ = socket.recv_fds(self.end, _READ_BYTES, self.most_descriptors)
+            else:
+                data = self.end.recv(_READ_BYTES)
         except BlockingIOError:
             return
         except OSError:
