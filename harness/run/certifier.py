@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,9 +28,9 @@ from harness.measure.trace import FIGURES, TracePlan, certificate_of
 from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry.discovery import Registry, load_registry, share_registry
 from harness.run import allowed
+from harness.run.channel import BrokenStream, Channel
 from harness.run.child import ProblemFactory, is_environment
 from harness.run.messages import (
-    BrokenStream,
     Busy,
     Certified,
     Certify,
@@ -40,9 +39,8 @@ from harness.run.messages import (
     Point,
     Prepare,
     Prepared,
-    Reader,
     ToCertify,
-    send,
+    ToProcess,
 )
 from harness.run.plan import RunSpec
 from harness.run.record import CertifiedFigures
@@ -412,8 +410,8 @@ class RunCertifier:
 class Certifier:
     """Serves the driver until it closes the socket. While it certifies, a thread of its own says that it is alive."""
 
-    def __init__(self, control: int) -> None:
-        self.control = control
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
         self.benches: dict[tuple[str, ...], ProblemFactory] = {}
         self.installed: Registry | None = None
         share_registry(self._installed)
@@ -422,20 +420,17 @@ class Certifier:
 
     def serve(self) -> None:
         """Answer requests one after another."""
-        reader = Reader(self.control)
-        while not reader.closed:
-            for request in reader.read():
-                if isinstance(request, Prepare):
-                    with contextlib.suppress(Exception):  # a run will say what is wrong
-                        self._bench(request.spec).problem(request.spec.first)
-                    send(self.control, Prepared())
-                    continue
-                assert isinstance(request, Certify)
+        for request in self.channel:
+            if isinstance(request, Prepare):
+                with contextlib.suppress(Exception):  # a run will say what is wrong
+                    self._bench(request.spec).problem(request.spec.first)
+                self.channel.send(Prepared())
+            else:
                 self._is_certifying.set()
                 answer = self._answer(request)
                 with self._sending:
                     self._is_certifying.clear()
-                    send(self.control, answer)
+                    self.channel.send(answer)
 
     def _beat(self) -> None:
         with contextlib.suppress(OSError):  # the driver is gone
@@ -443,7 +438,7 @@ class Certifier:
                 sleep(_BEAT_SECONDS)
                 with self._sending:
                     if self._is_certifying.is_set():
-                        send(self.control, Busy(allowed.SILENT_SECONDS))
+                        self.channel.send(Busy(allowed.SILENT_SECONDS))
 
     def _installed(self) -> Registry:
         """Return the installed plugins, which a certificate may ask for a solver; loaded when one does."""
@@ -486,12 +481,8 @@ class Certifier:
 
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
-    control = int(sys.argv[1])
-    os.set_inheritable(control, False)
-    try:
-        Certifier(control).serve()
-    except BrokenPipeError:
-        os._exit(0)  # the driver is gone
+    with contextlib.suppress(ConnectionError):  # the driver is gone
+        Certifier(Channel.from_command_line(ToProcess)).serve()
     os._exit(0)
 
 

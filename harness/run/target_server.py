@@ -10,21 +10,22 @@ A formulation that queries targets takes a callable in the place of ``targets``,
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import perf_counter, thread_time  # by name: what is patched later is not this clock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.run.messages import BrokenStream, Message, TargetReply, TargetRequest, packed
+from harness.run.channel import BrokenStream, Channel
+from harness.run.messages import Emit, Receive, TargetReply, TargetRequest
 from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.support.arrays import Vector
 
-QUERY_POINTS = 480  # of one message: its reply fits in the 4,096 bytes that a pipe takes whole or not at all
+QUERY_POINTS = (
+    480  # most points of one query: its reply fits in the 4,096 bytes that a socket takes whole or not at all
+)
 
 
 class TargetServer:
@@ -60,14 +61,13 @@ class TargetServer:
         there = bool(np.all((indices >= 0) & (indices < len(self._targets))))
         return there and not self._is_queried[indices].any() and len(np.unique(indices)) == len(indices)
 
-    def serve(self, request: TargetRequest, fd: int, secret: bytes) -> None:
-        """Write the reply to a request; BrokenStream if nobody reads it."""
+    def serve(self, request: TargetRequest, channel: Channel) -> None:
+        """Send the reply to a request; BrokenStream if nobody reads it."""
         self.seconds = request.waited
-        reply = packed(TargetReply(self.query(request.indices), self.refusal), secret)
-        with contextlib.suppress(OSError):
-            if os.write(fd, reply) == len(reply):
-                return
-        raise BrokenStream("a query of targets, and nobody read the reply")
+        try:
+            channel.send(TargetReply(self.query(request.indices), self.refusal))
+        except OSError:
+            raise BrokenStream("a query of targets, and nobody read the reply") from None
 
 
 class TargetClient:
@@ -78,10 +78,10 @@ class TargetClient:
 
     def __init__(self) -> None:
         self.seconds = self.cpu_seconds = 0.0
-        self._emit: Callable[[Message], None] | None = None
-        self._receive: Callable[[], Message] | None = None
+        self._emit: Emit | None = None
+        self._receive: Receive | None = None
 
-    def connect(self, emit: Callable[[Message], None], receive: Callable[[], Message]) -> None:
+    def connect(self, emit: Emit, receive: Receive) -> None:
         """Take the way to the worker, in the process that it forked."""
         self._emit, self._receive = emit, receive
 
