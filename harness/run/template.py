@@ -27,8 +27,9 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, Any
 
-from harness.run.descendants import at_parents_end, living_itself
+from harness.run.descendants import at_parents_end
 from harness.support.files import user_cache, writable_folder
+from harness.support.processes import is_alive
 
 _KEPT = 2  # of different environments, beside those whose processes live
 _ANSWER_SECONDS = 300.0  # the first answer comes when all is imported, and once compiled
@@ -82,7 +83,7 @@ class Forked:
             try:
                 self.returncode = self.template.ask({"ended": self.pid})
             except OSError:  # nobody else knows
-                self.returncode = None if living_itself(self.pid) else -signal.SIGKILL
+                self.returncode = None if is_alive(self.pid) else -signal.SIGKILL
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:

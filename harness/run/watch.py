@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import fcntl
+import functools
 import math
 import os
+import re
 import resource
 import select
 import selectors
@@ -28,7 +30,7 @@ import msgspec
 
 from harness.measure.outcome import Limits, Status, StoppedBy
 from harness.run import allowed
-from harness.run.descendants import Descendants, at_parents_end, trackers_of
+from harness.run.descendants import NOTHING_USED, Descendants, Usage, at_parents_end, trackers_of
 from harness.run.folder import Folder
 from harness.run.messages import (
     SECRET_BYTES,
@@ -47,7 +49,8 @@ from harness.run.messages import (
 )
 from harness.run.plan import RunSpec
 from harness.run.target_server import TargetServer
-from harness.support.machine import now, process_cpu_seconds, status_bytes, thread_cpu_seconds
+from harness.support.machine import now
+from harness.support.processes import UNSCHEDULED, Scheduling, memory_figures, scheduling, taken_bytes
 
 _POLL_SECONDS = 0.05
 _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
@@ -59,6 +62,10 @@ _PIPE = 200  # a descriptor above those that a solver's stray writes and double 
 _CLOCK_SLACK = 0.25  # seconds of CPU time that the host's own work may take
 _LATE = 5.0  # seconds that a message may wait on a busy machine
 _SLOWEST_CLOCK = 0.5  # of the CPU time the system accounted
+_OUT_OF_MEMORY = re.compile(
+    r"^(?:[\w.]*MemoryError\b.*|.*std::bad_alloc.*|(?:.*: )?(?:Cannot allocate memory|[Oo]ut of memory)\.?)$",
+    re.MULTILINE,
+)  # what a process writes at its end whose allocation was refused
 
 
 class DriverGone(Exception):
@@ -136,12 +143,15 @@ def fork(
 
 
 def limit_memory(limit: int | None) -> None:
-    """Bound this process's private data so that its resident memory can grow to ``limit`` bytes; None: lift the bound."""
+    """Bound this process's private data so that its memory can grow to ``limit`` bytes; None: lift the bound.
+
+    Private data are anonymous memory, touched or not, and private mappings of files that may be written to.
+    """
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     bound = hard
     if limit is not None:
-        reserved, resident = status_bytes("VmData") or 0, status_bytes("VmRSS") or 0
-        bound = reserved + max(0, limit - resident)
+        figures = memory_figures()
+        bound = figures.get("VmData", 0) + max(0, limit - taken_bytes(figures))
         bound = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (bound, hard))
 
@@ -153,18 +163,29 @@ class Observed:
     fitted: FitResult | None = None
     fit_seconds: float = 0.0  # from the message before the fit to the one after it, compilation taken off
     fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
-    cpu_seconds: float = math.inf  # of the whole child and what it waited for, as far as the system accounts for it
+    fit_usage: Usage = (
+        NOTHING_USED  # CPU time within the fit, compilation taken off, of the child and all that it started
+    )
+    cpu_seconds: float = math.inf  # of the child and all that it started, from its fork on
+    delay_seconds: float = 0.0  # within the fit, in which the child's main thread was ready to run and did not
+    pid: int = 0  # of the child
+    threads: int = 1  # that the run may have
+    look: Callable[[float], Usage] = lambda _: NOTHING_USED  # see `Descendants.sample`
     points: list[Point] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
     phase: str = "warm-up"  # then "start", "fit", "end"
     phase_began: float = field(default_factory=monotonic)
+    scheduled: Scheduling = UNSCHEDULED  # of the child's main thread when the phase began
+    usage_began: Usage = NOTHING_USED  # of the child and all that it started when the fit began
     compiling_since: float | None = None
     compile_spent: float = 0.0  # in this phase
     warm_up_seconds: float | None = None
     sources: dict[str, Any] = field(default_factory=dict)
     output_end: bytes = b""  # what the child printed, at the end
     output_bytes: int = 0
-    peak_rss: int = 0  # of samples of the child and all that it started; what lives shorter than a poll is not seen
+    usage: Usage = NOTHING_USED  # the last sample of the child and all that it started
+    sampled: float = 0.0  # time of ``monotonic()`` of that sample
+    peak_bytes: int = 0  # of the samples since the fit began, and of the child by its own high-water mark
     killed_for: StoppedBy | None = None  # TIME, MEMORY; FAULT: it wrote what is no message
     broken: str = ""  # what it did to the host's pipe
     exit_status: int = 0
@@ -191,7 +212,18 @@ class Observed:
         return self.compile_spent + (monotonic() - self.compiling_since if self.compiling_since else 0.0)
 
     def deadline(self, limits: Limits) -> float:
-        """Return the time of ``monotonic()`` at which this phase has to be over; infinity: it has no limit."""
+        """Return the time of ``monotonic()`` at which this phase has to be over; infinity: it has no limit.
+
+        It is later by what other work takes from the child, which is looked at once it would be over otherwise.
+        """
+        undisturbed = self._undisturbed_deadline(limits)
+        if (seconds := monotonic() - self.phase_began) + self.phase_began <= undisturbed:
+            return undisturbed
+        ran, delay = (now - then for now, then in zip(scheduling(self.pid), self.scheduled, strict=True))
+        cpu_seconds = max(ran, self.usage.cpu_seconds - self.usage_began.cpu_seconds)
+        return undisturbed + allowed.lost(limits.time_limit, self.threads, delay, seconds, cpu_seconds)
+
+    def _undisturbed_deadline(self, limits: Limits) -> float:
         if self.phase == "fit":
             if limits.time_limit is None:
                 return math.inf
@@ -216,28 +248,41 @@ class Observed:
             self.warm_up_seconds, self.sources = message.seconds, message.sources
             self._enter("start")
         elif isinstance(message, ClockStarted):
+            self.sample()
+            self.peak_bytes = 0  # what it took before is none of the run's
             self._enter("fit")
-            self.peak_rss = 0  # what it took before is none of the run's
-            self.fit_cpu_seconds = -thread_cpu_seconds(child.pid)
         elif isinstance(message, Point):
             self.points.append(msgspec.structs.replace(message, queried=len(self.server.queried)))
             self.host_seconds = min(max(0.0, message.host_seconds), monotonic() - self.phase_began)
         elif isinstance(message, ModelCopied):
-            self._end_fit(child)
+            self.end_fit()
             self._enter("end")
         elif isinstance(message, FitResult):
             if self.phase == "fit":
-                self._end_fit(child)
+                self.end_fit()
             self.fitted = message
         elif isinstance(message, TargetRequest):
             self.server.serve(message, child.answers, child.secret)
 
     def _enter(self, phase: str) -> None:
         self.phase, self.phase_began, self.compile_spent = phase, monotonic(), 0.0
+        self.scheduled, self.usage_began = scheduling(self.pid), self.usage
 
-    def _end_fit(self, child: Child) -> None:
-        self.fit_seconds = monotonic() - self.phase_began - self.compile_spent
-        self.fit_cpu_seconds += thread_cpu_seconds(child.pid) - self.compile_spent
+    def sample(self, exact_above: float = math.inf) -> None:
+        """Look at what the child and all that it started take now; ``exact_above`` as of :meth:`Descendants.sample`."""
+        self.usage, self.sampled = self.look(exact_above), monotonic()
+        self.peak_bytes = max(self.peak_bytes, self.usage.memory_bytes)
+
+    def end_fit(self) -> None:
+        """Note what the fit took."""
+        self.sample()
+        now, compiled = scheduling(self.pid), self.compiled
+        self.fit_seconds = monotonic() - self.phase_began - compiled
+        self.fit_cpu_seconds = now.cpu_seconds - self.scheduled.cpu_seconds - compiled
+        self.delay_seconds = now.delay_seconds - self.scheduled.delay_seconds
+        spent, before = self.usage, self.usage_began
+        unseen = max(0.0, spent.unseen_cpu_seconds - before.unseen_cpu_seconds)
+        self.fit_usage = Usage(max(0.0, spent.cpu_seconds - before.cpu_seconds - compiled), unseen)
 
     def drain(self, output: int) -> bool:
         """Read once what a child printed; return whether there is more to come."""
@@ -255,6 +300,7 @@ def watch(
     descendants: Descendants,
     limits: Limits,
     *,
+    threads: int,
     control: int,
     reader: Reader,
     server: TargetServer,
@@ -262,6 +308,7 @@ def watch(
 ) -> Observed:
     """Wait until a child has said all, ends or passes a limit; return what was seen. It is ended by :func:`finish`.
 
+    threads : that the run may have
     control : descriptor of the driver's socket
     reader : of the child's messages
     server : of the targets that it queries
@@ -271,7 +318,8 @@ def watch(
     ------
     DriverGone : nobody is left to hear of this run.
     """
-    seen, handle = Observed(server=server), os.pidfd_open(child.pid)
+    look, handle = functools.partial(descendants.sample, child.pid), os.pidfd_open(child.pid)
+    seen = Observed(server=server, pid=child.pid, threads=threads, look=look)
     with selectors.DefaultSelector() as selector:
         for fd in (child.messages, child.output, control, handle):
             selector.register(fd, selectors.EVENT_READ)
@@ -288,14 +336,15 @@ def watch(
                 _raise_if_driver_gone(control)
                 selector.unregister(control)  # the next request waits until this run is over
             if not seen.killed_for and seen.fitted is None:
-                seen.killed_for = _excess(seen, child, descendants, limits)
+                seen.killed_for = _excess(seen, limits)
     os.close(handle)
-    if seen.phase == "fit" and seen.fitted is None:  # of a process that has ended the system tells nothing more
-        seen.fit_cpu_seconds += thread_cpu_seconds(child.pid) - seen.compile_spent
-    seen.cpu_seconds = process_cpu_seconds(child.pid)
+    if seen.phase == "fit" and seen.fitted is None:
+        seen.end_fit()
+    seen.sample(seen.peak_bytes)
+    seen.cpu_seconds = seen.usage.cpu_seconds
     if seen.fitted is not None:  # it waits
         seen.drain(child.output)
-        others = descendants.left(child.pid)
+        others = seen.usage.others
         seen.left_behind = len(others) - len(trackers_of(others))
     return seen
 
@@ -341,14 +390,14 @@ def _raise_if_driver_gone(control: int) -> None:
             raise DriverGone
 
 
-def _excess(seen: Observed, child: Child, descendants: Descendants, limits: Limits) -> StoppedBy | None:
+def _excess(seen: Observed, limits: Limits) -> StoppedBy | None:
     """Return the limit that is passed, if one is."""
-    if monotonic() > seen.deadline(limits):
-        return StoppedBy.TIME
     most = math.inf if limits.memory_limit is None else limits.memory_limit
-    resident = descendants.memory_bytes(child.pid, min(most, seen.peak_rss))
-    seen.peak_rss = max(seen.peak_rss, resident)
-    return StoppedBy.MEMORY if resident > most else None
+    if monotonic() - seen.sampled >= _POLL_SECONDS:
+        seen.sample(min(most, seen.peak_bytes))
+        if seen.usage.memory_bytes > most:
+            return StoppedBy.MEMORY
+    return StoppedBy.TIME if monotonic() > seen.deadline(limits) else None
 
 
 # -- what became of it ---------------------------------------------------------------------------------
@@ -362,11 +411,30 @@ def verdict(seen: Observed, spec: RunSpec) -> dict[str, Any]:
         claims.update(zip(("status", "stopped_by", "reason"), trouble, strict=True))
     if seen.output.strip():
         claims["output"] = "\n".join(str(part) for part in (claims.get("output"), seen.output) if part)
-    # its own peak, of which it knows each byte, or a sample of it and all that it started
-    claims["peak_rss_bytes"] = int(max(number(claims.get("peak_rss_bytes")), seen.peak_rss)) or None
+    if claims["status"] in (Status.ERROR, Status.CRASHED) and claims["stopped_by"] == StoppedBy.FAULT:
+        refused = _OUT_OF_MEMORY.findall(str(claims.get("output") or ""))
+        if refused and not (seen.killed_for or seen.left_behind):
+            reason = f"out of memory: {refused[-1][:300]}; {claims['reason']}"
+            claims.update(status=Status.MEMORY, stopped_by=StoppedBy.MEMORY, reason=reason)
+    began = seen.phase in ("fit", "end")
+    claims["peak_rss_bytes"] = (max(seen.peak_bytes, seen.usage.high_water_bytes) if began else seen.peak_bytes) or None
     killed = seen.fitted is None and seen.phase == "fit"
-    claims["killed_cpu_seconds"] = max(0.0, seen.fit_cpu_seconds - seen.host_seconds) if killed else None
+    claims["killed_cpu_seconds"] = max(0.0, seen.fit_usage.cpu_seconds - seen.host_seconds) if killed else None
+    if claims.get("cpu_seconds") is not None:
+        claims["cpu_seconds"] = number(claims["cpu_seconds"]) + seen.fit_usage.unseen_cpu_seconds
+    if claims.get("stopped_by") == StoppedBy.TIME and (reason := _disturbed(seen, spec.limits.time_limit or 0.0)):
+        claims.update(status=Status.ENVIRONMENT, reason=reason)
     return claims
+
+
+def _disturbed(seen: Observed, limit: float) -> str:
+    """Return the sentence on a run that was cut at its time limit and could not use it; empty: it could."""
+    seconds, cpu_seconds = max(0.0, seen.fit_seconds - seen.host_seconds), seen.fit_usage.cpu_seconds
+    delayed = allowed.delayed(seen.threads, seen.delay_seconds, seconds, cpu_seconds)
+    if (seen.fitted is None and seen.phase != "fit") or not allowed.was_disturbed(limit, seconds, delayed):
+        return ""
+    cut = f"cut at the time limit of {limit:g} s after {cpu_seconds:.2g} s of CPU time in {seconds:.2g} s"
+    return f"{cut}: the machine was busy; such a run is measured again when the command is repeated"
 
 
 def number(value: Any) -> float:
@@ -414,7 +482,7 @@ def _cause(seen: Observed, limits: Limits) -> tuple[Status, StoppedBy, str]:
         stopped = StoppedBy.PREPARATION if seen.phase in ("warm-up", "start") else StoppedBy.TIME
         return Status.TIMEOUT, stopped, _late(seen, limits.time_limit)
     if seen.killed_for is StoppedBy.MEMORY:
-        reason = f"resident memory passed the limit of {(limits.memory_limit or 0) / 2**20:g} MB; killed"
+        reason = f"its memory passed the limit of {(limits.memory_limit or 0) / 2**20:g} MB; killed"
         return Status.MEMORY, StoppedBy.MEMORY, reason
     if seen.killed_for is StoppedBy.FAULT:
         return Status.ERROR, StoppedBy.FAULT, f"the solver's process {seen.broken}; killed"

@@ -192,6 +192,7 @@ class Worker:
             child,
             self.descendants,
             run.spec.limits,
+            threads=run.spec.threads,
             control=self.control,
             reader=reader,
             server=run.server,
