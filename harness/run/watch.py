@@ -56,6 +56,7 @@ _POLL_SECONDS = 0.05
 _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
 _EXIT_SECONDS = 1.0  # that a child which has said all may take to end
 _OUTPUT_KEPT = 4000
+_LINE_CHARACTERS = 300  # of a line of output that a reason repeats
 _OUTPUT_LIMIT = 1_000_000
 _PIECE = 1 << 16  # what a pipe holds
 _PIPE = 200  # a descriptor above those that a solver's stray writes and double closes hit
@@ -183,6 +184,7 @@ class Observed:
     sources: dict[str, Any] = field(default_factory=dict)
     output_end: bytes = b""  # what the child printed, at the end
     output_bytes: int = 0
+    refusal: str = ""  # the last line that a process of the run wrote on an allocation that was refused
     usage: Usage = NOTHING_USED  # the last sample of the child and all that it started
     sampled: float = 0.0  # time of ``monotonic()`` of that sample
     peak_bytes: int = 0  # of the samples since the fit began, and of the child by its own high-water mark
@@ -268,9 +270,9 @@ class Observed:
         self.phase, self.phase_began, self.compile_spent = phase, monotonic(), 0.0
         self.scheduled, self.usage_began = scheduling(self.pid), self.usage
 
-    def sample(self, exact_above: float = math.inf) -> None:
-        """Look at what the child and all that it started take now; ``exact_above`` as of :meth:`Descendants.sample`."""
-        self.usage, self.sampled = self.look(exact_above), monotonic()
+    def sample(self) -> None:
+        """Look at what the child and all that it started take now; exactly, where that is a new peak."""
+        self.usage, self.sampled = self.look(self.peak_bytes), monotonic()
         self.peak_bytes = max(self.peak_bytes, self.usage.memory_bytes)
 
     def end_fit(self) -> None:
@@ -291,6 +293,9 @@ class Observed:
         except OSError:  # there is nothing to be read
             return False
         self.output_bytes += len(data)
+        self.refusal = (
+            refused_allocation((self.output_end[-_LINE_CHARACTERS:] + data).decode(errors="replace")) or self.refusal
+        )
         self.output_end = (self.output_end + data)[-_OUTPUT_KEPT:]
         return bool(data)
 
@@ -340,7 +345,7 @@ def watch(
     os.close(handle)
     if seen.phase == "fit" and seen.fitted is None:
         seen.end_fit()
-    seen.sample(seen.peak_bytes)
+    seen.sample()
     seen.cpu_seconds = seen.usage.cpu_seconds
     if seen.fitted is not None:  # it waits
         seen.drain(child.output)
@@ -394,7 +399,7 @@ def _excess(seen: Observed, limits: Limits) -> StoppedBy | None:
     """Return the limit that is passed, if one is."""
     most = math.inf if limits.memory_limit is None else limits.memory_limit
     if monotonic() - seen.sampled >= _POLL_SECONDS:
-        seen.sample(min(most, seen.peak_bytes))
+        seen.sample()
         if seen.usage.memory_bytes > most:
             return StoppedBy.MEMORY
     return StoppedBy.TIME if monotonic() > seen.deadline(limits) else None
@@ -412,19 +417,28 @@ def verdict(seen: Observed, spec: RunSpec) -> dict[str, Any]:
     if seen.output.strip():
         claims["output"] = "\n".join(str(part) for part in (claims.get("output"), seen.output) if part)
     if claims["status"] in (Status.ERROR, Status.CRASHED) and claims["stopped_by"] == StoppedBy.FAULT:
-        refused = _OUT_OF_MEMORY.findall(str(claims.get("output") or ""))
-        if refused and not (seen.killed_for or seen.left_behind):
-            reason = f"out of memory: {refused[-1][:300]}; {claims['reason']}"
+        refused = seen.refusal or refused_allocation(str(claims.get("output") or ""))
+        if refused and not seen.killed_for and (trouble is None or seen.fitted is None):
+            reason = f"out of memory: {refused}; {claims['reason']}"
             claims.update(status=Status.MEMORY, stopped_by=StoppedBy.MEMORY, reason=reason)
     began = seen.phase in ("fit", "end")
     claims["peak_rss_bytes"] = (max(seen.peak_bytes, seen.usage.high_water_bytes) if began else seen.peak_bytes) or None
     killed = seen.fitted is None and seen.phase == "fit"
     claims["killed_cpu_seconds"] = max(0.0, seen.fit_usage.cpu_seconds - seen.host_seconds) if killed else None
     if claims.get("cpu_seconds") is not None:
-        claims["cpu_seconds"] = number(claims["cpu_seconds"]) + seen.fit_usage.unseen_cpu_seconds
+        unseen = seen.fit_usage.unseen_cpu_seconds
+        claims["cpu_seconds"] = number(claims["cpu_seconds"]) + unseen
+        if claims.get("waited_seconds") is not None:
+            claims["waited_seconds"] = max(0.0, number(claims["waited_seconds"]) - unseen)
     if claims.get("stopped_by") == StoppedBy.TIME and (reason := _disturbed(seen, spec.limits.time_limit or 0.0)):
         claims.update(status=Status.ENVIRONMENT, reason=reason)
     return claims
+
+
+def refused_allocation(output: str) -> str:
+    """Return the last line of an output that says that an allocation was refused; empty: none does."""
+    lines = _OUT_OF_MEMORY.findall(output)
+    return lines[-1][:_LINE_CHARACTERS] if lines else ""
 
 
 def _disturbed(seen: Observed, limit: float) -> str:
@@ -491,8 +505,6 @@ def _cause(seen: Observed, limits: Limits) -> tuple[Status, StoppedBy, str]:
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
         how = f"ended by signal {-code} ({name})"
-    if "MemoryError" in last or "std::bad_alloc" in last:
-        return Status.MEMORY, StoppedBy.MEMORY, f"{how} when an allocation was refused"
     who = StoppedBy.KILLED if code == -signal.SIGKILL else StoppedBy.FAULT
     return Status.CRASHED, who, f"{how}{': ' + last if last else ''}"
 
@@ -523,4 +535,4 @@ def _late(seen: Observed, limit: float | None) -> str:
 def _last_line(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     fatal = [line for line in lines if line.startswith("Fatal Python error")]
-    return (fatal or lines or [""])[-1][:300]
+    return (fatal or lines or [""])[-1][:_LINE_CHARACTERS]
