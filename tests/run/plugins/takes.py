@@ -8,14 +8,16 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
+import numba
 import numpy as np
 
 from harness import CSVC, Iterate, Solver, hookimpl, parameter
+from harness.solver.protocol import Subsolver
 
 WARM_UP_POINTS = 100
 CPU_SECONDS = 0.4
@@ -43,6 +45,12 @@ def hoard(*_):
 def abort(*_):
     os.write(2, b"terminate called after throwing an instance of 'std::bad_alloc'\n")
     os.abort()
+
+
+def disturbed():
+    """Say to other processes that the clock runs, where there are some."""
+    if flag := os.environ.get("TAKES_BUSY"):
+        os.utime(flag)
 
 
 def forked_pool():
@@ -97,6 +105,34 @@ def working():
 def killed():
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]):
         time.sleep(3600)
+
+
+@way
+def spins_briefly():
+    """Less CPU time than the limit, in many times as much on a busy machine."""
+    disturbed()
+    until = time.process_time() + CPU_SECONDS
+    while time.process_time() < until:
+        yield
+
+
+@way
+def spins_for_ever():
+    disturbed()
+    while True:
+        yield
+
+
+@way
+def hangs():
+    disturbed()
+    while True:
+        sum(range(1000))
+
+
+@way
+def sleeps():
+    time.sleep(3600)
 
 
 # -- memory -----------------------------------------------------------------------------------------------
@@ -214,13 +250,39 @@ class Takes(Solver):
     what: str = parameter("nothing", "the way")
 
     def iterates(self, problem, rng):
+        zero = np.zeros(problem.n)
         if problem.n > WARM_UP_POINTS:
-            steps = WAYS[self.what]()
-            for _ in steps or ():
-                yield Iterate(dual_coef=np.zeros(problem.n), done=True)
+            for _ in WAYS[self.what]() or ():
+                yield Iterate(dual_coef=zero)
+        yield Iterate(dual_coef=zero, done=True)
+
+
+@dataclass(frozen=True)
+class Compiles(Solver):
+    """The zero model, after machine code that no warm-up made."""
+
+    name = "compiles-late"
+    solves = (CSVC,)
+
+    def iterates(self, problem, rng):
+        if problem.n > WARM_UP_POINTS:
+            numba.njit(lambda x: np.sort(x) + np.linalg.norm(x))(np.ones(3))
         yield Iterate(dual_coef=np.zeros(problem.n), done=True)
+
+
+@dataclass(frozen=True)
+class AsksOne(Solver):
+    """The model of an oracle that compiles."""
+
+    name = "asks-one"
+    solves = (CSVC,)
+
+    def iterates(self, problem, rng):
+        oracle = Subsolver(Compiles())
+        for found in oracle.iterates(problem):
+            yield replace(found, info={"oracle_seconds": oracle.seconds})
 
 
 @hookimpl
 def harness_solvers():
-    return [Takes]
+    return [Takes, AsksOne]
