@@ -264,21 +264,24 @@ def _module(name: str) -> str:
 
 def records() -> Texts:
     """Return the record's fields with their types and units, the points of its trace, statuses and what ended a run."""
-    texts, above = [], ""
-    for name, (heading, annotation, beside) in fields(record.Fields).items():
-        _, unit, meaning = re.split(r"^(?:\[(.*?)\] )?", beside, maxsplit=1)
-        meaning = line(told(f"record field {name}", meaning))
-        if record.TYPES[name] in (int, float):
-            told(f"unit of the record field {name}", unit)
-        texts += [f"## {heading}"] if heading != above else []
-        kind = line(", ".join(filter(None, [annotation, unit])))
-        texts.append(f"### {name}\n\n*{kind}.* {meaning[:1].upper()}{meaning[1:]}.")
-        above = heading
-    missing.extend(f"record field {name}" for name in record.TYPES if name not in fields(record.Fields))
-    points, limits = items(outcome.TracePoint.__doc__), items(outcome.Limits.__doc__)
+    texts: list[str] = []
+    for struct in (record.Request, record.Ending, record.Claims, record.CertifiedFigures):
+        texts += [f"## {struct.__name__}", prose(inspect.getdoc(struct) or "")]
+        for name in (each for each in struct.__annotations__ if each in record.FIELDS):
+            unit, meaning = record.meaning(record.FIELDS[name])
+            meaning = line(told(f"record field {name}", meaning))
+            if record.TYPES[name] in (int, float):
+                told(f"unit of the record field {name}", unit)
+            kind = line(", ".join(filter(None, [record.TYPES[name].__name__, unit])))
+            texts.append(f"### {name}\n\n*{kind}.* {meaning[:1].upper()}{meaning[1:]}.")
+    points = {
+        name: ", ".join(filter(None, record.meaning(hint)[::-1]))
+        for name, hint in record.hints(outcome.TracePoint).items()
+    }
+    limits = items(outcome.Limits.__doc__)
     return {
         "record": "\n\n".join(texts),
-        "trace": named("field of a trace point", {name: points.get(name) for name in record._POINT}),  # noqa: SLF001
+        "trace": named("field of a trace point", points),
         "limits": named("limit", {each.name: limits.get(each.name) for each in fields_of_class(outcome.Limits)}),
         "statuses": named("status", {each: _member(outcome.Status, each) for each in outcome.Status}),
         "stopped_by": named(

@@ -27,7 +27,6 @@ from harness.measure.outcome import Status as Status
 from harness.measure.outcome import StoppedBy as StoppedBy
 from harness.measure.scored import CosineFeatures as CosineFeatures
 from harness.measure.trace import TracePlan as TracePlan
-from harness.problems.column import Column as Column
 from harness.problems.csvc import CSVC as CSVC
 from harness.problems.csvc import CSVCNoBias as CSVCNoBias
 from harness.problems.dual import DualForm as DualForm
@@ -40,7 +39,7 @@ from harness.registry.executor import Executor as Executor
 from harness.registry.hookspecs import hookimpl as hookimpl
 from harness.registry.metric import Metric as Metric
 from harness.run.record import Record as Record
-from harness.run.record import checked as checked
+from harness.run.record import validate_record as validate_record
 from harness.run.store import StoreReader as StoreReader
 from harness.run.store import default_store as default_store
 from harness.solver.learner import Learner as Learner
@@ -54,6 +53,7 @@ from harness.solver.protocol import Solution as Solution
 from harness.solver.protocol import Solver as Solver
 from harness.support.clocks import fit_clock as fit_clock
 from harness.support.clocks import fit_cpu_clock as fit_cpu_clock
+from harness.support.column import Column as Column
 from harness.support.errors import DataError as DataError
 from harness.support.errors import HarnessError as HarnessError
 from harness.support.errors import InvalidModel as InvalidModel

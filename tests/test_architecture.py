@@ -146,7 +146,7 @@ def test_only_the_record_spells_a_status_out() -> None:
     for unseen in ('row["error"]', 'info["skipped"]', 'row["status"] == Status.OK', 'statuses = ("fit", "cpu")'):
         assert not TYPED.search(unseen), unseen
     assert [module for module in PROGRAMS if TYPED.search((ROOT / module).read_text())] == []
-    assert 'OK = "ok"' in (ROOT / "harness/run/record.py").read_text()
+    assert 'OK = "ok"' in (ROOT / "harness/measure/outcome.py").read_text()
 
 
 def test_only_the_record_declares_what_a_record_is() -> None:

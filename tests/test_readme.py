@@ -21,9 +21,10 @@ def test_the_map_shows_what_is_there() -> None:
     (tree,) = [block for block in blocks(README, "text") if block.startswith("harness/")]
     shown, folder = set(), ""
     for line in tree.splitlines():
-        name = line.split()[0]
-        folder = folder if line.startswith(" ") else name
-        shown.add(name if name == folder else f"{folder}{name}")
+        first, *more = line.split()
+        folder = folder if line.startswith(" ") else first
+        names = [first, *(name for name in more if name.endswith("/") and line.startswith(" "))]
+        shown.update(name if name == folder else f"{folder}{name}" for name in names)
     assert [name for name in shown if not (ROOT / name).exists()] == []
     folders = [
         path for top in ("harness", "plugins") for path in (ROOT / top).iterdir() if (path / "__init__.py").exists()

@@ -17,6 +17,8 @@ from harness.solver.protocol import NOT_DONE, Iterate, Solver, why_target_ignore
 from harness.support.errors import HarnessError, InvalidModel, PluginError
 from harness.support.printable import clean
 
+Dual = tuple[Any, float]  # coefficients, (n,), and intercept
+
 _NEVER = float("inf")
 _TRACE_INFO = (200, 5000)  # entries and characters of the info of a point: all points of a run are to fit in a record
 _VALUE_CHARACTERS = 40  # of a wrong value that a message repeats
@@ -74,7 +76,7 @@ def drive(
     limits: Limits | None = None,
     plan: TracePlan | None = None,
     *,
-    observer: Callable[[TracePoint], None] = lambda _: None,
+    observer: Callable[[TracePoint, Dual | None], None] = lambda *_: None,
     plain: Problem | None = None,
     stopped: Callable[[], None] = lambda: None,
     clocks: Clocks | None = None,
@@ -84,7 +86,8 @@ def drive(
     Parameters
     ----------
     plan : when trace points are due; None: no trace (a target gap needs one)
-    observer : called with each trace point as it is taken, so that a killed run leaves its trace
+    observer : called with each trace point as it is taken, so that a killed run leaves its trace, and with its model: coefficients
+        and intercept, copied; None where the certificate of the model would cost too much
     plain : the same problem over a kernel that counts nothing, on which a target gap is certified; None: ``problem``
     stopped : called when the last model is copied, before the solver's generator is closed
 
@@ -102,7 +105,7 @@ def outcome_of(
     solver: Solver, problem: Problem, last: Iterate, seconds: float, cpu_seconds: float, yields: int
 ) -> Outcome:
     """Return the outcome of a solver whose iterates somebody else drove, up to ``last``; raises as :func:`drive` does."""
-    driven = _Drive(solver, problem, Limits(), None, problem, lambda _: None, Clocks())
+    driven = _Drive(solver, problem, Limits(), None, problem, lambda *_: None, Clocks())
     return driven.outcome(last, None, seconds, cpu_seconds, yields)
 
 
@@ -123,7 +126,7 @@ class _Drive:
     limits: Limits
     plan: TracePlan | None
     plain: Problem
-    observer: Callable[[TracePoint], None]
+    observer: Callable[[TracePoint, Dual | None], None]
     clocks: Clocks
     trace: list[TracePoint] = field(default_factory=list)
     reached: bool = False
@@ -225,12 +228,12 @@ class _Drive:
             queried=len(problem.queried) if problem.queries_targets else None,
             cpu_seconds=cpu_seconds,
             info=claims(iterate.info, *_TRACE_INFO)[0],
-            model=copied_model(problem, iterate, support or 0, plan.certificate_values),
         )
-        if point.model is not None and self.limits.target_gap is not None:
-            self.reached = certificate_of(self.plain, *point.model).meets(self.limits.target_gap)
+        model = copied_model(problem, iterate, support or 0, plan.certificate_values)
+        if model is not None and self.limits.target_gap is not None:
+            self.reached = certificate_of(self.plain, *model).meets(self.limits.target_gap)
         self.trace.append(point)
-        self.observer(point)
+        self.observer(point, model)
 
     def _check(self, iterate: Iterate) -> None:
         """Raise a ``PluginError`` for a ``done`` that is no truth value, or an ``info`` that is no mapping."""

@@ -87,7 +87,7 @@ def _host_key() -> str:
 
 def compiled_of_host() -> list[Path]:
     """Return the files of the host that machine code is made of; code elsewhere in the host is not compiled."""
-    return [_HOST / "jit.py", *(_HOST / "kernels").rglob("*.py")]
+    return [_HOST / "support/jit.py", *(_HOST / "kernels").rglob("*.py")]
 
 
 @functools.cache

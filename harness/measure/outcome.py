@@ -5,9 +5,25 @@ No code decides by reading a reason: reasons are sentences for people. Decisions
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+import math
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated as A  # noqa: N817  a field is one line
 from typing import Any
+
+import msgspec
+from msgspec import Meta
+
+from harness.support.printable import LARGEST, clean
+
+Number = float | None
+Seconds = A[float, Meta(ge=0.0)] | None
+Share = A[float, Meta(ge=0.0, le=1.0)] | None
+Count = A[int, Meta(ge=0, le=LARGEST)] | None
+Flag = bool | None
+Text = str | None
+Texts = list[str] | None
+Entries = dict[str, Any] | None
 
 INFO = (1000, 100_000)  # entries and characters of what a solver says of itself
 
@@ -23,7 +39,7 @@ class Status(StrEnum):
     crashed : the process ended without a result
     error : an exception, or a breach of the protocol
     invalid : a model, a figure or a problem that cannot be what it is said to be
-    environment : the machine's fault (disk full, no file descriptors), never reused
+    environment : the machine's fault (disk full, no file descriptors, too busy to use the time limit), never reused
     skipped : not carried out, and why
     """
 
@@ -66,8 +82,10 @@ class StoppedBy(StrEnum):
 class Limits:
     """Limits of a run; None means no limit.
 
-    time_limit : wall seconds inside the solver
-    memory_limit : bytes of resident memory of the run's process and of all that it started; in isolated runs only
+    time_limit : seconds inside the solver. In an isolated run of one thread those do not count, up to four times the limit,
+        in which the solver was ready to run and other work had its core: it may use the limit as CPU time or wait
+    memory_limit : bytes of anonymous and shared memory of the run's process and of all that it started, not of the files
+        that they map; in isolated runs only
     kernel_evaluation_limit : counted kernel values
     iteration_limit : yields
     target_gap : relative gap: each solver's own stopping parameter is set for it, the host stops at it, and certifies it
@@ -83,44 +101,33 @@ class Limits:
 NO_LIMITS = Limits()
 
 
-@dataclass(frozen=True)
-class TracePoint:
-    """One point of the trace; figures that would cost too much in mid-run are None.
+class TracePoint(msgspec.Struct, omit_defaults=True):
+    """One point of the trace; figures that would cost too much in mid-run are None."""
 
-    seconds, cpu_seconds : inside the solver so far; certificates are outside the clocks
-    kernel_evaluations, iteration : of the solver so far
-    reason : which series made the point due, ``seconds``, ``kernel_evaluations`` or ``queried`` (``end``: the last iterate)
-    support_vectors : points with a coefficient
-    primal, dual, relative_gap, kkt_violation, margin_lower, margin_upper, epsilon : of the certificate; in isolated runs
-    test_accuracy : share of the test points with the right sign; in isolated runs
-    queried : targets queried so far, where the formulation queries them
-    positive_support_vectors : those of the support vectors whose label is +1; in isolated runs
-    metrics : test metrics of the run by name, where targets are queried; in isolated runs
-    info : what the solver says of itself at this point
-    model : (coefficients, intercept) of a dual solution, copied: what is to be certified
-    """
-
-    seconds: float
-    kernel_evaluations: int | None
-    iteration: int
-    reason: str
-    support_vectors: int | None = None
-    primal: float | None = None
-    dual: float | None = None
-    relative_gap: float | None = None
-    kkt_violation: float | None = None
-    margin_lower: float | None = None
-    margin_upper: float | None = None
-    epsilon: float | None = None
-    test_accuracy: float | None = None
-    queried: int | None = None
-    positive_support_vectors: int | None = None
-    cpu_seconds: float | None = None
-    metrics: dict[str, Any] = field(default_factory=dict)
-    info: dict[str, Any] = field(default_factory=dict)
-    model: tuple[Any, float] | None = field(default=None, repr=False, compare=False)
+    seconds: A[float, "[s] inside the solver so far; certificates are outside the clocks"]
+    kernel_evaluations: A[Count, "[kernel values] of the solver so far"]
+    iteration: A[int, "[iterations] of the solver so far"]
+    reason: A[str, "the series that made it due: `seconds`, `kernel_evaluations`, `queried`; `end`: the last iterate"]
+    support_vectors: A[Count, "[points] points with a coefficient"] = None
+    primal: A[Number, "[objective] of the certificate; in isolated runs"] = None
+    dual: A[Number, "[objective] of the certificate; in isolated runs"] = None
+    relative_gap: A[Number, "[ratio] of the certificate; in isolated runs"] = None
+    kkt_violation: A[Number, "[f(x)] of the certificate; in isolated runs"] = None
+    margin_lower: A[Number, "[margin] of the certificate; in isolated runs"] = None
+    margin_upper: A[Number, "[margin] of the certificate; in isolated runs"] = None
+    epsilon: A[Number, "[ratio] of the certificate; in isolated runs"] = None
+    test_accuracy: A[Share, "[share] test points with the right sign; in isolated runs"] = None
+    queried: A[Count, "[points] targets queried so far, where the formulation queries them"] = None
+    positive_support_vectors: A[Count, "[points] support vectors whose label is +1; in isolated runs"] = None
+    cpu_seconds: A[Seconds, "[s] CPU time inside the solver so far"] = None
+    metrics: A[dict[str, Any], "test metrics of the run by name, where targets are queried; in isolated runs"] = {}
+    info: A[dict[str, Any], "what the solver says of itself at this point"] = {}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the point as a record has it: without its empty figures and its model."""
-        shown = (each.name for each in fields(self) if each.name != "model")
-        return {name: value for name in shown if (value := getattr(self, name)) is not None and value != {}}
+        """Return the point as a record has it: without its empty figures."""
+        figures = msgspec.structs.asdict(self).items()
+        return {
+            name: value if type(value) is int else clean(value)
+            for name, value in figures
+            if value not in (None, {}, math.inf)
+        }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.support.arrays import Vector
 
 _CERTIFIED = {each.name for each in fields(Certificate)}
-FIGURES = tuple(each.name for each in fields(TracePoint) if each.name in _CERTIFIED)
+FIGURES = tuple(name for name in TracePoint.__struct_fields__ if name in _CERTIFIED)
 """The figures of a certificate that a trace point holds."""
 
 

@@ -24,9 +24,9 @@ from harness.support.errors import InvalidModel, PluginError
 from harness.support.parameters import Parameter, parameter
 
 if TYPE_CHECKING:
-    from harness.problems.column import Column
     from harness.problems.dual import DualForm
     from harness.support.arrays import Index, Vector
+    from harness.support.column import Column
 
 # all that a formulation is written with
 __all__ = [

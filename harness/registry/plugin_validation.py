@@ -19,10 +19,10 @@ import pluggy
 from packaging.requirements import InvalidRequirement, Requirement
 
 from harness import __version__
-from harness.problems.column import Column
 from harness.registry import hookspecs
 from harness.registry.metric import Metric
 from harness.support import parameters
+from harness.support.column import Column
 from harness.support.errors import PluginError, UsageError
 from harness.support.parameters import did_you_mean
 from harness.support.printable import plain_line

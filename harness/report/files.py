@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from harness.run.record import COLUMNS, TYPES, Record, checked
+from harness.run.record import COLUMNS, TYPES, Record, validate_record
 from harness.run.store import Row, StoreReader, checksum, written
 from harness.support.errors import UsageError
 from harness.support.printable import clean, clipped, plain
@@ -150,8 +150,8 @@ def _run(item: Any) -> tuple[Record, str]:
     if not isinstance(item, Mapping):
         return Record(), "it is no mapping of names to figures"
     unknown = {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in item.items()}
-    record, wrong = checked(unknown)
-    record = Record({**dict.fromkeys(COLUMNS), **record})
+    wrong: list[str] = []
+    record = Record({**dict.fromkeys(COLUMNS), **validate_record(unknown)})
     missing = [name for name in _NEEDED if not record[name]]
     if missing:
         wrong.insert(0, f"it has no {' and no '.join(missing)}")

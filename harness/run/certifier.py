@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from harness.kernels.checks import check_same_values, reasons_against
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.metrics import accuracy
-from harness.measure.outcome import Status
+from harness.measure.outcome import Status, TracePoint
 from harness.measure.scored import FreeModel, Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certificate_of
 from harness.problems.problem import Certificate, CertifiedRun, Problem
@@ -30,6 +31,7 @@ from harness.run.messages import (
     BrokenStream,
     Certified,
     Certify,
+    FinishedCell,
     Model,
     Point,
     Prepare,
@@ -39,6 +41,7 @@ from harness.run.messages import (
     send,
 )
 from harness.run.plan import RunSpec
+from harness.run.record import CertifiedFigures
 from harness.run.target_server import only_queried
 from harness.solver.path import GridPoint, SolutionPath
 from harness.solver.protocol import DEFAULT_RELATIVE_GAP
@@ -49,10 +52,6 @@ from harness.support.printable import clean, clipped
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
     from harness.support.arrays import Vector
-
-
-_OURS = frozenset({*FIGURES, "positive_support_vectors", "test_accuracy", "metrics", "queried"})
-"""The figures of a trace point that only the certifier has."""
 
 
 _TOLERATED = (
@@ -249,7 +248,7 @@ class RunCertifier:
 
     def single(self, problem: Problem, solved: ToCertify) -> dict[str, Any]:
         """Return fields of a record: certificate, scores and trace; ``status`` only where the model is refused or misses."""
-        trace: list[dict[str, Any]] = []
+        trace: list[TracePoint] = []
         try:
             trace.extend(self._trace_point(problem, point, solved.queried) for point in solved.points)
             return self._final(problem, solved, trace) if solved.model else {"trace": trace}
@@ -260,10 +259,13 @@ class RunCertifier:
         """Return the problem that a model is of: where targets are queried, after these queries and no others."""
         return problem.with_targets(only_queried(self.dataset.y_train, queried)) if problem.queries_targets else problem
 
-    def _trace_point(self, problem: Problem, point: Point, queried: Sequence[int]) -> dict[str, Any]:
-        claimed = {name: value for name, value in point.figures.items() if name not in _OURS}
-        if problem.queries_targets:
-            claimed["queried"] = point.queried
+    def _trace_point(self, problem: Problem, point: Point, queried: Sequence[int]) -> TracePoint:
+        """Return a point with the figures that its process can know as they were claimed, and the others computed."""
+        said = point.figures
+        claimed = TracePoint(
+            said.seconds, said.kernel_evaluations, said.iteration, said.reason, said.support_vectors,
+            queried=point.queried if problem.queries_targets else None, cpu_seconds=said.cpu_seconds, info=said.info,
+        )  # fmt: skip
         if not point.model:
             return claimed
         model, after = Model.unpacked(point.model), self._after(problem, queried[: point.queried])
@@ -272,12 +274,9 @@ class RunCertifier:
             after.checked(coef, intercept)  # nothing can be known of a target that is queried later
         certificate = certificate_of(after, coef, intercept)
         known = {name: value for name in FIGURES if (value := getattr(certificate, name)) is not None}
-        return {
-            **claimed,
-            **known,
-            **self._sizes(self.dataset.y_train, coef),
-            **self._trace_scores(problem, coef, intercept),
-        }
+        known |= self._sizes(self.dataset.y_train, coef) | self._trace_scores(problem, coef, intercept)
+        known.pop("metrics_better", None)
+        return msgspec.structs.replace(claimed, **known)
 
     def _trace_scores(self, problem: Problem, coef: Any, intercept: float) -> dict[str, Any]:
         """Return the test accuracy of a trace point where it is cheap, and where targets are queried all metrics."""
@@ -290,7 +289,7 @@ class RunCertifier:
         scores = problem.scores_new(coef, intercept, dataset.x_test)
         return self._test_scores(scores) if queries else self._accuracy(dataset.y_test, scores, "test_accuracy")
 
-    def _final(self, stated: Problem, solved: ToCertify, trace: list[dict[str, Any]]) -> dict[str, Any]:
+    def _final(self, stated: Problem, solved: ToCertify, trace: list[TracePoint]) -> dict[str, Any]:
         """Certify and score the last model."""
         problem, dataset, queried = self._after(stated, solved.queried), self.dataset, solved.queried
         fit = self.certify(problem, self.model(problem, solved.model), dataset.x_train, dataset.y_train)
@@ -298,15 +297,21 @@ class RunCertifier:
         if len(dataset.y_test):
             found |= self._test_scores(fit.scores(dataset.x_test))
         shown = ("support_vectors", "test_accuracy", *FIGURES)
-        end = {"reason": "end", **{name: found[name] for name in shown if found.get(name) is not None}}
+        end = TracePoint(0.0, None, 0, "end", **{name: found[name] for name in shown if found.get(name) is not None})
         if fit.run is not None:
             found |= self._core_set(problem, fit.run.dual_coef)
             if problem.queries_targets:
-                end |= {"positive_support_vectors": found["positive_support_vectors"], "queried": len(queried)}
-                end["metrics"] = found.get("metrics") or {}
+                end.positive_support_vectors, end.queried = found["positive_support_vectors"], len(queried)
+                end.metrics = found.get("metrics") or {}
             named = self.spec.core_set_oracle if problem.columns else ""
             oracle = self.registry.solver(named) if named else None
-            run = replace(fit.run, planted=dataset.planted, solver=oracle, trace=[*trace, end], queried=queried)
+            run = replace(
+                fit.run,
+                planted=dataset.planted,
+                solver=oracle,
+                trace=[point.as_dict() for point in (*trace, end)],
+                queried=queried,
+            )
             found |= self._figures(problem, run)
         return {**found, "trace": [*trace, end]}
 
@@ -323,45 +328,47 @@ class RunCertifier:
 
     # -- the cells of a path -------------------------------------------------------------------------
 
-    def cells(self, path: SolutionPath, points: list[Point]) -> dict[str, Any]:
-        """Return ``cells``: for each point fields of a record, ``status`` only where its model is refused or misses.
+    def cells(self, path: SolutionPath, finished: list[FinishedCell]) -> list[CertifiedFigures]:
+        """Return the figures of each cell, ``status`` only where its model is refused or misses.
 
         path : over the training points of the data set
         """
-        return {"cells": [found for group in self._groups(path, points) for found in self._group(path, group)]}
+        found = (each for group in self._groups(path, finished) for each in self._group(path, group))
+        return list(map(CertifiedFigures.of, found))
 
-    def _groups(self, path: SolutionPath, points: list[Point]) -> Iterator[list[tuple[Point, GridPoint]]]:
+    def _groups(
+        self, path: SolutionPath, finished: list[FinishedCell]
+    ) -> Iterator[list[tuple[FinishedCell, GridPoint]]]:
         """Yield neighbours with the same kernel: their scores are one product with the same kernel values."""
         most = max(1, _TOGETHER_VALUES // max(1, path.n))
-        group: list[tuple[Point, GridPoint]] = []
+        group: list[tuple[FinishedCell, GridPoint]] = []
         left = set(range(len(path.cells)))
-        for point in points:
-            index = point.figures.get("cell")
-            if index not in left:
-                raise BrokenStream(f"cell {index!r} of a path that has {len(path.cells)}, or had it already")
-            left.remove(index)
-            cell = path.cells[index]
+        for each in finished:
+            if each.index not in left:
+                raise BrokenStream(f"cell {each.index} of a path that has {len(path.cells)}, or had it already")
+            left.remove(each.index)
+            cell = path.cells[each.index]
             if group and (len(group) == most or not path.same_kernel(cell, group[0][1])):
                 yield group
                 group = []
-            group.append((point, cell))
+            group.append((each, cell))
         if group:
             yield group
 
-    def _group(self, path: SolutionPath, group: list[tuple[Point, GridPoint]]) -> list[dict[str, Any]]:
+    def _group(self, path: SolutionPath, group: list[tuple[FinishedCell, GridPoint]]) -> list[dict[str, Any]]:
         """Return the fields of cells with the same kernel."""
         whole = path.engine(group[0][1])
         for reason in reasons_against(whole.kernel, self.dataset.x_train):
             return [{"status": Status.INVALID, "reason": f"{reason}."} for _ in group]
         found = [{"n_train": len(path.members(cell))} for _, cell in group]
         models, coefs = dict[int, _Dual | Scored](), np.zeros((len(group), path.n))
-        for row, (point, cell) in enumerate(group):
+        for row, (each, cell) in enumerate(group):
             try:
-                if not point.model:
-                    if point.figures.get("status") != Status.INVALID:  # and says why
+                if not each.model:
+                    if each.claims.status is not Status.INVALID:  # and says why
                         raise InvalidModel("the cell ended without one")
                     continue
-                models[row] = model = self.model(path.problem(cell), point.model)
+                models[row] = model = self.model(path.problem(cell), each.model)
                 if isinstance(model, _Dual):
                     coefs[row, path.members(cell)] = model.coef
             except (InvalidModel, BrokenStream) as error:
@@ -417,7 +424,7 @@ class Certifier:
                     send(self.control, Prepared())
                     continue
                 assert isinstance(request, Certify)
-                send(self.control, Certified(self._answer(request)))
+                send(self.control, self._answer(request))
 
     def _installed(self) -> Registry:
         """Return the installed plugins, which a certificate may ask for a solver; loaded when one does."""
@@ -434,8 +441,8 @@ class Certifier:
             threadpool_limits(spec.threads)
         return self.benches[spec.trusted]
 
-    def _answer(self, request: Certify) -> dict[str, Any]:
-        spec = request.spec
+    def _answer(self, request: Certify) -> Certified:
+        spec, cells = request.spec, list[CertifiedFigures]()
         try:
             bench = self._bench(spec)
             registries = [each for each in (self.installed, bench.registry) if each is not None]
@@ -444,14 +451,18 @@ class Certifier:
             solved, run = request.solved, RunCertifier(spec, bench.dataset(spec), bench.registry)
             if solved.model or solved.kernel_sample is not None:  # a run that was killed has neither
                 check_same_values(spec.kernel, bench.kernel_sample(spec), solved.kernel_sample)
-            found = run.cells(bench.path(spec), solved.points) if spec.path else run.single(bench.problem(spec), solved)
-            found["faults"] = [*dict.fromkeys(run.faults)]
-            return {**found, "sources": {name: sha for each in registries for name, sha in each.sources().items()}}
+            if spec.path is None:
+                figures = CertifiedFigures.of(run.single(bench.problem(spec), solved))
+            else:
+                figures, cells = CertifiedFigures(), run.cells(bench.path(spec), solved.cells)
+            figures.faults = [*dict.fromkeys(run.faults)]
+            figures.sources = {name: sha for each in registries for name, sha in each.sources().items()}
         except InvalidKernel as error:
-            return {"status": Status.INVALID, "reason": str(error)}
+            figures = CertifiedFigures(status=Status.INVALID, reason=str(error))
         except Exception as error:
             status = Status.ENVIRONMENT if is_environment(error) else Status.ERROR
-            return {"status": status, "reason": f"the model could not be certified: {format_error(error)}"}
+            figures = CertifiedFigures(status=status, reason=f"the model could not be certified: {format_error(error)}")
+        return Certified(figures, cells)
 
 
 def main() -> None:

@@ -22,19 +22,21 @@ import numpy as np
 from harness.datasets import measured_sha256
 from harness.datasets.bounds import reading_within
 from harness.kernels.checks import check_finite, check_kernel, sample_values
+from harness.kernels.counter import Counter
 from harness.kernels.engine import Engine
 from harness.kernels.points import is_mapped, sum_of_words
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Clocks, Outcome, drive
 from harness.measure.outcome import INFO, Limits, Status, StoppedBy, TracePoint
-from harness.measure.path_drive import CellOutcome, drive_path
+from harness.measure.path_drive import drive_path
 from harness.measure.scored import Weights
 from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem
 from harness.run import allowed
-from harness.run.messages import ClockStarted, FitResult, Message, Model, ModelCopied, Point
+from harness.run.messages import ClockStarted, FinishedCell, FitResult, Message, Model, ModelCopied, Point
+from harness.run.record import Claims
 from harness.run.target_server import TargetClient
-from harness.solver.path import Grid, SolutionPath
+from harness.solver.path import SolutionPath
 from harness.solver.protocol import with_target
 from harness.support.errors import DataError, InvalidModel, UsageError
 from harness.support.faults import format_error, text
@@ -137,7 +139,7 @@ class ProblemFactory:
 
     def kernel_sample(self, spec: RunSpec) -> Vector:
         """Return values of the run's kernel, of a path of each of its kernels, between a few of its points."""
-        widths = Grid.from_dict(spec.path).widths if spec.path else {}
+        widths = {} if spec.path is None else spec.path.kernel_axes
         kernel = self.registry.kernel_class(spec.kernel)
         given = (dict(zip(widths, values, strict=True)) for values in itertools.product(*widths.values()))
         kernels = [kernel(**{**spec.kernel_parameters, **values}) for values in given]
@@ -148,9 +150,10 @@ class ProblemFactory:
 
         clocks : wall and CPU clock of what its cells share; None: those of the system, and no cell begins cold
         """
-        dataset = self.dataset(spec)
+        dataset, grid = self.dataset(spec), spec.path
+        assert grid is not None
         return SolutionPath(
-            Grid.from_dict(spec.path),
+            grid,
             self.registry.formulation(spec.formulation),
             self.registry.kernel_class(spec.kernel),
             dataset.x_train,
@@ -160,7 +163,7 @@ class ProblemFactory:
             seed=spec.seed,
             cache_mb=spec.cache_mb,
             threads=spec.threads,
-            cold=clocks is not None and spec.path["start"] == "cold",
+            cold=clocks is not None and grid.cold,
             **({} if clocks is None else {"clocks": clocks}),
         )
 
@@ -305,8 +308,8 @@ def measure(
     problem, plain = problem.counted(spec.cache_mb), problem
     refused = refusal(solver, problem if path is None else path.problem(path.cells[0]), faults, spec.plugin)
     if refused is not None:
-        return FitResult({"status": Status.SKIPPED, "reason": refused, **now()})
-    claims: dict[str, Any] = {"load_average": load_average(), "faults": faults}
+        return FitResult(Claims(status=Status.SKIPPED, reason=refused, measured_at=now()))
+    load = load_average()
     before, model = _contents(problem, plain, path), b""
     switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
     reset_peak_memory()
@@ -315,24 +318,28 @@ def measure(
     try:
         if path is None:
             outcome = _single(spec, solver, problem, plain, clocks, emit)
-            claims |= {**_told(outcome), **_counted(solver, problem.kernel.counter)}
+            claims = _claims(outcome)
+            _add_counts(claims, solver, problem.kernel.counter)
             if outcome.info_cut:
                 faults.append(f"info was cut to {INFO[0]:,} entries and {INFO[1]:,} characters, 4,000 of a text")
             model = model_of(outcome, problem).packed()
         else:
-            claims |= _along(spec, solver, path, clocks, emit)
+            claims = _along(spec, solver, path, clocks, emit)
     except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
-        claims |= fault(error, spec.plugin)
-    if clocks.scheduled.cpu_seconds and "fit_seconds" in claims and spec.threads == 1:
-        claims["waited_seconds"] = max(0.0, claims["fit_seconds"] - claims["cpu_seconds"] - clocks.delay())
+        claims = fault(error, spec.plugin)
+    if clocks.scheduled.cpu_seconds and claims.fit_seconds is not None and spec.threads == 1:
+        claims.waited_seconds = max(0.0, claims.fit_seconds - (claims.cpu_seconds or 0.0) - clocks.delay())
     after = _contents(problem, plain, path)
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if changed:
-        reason = f"solver '{solver.name}' changed its problem: {', '.join(changed)} differ from what it was given"
-        claims.update(status=Status.INVALID, reason=reason)
-    claims["compile_seconds"] = compilation.seconds - compiled
-    claims["involuntary_switches"] = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
-    return FitResult({**claims, **now()}, model)
+        claims.status = Status.INVALID
+        claims.reason = (
+            f"solver '{solver.name}' changed its problem: {', '.join(changed)} differ from what it was given"
+        )
+    claims.load_average, claims.faults, claims.measured_at = load, faults, now()
+    claims.compile_seconds = compilation.seconds - compiled
+    claims.involuntary_switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
+    return FitResult(claims, model)
 
 
 class _Clocks(Clocks):
@@ -375,9 +382,8 @@ def _single(
 ) -> Outcome:
     """Drive the solver on one problem, and send each trace point as it is taken."""
 
-    def observe(point: TracePoint) -> None:
-        model = Model.of(*point.model).packed() if point.model else b""
-        emit(Point(point.as_dict(), clocks.beside(point.seconds), model))
+    def observe(point: TracePoint, model: Any) -> None:
+        emit(Point(point, clocks.beside(point.seconds), Model.of(*model).packed() if model else b""))
 
     return drive(
         solver,
@@ -394,85 +400,71 @@ def _single(
 
 def _along(
     spec: RunSpec, solver: Solver, path: SolutionPath, clocks: _Clocks, emit: Callable[[Message], None]
-) -> dict[str, Any]:
-    """Drive the solver along a path, and send each cell as it is finished; return how it ended, and what it took."""
+) -> Claims:
+    """Drive the solver along a path, and send each cell as it is finished; return how it ended, and its costs."""
     stopped: StoppedBy | None = None
-    outcomes: list[Outcome] = []
-    own = 0.0
-    for found in drive_path(solver, path, spec.seed, spec.limits, clocks):
-        if isinstance(found, StoppedBy):
-            stopped = found
+    finished: list[Claims] = []
+    seconds = cpu_seconds = 0.0
+    for each in drive_path(solver, path, spec.seed, spec.limits, clocks):
+        if isinstance(each, StoppedBy):
+            stopped = each
             break
-        own += found.outcome.seconds
-        # what is left of an outcome is a few figures
-        outcomes.append(replace(found.outcome, dual_coef=None, model=None, info={}))
-        figures, model = _cell(solver, path, found)
-        emit(Point(figures, clocks.beside(own + path.shared.seconds), model))
+        claims = _claims(each.outcome)
+        if solver.observable:
+            claims.kernel_evaluations, claims.cache_hits = each.evaluations, each.cache_hits
+        seconds, cpu_seconds = seconds + each.outcome.seconds, cpu_seconds + each.outcome.cpu_seconds
+        try:
+            model = model_of(each.outcome, path.problem(each.cell)).packed()
+        except InvalidModel as error:
+            claims.status, claims.stopped_by, claims.reason, model = Status.INVALID, StoppedBy.FAULT, str(error), b""
+        shared = path.shared.seconds, path.shared.cpu_seconds
+        emit(FinishedCell(each.cell.index, claims, *shared, clocks.beside(seconds + shared[0]), model))
+        claims.info = None
+        finished.append(claims)
     emit(ModelCopied())
-    return {
-        **_path_ended(spec.limits, outcomes, len(path.cells), stopped),
-        "fit_seconds": own + path.shared.seconds,
-        "cpu_seconds": sum(each.cpu_seconds for each in outcomes) + path.shared.cpu_seconds,
-        "iterations": sum(each.iterations for each in outcomes),
-        **_counted(solver, path.counter),
-    }
+    total = _path_ending(spec.limits, finished, len(path.cells), stopped)
+    total.fit_seconds = seconds + path.shared.seconds
+    total.cpu_seconds = cpu_seconds + path.shared.cpu_seconds
+    total.iterations = sum(each.iterations or 0 for each in finished)
+    _add_counts(total, solver, path.counter)
+    return total
 
 
-def _cell(solver: Solver, path: SolutionPath, found: CellOutcome) -> tuple[dict[str, Any], bytes]:
-    """Return what is said of a finished cell; ``kernel_evaluations`` are those of the path so far, as of a trace."""
-    figures: dict[str, Any] = {
-        **_told(found.outcome),
-        "cell": found.cell.index,
-        "kernel_evaluations": path.counter.evaluations,
-        "own_evaluations": found.evaluations if solver.observable else None,
-        "cache_hits": found.cache_hits if solver.observable else None,
-        "shared_seconds": path.shared.seconds,
-        "shared_cpu_seconds": path.shared.cpu_seconds,
-    }
-    try:
-        return figures, model_of(found.outcome, path.problem(found.cell)).packed()
-    except InvalidModel as error:
-        return {**figures, "status": Status.INVALID, "reason": str(error), "stopped_by": StoppedBy.FAULT}, b""
-
-
-def _path_ended(limits: Limits, outcomes: Sequence[Outcome], cells: int, stopped: StoppedBy | None) -> dict[str, Any]:
-    """Return status, cause and reason of a path that was gone through, or stopped."""
-    done = f"{len(outcomes)} of {cells} cells were finished"
+def _path_ending(limits: Limits, finished: Sequence[Claims], cells: int, stopped: StoppedBy | None) -> Claims:
+    """Return status, cause and reason of a path that was solved to its end, or stopped."""
+    done = f"{len(finished)} of {cells} cells were finished"
     if stopped is not None:
         evaluations = f"budget of {limits.kernel_evaluation_limit or 0:,} kernel evaluations"
         at = f"time limit of {limits.time_limit:g} s" if stopped is StoppedBy.TIME else evaluations
-        return {"status": Status.BUDGET, "stopped_by": stopped, "reason": f"stopped at the {at}; {done}"}
-    unfinished = sum(each.status is not Status.OK for each in outcomes)
-    if len(outcomes) == cells and not unfinished:
-        return {"status": Status.OK, "stopped_by": StoppedBy.SOLVER, "reason": "", "claimed_done": True}
+        return Claims(status=Status.BUDGET, stopped_by=stopped, reason=f"stopped at the {at}; {done}")
+    unfinished = sum(each.status is not Status.OK for each in finished)
+    if len(finished) == cells and not unfinished:
+        return Claims(status=Status.OK, stopped_by=StoppedBy.SOLVER, reason="", claimed_done=True)
     reason = f"{done}, {unfinished} of them ended without being done"
-    return {"status": Status.UNFINISHED, "stopped_by": StoppedBy.EXHAUSTED, "reason": reason}
+    return Claims(status=Status.UNFINISHED, stopped_by=StoppedBy.EXHAUSTED, reason=reason)
 
 
-def _told(outcome: Outcome) -> dict[str, Any]:
-    """Return how the driving of a problem ended."""
-    return {
-        "status": outcome.status,
-        "stopped_by": outcome.stopped_by,
-        "reason": outcome.reason,
-        "fit_seconds": outcome.seconds,
-        "cpu_seconds": outcome.cpu_seconds,
-        "iterations": outcome.iterations,
-        "working_set_size": outcome.working_set,
-        "claimed_done": outcome.claimed_done,
-        "info": outcome.info,
-    }
+def _claims(outcome: Outcome) -> Claims:
+    """Return how the solving of a problem ended, and its costs."""
+    return Claims(
+        status=outcome.status,
+        stopped_by=outcome.stopped_by,
+        reason=outcome.reason,
+        fit_seconds=outcome.seconds,
+        cpu_seconds=outcome.cpu_seconds,
+        iterations=outcome.iterations,
+        working_set_size=outcome.working_set,
+        claimed_done=outcome.claimed_done,
+        info=outcome.info,
+    )
 
 
-def _counted(solver: Solver, counter: Any) -> dict[str, Any]:
-    """Return the figures of a counter; of kernels that the solver computes itself nothing is known."""
-    return {
-        "kernel_evaluations": counter.evaluations if solver.observable else None,
-        "evaluations_at_least": counter.evaluations_at_least if solver.observable else None,
-        "cache_hits": counter.cache_hits if solver.observable else None,
-        "oracle_calls": counter.oracle_calls,
-        "oracle_kernel_evaluations": counter.oracle_evaluations,
-    }
+def _add_counts(claims: Claims, solver: Solver, counter: Counter) -> None:
+    """Add the figures of a counter; nothing is known of kernels that the solver computes itself."""
+    if solver.observable:
+        claims.kernel_evaluations, claims.cache_hits = counter.evaluations, counter.cache_hits
+        claims.evaluations_at_least = counter.evaluations_at_least
+    claims.oracle_calls, claims.oracle_kernel_evaluations = counter.oracle_calls, counter.oracle_evaluations
 
 
 def refusal(solver: Solver, problem: Problem, faults: list[str], plugin: str) -> str | None:
@@ -487,21 +479,22 @@ def refusal(solver: Solver, problem: Problem, faults: list[str], plugin: str) ->
     return f"{solver.name}'s skip() returned {clipped(str(clean(reason)), 80)}; it must return a sentence that says why, or None"
 
 
-def fault(error: BaseException, plugin: str) -> dict[str, Any]:
+def fault(error: BaseException, plugin: str) -> Claims:
     """Return status, cause and reason of what a solver of a plugin, or the machine under it, raised."""
-    output = "\n".join(part for part in (tail(error), stderr_of(error)) if part)
-    found: dict[str, Any] = {"stopped_by": StoppedBy.FAULT, "output": output}
+    stopped_by, output = StoppedBy.FAULT, "\n".join(part for part in (tail(error), stderr_of(error)) if part) or None
     if any(isinstance(each, MemoryError) or getattr(each, "errno", None) == errno.ENOMEM for each in chain(error)):
+        status, stopped_by = Status.MEMORY, StoppedBy.MEMORY
         reason = f"out of memory: {format_error(error, plugin)}"
-        return {**found, "status": Status.MEMORY, "stopped_by": StoppedBy.MEMORY, "reason": reason}
-    if isinstance(error, InvalidModel):
-        return {"status": Status.INVALID, "stopped_by": StoppedBy.FAULT, "reason": text(error)}
-    if isinstance(error, SystemExit):
-        return {**found, "status": Status.CRASHED, "reason": f"the solver called sys.exit({clean(error.code)!r})"}
-    if is_environment(error):
-        return {**found, "status": Status.ENVIRONMENT, "reason": of_environment(error)}
-    reason = format_error(error, plugin)
-    return {**found, "status": Status.ERROR, "reason": f"{reason}; {_COPY}" if _READ_ONLY.search(reason) else reason}
+    elif isinstance(error, InvalidModel):
+        status, output, reason = Status.INVALID, None, text(error)
+    elif isinstance(error, SystemExit):
+        status, reason = Status.CRASHED, f"the solver called sys.exit({clean(error.code)!r})"
+    elif is_environment(error):
+        status, reason = Status.ENVIRONMENT, of_environment(error)
+    else:
+        status, reason = Status.ERROR, format_error(error, plugin)
+        reason = f"{reason}; {_COPY}" if _READ_ONLY.search(reason) else reason
+    return Claims(status=status, stopped_by=stopped_by, reason=reason, output=output)
 
 
 def is_environment(error: BaseException) -> bool:

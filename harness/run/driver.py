@@ -276,9 +276,9 @@ class Driver:
     def not_run(self, index: int) -> Record | None:
         """Return the record of a run that is a row without being carried out; None for others."""
         if (spec := self.specs[index]).broken_reason:
-            return Record(status=Status.ERROR, stopped_by=StoppedBy.FAULT, reason=spec.broken_reason, **now())
+            return Record(status=Status.ERROR, stopped_by=StoppedBy.FAULT, reason=spec.broken_reason, measured_at=now())
         if spec.skip_reason:
-            return Record(status=Status.SKIPPED, reason=spec.skip_reason, **now())
+            return Record(status=Status.SKIPPED, reason=spec.skip_reason, measured_at=now())
         return None
 
     def _cores(self, job: int, jobs: int) -> list[int] | None:
@@ -319,7 +319,7 @@ class Driver:
             **dict.fromkeys(COLUMNS),
             **asked,
             **asdict(spec.limits),
-            "path": spec.path or None,
+            "path": spec.path and spec.path.as_dict(),
             "n_train": int(dataset.x_train.shape[0]),
             "n_features": int(dataset.x_train.shape[1]),
             "n_test": int(dataset.x_test.shape[0]),

@@ -17,8 +17,10 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
+from harness.measure.outcome import TracePoint
 from harness.measure.scored import CosineFeatures, FreeModel, Weights
 from harness.run.plan import RunSpec
+from harness.run.record import CertifiedFigures, Claims
 from harness.support.errors import HarnessError
 from harness.support.printable import clean
 
@@ -200,12 +202,28 @@ class ModelCopied(_Part, frozen=True):
 
 
 class Point(_Part, frozen=True):
-    """A trace point, or a cell of a path; ``host_seconds`` of the fit so far were the host's own work."""
+    """A trace point; ``host_seconds`` of the fit so far were the host's own work."""
 
-    figures: dict[str, Any]
+    figures: TracePoint
     host_seconds: Finite = 0.0
     model: bytes = b""  # empty: it has none
     queried: int = 0  # targets so far, by the worker's ledger, whatever the child says
+
+
+class FinishedCell(_Part, frozen=True):
+    """A cell of a path that was solved, and what its problem alone cost.
+
+    index : its place on the path
+    shared_seconds, shared_cpu_seconds : of the path so far, in what several cells have in common
+    host_seconds : of the fit so far, the host's own work
+    """
+
+    index: int
+    claims: Claims
+    shared_seconds: Seconds = 0.0
+    shared_cpu_seconds: Seconds = 0.0
+    host_seconds: Finite = 0.0
+    model: bytes = b""  # empty: it has none
 
 
 class TargetRequest(_Part, frozen=True):
@@ -224,12 +242,12 @@ class TargetReply(_Part, frozen=True):
 
 
 class FitResult(_Part, frozen=True):
-    """The fit ended; ``claims`` are fields of a record as the solver's process has them.
+    """The fit ended; ``claims`` are what the solver's process says of it.
 
     kernel_sample : kernel values between a few points, as this process computes them
     """
 
-    claims: dict[str, Any]
+    claims: Claims
     model: bytes = b""
     kernel_sample: np.ndarray | None = None
 
@@ -249,6 +267,8 @@ class Busy(_Part, frozen=True):
 class ToCertify(_Part, frozen=True):
     """What is to be certified of a run.
 
+    points : the trace of a run of one problem
+    cells : the finished cells of a path
     queried : points in the order in which their targets were queried; empty where the targets are given
     kernel_sample : kernel values between a few points, as the solver's process computed them
     """
@@ -256,13 +276,14 @@ class ToCertify(_Part, frozen=True):
     model: bytes = b""
     points: list[Point] = []
     queried: list[int] = []
+    cells: list[FinishedCell] = []
     kernel_sample: np.ndarray | None = None
 
 
 class RunResult(_Part, frozen=True):
-    """From a worker: what became of a run, and what is to be certified of it."""
+    """From a worker: the outcome of a run, and what is to be certified of it."""
 
-    claims: dict[str, Any]
+    claims: Claims
     solved: ToCertify = ToCertify()
 
 
@@ -274,13 +295,14 @@ class Certify(_Part, frozen=True):
 
 
 class Certified(_Part, frozen=True):
-    """From the certifier: fields of a record."""
+    """From the certifier: what it computed of a run, and of each finished cell of a path."""
 
-    figures: dict[str, Any]
+    figures: CertifiedFigures
+    cells: list[CertifiedFigures] = []
 
 
 Message = (
-    Run | Prepare | Prepared | Compiling | Warm | ClockStarted | Point | ModelCopied
+    Run | Prepare | Prepared | Compiling | Warm | ClockStarted | Point | FinishedCell | ModelCopied
     | TargetRequest | TargetReply | FitResult | Busy | RunResult | Certify | Certified
 )  # fmt: skip
 
@@ -313,11 +335,17 @@ def packed(message: Message, secret: bytes = b"") -> bytes:
     try:
         body = _ENCODER.encode(message)
     except (ValueError, OverflowError, RecursionError):  # what a plugin says may be text that is none, or a huge number
-        said = {
-            name: clean(value) for name, value in msgspec.structs.asdict(message).items() if isinstance(value, dict)
-        }
-        body = _ENCODER.encode(msgspec.structs.replace(message, **said))
+        body = _ENCODER.encode(_cleaned(message))
     return secret + _HEAD.pack(len(body), zlib.crc32(body)) + body
+
+
+def _cleaned(value: Any) -> Any:
+    """Return a message or a structure in it with the mappings and texts that can be encoded."""
+    if isinstance(value, msgspec.Struct):
+        return type(value)(**{name: _cleaned(each) for name, each in msgspec.structs.asdict(value).items()})
+    if isinstance(value, list):
+        return [_cleaned(each) for each in value]
+    return clean(value) if isinstance(value, (str, dict, float)) else value
 
 
 class Reader:

@@ -10,51 +10,46 @@ same gamma the smaller C.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import Any
 
 from harness.measure.outcome import Status
-from harness.run.messages import Point
+from harness.run.messages import FinishedCell
 from harness.run.plan import RunSpec
-from harness.run.record import Record, checked
-from harness.solver.path import Grid
+from harness.run.record import CertifiedFigures, Record
 
-_TOLD = (
-    "status", "reason", "stopped_by", "fit_seconds", "cpu_seconds", "cache_hits", "iterations", "working_set_size",
-    "claimed_done", "info",
-)  # fmt: skip
 _MEASURED = ("fit_seconds", "cpu_seconds", "kernel_evaluations", "iterations")
 
 
 def cell_records(
-    spec: RunSpec, run: Record, points: Sequence[Point], judged: Sequence[Mapping[str, Any]]
+    spec: RunSpec, run: Record, finished: Sequence[FinishedCell], certified: Sequence[CertifiedFigures]
 ) -> list[Record]:
-    """Return a record for each finished cell; ``run`` is the path's own, whose costs they share.
-
-    judged : the certifier's figures of each point
-    """
-    cells = Grid.from_dict(spec.path).cells()
-    last = points[-1].figures if points else {}
-    count = max(1, len(points))
-    shared, shared_cpu = (float(last.get(name) or 0.0) / count for name in ("shared_seconds", "shared_cpu_seconds"))
+    """Return a record for each finished cell; ``run`` is the path's own, whose costs they share."""
+    assert spec.path is not None
+    cells, count = spec.path.cells(), max(1, len(finished))
+    shared, shared_cpu = finished[-1].shared_seconds / count, finished[-1].shared_cpu_seconds / count
     found = []
-    for point, verdict in zip(points, judged, strict=True):
-        claimed, cell = point.figures, cells[point.figures["cell"]]
-        told = {name: claimed.get(name) for name in _TOLD}
-        told["fit_seconds"] = (told["fit_seconds"] or 0.0) + shared
-        told["cpu_seconds"] = (told["cpu_seconds"] or 0.0) + shared_cpu
-        told["kernel_evaluations"] = claimed.get("own_evaluations")
-        place, at = {**spec.path, "cell": cell.index}, spec.at(cell.values)
-        record, _ = checked(
-            {
-                **told, **verdict, "shared_seconds": shared, "path": place, "fold": cell.fold,
-                "measured_at": run.get("measured_at"), "sources": run.get("sources"),
-                "problem_parameters": at.problem_parameters, "kernel_parameters": at.kernel_parameters,
-            }
-        )  # fmt: skip
+    for each, figures in zip(finished, certified, strict=True):
+        cell, claims = cells[each.index], each.claims
+        claims.fit_seconds, claims.cpu_seconds = (
+            (claims.fit_seconds or 0.0) + shared,
+            (claims.cpu_seconds or 0.0) + shared_cpu,
+        )
+        common = {name: run[name] for name in ("measured_at", "sources") if name in run}
+        record = Record.of(claims, figures)
+        record.update(
+            common, fold=cell.fold, shared_seconds=shared, **cell_entries(spec, spec.at(cell.values), cell.index)
+        )
         found.append(record)
     return found
+
+
+def cell_entries(spec: RunSpec, at: RunSpec, index: int | None) -> dict[str, Any]:
+    """Return the fields that say which cell of a path a record is of; ``index`` None: the refit of the chosen one."""
+    assert spec.path is not None
+    own = {"problem_parameters": at.problem_parameters, "kernel_parameters": at.kernel_parameters}
+    return {**own, "path": {**spec.path.as_dict(), "cell": index}}
 
 
 def choice(spec: RunSpec, cells: Sequence[Record]) -> dict[str, Any]:
@@ -62,14 +57,15 @@ def choice(spec: RunSpec, cells: Sequence[Record]) -> dict[str, Any]:
 
     Empty without folds, where not all cells were finished, and where none has a validation error of every fold.
     """
-    axes, folds = (*spec.path["costs"], *spec.path["widths"]), spec.path["folds"]
+    assert spec.path is not None
+    axes, folds = tuple(spec.path.axes), spec.path.folds
     errors: dict[tuple[float, ...], list[float]] = {}
     for cell in cells:
         given = {**(cell.get("problem_parameters") or {}), **(cell.get("kernel_parameters") or {})}
         if cell.get("validation_error") is not None:
             errors.setdefault(tuple(given[name] for name in axes), []).append(cell["validation_error"])
     whole = {values: found for values, found in errors.items() if len(found) == folds}
-    if not folds or not whole or len(cells) < Grid.from_dict(spec.path).size:
+    if not folds or not whole or len(cells) < spec.path.size:
         return {}
     best = min(whole, key=lambda values: (fmean(whole[values]), values))
     error = stdev(whole[best]) / math.sqrt(folds) if folds > 1 else 0.0
@@ -80,11 +76,12 @@ def summary(
     spec: RunSpec, run: Record, cells: Sequence[Record], refit: Record | None, chosen: dict[str, Any]
 ) -> Record:
     """Return the path's own record: its totals, the choice, and the test figures of the refit."""
+    assert spec.path is not None
     gaps = [cell["relative_gap"] for cell in cells if cell.get("relative_gap") is not None]
     every = [*cells, *([] if refit is None else [refit])]
     path = {
-        **spec.path,
-        "cells": Grid.from_dict(spec.path).size,
+        **spec.path.as_dict(),
+        "cells": spec.path.size,
         "finished": len(cells),
         "rows": len(every),
         "certified": sum(cell.status is Status.OK and cell.get("relative_gap") is not None for cell in cells),
@@ -103,7 +100,7 @@ def summary(
     astray = [cell for cell in every if cell.status is not Status.OK]
     if found.status is Status.OK and astray:
         first = astray[0]
-        told = f"{len(astray)} of {len(every)} cells are not ok, the first one is {first.get('status')}: {first.get('reason')}"
-        found.update(status=first.get("status"), stopped_by=first.get("stopped_by"), reason=told)
+        reason = f"{len(astray)} of {len(every)} cells are not ok, the first one is {first.get('status')}: {first.get('reason')}"
+        found.update(status=first.get("status"), stopped_by=first.get("stopped_by"), reason=reason)
     found.cells = tuple(every)
     return found

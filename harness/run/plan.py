@@ -23,6 +23,7 @@ from harness.measure.outcome import NO_LIMITS, Limits
 from harness.registry.discovery import Registry
 from harness.registry.entries import BrokenPlugin, ConfiguredSolver
 from harness.run.environments import missing
+from harness.solver.path import Grid
 from harness.support import parameters, selection
 from harness.support.errors import UsageError
 from harness.support.machine import machine
@@ -169,7 +170,7 @@ class RunSpec:
     metrics: tuple[str, ...] = ()
     core_set_oracle: str = ""
     queries_targets: bool = False  # its formulation does
-    path: dict[str, Any] = field(default_factory=dict)  # axes, folds, start ("warm" or "cold"); empty: one problem
+    path: Grid | None = None  # None: one problem
     trusted: tuple[str, ...] = ()  # plugins that own its formulation, kernel, data, metrics and oracle: the certifier's
     data_sha256: str = ""  # of the data the comparison was planned with
     skip_reason: str = ""  # not empty: the run is a row without being carried out
@@ -184,16 +185,16 @@ class RunSpec:
 
     def at(self, values: Mapping[str, float]) -> RunSpec:
         """Return the run of one cell of a path, by the values of the path's parameters: a run of one problem."""
-        costs = {name: value for name, value in values.items() if name in self.path["costs"]}
-        widths = {name: value for name, value in values.items() if name in self.path["widths"]}
-        problem, kernel = {**self.problem_parameters, **costs}, {**self.kernel_parameters, **widths}
-        return replace(self, path={}, problem_parameters=problem, kernel_parameters=kernel)
+        assert self.path is not None
+        problem, kernel = dict(self.problem_parameters), dict(self.kernel_parameters)
+        for name, value in values.items():
+            (kernel if name in self.path.kernel_axes else problem)[name] = value
+        return replace(self, path=None, problem_parameters=problem, kernel_parameters=kernel)
 
     @property
     def first(self) -> RunSpec:
         """The run itself; of a path that of its first values."""
-        axes = {**self.path["costs"], **self.path["widths"]} if self.path else {}
-        return self.at({name: values[0] for name, values in axes.items()}) if self.path else self
+        return self if self.path is None else self.at({name: values[0] for name, values in self.path.axes.items()})
 
     @property
     def worker(self) -> str:
@@ -206,7 +207,7 @@ class RunSpec:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the spec as JSON-ready data, its own: to be read, not changed."""
-        return {**vars(self), "limits": asdict(self.limits)}
+        return {**vars(self), "limits": asdict(self.limits), "path": self.path and self.path.as_dict()}
 
     def key(self, surroundings: Mapping[str, Any]) -> str:
         """Return the SHA-256 of the run and what its result depends on: code, versions, data, machine."""
@@ -478,25 +479,26 @@ def _along_path(
     """Yield a run of one problem as the paths that it stands for: warm, and beside it cold if that is asked for."""
     of_kernel = {known.name for known in parameters.parameters_of(kernel)}
     of_problem = {known.name for known in problem.known_parameters()}
-    costs = _checked(problem.parameter_class, study, of_problem, f"formulation '{problem.name}'")
-    widths = _checked(kernel, study, of_kernel - of_problem, f"kernel '{kernel.name}'")
+    problem_axes = _checked(problem.parameter_class, study, of_problem, f"formulation '{problem.name}'")
+    kernel_axes = _checked(kernel, study, of_kernel - of_problem, f"kernel '{kernel.name}'")
     own = replace(
         cell,
-        problem_parameters={k: v for k, v in cell.problem_parameters.items() if k not in costs},
-        kernel_parameters={k: v for k, v in cell.kernel_parameters.items() if k not in widths},
+        problem_parameters={k: v for k, v in cell.problem_parameters.items() if k not in problem_axes},
+        kernel_parameters={k: v for k, v in cell.kernel_parameters.items() if k not in kernel_axes},
         skip_reason=cell.skip_reason or _unfit(study, kernel, problem, dataset, cell),
         core_set_oracle="",
     )
-    for start in ("warm", "cold") if study.cold else ("warm",):
-        yield replace(own, path={"costs": costs, "widths": widths, "folds": study.folds, "start": start})
+    for cold in (False, True) if study.cold else (False,):
+        yield replace(own, path=Grid(problem_axes, kernel_axes, study.folds, cold))
 
 
-def _checked(cls: type, study: Study, names: set[str], owner: str) -> dict[str, list[float]]:
+def _checked(cls: type, study: Study, names: set[str], owner: str) -> dict[str, tuple[float, ...]]:
     """Return the path's values of the parameters ``names`` as their class has them, ascending."""
     found = {}
     for name, values in study.path.items():
         if name in names:
-            found[name] = sorted({parameters.validated(cls, {name: value}, owner=owner)[name] for value in values})
+            valid = {parameters.validated(cls, {name: value}, owner=owner)[name] for value in values}
+            found[name] = tuple(sorted(valid))
     return found
 
 

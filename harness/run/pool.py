@@ -12,24 +12,25 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import Any
+
+import msgspec
 
 from harness.measure.outcome import MEASURED, Status, StoppedBy
 from harness.run import allowed
 from harness.run.environments import environment_of
 from harness.run.host_process import Late, Process, WorkerDied
 from harness.run.messages import (
+    Certified,
     Certify,
     Prepare,
     Run,
     RunResult,
     ToCertify,
 )
-from harness.run.path_rows import cell_records, choice, summary
+from harness.run.path_rows import cell_entries, cell_records, choice, summary
 from harness.run.plan import RunSpec
-from harness.run.record import CLAIMED, Record, checked
+from harness.run.record import CertifiedFigures, Claims, Record
 from harness.support.machine import now
-from harness.support.printable import clipped
 
 _LIVE = 7  # processes: the certifier and six workers, which hold data while idle; the least recently used is closed
 _QUICK_SECONDS = 15.0
@@ -101,40 +102,34 @@ class ProcessPool:
                 raise
             reason = f"the process that carries out the solver's runs failed: {error}"
             if not isinstance(error, Late):
-                return Record(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, **now())
+                return Record(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, measured_at=now())
             # it is the solver's fault that its worker hangs or is stopped, unless it was not its turn yet
             stopped = StoppedBy.TIME if error.running else StoppedBy.KILLED
-            return Record(status=Status.TIMEOUT, stopped_by=stopped, reason=reason, **now())
-        solved = ended.solved
-        record, wrong = checked({name: value for name, value in ended.claims.items() if name in CLAIMED})
-        if record.status is None:
-            wrong.append(f"status is {clipped(str(record.get('status')), 80)}, which is none")
-        without = not solved.model and not spec.path
-        if record.status in MEASURED and (without or record.get("fit_seconds") is None):
-            wrong.append("it says that it has a result, without a model or a time")
-        if wrong:
-            reason = f"the solver's process gave figures that cannot be: {'; '.join(wrong)}"
-            record.update(status=Status.INVALID, reason=reason)
-        if spec.path:
-            return self._path(spec, record, solved, beginning, reading_seconds)
+            return Record(status=Status.TIMEOUT, stopped_by=stopped, reason=reason, measured_at=now())
+        claims, solved = ended.claims, ended.solved
+        without = not solved.model and spec.path is None
+        if claims.status is None or (claims.status in MEASURED and (without or claims.fit_seconds is None)):
+            claims.status = Status.INVALID
+            claims.reason = "the solver's process said that it has a result, without a status, a model or a time"
+        if spec.path is not None:
+            return self._path(spec, claims, solved, beginning, reading_seconds)
         if solved.model or solved.points:
-            merge_certificate(record, checked(self._certified(spec, solved, beginning))[0])
-        return record
+            return certified_record(claims, self._certified(spec, solved, beginning).figures)
+        return certified_record(claims, CertifiedFigures())
 
-    def _path(self, spec: RunSpec, run: Record, solved: ToCertify, beginning: float, reading_seconds: float) -> Record:
+    def _path(
+        self, spec: RunSpec, claims: Claims, solved: ToCertify, beginning: float, reading_seconds: float
+    ) -> Record:
         """Return a path's summary with the rows of its cells, and that of the chosen one on all training points."""
-        verdict = self._certified(spec, solved, beginning) if solved.points else {}
-        judged = verdict.pop("cells", None)
-        merge_certificate(run, checked(verdict)[0])
-        cells = [] if judged is None else cell_records(spec, run, solved.points, judged)
+        found = self._certified(spec, solved, beginning) if solved.cells else Certified(CertifiedFigures())
+        run = certified_record(claims, found.figures)
+        cells = cell_records(spec, run, solved.cells, found.cells) if found.cells else []
         chosen = choice(spec, cells)
         if "best" not in chosen:
             return summary(spec, run, cells, None, chosen)
         at = spec.at(chosen["best"])
-        own = {"problem_parameters": at.problem_parameters, "kernel_parameters": at.kernel_parameters}
-        refit = Record(
-            {**self.run(at, reading_seconds), "path": {**spec.path, "cell": None}, "shared_seconds": 0.0, **own}
-        )
+        refit = self.run(at, reading_seconds)
+        refit.update(cell_entries(spec, at, None), shared_seconds=0.0)
         return summary(spec, run, cells, refit, chosen)
 
     def _ended(self, spec: RunSpec, beginning: float) -> RunResult:
@@ -156,24 +151,27 @@ class ProcessPool:
                 self._not_adopting.add(spec.worker)
         raise AssertionError
 
-    def _certified(self, spec: RunSpec, solved: ToCertify, beginning: float) -> dict[str, Any]:
-        """Return the certifier's figures. Where it dies of them, those without the metrics, and why."""
+    def _certified(self, spec: RunSpec, solved: ToCertify, beginning: float) -> Certified:
+        """Return what the certifier computed. Where it dies, without the metrics, which may be the cause."""
         faults: list[str] = []
         of_plugins = not {"harness"}.issuperset(spec.trusted)
         seconds = beginning + allowed.certifying(spec.limits.time_limit, of_plugins=of_plugins)
-        for asked in (spec, replace(spec, metrics=())):
+        for stated in (spec, replace(spec, metrics=())):
             certifier = self._process(_CERTIFIER, _CERTIFIER, spec)
             try:
-                figures = certifier.ask(Certify(asked, solved), self.stop, seconds).figures
-                return {**figures, "faults": [*faults, *(figures.get("faults") or [])]}
+                answer: Certified = certifier.ask(Certify(stated, solved), self.stop, seconds)
+                answer.figures.faults = [*faults, *(answer.figures.faults or [])]
+                return answer
             except WorkerDied as error:
                 self._close(_CERTIFIER)
                 if self.stop.is_set():
                     raise
                 metrics = ", ".join(spec.metrics) or "(none)"
-                faults.append(f"the certifier failed, perhaps of the metrics {metrics}: {error}")
+                faults.append(f"the certifier failed, perhaps because of the metrics {metrics}: {error}")
         reason = f"the host could not certify the model: {faults[-1]}"
-        return {"status": Status.ERROR, "stopped_by": StoppedBy.KILLED, "reason": reason, "faults": faults}
+        return Certified(
+            CertifiedFigures(status=Status.ERROR, stopped_by=StoppedBy.KILLED, reason=reason, faults=faults)
+        )
 
     def _process(self, name: str, module: str, spec: RunSpec) -> Process:
         """Return a process that lives, started if there is none."""
@@ -201,17 +199,18 @@ class ProcessPool:
             self._processes.popitem()[1].close()
 
 
-def merge_certificate(record: Record, verdict: Record) -> None:
-    """Add the certifier's figures to a record; what it says of how the run ended outweighs what the solver says."""
-    status, reason, killed = (verdict.pop(name, None) for name in ("status", "reason", "stopped_by"))
-    trace, faults = verdict.pop("trace", None) or [], verdict.pop("faults", None) or []
-    if trace and trace[-1].get("reason") == "end":
-        known = {name: name for name in ("cpu_seconds", "kernel_evaluations")}
-        known |= {"seconds": "fit_seconds", "iteration": "iterations"}
-        trace[-1] |= {name: record[column] for name, column in known.items() if record.get(column) is not None}
-    sources = {**(record.get("sources") or {}), **(verdict.pop("sources", None) or {})}
-    record.update(verdict, trace=trace, faults=[*(record.get("faults") or []), *faults], sources=sources)
-    if status is not None and record.status in MEASURED:
-        before = record.get("reason") if status == Status.MISSED else None
-        record.update(status=status, reason="; ".join(text for text in (reason, before) if text))
-        record.update(stopped_by=killed or record.get("stopped_by"))
+def certified_record(claims: Claims, found: CertifiedFigures) -> Record:
+    """Return the record of a run; what the certifier says of how it ended outweighs the claims."""
+    record, ending = Record.of(claims), msgspec.structs.replace(found, status=None, stopped_by=None, reason=None)
+    record.update(Record.of(ending), trace=[point.as_dict() for point in found.trace or []])
+    if found.trace and found.trace[-1].reason == "end":
+        known = {"seconds": "fit_seconds", "iteration": "iterations", "cpu_seconds": "cpu_seconds"}
+        known["kernel_evaluations"] = "kernel_evaluations"
+        record["trace"][-1] |= {name: record[column] for name, column in known.items() if column in record}
+    record["faults"] = [*(claims.faults or []), *(found.faults or [])]
+    record["sources"] = {**(claims.sources or {}), **(found.sources or {})}
+    if found.status is not None and record.status in MEASURED:
+        before = claims.reason if found.status is Status.MISSED else None
+        record.update(status=found.status, reason="; ".join(filter(None, (found.reason, before))))
+        record["stopped_by"] = found.stopped_by or claims.stopped_by
+    return record

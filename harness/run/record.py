@@ -1,149 +1,205 @@
-"""What a run is held to, how it ended, and what is written down of it: the one place that knows.
+"""What is written down of a run: what was requested, what its process claims of it, and what the certifier computed.
 
-Nobody decides by reading a reason: reasons are sentences for people. Decisions go by `Status` and `StoppedBy`.
+Each field has its kind, its range, its unit in brackets and a sentence; unknown is None. The reference of the documentation
+is made from these lines. A message with a value that its field cannot have is refused where it arrives.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import re
 from collections.abc import Mapping
-from types import UnionType
-from typing import Any, TypedDict, get_args, get_type_hints
+from enum import StrEnum
+from typing import Annotated as A  # noqa: N817  a field is one line
+from typing import Any, get_args, get_origin, get_type_hints
 
-from harness.measure.outcome import FAILED, MEASURED, Status, StoppedBy, TracePoint
-from harness.support.printable import LARGEST, clean, clipped, shown
+import msgspec
 
-
-class Fields(TypedDict):
-    """The fields of every record, in the order reports show them, with what each may hold; unknown is None.
-
-    Beside a field stand its unit in brackets and what it means: the reference of the documentation is made from these lines.
-    """
-
-    # What was asked for
-    plugin: str  # the plugin that brings the solver
-    solver: str  # the solver's name
-    label: str  # the solver with those of its parameters that differ from their defaults: `lasvm[epochs=2]`
-    parameters: dict[str, Any]  # all parameters of the solver, by name
-    dataset: str  # the data set's label
-    formulation: str  # the name of what was solved
-    problem_parameters: dict[str, Any]  # all parameters of the formulation, by name: C, nu and so on
-    kernel: str  # the kernel's name
-    kernel_parameters: dict[str, Any]  # all parameters of the kernel, by name: gamma and so on
-    seed: int  # [number] all randomness of the run comes from it
-    repetition: int  # [number] which of the repetitions of the same run, from 0
-    path: dict[str, Any]  # axes of a path, and choice or cell, see `harness.run.path_rows`; None: one problem
-    fold: int  # [number] the fold left out of the training points of a cell; None: it has all
-    # How it ended
-    status: str  # how it ended, one of the statuses
-    stopped_by: str  # what ended the solver; None of a run that was not begun
-    reason: str  # a sentence for people, empty where all went well; nothing decides by it
-    # Time and memory
-    fit_seconds: float  # [s] wall clock inside the solver alone: no compilation, no certificate, no test points
-    cpu_seconds: float  # [s] CPU time of the run's process inside the solver, all threads together
-    killed_cpu_seconds: float  # [s] CPU time of the main thread of a run that ended without a result
-    shared_seconds: float  # [s] part of fit_seconds: a cell's share of what all cells of its path have in common
-    compile_seconds: float  # [s] compilation before and during the run; in none of the other times
-    peak_rss_bytes: int  # [bytes] most resident memory of the run's process or, sampled, with what it started
-    # Counts
-    kernel_evaluations: int  # [kernel values] values computed for the solver, used or not; None: not observable
-    evaluations_at_least: bool  # values were computed behind the counter
-    cache_hits: int  # [rows] kernel rows read from memory that would have been computed otherwise
-    iterations: int  # [iterations] steps as the algorithm's paper counts them, else yields
-    support_vectors: int  # [points] points with a coefficient that is not 0
-    positive_support_vectors: int  # [points] support vectors whose label is +1
-    core_set_size: int  # [points] points that the certified model rests on
-    working_set_size: int  # [points] points that the last model was optimised over, as the solver says
-    # The certificate
-    core_set: dict[str, Any]  # the certificate of the core set, by --core-set-oracle: see `harness.measure.core_set`
-    primal: float  # [objective] value of the model's primal point, in the formulation's own units
-    dual: float  # [objective] value of the model's dual point
-    gap: float  # [objective] primal less dual value: a bound on the distance of either from the optimum
-    relative_gap: float  # [ratio] the gap over the formulation's scale
-    gap_rounding: float  # [ratio] how much rounding may have moved relative_gap; None: unknown
-    undecidable: str  # why rounding leaves no gap to speak of, a sentence; empty: it leaves one
-    kkt_violation: float  # [f(x)] largest violation of the optimality conditions
-    feasibility_violation: float  # [ratio] largest violation of the dual's constraints, relative to their scale
-    epsilon: float  # [ratio] the margin is at least (1 - epsilon) times the optimal one (hull formulations)
-    epsilon_plus: float  # [ratio] 1 - <w, z> / |w|^2, z between the hulls' farthest points along w (K. & Y. 2009, (10))
-    epsilon_minus: float  # [ratio] how far a support vector lies beyond its hyperplane, in |w| (K. & Y. 2009, (11))
-    margin_lower: float  # [margin] lower bound of the optimal margin (hulls)
-    margin_upper: float  # [margin] upper bound of the optimal margin
-    # Scores
-    train_accuracy: float  # [share] training points with the right sign; None in regression
-    validation_error: float  # [share] wrong labels on the fold that is left out; in regression the mean squared error
-    test_accuracy: float  # [share] test points with the right sign; None in regression and without test points
-    metrics: dict[str, Any]  # metric -> its figure on the test points
-    metrics_better: dict[str, Any]  # metric -> which end is better, low or high; None: nobody is ranked by it
-    figures: dict[str, Any]  # column of the formulation -> its figure, see `harness.Column`
-    columns: dict[str, Any]  # column of the formulation -> its title, unit, meaning, and which end is better
-    # Claims and oracles
-    claimed_done: bool  # whether the solver said that its own stopping rule holds
-    oracle_calls: int  # [calls] how often other solvers were asked for subproblems
-    oracle_kernel_evaluations: int  # [kernel values] part of kernel_evaluations: those that oracles asked for
-    # The data
-    n_train: int  # [points] number of training points
-    n_features: int  # [features] number of features of a point
-    n_test: int  # [points] number of test points
-    density: float  # [share] features of the training points that are not zero
-    positive_share: float  # [share] training points whose label is +1; None in regression
-    data_notes: dict[str, Any]  # of a file: the label's column, the class that is +1, preprocessing, unscaled columns
-    # What it was held to
-    threads: int  # [threads] threads of BLAS, OpenMP and compiled loops
-    time_limit: float  # [s] most wall clock inside the solver; None: no limit
-    memory_limit: int  # [bytes] most resident memory; None: no limit
-    kernel_evaluation_limit: int  # [kernel values] most kernel evaluations; None: no limit
-    iteration_limit: int  # [yields] most yields of the solver; None: no limit
-    target_gap: float  # [ratio] relative gap that was asked for; None: none was
-    cache_mb: float  # [2^20 bytes] memory for kernel rows
-    # How disturbed it was
-    load_average: float  # [processes] processes ready to run as the run began, mean of a minute
-    involuntary_switches: int  # [switches] how often the system took the core from the run's process
-    waited_seconds: float  # [s] part of fit_seconds, in one thread: no CPU time, and no other work had the core
-    output: str  # the last lines that the solver wrote
-    faults: list[str]  # what failed in metrics, skip() and the like, a sentence each; it cost its own figure alone
-    # Where it comes from
-    measured_at: str  # when the run ended, UTC, ISO 8601
-    versions: dict[str, Any]  # the versions of the libraries, by name
-    machine: dict[str, Any]  # processor, cores, system, python, blas, declared, id (their hash); memory_bytes
-    git_commit: str  # the commit of the harness's own clone, with + if it has changes; None of an installed harness
-    code_sha256: str  # SHA-256 of the plugin's source
-    sources: dict[str, Any]  # plugin -> fingerprint of its source, of every plugin the run really used
-    data_sha256: str  # SHA-256 of the data's content, as the host read it
-    study: str  # SHA-256 of the study that it was measured for, see `harness.run.plan.Study.sha256`
-    info: dict[str, Any]  # what the solver says of itself; its description says what
-    trace: list[dict[str, Any]]  # the run's course: `TracePoint.as_dict` of each point
-    key: str  # SHA-256 of the run and of all that its result depends on: two rows of one key are the same run
+from harness.measure.outcome import (
+    FAILED,
+    MEASURED,
+    Count,
+    Entries,
+    Flag,
+    Number,
+    Seconds,
+    Share,
+    Status,
+    StoppedBy,
+    Text,
+    Texts,
+    TracePoint,
+)  # fmt: skip
+from harness.support.printable import clean
 
 
-def _kinds(fields: type) -> dict[str, type]:
-    """Return the kind of each field's value: ``int`` of ``int | None``, ``dict`` of ``dict[str, Any]``."""
-    hints = get_type_hints(fields).items()
-    sure = {name: get_args(hint)[0] if isinstance(hint, UnionType) else hint for name, hint in hints}
-    return {name: getattr(hint, "__origin__", hint) for name, hint in sure.items()}
+class Request(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What was requested, over which data, with which code and on which machine: the driver knows it before the run."""
+
+    plugin: A[Text, "the plugin that brings the solver"] = None
+    solver: A[Text, "the solver's name"] = None
+    label: A[Text, "the solver with those of its parameters that differ from their defaults: `lasvm[epochs=2]`"] = None
+    parameters: A[Entries, "all parameters of the solver, by name"] = None
+    dataset: A[Text, "the data set's label"] = None
+    formulation: A[Text, "the name of the formulation"] = None
+    problem_parameters: A[Entries, "all parameters of the formulation, by name: C, nu and so on"] = None
+    kernel: A[Text, "the kernel's name"] = None
+    kernel_parameters: A[Entries, "all parameters of the kernel, by name: gamma and so on"] = None
+    seed: A[Count, "[number] all randomness of the run comes from it"] = None
+    repetition: A[Count, "[number] which of the repetitions of the same run, from 0"] = None
+    path: A[Entries, "axes of a path, and choice or cell, see `harness.run.path_rows`; None: one problem"] = None
+    fold: A[Count, "[number] the fold left out of the training points of a cell; None: it has all"] = None
+    threads: A[Count, "[threads] threads of BLAS, OpenMP and compiled loops"] = None
+    time_limit: A[Number, "[s] most time that the solver could use, see `Limits`; None: no limit"] = None
+    memory_limit: A[Count, "[bytes] most anonymous and shared memory; None: no limit"] = None
+    kernel_evaluation_limit: A[Count, "[kernel values] most kernel evaluations; None: no limit"] = None
+    iteration_limit: A[Count, "[yields] most yields of the solver; None: no limit"] = None
+    target_gap: A[Number, "[ratio] requested relative gap; None: no target"] = None
+    cache_mb: A[Number, "[2^20 bytes] memory for kernel rows"] = None
+    n_features: A[Count, "[features] number of features of a point"] = None
+    n_test: A[Count, "[points] number of test points"] = None
+    density: A[Share, "[share] features of the training points that are not zero"] = None
+    positive_share: A[Share, "[share] training points whose label is +1; None in regression"] = None
+    data_notes: A[Entries, "of a file: the label's column, the class that is +1, preprocessing, unscaled columns"] = (
+        None
+    )
+    versions: A[Entries, "the versions of the libraries, by name"] = None
+    machine: A[Entries, "processor, cores, system, python, blas, declared, id (their hash); memory_bytes"] = None
+    git_commit: A[Text, "commit of the harness's own clone, with + if it has changes; None: it is installed"] = None
+    code_sha256: A[Text, "SHA-256 of the plugin's source"] = None
+    data_sha256: A[Text, "SHA-256 of the data's content, as the host read it"] = None
+    study: A[Text, "SHA-256 of the study that it was measured for, see `harness.run.plan.Study.sha256`"] = None
+    key: A[Text, "SHA-256 of the run and of all that its result depends on: rows of one key are the same run"] = None
 
 
-TYPES = _kinds(Fields)
-_POINT = {name: kind for name, kind in _kinds(TracePoint).items() if name != "model"}
+class Ending(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How a run ended."""
+
+    status: A[Status | None, "how it ended, one of the statuses"] = None
+    stopped_by: A[StoppedBy | None, "what ended the solver; None of a run that was not begun"] = None
+    reason: A[Text, "a sentence for people, empty where all went well; nothing decides by it"] = None
+    faults: A[Texts, "what failed in metrics, skip() and the like, a sentence each; it cost its own figure alone"] = (
+        None
+    )
+    sources: A[Entries, "plugin -> fingerprint of its source, of every plugin the run really used"] = None
+
+
+class Claims(Ending, kw_only=True, omit_defaults=True):
+    """What the solver's process says of its run, and the worker that watched it."""
+
+    fit_seconds: A[Seconds, "[s] wall clock inside the solver alone: no compilation, certificate or test points"] = None
+    cpu_seconds: A[Seconds, "[s] CPU time inside the solver, of the run's process and all that it started"] = None
+    killed_cpu_seconds: A[Seconds, "[s] CPU time inside the solver, all processes, of a run without a result"] = None
+    compile_seconds: A[Seconds, "[s] compilation before and during the run; in none of the other times"] = None
+    waited_seconds: A[Seconds, "[s] part of fit_seconds, in one thread: no CPU time, and nobody else had the core"] = (
+        None
+    )
+    peak_rss_bytes: A[Count, "[bytes] most anonymous and shared memory of all processes; no mapped files"] = None
+    kernel_evaluations: A[Count, "[kernel values] computed for the solver, used or not; None: not observable"] = None
+    evaluations_at_least: A[Flag, "values were computed behind the counter"] = None
+    cache_hits: A[Count, "[rows] kernel rows read from memory that would have been computed otherwise"] = None
+    iterations: A[Count, "[iterations] steps as the algorithm's paper counts them, else yields"] = None
+    working_set_size: A[Count, "[points] points that the last model was optimised over, as the solver says"] = None
+    claimed_done: A[Flag, "whether the solver said that its own stopping rule holds"] = None
+    oracle_calls: A[Count, "[calls] how often other solvers were called for subproblems"] = None
+    oracle_kernel_evaluations: A[Count, "[kernel values] part of kernel_evaluations: those of oracles"] = None
+    load_average: A[Number, "[processes] processes ready to run as the run began, mean of a minute"] = None
+    involuntary_switches: A[Count, "[switches] how often the system took the core from the run's process"] = None
+    output: A[Text, "the last lines that the solver wrote"] = None
+    measured_at: A[Text, "when the run ended, UTC, ISO 8601"] = None
+    info: A[Entries, "what the solver says of itself; its description says what"] = None
+
+
+class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
+    """What the certifier computed from a model; of the ending only what differs from the claims."""
+
+    n_train: A[Count, "[points] number of training points"] = None
+    shared_seconds: A[Seconds, "[s] part of fit_seconds: a share of what the cells of a path have in common"] = None
+    support_vectors: A[Count, "[points] points with a coefficient that is not 0"] = None
+    positive_support_vectors: A[Count, "[points] support vectors whose label is +1"] = None
+    core_set_size: A[Count, "[points] points that the certified model rests on"] = None
+    core_set: A[Entries, "the certificate of the core set, by --core-set-oracle: see `harness.measure.core_set`"] = None
+    primal: A[Number, "[objective] value of the model's primal point, in the formulation's own units"] = None
+    dual: A[Number, "[objective] value of the model's dual point"] = None
+    gap: A[Number, "[objective] primal less dual value: a bound on the distance of either from the optimum"] = None
+    relative_gap: A[Number, "[ratio] the gap over the formulation's scale"] = None
+    gap_rounding: A[Number, "[ratio] how much rounding may have moved relative_gap; None: unknown"] = None
+    undecidable: A[Text, "why rounding leaves no gap to speak of, a sentence; empty: it leaves one"] = None
+    kkt_violation: A[Number, "[f(x)] largest violation of the optimality conditions"] = None
+    feasibility_violation: A[Number, "[ratio] largest violation of the dual's constraints, over their scale"] = None
+    epsilon: A[Number, "[ratio] the margin is at least (1 - epsilon) times the optimal one (hull formulations)"] = None
+    epsilon_plus: A[Number, "[ratio] 1 - <w, z> / |w|^2, z between the hulls' farthest points (K. & Y. 2009, (10))"] = (
+        None
+    )
+    epsilon_minus: A[Number, "[ratio] of a support vector beyond its hyperplane, in |w| (K. & Y. 2009, (11))"] = None
+    margin_lower: A[Number, "[margin] lower bound of the optimal margin (hulls)"] = None
+    margin_upper: A[Number, "[margin] upper bound of the optimal margin"] = None
+    train_accuracy: A[Share, "[share] training points with the right sign; None in regression"] = None
+    validation_error: A[Number, "[share] wrong labels on the left-out fold; in regression the mean squared error"] = (
+        None
+    )
+    test_accuracy: A[Share, "[share] test points with the right sign; None in regression, without test points"] = None
+    metrics: A[Entries, "metric -> its figure on the test points"] = None
+    metrics_better: A[Entries, "metric -> which end is better, low or high; None: nobody is ranked by it"] = None
+    figures: A[Entries, "column of the formulation -> its figure, see `harness.Column`"] = None
+    columns: A[Entries, "column of the formulation -> its title, unit, meaning, and which end is better"] = None
+    trace: A[list[TracePoint] | None, "the run's course: the points of the trace"] = None
+
+    @classmethod
+    def of(cls, figures: Mapping[str, Any]) -> CertifiedFigures:
+        """Return the figures by name as a structure; one that is no finite number of its range is unknown."""
+        return cls(**_valid(figures, hints(cls)))
+
+
+def hints(*structs: type) -> dict[str, Any]:
+    """Return the annotations of the fields of structures, by name."""
+    return {name: hint for struct in structs for name, hint in get_type_hints(struct, include_extras=True).items()}
+
+
+def _kind(hint: Any) -> Any:
+    """Return the kind of value that an annotation allows beside None: ``dict`` of ``dict[str, Any] | None``."""
+    arguments, origin = get_args(hint), get_origin(hint)
+    if origin is A:
+        return _kind(arguments[0])
+    if type(None) in arguments:
+        return _kind(next(each for each in arguments if each is not type(None)))
+    kind = origin or hint
+    return str if issubclass(kind, StrEnum) else kind
+
+
+FIELDS = hints(Request, Claims, CertifiedFigures)
+TYPES: dict[str, type] = {name: _kind(hint) for name, hint in FIELDS.items()}
 COLUMNS = tuple(TYPES)
 WHOLE = tuple(name for name, kind in TYPES.items() if kind is int)
-CLAIMED = frozenset({
-    "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "killed_cpu_seconds", "compile_seconds",
-    "peak_rss_bytes", "iterations", "kernel_evaluations", "evaluations_at_least", "cache_hits",
-    "working_set_size", "claimed_done", "oracle_calls", "oracle_kernel_evaluations", "load_average",
-    "involuntary_switches", "waited_seconds", "output", "faults", "measured_at", "sources", "info",
-})  # fmt: skip
-"""The fields that only the solver's process can know. What else it says of a run is not listened to."""
+
+
+def meaning(hint: Any) -> tuple[str, str]:
+    """Return the unit of a field, empty where it has none, and the sentence beside it."""
+    _, unit, sentence = re.split(r"^(?:\[(.*?)\] )?", get_args(hint)[-1], maxsplit=1)
+    return unit or "", sentence
 
 
 class Record(dict[str, Any]):
-    """One run as names and JSON-ready values; see `Fields`. A row of an older harness may lack some.
+    """One run as names and JSON-ready values: the fields of its structures. A row of an older harness may lack some.
 
     cells : of a path, the rows of its cells
     """
 
     cells: tuple[Record, ...] = ()
+
+    @classmethod
+    def of(cls, *parts: msgspec.Struct) -> Record:
+        """Return what is known of some structures by name, a later one's figures in the place of an earlier one's."""
+        return cls(
+            {
+                name: _plain(value)
+                for part in parts
+                for name, value in msgspec.structs.asdict(part).items()
+                if value is not None
+            }
+        )
 
     @property
     def status(self) -> Status | None:
@@ -158,7 +214,7 @@ class Record(dict[str, Any]):
 
     @property
     def failed(self) -> bool:
-        """No result, a refused one, one that ran into its time limit, or one that did not do what was asked."""
+        """No result, a refused one, one that ran into its time limit, or one that missed its target."""
         stopped = self.status is Status.BUDGET and self.get("stopped_by") == StoppedBy.TIME
         return stopped or self.status in FAILED or self.status in (Status.UNFINISHED, Status.MISSED)
 
@@ -175,55 +231,52 @@ class Record(dict[str, Any]):
 
 
 _STATUSES = frozenset(Status)
+_PLAIN = (int, float, bool, type(None))
 
 
-def checked(given: Mapping[str, Any]) -> tuple[Record, list[str]]:
-    """Return what may enter a record of what a process says, and a sentence for each figure that cannot be.
+def _plain(value: Any) -> Any:
+    """Return a field's value as a record has it: clean text, finite numbers, points of a trace as mappings."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, list) and value and isinstance(value[0], TracePoint):
+        return [point.as_dict() for point in value]
+    return clean(value)
 
-    Numbers are finite and in range, counts whole and not negative, texts valid UTF-8 without control characters, sizes
-    bounded. A figure that is none of its field's kind is left out.
+
+def validate_record(given: Mapping[str, Any]) -> Record:
+    """Return what of a stored row may stand in a record: numbers finite and in range, counts whole, texts clean and bounded.
+
+    A figure that its field cannot have is left out: the row may be an older harness's, or damaged.
     """
-    found, wrong = Record(), []
+    return Record({name: _plain(value) for name, value in _valid(given, FIELDS).items()})
+
+
+def _valid(given: Mapping[str, Any], hints: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that the fields of ``hints`` can have, by name."""
+    found: dict[str, Any] = {}
     for name, value in given.items():
-        kind = TYPES.get(name)
-        if value is None or kind is None:
+        if value is None or name not in hints:
             continue
-        kept = _fitting(value, kind)
-        if name == "trace" and kept is not None:
-            kept = [point for each in kept if (point := _point(each))]
-        elif kind is list and kept is not None:
-            kept = [shown(each) for each in kept]
-        if kept is None and not (kind is float and _is_number(value)):  # NaN and infinity are unknown, not wrong
-            wrong.append(f"{name} is {clipped(shown(value), 80)}; it must be {_KINDS[kind]}")
-        found[name] = kept
-    return found, wrong
+        kind = TYPES[name]
+        if type(value) is kind and (kind is str or kind is dict):
+            found[name] = value
+        elif name == "trace":
+            found[name] = [point for each in _list(value) if (point := _converted(each, TracePoint))]
+        elif kind is list:
+            found[name] = [str(clean(each)) for each in _list(value)]
+        elif (valid := _converted(value, hints[name])) is not None:
+            found[name] = valid
+    return found
 
 
-def _point(entry: Any) -> dict[str, Any]:
-    """Return what may stand in a point of a trace; empty of what is none, like the text that ends a list which was cut."""
-    given = entry if isinstance(entry, dict) else {}
-    fitting = {name: _fitting(value, _POINT[name]) for name, value in given.items() if name in _POINT}
-    return {name: value for name, value in fitting.items() if value is not None}
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
-_KINDS = {
-    int: "a whole number from 0 to 2^63 - 1", float: "a finite number", bool: "true or false", str: "text",
-    dict: "a mapping", list: "a list",
-}  # fmt: skip
-
-
-def _fitting(value: Any, kind: type) -> Any:
-    if kind is float and type(value) is float:  # most figures
-        return value if math.isfinite(value) else None
-    if kind in (int, float):
-        if not _is_number(value) or not math.isfinite(value):
-            return None
-        whole = kind is float or (value == int(value) and 0 <= value <= LARGEST)
-        return kind(value) if whole else None
-    return clean(value) if isinstance(value, kind) else None
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return isinstance(value, float) or abs(value) <= LARGEST
+def _converted(value: Any, hint: Any) -> Any:
+    """Return a value as its field has it; None if that cannot be."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    with contextlib.suppress(msgspec.ValidationError, OverflowError):
+        return msgspec.convert(value, hint, strict=not isinstance(value, float))
+    return None

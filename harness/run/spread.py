@@ -272,7 +272,7 @@ class Spread:
             return None
         if error is not None:
             reason = f"the runs could not be carried out: {self.executor.format_error(error)}"
-            lost = Record(status=Status.ENVIRONMENT, stopped_by=StoppedBy.KILLED, reason=reason, **now())
+            lost = Record(status=Status.ENVIRONMENT, stopped_by=StoppedBy.KILLED, reason=reason, measured_at=now())
             return {index: self.driver.completed(index, Record(lost)) for index in indices}
         answer = node.opened(future.result())
         if not self._is_like(answer, sent.expected):

@@ -28,7 +28,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 from urllib.parse import quote
 
-from harness.run.record import COLUMNS, Record, checked
+from harness.run.record import COLUMNS, Record, validate_record
 from harness.support.errors import NotKept, UsageError
 from harness.support.printable import clipped
 
@@ -156,7 +156,7 @@ class StoreReader:
             try:
                 found = json.loads(content[-1])
                 if isinstance(found, dict):
-                    record = checked(found)[0]
+                    record = validate_record(found)
                     return Record({**dict.fromkeys(COLUMNS), **record})
                 what = "it holds no record"
             except (ValueError, TypeError, RecursionError) as error:

@@ -37,6 +37,7 @@ from harness.run.messages import (
     BrokenStream,
     ClockStarted,
     Compiling,
+    FinishedCell,
     FitResult,
     Message,
     ModelCopied,
@@ -48,6 +49,7 @@ from harness.run.messages import (
     send,
 )
 from harness.run.plan import RunSpec
+from harness.run.record import Claims
 from harness.run.target_server import TargetServer
 from harness.support.machine import now
 from harness.support.processes import UNSCHEDULED, Scheduling, memory_figures, scheduling, taken_bytes
@@ -164,15 +166,14 @@ class Observed:
     fitted: FitResult | None = None
     fit_seconds: float = 0.0  # from the message before the fit to the one after it, compilation taken off
     fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
-    fit_usage: Usage = (
-        NOTHING_USED  # CPU time within the fit, compilation taken off, of the child and all that it started
-    )
+    fit_usage: Usage = NOTHING_USED  # CPU time within the fit, without compilation, of the child and all it started
     cpu_seconds: float = math.inf  # of the child and all that it started, from its fork on
     delay_seconds: float = 0.0  # within the fit, in which the child's main thread was ready to run and did not
     pid: int = 0  # of the child
     threads: int = 1  # that the run may have
     look: Callable[[float], Usage] = lambda _: NOTHING_USED  # see `Descendants.sample`
     points: list[Point] = field(default_factory=list)
+    cells: list[FinishedCell] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
     phase: str = "warm-up"  # then "start", "fit", "end"
     phase_began: float = field(default_factory=monotonic)
@@ -205,8 +206,9 @@ class Observed:
     def solved(self) -> ToCertify:
         """What is to be certified of the run."""
         if self.fitted is None:
-            return ToCertify(points=self.points, queried=self.server.queried)
-        return ToCertify(self.fitted.model, self.points, self.server.queried, self.fitted.kernel_sample)
+            return ToCertify(points=self.points, cells=self.cells, queried=self.server.queried)
+        sample = self.fitted.kernel_sample
+        return ToCertify(self.fitted.model, self.points, self.server.queried, self.cells, sample)
 
     @property
     def compiled(self) -> float:
@@ -255,7 +257,10 @@ class Observed:
             self._enter("fit")
         elif isinstance(message, Point):
             self.points.append(msgspec.structs.replace(message, queried=len(self.server.queried)))
-            self.host_seconds = min(max(0.0, message.host_seconds), monotonic() - self.phase_began)
+            self._note_host(message.host_seconds)
+        elif isinstance(message, FinishedCell):
+            self.cells.append(message)
+            self._note_host(message.host_seconds)
         elif isinstance(message, ModelCopied):
             self.end_fit()
             self._enter("end")
@@ -265,6 +270,9 @@ class Observed:
             self.fitted = message
         elif isinstance(message, TargetRequest):
             self.server.serve(message, child.answers, child.secret)
+
+    def _note_host(self, seconds: float) -> None:
+        self.host_seconds = min(max(0.0, seconds), monotonic() - self.phase_began)
 
     def _enter(self, phase: str) -> None:
         self.phase, self.phase_began, self.compile_spent = phase, monotonic(), 0.0
@@ -408,30 +416,30 @@ def _excess(seen: Observed, limits: Limits) -> StoppedBy | None:
 # -- what became of it ---------------------------------------------------------------------------------
 
 
-def verdict(seen: Observed, spec: RunSpec) -> dict[str, Any]:
-    """Return what became of a child as fields of a record: its claims where they can be true, else what was seen of it."""
-    claims: dict[str, Any] = {**now(), "sources": seen.sources} if seen.fitted is None else dict(seen.fitted.claims)
+def verdict(seen: Observed, spec: RunSpec) -> Claims:
+    """Return the outcome of a child: its claims where they can be true, else how its process ended."""
+    claims = Claims(measured_at=now(), sources=seen.sources) if seen.fitted is None else seen.fitted.claims
     trouble = _trouble(seen, spec)
     if trouble is not None:
-        claims.update(zip(("status", "stopped_by", "reason"), trouble, strict=True))
+        claims.status, claims.stopped_by, claims.reason = trouble
     if seen.output.strip():
-        claims["output"] = "\n".join(str(part) for part in (claims.get("output"), seen.output) if part)
-    if claims["status"] in (Status.ERROR, Status.CRASHED) and claims["stopped_by"] == StoppedBy.FAULT:
-        refused = seen.refusal or refused_allocation(str(claims.get("output") or ""))
+        claims.output = "\n".join(part for part in (claims.output, seen.output) if part)
+    if claims.status in (Status.ERROR, Status.CRASHED) and claims.stopped_by == StoppedBy.FAULT:
+        refused = seen.refusal or refused_allocation(claims.output or "")
         if refused and not seen.killed_for and (trouble is None or seen.fitted is None):
-            reason = f"out of memory: {refused}; {claims['reason']}"
-            claims.update(status=Status.MEMORY, stopped_by=StoppedBy.MEMORY, reason=reason)
+            claims.status, claims.stopped_by = Status.MEMORY, StoppedBy.MEMORY
+            claims.reason = f"out of memory: {refused}; {claims.reason}"
+    if claims.stopped_by == StoppedBy.TIME and (reason := _disturbed(seen, spec.limits.time_limit or 0.0)):
+        claims.status, claims.reason = Status.ENVIRONMENT, reason
     began = seen.phase in ("fit", "end")
-    claims["peak_rss_bytes"] = (max(seen.peak_bytes, seen.usage.high_water_bytes) if began else seen.peak_bytes) or None
+    claims.peak_rss_bytes = (max(seen.peak_bytes, seen.usage.high_water_bytes) if began else seen.peak_bytes) or None
     killed = seen.fitted is None and seen.phase == "fit"
-    claims["killed_cpu_seconds"] = max(0.0, seen.fit_usage.cpu_seconds - seen.host_seconds) if killed else None
-    if claims.get("cpu_seconds") is not None:
-        unseen = seen.fit_usage.unseen_cpu_seconds
-        claims["cpu_seconds"] = number(claims["cpu_seconds"]) + unseen
-        if claims.get("waited_seconds") is not None:
-            claims["waited_seconds"] = max(0.0, number(claims["waited_seconds"]) - unseen)
-    if claims.get("stopped_by") == StoppedBy.TIME and (reason := _disturbed(seen, spec.limits.time_limit or 0.0)):
-        claims.update(status=Status.ENVIRONMENT, reason=reason)
+    claims.killed_cpu_seconds = max(0.0, seen.fit_usage.cpu_seconds - seen.host_seconds) if killed else None
+    unseen = seen.fit_usage.unseen_cpu_seconds
+    if claims.cpu_seconds is not None:
+        claims.cpu_seconds += unseen
+    if claims.waited_seconds is not None:
+        claims.waited_seconds = max(0.0, claims.waited_seconds - unseen)
     return claims
 
 
@@ -449,11 +457,6 @@ def _disturbed(seen: Observed, limit: float) -> str:
         return ""
     cut = f"cut at the time limit of {limit:g} s after {cpu_seconds:.2g} s of CPU time in {seconds:.2g} s"
     return f"{cut}: the machine was busy; such a run is measured again when the command is repeated"
-
-
-def number(value: Any) -> float:
-    """Return a claimed figure; 0 if it is none."""
-    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def _trouble(seen: Observed, spec: RunSpec) -> tuple[Status, StoppedBy, str] | None:
@@ -474,19 +477,19 @@ def _trouble(seen: Observed, spec: RunSpec) -> tuple[Status, StoppedBy, str] | N
     return (Status.INVALID, StoppedBy.FAULT, reason) if reason else None
 
 
-def _impossible(seen: Observed, claims: dict[str, Any]) -> str:
+def _impossible(seen: Observed, claims: Claims) -> str:
     """Return what the child says of clock and counts that the host knows to be untrue; empty if nothing is."""
-    seconds, cpu = number(claims.get("fit_seconds")), number(claims.get("cpu_seconds"))
+    seconds, cpu = claims.fit_seconds or 0.0, claims.cpu_seconds or 0.0
     least = _SLOWEST_CLOCK * (seen.fit_cpu_seconds - seen.host_seconds - seen.server.seconds) - _CLOCK_SLACK
-    if claims.get("fit_seconds") is not None and not max(0.0, least) <= seconds <= seen.fit_seconds + _LATE:
+    if claims.fit_seconds is not None and not max(0.0, least) <= seconds <= seen.fit_seconds + _LATE:
         seen_then = f"the host saw {seen.fit_seconds:.3g} s pass, {seen.fit_cpu_seconds:.3g} s of them CPU time"
         return f"its clock says {seconds:g} s inside the solver; {seen_then}"
     if not 0.0 <= cpu <= seen.cpu_seconds + _CLOCK_SLACK:
         return f"its CPU clock says {cpu:g} s; the system accounted {seen.cpu_seconds:.3g} s to the process"
-    counts = [*(point.figures.get("kernel_evaluations") for point in seen.points), claims.get("kernel_evaluations")]
-    known = [count for count in counts if isinstance(count, int)]
-    if sorted(known) != known or any(count < 0 for count in known):
-        return f"its count of kernel evaluations fell or is below 0: {', '.join(map(str, known[-3:]))}"
+    counts = [*(point.figures.kernel_evaluations for point in seen.points), claims.kernel_evaluations]
+    known = [count for count in counts if count is not None]
+    if sorted(known) != known:
+        return f"its count of kernel evaluations fell: {', '.join(map(str, known[-3:]))}"
     return seen.server.refusal
 
 

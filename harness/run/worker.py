@@ -36,8 +36,9 @@ from harness.run.messages import (
     Warm,
     send,
 )  # fmt: skip
+from harness.run.record import Claims
 from harness.run.target_server import TargetServer
-from harness.run.watch import DriverGone, Observed, finish, fork, limit_memory, number, verdict, watch
+from harness.run.watch import DriverGone, Observed, finish, fork, limit_memory, verdict, watch
 from harness.support import faults
 from harness.support.errors import InvalidKernel
 from harness.support.files import write_whole
@@ -164,14 +165,17 @@ class Worker:
             else:
                 status = Status.INVALID if isinstance(error, InvalidKernel) else Status.ERROR
                 reason = faults.format_error(error)
-            send(self.control, RunResult({"status": status, "stopped_by": StoppedBy.FAULT, "reason": reason, **now()}))
+            claims = Claims(status=status, stopped_by=StoppedBy.FAULT, reason=reason, measured_at=now())
+            send(self.control, RunResult(claims))
             return
         self.descendants.begin()
         seen, told = self._carried_out(run)
         lost_in_warm_up = seen.phase == "warm-up" and not told and seen.killed_for is not StoppedBy.FAULT
         if lost_in_warm_up and run.kind not in self.cold:
             # what it does on a few points need not happen in the measured run
-            lost = f"its warm-up on a few points failed: {verdict(seen, spec)['reason']}; the run was carried out without one"
+            lost = (
+                f"its warm-up on a few points failed: {verdict(seen, spec).reason}; the run was carried out without one"
+            )
             self.cold.add(run.kind)
             self.folder.new()
             seen, told = self._carried_out(run, lost)
@@ -212,12 +216,12 @@ class Worker:
         if run.rehearsal:
             return
         claims, warmed = verdict(seen, run.spec), self.warm.get(run.kind, seen.warm_up_seconds)
-        claims["faults"] = [*(claims.get("faults") or []), *seen.faults]
+        claims.faults = [*(claims.faults or []), *seen.faults]
         if warmed is not None:
             before = self.rehearsed.pop(run.kind, 0.0)
-            claims["compile_seconds"] = before + warmed + number(claims.get("compile_seconds"))
-        alone = run.spec.threads == 1 and bool(run.solver.observable) and not run.spec.path
-        if warmed is not None and alone and claims["status"] in _WENT_WELL and run.kind not in self.cold:
+            claims.compile_seconds = before + warmed + (claims.compile_seconds or 0.0)
+        alone = run.spec.threads == 1 and bool(run.solver.observable) and run.spec.path is None
+        if warmed is not None and alone and claims.status in _WENT_WELL and run.kind not in self.cold:
             with contextlib.suppress(OSError):
                 if run.kind not in self.proven and (mark := self._mark(run)) is not None:
                     write_whole(mark, str(warmed).encode())
@@ -275,11 +279,11 @@ class Worker:
                 warmed = 0.0 if cold else warm_up(solver, problem, limits.time_limit, compilation.clock, path)
             emit(Warm(warmed, self.bench.registry.sources()))
             if run.rehearsal:
-                emit(FitResult({}))
+                emit(FitResult(Claims()))
                 return
             fitted = measure(spec, solver, problem, emit, compilation=compilation, client=self.bench.client, path=path)
             limit_memory(None)  # what is left is the host's own work
-            fitted.claims["sources"] = self.bench.registry.sources()
+            fitted.claims.sources = self.bench.registry.sources()
             emit(FitResult(fitted.claims, fitted.model, self.bench.kernel_sample(spec)))
 
         gc.collect()

@@ -59,28 +59,29 @@ class GridPoint:
 class Grid:
     """What a path goes through.
 
-    costs, widths : parameter of the formulation, and of the kernel -> its values, ascending
+    problem_axes, kernel_axes : parameter of the formulation, and of the kernel -> its values, ascending
     folds : of the cross-validation; 0: every cell has all training points
+    cold : every cell is solved by itself, from nothing
     """
 
-    costs: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    widths: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    problem_axes: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    kernel_axes: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     folds: int = 0
+    cold: bool = False
 
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Grid:
-        """Return the grid whose fields are named, as JSON has them."""
-        axes = {kind: {name: tuple(values) for name, values in given[kind].items()} for kind in ("costs", "widths")}
-        return cls(axes["costs"], axes["widths"], given["folds"])
+    def as_dict(self) -> dict[str, Any]:
+        """Return the grid as a record has it."""
+        axes = {"costs": dict(self.problem_axes), "widths": dict(self.kernel_axes)}
+        return {**axes, "folds": self.folds, "start": "cold" if self.cold else "warm"}
 
     @property
     def axes(self) -> dict[str, tuple[float, ...]]:
         """All parameters and their values, the formulation's first."""
-        return {**self.costs, **self.widths}
+        return {**self.problem_axes, **self.kernel_axes}
 
     def cells(self) -> tuple[GridPoint, ...]:
         """Return the cells: the kernel's parameters vary slowest, then the folds, then the others, the first one fastest."""
-        outer, inner = list(self.widths), list(self.costs)[::-1]
+        outer, inner = list(self.kernel_axes), list(self.problem_axes)[::-1]
         fast = (inner or outer)[-1]
         found: list[GridPoint] = []
         latest: dict[Any, int] = {}
@@ -270,7 +271,7 @@ class SolutionPath:
         return self.points[np.ix_(index, members)] if given else self.points[index]
 
     def _values(self, cell: GridPoint, *, of_kernel: bool) -> dict[str, Any]:
-        own = {name: value for name, value in cell.values.items() if (name in self.grid.widths) == of_kernel}
+        own = {name: value for name, value in cell.values.items() if (name in self.grid.kernel_axes) == of_kernel}
         return {**(self.kernel_parameters if of_kernel else self.parameters), **own}
 
     def keep(self, cell: GridPoint, dual_coef: Vector) -> None:
@@ -308,7 +309,10 @@ class SolutionPath:
             labels = np.unique(self.targets)[:2]
             parts = [np.flatnonzero(self.targets == label)[: (points + 1) // 2] for label in labels]
             some = np.sort(np.concatenate(parts))
-        axes = [{name: values[:2] for name, values in each.items()} for each in (self.grid.costs, self.grid.widths)]
+        axes = [
+            {name: values[:2] for name, values in each.items()}
+            for each in (self.grid.problem_axes, self.grid.kernel_axes)
+        ]
         grid = Grid(axes[0], axes[1], folds=2 if self.grid.folds else 0)
         found = SolutionPath(
             grid, self.formulation, self.kernel, self.rows(some, some), self.targets[some], self.parameters,

@@ -13,7 +13,7 @@ from harness.support.errors import HarnessError
 from harness.support.printable import plain_line
 
 _CHARACTERS = 500
-_HOST, _STANDARD = (Path(file).parent for file in (__file__, os.__file__))
+_HOST, _STANDARD = Path(__file__).parents[1], Path(os.__file__).parent
 _homes: dict[Path, str] = {}  # file of a plugin, or the folder of its package -> its name
 
 

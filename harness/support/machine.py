@@ -69,9 +69,9 @@ def versions() -> dict[str, str]:
     return found
 
 
-def now() -> dict[str, str]:
+def now() -> str:
     """Return the time of measurement, UTC, as a record holds it."""
-    return {"measured_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")}
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
 
 
 def load_average() -> float:
@@ -82,7 +82,7 @@ def load_average() -> float:
 @functools.cache
 def git_commit() -> str | None:
     """Return the commit of the harness's own checkout, with ``+`` if it has changes; None outside one."""
-    folder = Path(__file__).resolve().parents[1]
+    folder = Path(__file__).resolve().parents[2]
     if not (folder / ".git").exists():
         return None
     try:

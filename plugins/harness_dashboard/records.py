@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import Record, Status, UsageError, checked
+from harness import Record, Status, UsageError, validate_record
 from harness_dashboard import history
 from harness_dashboard.names import harmless
 
@@ -67,7 +67,7 @@ def read_file(path: Path) -> RecordFile:
 
 def _record(given: dict[str, Any]) -> Record:
     found = Record(dict.fromkeys(name for name in history.FIELDS if name in given))
-    found.update(checked(given)[0])
+    found.update(validate_record(given))
     found.update({name: str(given[name]) for name in ("group", "data") if name in given})
     found.update({name: harmless(str(given[name])) for name in ("solver", "dataset")})
     return found

@@ -140,9 +140,12 @@ def test_the_host_s_certificates_in_mid_run_are_neither_counted_nor_a_gift():
     plain = HardMargin.build(Engine(RBF(gamma=0.5), overlapping(0, N)[0]), overlapping(0, N)[1])
     problem = plain.counted()
     traced = TracePlan(first_seconds=1e-12, first_evaluations=1)
-    outcome = drive(Pausing(), problem, np.random.default_rng(0), Limits(target_gap=1e-9), traced, plain=plain)
-    assert outcome.trace
-    assert all(point.model is not None for point in outcome.trace)
+    rng, models = np.random.default_rng(0), []
+    outcome = drive(
+        Pausing(), problem, rng, Limits(target_gap=1e-9), traced, plain=plain, observer=lambda _, model: models.append(model)
+    )  # fmt: skip
+    assert models
+    assert all(model is not None for model in models)
     support = outcome.info["support"]
     assert outcome.info["spent"] == [N, N, N, N + N + support * N]  # the diagonal once, every row that it had not had
     assert problem.kernel.counter == Counter(evaluations=outcome.info["spent"][-1], cache_hits=0)

@@ -8,9 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.run.messages import BrokenStream, FitResult, Model, Point, Reader, RunResult, ToCertify, Warm, packed
+from harness.measure.outcome import TracePoint
+from harness.run.messages import (
+    BrokenStream,
+    Certified,
+    FitResult,
+    Model,
+    Point,
+    Reader,
+    RunResult,
+    ToCertify,
+    Warm,
+    packed,
+)
+from harness.run.record import CertifiedFigures, Claims
 
 SECRET = b"0123456789abcdef"
+
+POINT = TracePoint(0.1, 5, 1, "seconds")
 
 
 def read_all(data, secret=SECRET, step=1 << 16, **options):
@@ -29,8 +44,8 @@ def read_all(data, secret=SECRET, step=1 << 16, **options):
 
 def message():
     model = Model.of(np.array([0.0, 1.5, 0.0, -2.0]), 0.25)
-    points = [Point({"seconds": 0.1, "info": {"\0": [1.0]}}, 0.0, model.packed())]
-    return RunResult({}, ToCertify(model.packed(), points, [3, 1]))
+    points = [Point(TracePoint(0.1, 5, 1, "seconds", info={"\0": [1.0]}), 0.0, model.packed())]
+    return RunResult(Claims(), ToCertify(model.packed(), points, [3, 1]))
 
 
 @pytest.mark.parametrize("step", [1, 7, 1 << 16])
@@ -62,7 +77,7 @@ def test_a_flipped_bit_is_never_read_as_another_message(data):
 
 def test_a_message_may_not_have_any_size():
     with pytest.raises(BrokenStream, match="which none has"):
-        read_all(packed(FitResult({}, bytes(1 << 26)), SECRET), largest=1000)
+        read_all(packed(FitResult(Claims(), bytes(1 << 26)), SECRET), largest=1000)
 
 
 @pytest.mark.parametrize(
@@ -83,9 +98,12 @@ def test_a_model_of_points_that_are_not_there_or_of_another_number_is_refused(su
 @pytest.mark.parametrize(
     "said",
     [
-        FitResult([1, 2]), FitResult(None), FitResult({}, "m"), Point([1], 0.0), Point({}, float("nan")), Warm([1]), Warm(-1.0),
-        Warm(1.0, {"plugin": 3}), RunResult({}, ToCertify(b"", [{"host_seconds": 1.0}])),
-        RunResult({}, ToCertify(b"", [], "queried")), {"type": "Warm"}, [1] * 9,
+        FitResult([1, 2]), FitResult(None), FitResult(Claims(), "m"), Point([1], 0.0), Point({}, 0.0), Point(POINT, float("nan")),
+        Warm([1]), Warm(-1.0), Warm(1.0, {"plugin": 3}), RunResult(Claims(), ToCertify(b"", [{"host_seconds": 1.0}])),
+        RunResult(Claims(), ToCertify(b"", [], "queried")), {"type": "Warm"}, [1] * 9, FitResult(Claims(status="splendid")),
+        FitResult(Claims(fit_seconds=float("nan"))), FitResult(Claims(fit_seconds=-1.0)), FitResult(Claims(iterations=-3)),
+        FitResult(Claims(iterations=2.5)), FitResult(Claims(info=[1])), FitResult(Claims(kernel_evaluations=2**63)),
+        Certified(CertifiedFigures(test_accuracy=1.5)),
     ],
     ids=repr,
 )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness import HarnessError, Record, checked
+from harness import HarnessError, validate_record
 from harness.run.record import COLUMNS
 from harness.run.store import Store, read_results
 from harness.support.printable import clean
@@ -25,18 +25,26 @@ anything = st.recursive(
 @given(st.dictionaries(st.sampled_from(COLUMNS), anything))
 @example({"core_set_size": [1, 2], "working_set_size": 2.5, "iterations": -3, "kernel_evaluations": 10**400, "seed": 4})
 @example({"fit_seconds": "fast", "claimed_done": 1, "info": [1], "trace": {"a": 1}, "reason": 7, "cpu_seconds": True})
-def test_what_a_process_says_is_a_line_that_can_be_written_and_read_or_left_out_and_named(given_):
-    said, sentences = checked(given_)
-    left_out = {
-        name for name, value in given_.items() if value is not None and said.get(name) is None and value == value
-    }
-    assert {sentence.partition(" is ")[0] for sentence in sentences} == left_out
-    assert all("it must be" in sentence for sentence in sentences)
-    text = Record({**said, "key": "k"}).text()
+def test_what_is_validated_can_be_written_and_read(given_):
+    valid = validate_record({**given_, "key": "k"})
+    text = valid.text()
     text.encode("utf-8")
-    assert checked(json.loads(text))[0] == {
-        name: value for name, value in checked({**said, "key": "k"})[0].items() if value is not None
-    }
+    assert validate_record(json.loads(text)) == {name: value for name, value in valid.items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("iterations", -3, None), ("iterations", 2.0, 2), ("iterations", 2.5, None), ("seed", 2**63, None),
+        ("seed", True, None), ("cpu_seconds", True, None), ("cpu_seconds", -1.0, None), ("cpu_seconds", 3, 3.0),
+        ("fit_seconds", "fast", None), ("relative_gap", float("nan"), None), ("primal", float("inf"), None),
+        ("claimed_done", 1, None), ("info", [1], None), ("trace", {"a": 1}, []), ("trace", [{"seconds": 1.0}, 3], []),
+        ("reason", 7, None), ("reason", "a\x1b[2J", "a\N{REPLACEMENT CHARACTER}[2J"), ("metrics", {"f1": float("nan")}, {"f1": None}),
+        ("test_accuracy", 1.5, None), ("faults", ["a", 3], ["a", "3"]),
+    ],
+)  # fmt: skip
+def test_a_figure_that_its_field_cannot_have_is_left_out(name, value, expected):
+    assert validate_record({name: value}).get(name) == expected
 
 
 def test_sizes_are_bounded():

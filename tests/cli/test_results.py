@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import UsageError, checked
+from harness import UsageError, validate_record
 from harness.cli.where import condition
 from harness.run.record import TYPES
 from harness.run.store import Store, read_results
@@ -99,7 +99,7 @@ VALUES = st.sampled_from(["none", "1", "nan", "2026", "ok,none", "[", "a[b,c", "
 @settings(max_examples=300)
 def test_any_text_is_a_condition_on_any_run_or_a_sentence(text, run):
     with contextlib.suppress(UsageError):
-        assert condition(text).fits(checked(run)[0]) in (True, False)
+        assert condition(text).fits(validate_record(run)) in (True, False)
 
 
 def test_where_the_store_lies_is_told(invoke, store, tmp_path):

@@ -73,9 +73,21 @@ def test_the_site_asks_for_nothing_from_the_net(site: Path) -> None:
 
 
 PLANTED = {
-    "hookspecs.py": ("", "\n\n@hookspec\ndef harness_planted() -> None:\n    return None\n", "hook harness_planted"),
-    "run/record.py": ("    key: str  #", "    planted_count: int\n    key: str  #", "record field planted_count"),
-    "errors.py": ("", '\nimport os\n\nos.environ.get("HARNESS_PLANTED")\n', "environment variable HARNESS_PLANTED"),
+    "registry/hookspecs.py": (
+        "",
+        "\n\n@hookspec\ndef harness_planted() -> None:\n    return None\n",
+        "hook harness_planted",
+    ),
+    "run/record.py": (
+        "    key: A[",
+        '    planted_count: A[Count, ""] = None\n    key: A[',
+        "record field planted_count",
+    ),
+    "support/errors.py": (
+        "",
+        '\nimport os\n\nos.environ.get("HARNESS_PLANTED")\n',
+        "environment variable HARNESS_PLANTED",
+    ),
     "cli/main.py": ("EXIT_CODES = {", "EXIT_PLANTED = 71\nEXIT_CODES = {", "exit code 71"),
 }
 

@@ -83,7 +83,7 @@ def ticking(clock: Clock, seconds: float, steps: int = 10**6, done_at: int | Non
 def test_the_clock_runs_only_inside_next() -> None:
     clock = Clock()
 
-    def observer(point) -> None:
+    def observer(point, model) -> None:
         clock.now += 1000.0  # the host's time is the host's
 
     plan = TracePlan(per_decade=5, first_seconds=0.5)
@@ -114,7 +114,7 @@ def test_the_hosts_cpu_time_is_not_the_solvers() -> None:
             cpu.now += 0.5
             yield Iterate(np.zeros(N))
 
-    def observer(point) -> None:
+    def observer(point, model) -> None:
         cpu.now += 70.0
 
     outcome = run(script, None, TracePlan(first_seconds=0.1), clock=clock, cpu_clock=cpu, observer=observer)
@@ -156,11 +156,19 @@ def test_a_target_gap_stops_when_the_hosts_own_certificate_reaches_it() -> None:
             yield Iterate(share * solution.dual_coef, solution.intercept, info={"claimed_gap": 0.0})
 
     plan = TracePlan(per_decade=50, first_seconds=0.5)
-    outcome = run(script, Limits(target_gap=1e-3), plan, problem=stated, clock=clock)
+    models = []
+    outcome = run(
+        script,
+        Limits(target_gap=1e-3),
+        plan,
+        problem=stated,
+        clock=clock,
+        observer=lambda _, model: models.append(model),
+    )
     assert outcome.status == "ok"
     assert outcome.reason == "stopped by the host at the target gap of 0.001"
     assert 2 < outcome.yields <= 22
-    before, last = (stated.certify(*point.model) for point in outcome.trace[-2:])
+    before, last = (stated.certify(*model) for model in models[-2:])
     assert last.relative_gap <= 1e-3 < before.relative_gap
 
 
@@ -177,10 +185,14 @@ def test_a_point_has_its_model_only_where_the_plan_allows_the_cost_of_its_certif
     stated = problem()
     plan = TracePlan(first_seconds=0.5, certificate_values=2 * N)
     plain = CSVC.build(Engine(stated.kernel.kernel, stated.kernel.points), stated.targets, stated.parameters)
-    outcome = run(script, Limits(target_gap=1e-9), plan, problem=stated, clock=clock, plain=plain)
+    models = []
+    outcome = run(
+        script, Limits(target_gap=1e-9), plan, problem=stated, clock=clock, plain=plain,
+        observer=lambda _, model: models.append(model),
+    )  # fmt: skip
     full, cheap = outcome.trace
-    assert np.count_nonzero(full.model[0]) == 2
-    assert cheap.model is None
+    assert np.count_nonzero(models[0][0]) == 2
+    assert models[1] is None
     assert (full.support_vectors, cheap.support_vectors) == (2, 3)
     assert stated.kernel.counter.evaluations == 0, "certificates are the host's own cost"
 

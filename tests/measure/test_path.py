@@ -98,7 +98,7 @@ def test_every_point_is_left_out_once_and_each_cell_is_the_problem_it_says(kerne
         )
         values = given[np.ix_(members, members)] if expected is None else expected.block(x[members], x[members])
         np.testing.assert_allclose(problem.kernel.block(np.arange(problem.n)), values, atol=1e-12)
-    assert set(left_out.values()) == {len(grid.widths.get("gamma", [0]))}
+    assert set(left_out.values()) == {len(grid.kernel_axes.get("gamma", [0]))}
 
 
 # -- starts --------------------------------------------------------------------------------------------

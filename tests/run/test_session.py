@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import Limits, Record, get_solver
+from harness import Limits, Status, StoppedBy, get_solver
 from harness.registry.discovery import load_registry
 from harness.run.driver import compare
 from harness.run.plan import Study
-from harness.run.pool import merge_certificate
-from harness.run.record import COLUMNS
+from harness.run.pool import certified_record
+from harness.run.record import COLUMNS, CertifiedFigures, Claims
 from harness.run.store import read_results
 from tests.adversaries.plugins import PLUGINS as ADVERSARIES
 from tests.run.conftest import PLUGINS
@@ -275,16 +275,16 @@ def test_a_metric_that_raises_or_ends_the_certifier_costs_figures_of_metrics_alo
     assert (ends["status"], ends["metrics"]) == ("ok", {})
     (fault,) = ends["faults"]
     assert fault.startswith(
-        "the certifier failed, perhaps of the metrics ends-all, share-right: it ended by exit code 3"
+        "the certifier failed, perhaps because of the metrics ends-all, share-right: it ended by exit code 3"
     )
     assert raises["test_accuracy"] == ends["test_accuracy"] is not None
 
 
 def test_a_certifier_that_dies_is_no_verdict_and_the_run_is_measured_again():
-    record = Record(status="ok", stopped_by="solver", sources={"harness": "1"})
-    killed = {"status": "error", "stopped_by": "killed", "reason": "the host could not certify the model"}
-    merge_certificate(record, Record(killed))
+    reason = "the host could not certify the model"
+    killed = CertifiedFigures(status=Status.ERROR, stopped_by=StoppedBy.KILLED, reason=reason)
+    record = certified_record(Claims(status=Status.OK, stopped_by=StoppedBy.SOLVER, sources={"harness": "1"}), killed)
     assert (record.status, record["stopped_by"], record.reusable) == ("error", "killed", False)
-    late = Record(status="timeout", stopped_by="time", reason="still running")
-    merge_certificate(late, Record(killed))
+    late = Claims(status=Status.TIMEOUT, stopped_by=StoppedBy.TIME, reason="still running")
+    late = certified_record(late, killed)
     assert (late.status, late["stopped_by"], late["reason"]) == ("timeout", "time", "still running")

@@ -14,6 +14,7 @@ import numpy as np
 
 from harness import CSVCNoBias, Iterate, Problem, Solver, get_solver, hookimpl, parameter
 from harness.run.messages import FitResult
+from harness.run.record import Claims
 
 WARM_UP_POINTS = 40
 BEFORE: dict[str, Callable[[Problem], None]] = {}
@@ -175,13 +176,13 @@ def emitter():
 @way(BEFORE, "forges-result")
 def forges_result(problem):
     """Sends a result of its own, without a model."""
-    emitter()(FitResult({"status": "ok", "stopped_by": "solver", "fit_seconds": 0.0, "relative_gap": 0.0}))
+    emitter()(FitResult(Claims(status="ok", stopped_by="solver", fit_seconds=0.0)))
     time.sleep(60)
 
 
 @way(BEFORE, "forges-status")
 def forges_status(problem):
-    emitter()(FitResult({"status": "splendid"}))
+    emitter()(FitResult(Claims(status="splendid")))
     time.sleep(60)
 
 
