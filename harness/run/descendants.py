@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import math
 import os
 import runpy
 import signal
@@ -86,11 +85,12 @@ class Descendants:
         """Return those that are alive, without the ``child`` itself."""
         return [pid for pid in living(os.getpid()) if pid != child and pid not in self._before]
 
-    def sample(self, child: int, exact_above: float = math.inf) -> Usage:
+    def sample(self, child: int, exact_above: float | None = None) -> Usage:
         """Return what the run's processes take now.
 
         child : the run's own process
-        exact_above : bytes; a page that several processes share is counted once where the memory may be above
+        exact_above : bytes; a page that several processes share is counted once where the memory may be above; None: only CPU
+            time is looked at
         """
         found = {each.pid: each for each in below(os.getpid()) if each.pid not in self._before}
         self._pids.update(found)
@@ -107,12 +107,15 @@ class Descendants:
         own = {child, *(each.pid for each in below(child))} if len(found) > 1 else set(found)
         unseen = self._lost_seconds + sum(each.cpu_seconds for pid, each in found.items() if pid not in own)
         alive = [pid for pid, each in found.items() if not each.ended]
+        others = tuple(pid for pid in alive if pid != child)
+        if exact_above is None:
+            return Usage(cpu_seconds, unseen, others=others)
         figures = {pid: memory_figures(pid) for pid in alive}
         peak = figures.get(child, {})
         self._most_mapped = max(self._most_mapped, peak.get("RssFile", 0))
         high_water = max(0, peak.get("VmHWM", 0) - self._most_mapped)
         memory = self._memory_bytes(child, figures, exact_above)
-        return Usage(cpu_seconds, unseen, memory, high_water, tuple(pid for pid in alive if pid != child))
+        return Usage(cpu_seconds, unseen, memory, high_water, others)
 
     def _memory_bytes(self, child: int, figures: Mapping[int, Mapping[str, int]], exact_above: float) -> int:
         """Return the memory of processes, and of the files in memory that they made."""

@@ -171,7 +171,7 @@ class Observed:
     delay_seconds: float = 0.0  # within the fit, in which the child's main thread was ready to run and did not
     pid: int = 0  # of the child
     threads: int = 1  # that the run may have
-    look: Callable[[float], Usage] = lambda _: NOTHING_USED  # see `Descendants.sample`
+    look: Callable[[float | None], Usage] = lambda _: NOTHING_USED  # see `Descendants.sample`
     points: list[Point] = field(default_factory=list)
     cells: list[FinishedCell] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
@@ -252,7 +252,7 @@ class Observed:
             self.warm_up_seconds, self.sources = message.seconds, message.sources
             self._enter("start")
         elif isinstance(message, ClockStarted):
-            self.sample()
+            self._sample_cpu()
             self.peak_bytes = 0  # what it took before is none of the run's
             self._enter("fit")
         elif isinstance(message, Point):
@@ -283,9 +283,12 @@ class Observed:
         self.usage, self.sampled = self.look(self.peak_bytes), monotonic()
         self.peak_bytes = max(self.peak_bytes, self.usage.memory_bytes)
 
+    def _sample_cpu(self) -> None:
+        self.usage = self.look(None)
+
     def end_fit(self) -> None:
         """Note what the fit took."""
-        self.sample()
+        self._sample_cpu()
         now, compiled = scheduling(self.pid), self.compiled
         self.fit_seconds = monotonic() - self.phase_began - compiled
         self.fit_cpu_seconds = now.cpu_seconds - self.scheduled.cpu_seconds - compiled

@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 _TICKS = os.sysconf("SC_CLK_TCK")  # units of CPU time in a second
-_BYTES = re.compile(rb"^(\w+):\s+(\d+) kB", re.MULTILINE)
+_BYTES = re.compile(
+    rb"^(VmHWM|VmData|VmSwap|RssAnon|RssFile|RssShmem|HugetlbPages|Pss_Anon|Pss_Shmem):\s+(\d+) kB", re.MULTILINE
+)
+_READ_BYTES = 1 << 20  # most of a file of the system's that is read
 _IN_MEMORY = ("/memfd:", "/dev/shm/")  # how the names of files begin that lie in memory
 _KIND = 6  # characters of such a name that tell its file system; inode numbers are unique in each
 
@@ -40,11 +43,19 @@ class Account(NamedTuple):
         return self.own_seconds + self.waited_seconds
 
 
+def _read(path: str) -> bytes:
+    """Return what a file of the system's says; without the layers of ``open``, since processes are looked at often."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, _READ_BYTES)
+    finally:
+        os.close(fd)
+
+
 def account(pid: int) -> Account | None:
     """Return what the system accounts to a process; None: there is none."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
+        fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 15)
         user, system, waited_user, waited_system = map(int, fields[11:15])
     except (OSError, ValueError):
         return None
@@ -69,8 +80,8 @@ def children(pid: int | str) -> list[int]:
     found = list[int]()
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
-                found += map(int, file.read().split())
+            with contextlib.suppress(OSError):
+                found += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
     return found
 
 
@@ -102,8 +113,7 @@ UNSCHEDULED = Scheduling(0.0, 0.0)
 def scheduling(pid: int | str = "self") -> Scheduling:
     """Return how long the main thread of a process ran, and was delayed; 0 where it is unreadable."""
     try:
-        with open(f"/proc/{pid}/schedstat", "rb") as file:
-            ran, delayed = file.read().split()[:2]
+        ran, delayed = _read(f"/proc/{pid}/schedstat").split()[:2]
         return Scheduling(int(ran) / 1e9, int(delayed) / 1e9)
     except (OSError, ValueError):
         return UNSCHEDULED
@@ -124,8 +134,7 @@ def proportional_figures(pid: int) -> dict[str, int]:
 
 def _figures(pid: int | str, name: str) -> dict[str, int]:
     try:
-        with open(f"/proc/{pid}/{name}", "rb") as file:
-            return {field.decode(): int(value) * 1024 for field, value in _BYTES.findall(file.read())}
+        return {field.decode(): int(value) * 1024 for field, value in _BYTES.findall(_read(f"/proc/{pid}/{name}"))}
     except OSError:
         return {}
 
@@ -147,9 +156,9 @@ def open_in_memory(pid: int) -> dict[FileKey, tuple[str, int]]:
     with contextlib.suppress(OSError):
         for fd in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
-                link = Path(f"/proc/{pid}/fd/{fd}")
-                if (name := str(link.readlink())).startswith(_IN_MEMORY):
-                    status = link.stat()
+                link = f"/proc/{pid}/fd/{fd}"
+                if (name := os.readlink(link)).startswith(_IN_MEMORY):  # noqa: PTH115  many, and often
+                    status = Path(link).stat()
                     found[name[:_KIND], status.st_ino] = name, 512 * status.st_blocks
     return found
 
@@ -165,8 +174,8 @@ def file_in_memory(name: str, key: FileKey) -> int:
 def system_v_segments(pids: Iterable[int]) -> dict[FileKey, int]:
     """Return the bytes of the System V segments of shared memory that some processes made."""
     found, makers = dict[FileKey, int](), set(pids)
-    with contextlib.suppress(OSError), open("/proc/sysvipc/shm", "rb") as file:
-        for line in file.read().splitlines()[1:]:
+    with contextlib.suppress(OSError):
+        for line in _read("/proc/sysvipc/shm").splitlines()[1:]:
             fields = line.split()
             if int(fields[4]) in makers:
                 found["/SYSV0", int(fields[1])] = int(fields[14])
