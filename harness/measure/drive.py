@@ -254,7 +254,9 @@ class _Drive:
     def _limit(self, seconds: float, cpu_seconds: float, evaluations: int, yields: int) -> _End | None:
         """Return the limit that is reached, or the target, as the end of the run."""
         limits = self.limits
-        overtime, lost = self.clocks.overtime(seconds), self.clocks.lost(seconds, cpu_seconds)
+        overtime, lost = self.clocks.overtime(seconds), 0.0
+        if seconds + overtime >= self.most_seconds:
+            lost = self.clocks.lost(seconds, cpu_seconds)
         self.beside = overtime - lost
         if seconds + self.beside >= self.most_seconds:
             reason = f"stopped at the time limit of {limits.time_limit:g} s"

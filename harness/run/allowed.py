@@ -59,7 +59,7 @@ def lost(time_limit: float | None, threads: int, delay: float, seconds: float, c
 
     A run of several threads is limited by wall time, and cut short where it was disturbed: see :func:`was_disturbed`.
 
-    delay : seconds in which its main thread was ready to run, and other work had the core
+    delay : seconds in which its processes were ready to run, and other work had the core, added up
     seconds, cpu_seconds : wall and CPU time of the run
     """
     if time_limit is None or threads > 1:

@@ -42,7 +42,7 @@ from harness.support.errors import DataError, InvalidModel, UsageError
 from harness.support.faults import format_error, text
 from harness.support.machine import load_average, now
 from harness.support.printable import clean, clipped
-from harness.support.processes import reset_peak_memory, scheduling
+from harness.support.processes import below, reset_peak_memory, scheduling
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
@@ -327,8 +327,6 @@ def measure(
             claims = _along(spec, solver, path, clocks, emit)
     except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
         claims = fault(error, spec.plugin)
-    if clocks.scheduled.cpu_seconds and claims.fit_seconds is not None and spec.threads == 1:
-        claims.waited_seconds = max(0.0, claims.fit_seconds - (claims.cpu_seconds or 0.0) - clocks.delay())
     after = _contents(problem, plain, path)
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if changed:
@@ -362,8 +360,9 @@ class _Clocks(Clocks):
         return monotonic() - self.began - seconds
 
     def delay(self) -> float:
-        """Return the seconds in which the main thread was ready to run, and other work had its core."""
-        return scheduling().delay_seconds - self.scheduled.delay_seconds
+        """Return the seconds in which the process, or one that it started, was ready to run and other work had the core."""
+        others = sum(scheduling(each.pid).delay_seconds for each in below("self"))
+        return scheduling().delay_seconds - self.scheduled.delay_seconds + others
 
     def lost(self, seconds: float, cpu_seconds: float) -> float:
         """Return how much of the seconds inside the solver other work took; it does not count to the time limit."""

@@ -26,9 +26,10 @@ from harness.support.processes import (
     mapped_in_memory,
     memory_figures,
     open_in_memory,
+    private_bytes,
     proportional_figures,
+    scheduling,
     system_v_segments,
-    taken_bytes,
 )
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -49,6 +50,7 @@ class Usage(NamedTuple):
     cpu_seconds : CPU time of all of them, those included that have ended
     unseen_cpu_seconds : part of it that the run's own process cannot know: of those that it did not start, or that nobody
         waited for, to their last sample
+    delay_seconds : of the processes beside the run's own: they were ready to run, and other work had the core
     memory_bytes : anonymous and shared memory of all, mapped or not; see `harness.support.processes`
     high_water_bytes : least peak of the run's own process, by the system's high-water mark
     others : the processes that are alive, without the run's own
@@ -56,6 +58,7 @@ class Usage(NamedTuple):
 
     cpu_seconds: float = 0.0
     unseen_cpu_seconds: float = 0.0
+    delay_seconds: float = 0.0
     memory_bytes: int = 0
     high_water_bytes: int = 0
     others: tuple[int, ...] = ()
@@ -77,8 +80,10 @@ class Descendants:
         self._before = frozenset(living(os.getpid()))
         self._accounts = dict[int, Account]()  # of the last sample
         self._pids = set[int]()  # of all samples
+        self._delays = dict[int, float]()  # seconds in which processes beside the run's own were ready to run, by pid
         self._lost_seconds = 0.0  # CPU time of processes that ended and that nobody waited for
         self._files = dict[FileKey, str]()  # files in memory that a process of the run had open, by name
+        self._maps = dict[int, dict[FileKey, int]]()  # bytes of such files that a process had mapped, by pid
         self._most_mapped = 0  # most bytes of file pages in the run's own process
 
     def left(self, child: int = 0) -> list[int]:
@@ -108,30 +113,42 @@ class Descendants:
         unseen = self._lost_seconds + sum(each.cpu_seconds for pid, each in found.items() if pid not in own)
         alive = [pid for pid, each in found.items() if not each.ended]
         others = tuple(pid for pid in alive if pid != child)
+        self._delays.update((pid, scheduling(pid).delay_seconds) for pid in others)
+        delay = sum(self._delays.values())
         if exact_above is None:
-            return Usage(cpu_seconds, unseen, others=others)
+            return Usage(cpu_seconds, unseen, delay, others=others)
         figures = {pid: memory_figures(pid) for pid in alive}
         peak = figures.get(child, {})
         self._most_mapped = max(self._most_mapped, peak.get("RssFile", 0))
         high_water = max(0, peak.get("VmHWM", 0) - self._most_mapped)
         memory = self._memory_bytes(child, figures, exact_above)
-        return Usage(cpu_seconds, unseen, memory, high_water, others)
+        return Usage(cpu_seconds, unseen, delay, memory, high_water, others)
 
     def _memory_bytes(self, child: int, figures: Mapping[int, Mapping[str, int]], exact_above: float) -> int:
         """Return the memory of processes, and of the files in memory that they made."""
-        private = sum(taken_bytes(each) - each.get("RssShmem", 0) for each in figures.values())
-        mapped = sum(each.get("RssShmem", 0) for each in figures.values())
+        private = sum(private_bytes(each) for each in figures.values())
+        shared = self._shared_bytes(figures, exact_above - private)
+        if len(figures) > 1 and private + shared > exact_above:
+            shares = sum(proportional_figures(pid).get("Pss_Anon", 0) for pid in figures)
+            private = max(private_bytes(figures.get(child, {})), shares)
+        return private + shared
+
+    def _shared_bytes(self, figures: Mapping[int, Mapping[str, int]], exact_above: float) -> int:
+        """Return the shared memory of processes: all files in memory, and the most that one of them has mapped beside these.
+
+        While a file is unmapped, which takes a while, its pages still count as mapped: what was mapped once is taken off.
+        """
         files = self._files_in_memory(figures)
-        if len(figures) > 1 and private + mapped + sum(files.values()) > exact_above:
-            shares = [proportional_figures(pid) for pid in figures]
-            own = figures.get(child, {})
-            private = max(taken_bytes(own) - own.get("RssShmem", 0), sum(each.get("Pss_Anon", 0) for each in shares))
-            mapped = max(own.get("RssShmem", 0), sum(each.get("Pss_Shmem", 0) for each in shares))
-        if mapped and files:  # the mapped part of a file is counted with the file
-            maps = [mapped_in_memory(pid) for pid in figures]
-            parts = (min(size, max(each.get(key, 0) for each in maps)) for key, size in files.items())
-            mapped = max(0, mapped - sum(parts))
-        return private + mapped + sum(files.values())
+        size, beside = sum(files.values()), 0
+        for pid, each in figures.items():
+            mapped = each.get("RssShmem", 0)
+            if files and mapped and mapped + size > exact_above:
+                maps = self._maps.setdefault(pid, {})
+                for key, extent in mapped_in_memory(pid).items():
+                    maps[key] = max(extent, maps.get(key, 0))
+                mapped -= sum(min(maps.get(key, 0), most) for key, most in files.items())
+            beside = max(beside, mapped)
+        return size + beside
 
     def _files_in_memory(self, pids: Iterable[int]) -> dict[FileKey, int]:
         found = system_v_segments(self._pids)

@@ -52,7 +52,7 @@ from harness.run.plan import RunSpec
 from harness.run.record import Claims
 from harness.run.target_server import TargetServer
 from harness.support.machine import now
-from harness.support.processes import UNSCHEDULED, Scheduling, memory_figures, scheduling, taken_bytes
+from harness.support.processes import UNSCHEDULED, Scheduling, memory_figures, private_bytes, scheduling
 
 _POLL_SECONDS = 0.05
 _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
@@ -154,7 +154,7 @@ def limit_memory(limit: int | None) -> None:
     bound = hard
     if limit is not None:
         figures = memory_figures()
-        bound = figures.get("VmData", 0) + max(0, limit - taken_bytes(figures))
+        bound = figures.get("VmData", 0) + max(0, limit - private_bytes(figures))
         bound = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (bound, hard))
 
@@ -168,7 +168,7 @@ class Observed:
     fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
     fit_usage: Usage = NOTHING_USED  # CPU time within the fit, without compilation, of the child and all it started
     cpu_seconds: float = math.inf  # of the child and all that it started, from its fork on
-    delay_seconds: float = 0.0  # within the fit, in which the child's main thread was ready to run and did not
+    delay_seconds: float = 0.0  # within the fit, in which the processes of the run were ready to run and did not
     pid: int = 0  # of the child
     threads: int = 1  # that the run may have
     look: Callable[[float | None], Usage] = lambda _: NOTHING_USED  # see `Descendants.sample`
@@ -225,6 +225,7 @@ class Observed:
             return undisturbed
         ran, delay = (now - then for now, then in zip(scheduling(self.pid), self.scheduled, strict=True))
         cpu_seconds = max(ran, self.usage.cpu_seconds - self.usage_began.cpu_seconds)
+        delay += self.usage.delay_seconds - self.usage_began.delay_seconds
         return undisturbed + allowed.lost(limits.time_limit, self.threads, delay, seconds, cpu_seconds)
 
     def _undisturbed_deadline(self, limits: Limits) -> float:
@@ -292,8 +293,10 @@ class Observed:
         now, compiled = scheduling(self.pid), self.compiled
         self.fit_seconds = monotonic() - self.phase_began - compiled
         self.fit_cpu_seconds = now.cpu_seconds - self.scheduled.cpu_seconds - compiled
-        self.delay_seconds = now.delay_seconds - self.scheduled.delay_seconds
         spent, before = self.usage, self.usage_began
+        self.delay_seconds = (
+            now.delay_seconds - self.scheduled.delay_seconds + spent.delay_seconds - before.delay_seconds
+        )
         unseen = max(0.0, spent.unseen_cpu_seconds - before.unseen_cpu_seconds)
         self.fit_usage = Usage(max(0.0, spent.cpu_seconds - before.cpu_seconds - compiled), unseen)
 
@@ -438,11 +441,12 @@ def verdict(seen: Observed, spec: RunSpec) -> Claims:
     claims.peak_rss_bytes = (max(seen.peak_bytes, seen.usage.high_water_bytes) if began else seen.peak_bytes) or None
     killed = seen.fitted is None and seen.phase == "fit"
     claims.killed_cpu_seconds = max(0.0, seen.fit_usage.cpu_seconds - seen.host_seconds) if killed else None
-    unseen = seen.fit_usage.unseen_cpu_seconds
     if claims.cpu_seconds is not None:
-        claims.cpu_seconds += unseen
-    if claims.waited_seconds is not None:
-        claims.waited_seconds = max(0.0, claims.waited_seconds - unseen)
+        claims.cpu_seconds += seen.fit_usage.unseen_cpu_seconds
+    if claims.cpu_seconds is not None and claims.fit_seconds is not None and seen.threads == 1:
+        known = seen.scheduled != UNSCHEDULED
+        busy = claims.cpu_seconds + seen.delay_seconds
+        claims.waited_seconds = max(0.0, claims.fit_seconds - busy) if known else None
     return claims
 
 

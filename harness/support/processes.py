@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _TICKS = os.sysconf("SC_CLK_TCK")  # units of CPU time in a second
-_BYTES = re.compile(
-    rb"^(VmHWM|VmData|VmSwap|RssAnon|RssFile|RssShmem|HugetlbPages|Pss_Anon|Pss_Shmem):\s+(\d+) kB", re.MULTILINE
-)
+_BYTES = re.compile(rb"^(VmHWM|VmData|VmSwap|RssAnon|RssFile|RssShmem|HugetlbPages|Pss_Anon):\s+(\d+) kB", re.MULTILINE)
 _READ_BYTES = 1 << 20  # most of a file of the system's that is read
 _IN_MEMORY = ("/memfd:", "/dev/shm/")  # how the names of files begin that lie in memory
 _KIND = 6  # characters of such a name that tell its file system; inode numbers are unique in each
@@ -139,9 +137,9 @@ def _figures(pid: int | str, name: str) -> dict[str, int]:
         return {}
 
 
-def taken_bytes(figures: Mapping[str, int]) -> int:
-    """Return the anonymous and mapped shared memory of a process, from :func:`memory_figures`."""
-    return sum(figures.get(name, 0) for name in ("RssAnon", "RssShmem", "HugetlbPages", "VmSwap"))
+def private_bytes(figures: Mapping[str, int]) -> int:
+    """Return the anonymous memory of a process, from :func:`memory_figures`."""
+    return sum(figures.get(name, 0) for name in ("RssAnon", "HugetlbPages", "VmSwap"))
 
 
 def reset_peak_memory() -> None:
