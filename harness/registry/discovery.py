@@ -358,7 +358,8 @@ def _added(kind: str, module: ModuleType) -> list[tuple[str, Any]]:
     PluginError : it cannot be taken; whatever the module's hook raises.
     """
     hook = _CLASSES.get(kind) or _FUNCTIONS[kind]
-    given: Any = getattr(module, hook, dict)()
+    default = (lambda: plugin_validation.solvers_of(module)) if kind == "solver" else dict
+    given: Any = getattr(module, hook, default)()
     if kind in _FUNCTIONS:
         if not isinstance(given, Mapping):
             raise PluginError(f"{hook} returned {given!r}; it must return functions by name: return {{'own': own}}.")

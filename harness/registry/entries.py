@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import metadata
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -18,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from harness.support.errors import PluginError
+from harness.support.errors import PluginError, UsageError
 from harness.support.faults import reason
 from harness.support.printable import plain_line
 
@@ -82,6 +83,15 @@ class ConfiguredSolver:
 
 
 _MODULES = (".py", *EXTENSION_SUFFIXES)
+_place: ContextVar[str] = ContextVar("place", default="")  # which plugin's code runs in this process
+
+
+def check_not_in_plugin(call: str) -> None:
+    """Raise UsageError if a plugin's code makes a call that is for scripts: its import would repeat it without end."""
+    if place := _place.get():
+        raise UsageError(
+            f'{call} was called {place}; put the call under `if __name__ == "__main__":`, so that the file can be imported.'
+        )
 
 
 @contextlib.contextmanager
@@ -101,6 +111,7 @@ def code_of(plugin: str, what: str = "its import") -> Iterator[None]:
         os.write(2, f"harness: ended by {signal.Signals(number).name} {place}.\n".encode(errors="replace"))
         os._exit(128 + number)
 
+    token = _place.set(place)
     in_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, ended) if in_main else None
     try:
@@ -113,6 +124,7 @@ def code_of(plugin: str, what: str = "its import") -> Iterator[None]:
     except BaseException as error:
         raise PluginError(reason(error)) from error
     finally:
+        _place.reset(token)
         if in_main:
             signal.signal(signal.SIGTERM, before)
 
@@ -156,8 +168,8 @@ def imported(file: Path) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {".".join(filter(None, (node.module, name.name))) for name in node.names}
     return names
 
 

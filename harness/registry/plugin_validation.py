@@ -54,9 +54,22 @@ def check_hooks(manager: pluggy.PluginManager, module: ModuleType) -> None:
             )
             _check_arguments(attribute, value)
     _require(
-        any(hasattr(module, hook) for hook in known),
-        f"it defines no hooks; expected at least one of {hooks}: write one and put @harness.hookimpl above it.",
+        any(hasattr(module, hook) for hook in known) or bool(solvers_of(module)),
+        "it defines no hooks and no solver at its top level; "
+        f"expected at least one of {hooks}: write one and put @harness.hookimpl above it.",
     )
+
+
+def solvers_of(module: ModuleType) -> list[Any]:
+    """Return the solver classes that a module itself defines: what a file without the hook ``harness_solvers`` registers."""
+    from harness.solver.protocol import Solver
+
+    own = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
+    return [
+        each
+        for each in dict.fromkeys(filter(inspect.isclass, own))
+        if issubclass(each, Solver) and hasattr(each, "name")
+    ]
 
 
 def _check_arguments(hook: str, given: Any) -> None:
@@ -217,11 +230,22 @@ class _FromSource(SourceFileLoader):
         raise OSError(f"{path} is read anew")
 
 
+def _module_name(path: Path) -> str:
+    """Return the name under which a file is imported: that within its package if it has relative imports."""
+    name, folder = path.stem, path.parent
+    if re.search(rb"^\s*from\s+\.", path.read_bytes(), re.MULTILINE):
+        while (folder / "__init__.py").is_file():
+            name, folder = f"{folder.name}.{name}", folder.parent
+    return name
+
+
 def module_from(path: Path) -> ModuleType:
     """Import a plugin from a file, or from a package's ``__init__.py``, under its own name."""
     package = path.name == "__init__.py"
-    name = path.parent.name if package else path.stem
-    taken = name in sys.stdlib_module_names or (name in sys.modules and name not in _from_path)
+    name = path.parent.name if package else _module_name(path)
+    known = sys.modules.get(name) if name not in _from_path else None
+    itself = Path(getattr(known, "__file__", None) or "").resolve() == path  # imported by a script, which keeps it
+    taken = name in sys.stdlib_module_names or (known is not None and not itself)
     _require(not taken, f"{path} has the name of the Python module '{name}'; rename it.")
     folders = [str(path.parent)] if package else None
     spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=folders)
@@ -233,10 +257,14 @@ def module_from(path: Path) -> ModuleType:
         del sys.modules[stale]
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    _from_path.add(name)
     try:
         spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
+    finally:
+        if known is not None:
+            sys.modules[name] = known
+        else:
+            _from_path.add(name)
     return module

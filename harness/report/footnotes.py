@@ -162,7 +162,7 @@ def _uncertain(rows: Sequence[Row]) -> list[str]:
     found += [
         f"{row.name}: {told}. A run may have used what another one left, so its costs are not ranked."
         for row in rows
-        if (told := timing.differing(row.measured))
+        if (told := row.differing)
     ]
     ended = [(row, [each.get("stopped_by") == StoppedBy.TARGET for each in row.measured]) for row in rows]
     if told := ", ".join(f"{sum(by)} of {len(by)} runs of {row.name}" for row, by in ended if 0 < sum(by) < len(by)):
