@@ -119,7 +119,7 @@ def code_of(plugin: str, what: str = "its import") -> Iterator[None]:
             yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt(place) from None
-    except Exception:
+    except (Exception, GeneratorExit):  # the latter where an interrupt came between
         raise
     except BaseException as error:
         raise PluginError(reason(error)) from error

@@ -12,6 +12,7 @@ import pytest
 from harness import CSVC, CSVCNoBias, Solver, UsageError, __version__
 from harness.problems import EpsSVR
 from harness.registry.discovery import load_registry
+from harness.registry.entries import code_of
 from harness.registry.hookspecs import FORMATS
 from tests.registry.good_plugin import GOOD, labels
 
@@ -254,3 +255,10 @@ def test_a_plugin_file_may_not_hide_another_module(tmp_path) -> None:
     (tmp_path / "numpy.py").write_text(textwrap.dedent(GOOD))
     assert "has the name of the Python module 'numpy'" in load_registry([tmp_path / "numpy.py"]).broken["numpy"].reason
     assert sys.modules["numpy"] is module
+
+
+def test_an_interrupt_between_two_lines_of_the_host_is_no_error_of_a_plugin():
+    context = code_of("own")
+    context.__enter__()
+    context.gen.close()  # as Python does where the interrupt came before the body
+    assert context.gen.gi_frame is None
