@@ -29,21 +29,21 @@ class Clocks:
     """Functions that return wall and CPU seconds.
 
     overtime : (seconds inside the solver) -> seconds beside them that count as spent of the time limit
-    others : CPU seconds of the solver's further threads and of the processes that it waited for
+    lost : (seconds, CPU seconds inside the solver) -> seconds of them that other work of the machine took, which do not count
+    others : CPU seconds of the solver's further threads
     unexplained : of those, CPU seconds that were used while the clock stood still
-    counts_threads : whether ``others`` are to contain threads
     """
 
     wall: Callable[[], float] = perf_counter
     cpu: Callable[[], float] = process_time
     overtime: Callable[[float], float] = lambda _: 0.0
+    lost: Callable[[float, float], float] = lambda _, __: 0.0
     others: Callable[[], float] = lambda: 0.0
     unexplained: float = 0.0
     paused_at: float | None = None
-    counts_threads: bool = True
 
     def pause(self) -> None:
-        """Note that the clock stands still: what threads and processes of the solver do from here is unexplained."""
+        """Note that the clock stands still: what threads of the solver do from here is unexplained."""
         self.paused_at = self.others()
 
     def resume(self) -> None:
@@ -51,12 +51,6 @@ class Clocks:
         if self.paused_at is not None:
             self.unexplained += self.others() - self.paused_at
             self.paused_at = None
-
-    def finish(self) -> None:
-        """Note that the last model is copied: what threads still do changes nothing, processes may have done its work."""
-        self.resume()
-        self.counts_threads = False
-        self.pause()
 
 
 @dataclass
@@ -139,7 +133,7 @@ class _Drive:
 
     reached : the target, by the certificate of the last trace point
     due : series of trace points -> where its next one is due
-    beside : seconds of the time limit that were not inside the solver
+    beside : seconds of the time limit that were not inside the solver, less those inside it that do not count
     """
 
     solver: Solver
@@ -209,7 +203,7 @@ class _Drive:
             self.clocks.pause()
             # copied before the generator is closed: its arrays are its own, and it may clear them
             outcome = self.outcome(last, end, seconds, cpu_seconds, yields)
-            self.clocks.finish()
+            self.clocks.resume()  # what threads do from here changes nothing
             at_end()
             return outcome
         finally:
@@ -236,7 +230,7 @@ class _Drive:
         if self.plan is not None and series is not None:
             self._take(self.plan, last, seconds, self._inside(cpu_now), yields, series)
             self.due = {name: self.plan.next(name, float(value)) for name, value in values.items()}
-        end = self._limit(seconds, evaluations, yields)
+        end = self._limit(seconds, self._inside(cpu_now), evaluations, yields)
         self.clocks.resume()
         self.host_cpu += self.clocks.cpu() - cpu_now
         return end
@@ -284,13 +278,17 @@ class _Drive:
             raise self._breach(f"yielded {name}={_shown(value)}; it must be a whole number from 0 to 2^63 - 1.")
         return int(value)
 
-    def _limit(self, seconds: float, evaluations: int, yields: int) -> _End | None:
+    def _limit(self, seconds: float, cpu_seconds: float, evaluations: int, yields: int) -> _End | None:
         """Return the limit that is reached, or the target, as the end of the run."""
         limits = self.limits
-        self.beside = self.clocks.overtime(seconds)
+        overtime, lost = self.clocks.overtime(seconds), 0.0
+        if seconds + overtime >= self.most_seconds:
+            lost = self.clocks.lost(seconds, cpu_seconds)
+        self.beside = overtime - lost
         if seconds + self.beside >= self.most_seconds:
-            beside = f"; {self.beside:.1f} s of it were compilation or the host's own work"
-            reason = f"stopped at the time limit of {limits.time_limit:g} s{beside if self.beside > 0.05 else ''}"
+            reason = f"stopped at the time limit of {limits.time_limit:g} s"
+            reason += f"; {overtime:.1f} s of it were compilation or the host's own work" if overtime > 0.05 else ""
+            reason += f"; {lost:.1f} s more, in which other work had the core, do not count" if lost > 0.05 else ""
             return Status.BUDGET, StoppedBy.TIME, reason
         if evaluations >= self.most_evaluations:
             over = f", at {evaluations:,}: the first yield beyond it" if evaluations > self.most_evaluations else ""
@@ -302,10 +300,10 @@ class _Drive:
             return Status.OK, StoppedBy.TARGET, f"stopped by the host at the target gap of {limits.target_gap:g}"
         return None
 
-    def _own_end(self, last: Iterate, seconds: float) -> _End:
+    def _own_end(self, last: Iterate, seconds: float, cpu_seconds: float) -> _End:
         """Return how iterates ended that the host did not stop."""
         limits, evaluations = self.limits, self.problem.kernel.counter.evaluations
-        if seconds > self.most_seconds:
+        if seconds > self.most_seconds and seconds - self.clocks.lost(seconds, cpu_seconds) > self.most_seconds:
             return Status.BUDGET, StoppedBy.TIME, f"finished, but after the time limit of {limits.time_limit:g} s"
         if evaluations > self.most_evaluations:
             spent = f"{evaluations:,} of at most {self.most_evaluations:,} kernel evaluations"
@@ -346,7 +344,7 @@ class _Drive:
         self._check(last)
         info, info_cut = claims(last.info, *INFO)
         return Outcome(
-            *(end or self._own_end(last, seconds)),
+            *(end or self._own_end(last, seconds, cpu_seconds)),
             seconds=seconds,
             cpu_seconds=cpu_seconds,
             yields=yields,

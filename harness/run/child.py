@@ -5,13 +5,14 @@ What it says are claims; the worker looks at them (watch.py), and the certifier 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import itertools
 import math
 import re
 import resource
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import monotonic, process_time, thread_time
 from typing import TYPE_CHECKING, Any
@@ -40,15 +41,9 @@ from harness.solver.path import SolutionPath
 from harness.solver.protocol import with_target
 from harness.support.errors import DataError, InvalidModel
 from harness.support.faults import format_error, text
-from harness.support.machine import (
-    children_cpu_seconds,
-    delay_seconds,
-    load_average,
-    now,
-    reset_peak_memory,
-    status_bytes,
-)
+from harness.support.machine import load_average, now
 from harness.support.printable import clean, clipped
+from harness.support.processes import below, reset_peak_memory, scheduling
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
@@ -199,7 +194,7 @@ def measure(
     switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
     reset_peak_memory()
     emit(ClockStarted())
-    clocks, delayed = _Clocks(compilation, client, spec.limits.time_limit, spec.threads), delay_seconds()
+    clocks = _Clocks(compilation, client, spec.limits.time_limit, spec.threads)
     try:
         if path is None:
             outcome = _single(spec, solver, problem, plain, clocks, emit)
@@ -212,9 +207,6 @@ def measure(
             claims = _along(spec, solver, path, clocks, emit)
     except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
         claims = fault(error, spec.plugin)
-    if delayed is not None and claims.fit_seconds is not None and spec.threads == 1:
-        busy = (claims.cpu_seconds or 0.0) + (delay_seconds() or 0.0) - delayed
-        claims.waited_seconds = max(0.0, claims.fit_seconds - busy)
     after = _contents(problem, plain, path)
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if changed:
@@ -226,13 +218,11 @@ def measure(
     claims.compile_seconds = compilation.seconds - compiled
     _note_off_the_clock(claims, clocks)
     claims.involuntary_switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
-    claims.peak_rss_bytes = status_bytes("VmHWM")
     return FitResult(claims, model)
 
 
 def _note_off_the_clock(claims: Claims, clocks: _Clocks) -> None:
     """Enter what was done while the clock stood still: a sentence on much compilation, and much else is invalid."""
-    clocks.resume()
     compiled, unexplained = claims.compile_seconds or 0.0, max(0.0, clocks.unexplained)
     claims.unexplained_cpu_seconds = unexplained
     if claims.fit_seconds is not None and compiled > max(_COMPILED_SECONDS, _COMPILED_SHARE * claims.fit_seconds):
@@ -243,8 +233,8 @@ def _note_off_the_clock(claims: Claims, clocks: _Clocks) -> None:
     if unexplained > max(_UNEXPLAINED_SECONDS, _UNEXPLAINED_SHARE * (claims.cpu_seconds or math.inf)):
         claims.status, claims.stopped_by = Status.INVALID, StoppedBy.FAULT
         claims.reason = (
-            f"{unexplained:.2f} s of CPU time were used while the clock stood still, by threads or processes that the "
-            "solver had at a yield: end them, or wait for them, before the yield"
+            f"{unexplained:.2f} s of CPU time were used while the clock stood still, by threads that the "
+            "solver had at a yield: wait for them before the yield"
         )
 
 
@@ -252,8 +242,8 @@ class _Clocks(Clocks):
     """The clocks of a measured run. They stand still while something compiles, and while targets are queried."""
 
     def __init__(self, compilation: CompilationWatch, client: TargetClient, limit: float | None, threads: int) -> None:
-        self.compilation, self.client, self.limit, self.began = compilation, client, limit, monotonic()
-        self.counts_threads = threads == 1  # of more, the host's own work has some too
+        self.compilation, self.client, self.limit, self.threads = compilation, client, limit, threads
+        self.began, self.scheduled = monotonic(), scheduling()
 
     def wall(self) -> float:
         """Return wall seconds."""
@@ -268,9 +258,17 @@ class _Clocks(Clocks):
         return monotonic() - self.began - seconds
 
     def others(self) -> float:
-        """Return the CPU seconds of processes that this one waited for, and of its threads but this one."""
-        threads = process_time() - thread_time() if self.counts_threads else 0.0
-        return children_cpu_seconds() + threads
+        """Return the CPU seconds of the threads of this process but this one; of several the host's own work has some too."""
+        return process_time() - thread_time() if self.threads == 1 else 0.0
+
+    def delay(self) -> float:
+        """Return the seconds in which the process, or one that it started, was ready to run and other work had the core."""
+        others = sum(scheduling(each.pid).delay_seconds for each in below("self"))
+        return scheduling().delay_seconds - self.scheduled.delay_seconds + others
+
+    def lost(self, seconds: float, cpu_seconds: float) -> float:
+        """Return how much of the seconds inside the solver other work took; it does not count to the time limit."""
+        return allowed.lost(self.limit, self.threads, self.delay(), seconds, cpu_seconds)
 
     def overtime(self, seconds: float) -> float:
         """Return the seconds beside those inside the solver that count as spent of the time limit."""
@@ -381,9 +379,9 @@ def refusal(solver: Solver, problem: ProblemSummary, faults: list[str], plugin: 
 
 def fault(error: BaseException, plugin: str) -> Claims:
     """Return status, cause and reason of what a solver of a plugin, or the machine under it, raised."""
-    stopped_by, output = StoppedBy.FAULT, tail(error) or None
-    if isinstance(error, MemoryError):
-        status, stopped_by, output = Status.MEMORY, StoppedBy.MEMORY, None
+    stopped_by, output = StoppedBy.FAULT, "\n".join(part for part in (tail(error), stderr_of(error)) if part) or None
+    if any(isinstance(each, MemoryError) or getattr(each, "errno", None) == errno.ENOMEM for each in chain(error)):
+        status, stopped_by = Status.MEMORY, StoppedBy.MEMORY
         reason = f"out of memory: {format_error(error, plugin)}"
     elif isinstance(error, InvalidModel):
         status, output, reason = Status.INVALID, None, text(error)
@@ -399,12 +397,29 @@ def fault(error: BaseException, plugin: str) -> Claims:
 
 def is_environment(error: BaseException) -> bool:
     """Return whether an exception, or one it came from, tells of the machine: disk full, too many open files."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, DataChanged) or (isinstance(seen, OSError) and seen.errno in _ENVIRONMENT):
-            return True
-        seen = seen.__cause__ or seen.__context__
-    return False
+    return any(
+        isinstance(each, DataChanged) or (isinstance(each, OSError) and each.errno in _ENVIRONMENT)
+        for each in chain(error)
+    )
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those that it came from."""
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        link = link.__cause__ or link.__context__
+
+
+def stderr_of(error: BaseException) -> str:
+    """Return the end of what a process wrote that failed and whose output the solver had for itself; empty: there is none."""
+    for each in chain(error):
+        with contextlib.suppress(Exception):
+            written = getattr(each, "stderr", None)
+            if isinstance(written, (bytes, str)) and written:
+                shown = written.decode(errors="replace") if isinstance(written, bytes) else written
+                return shown[-_TRACEBACK_CHARACTERS:]
+    return ""
 
 
 def of_environment(error: BaseException) -> str:

@@ -22,7 +22,8 @@ from harness.run.environments import Environment
 from harness.run.folder import sweep
 from harness.run.messages import Busy, FromProcess, ToProcess
 from harness.run.template import start, template, variables
-from harness.support.machine import is_stopped, process_cpu_seconds
+from harness.support.machine import is_stopped
+from harness.support.processes import account
 
 _CLOSE_SECONDS = 1.5  # seconds that a process may take to end when its socket is closed
 _LATE_SECONDS = 0.5  # seconds that a message may be late
@@ -107,7 +108,7 @@ class Process:
                         self.was_stopped = True
                         signal_to(self.process.pid, signal.SIGCONT)
                     if monotonic() > min(deadline, latest):
-                        before, cpu_seconds = cpu_seconds, process_cpu_seconds(self.process.pid)
+                        before, cpu_seconds = cpu_seconds, self._cpu_seconds()
                         if monotonic() > latest or most == math.inf or cpu_seconds <= before:
                             raise
                         deadline = monotonic() + _WORK_SECONDS
@@ -116,7 +117,7 @@ class Process:
                 if not isinstance(answer, Busy):
                     break
                 self.running, self.compiling = answer.running, answer.compiling
-                cpu_seconds = process_cpu_seconds(self.process.pid)
+                cpu_seconds = self._cpu_seconds()
                 deadline = since + answer.seconds + _LATE_SECONDS
         except TimeoutError as error:
             self.kill()
@@ -129,6 +130,10 @@ class Process:
             raise WorkerDied(self._epitaph()) from None
         self.compiling, self.has_answered = False, True
         return answer
+
+    def _cpu_seconds(self) -> float:
+        found = account(self.process.pid)
+        return 0.0 if found is None else found.cpu_seconds
 
     def _epitaph(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -28,7 +28,6 @@ DETECTED = {
     "forces-points": ("invalid", "changed its problem: points differ"),
     "subclass": ("error", "yielded LateIterate; a solver yields harness.Iterate, no subclass of it"),
     "objects": ("invalid", "dual_coef is ndarray; expected numbers"),
-    "pool-at-yield": ("invalid", "s of CPU time were used while the clock stood still, by threads or processes that"),
     "patches-counter": ("error", "a message cannot be read: ValidationError"),
     "infeasible-unseen": ("invalid", "violates the constraints of c-svc-nobias"),
     "junk": ("error", "wrote to a descriptor that is not its own"),
@@ -55,6 +54,7 @@ HARMLESS = (
     "lazy",
     "listed",
     "thread-at-end",
+    "pool-at-yield",
     "compiles-late",
     "skip-solves",
 )
@@ -146,7 +146,7 @@ def test_a_model_that_is_computed_when_it_is_looked_at_is_computed_on_the_clock(
 
 
 def test_cpu_time_that_is_used_off_the_clock_is_shown(cheats):
-    assert cheats[1]["pool-at-yield"]["unexplained_cpu_seconds"] > 0.3
+    assert cheats[1]["pool-at-yield"]["cpu_seconds"] > 0.3, "of a process that is waited for at the end"
     for way in HARMLESS:
         assert cheats[1][way]["unexplained_cpu_seconds"] < 0.05, way
 
