@@ -58,7 +58,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         ("lasvm[=2]", "which is not parameter=value"),
         ("lasvm[epochs=]", "which is not parameter=value"),
         ("lasvm[epochs=1,epochs=2]", "the parameter 'epochs' twice; for a grid write epochs=[a,b]"),
-        ("lasvm[epochs=[1,,2]]", "an empty value in the list epochs=[1,,2]"),
+        ("lasvm[epochs=[1,,2]]", "an empty value in epochs=[1,,2]"),
         ("lasvm[epochs=2]x", "goes on after its ']'"),
         ("[epochs=2]", "has no name"),
     ],
