@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
-from harness.registry.entries import source_sha256
+from harness.registry.plugin_files import source_sha256
 from harness.run.environments import own_versions
 from harness.run.host_process import WorkerDied
 from harness.run.plan import RunSpec, Study, data_key, plan

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from harness.registry.entries import source_sha256
+from harness.registry.plugin_files import source_sha256
 from harness.run.environments import own_versions
 from harness.run.plan import RunSpec
 from harness.run.pool import ProcessPool

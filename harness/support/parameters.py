@@ -177,14 +177,15 @@ def _bounded(annotation: Any, bounds: Mapping[str, float]) -> Any:
 
     arguments = typing.get_args(annotation)
     if annotation is int:
-        whole = {name: int(bound) if float(bound).is_integer() else bound for name, bound in bounds.items()}
+        whole: Any = {name: int(bound) if float(bound).is_integer() else bound for name, bound in bounds.items()}
         return typing.Annotated[int, Meta(**whole)]
     if annotation is float:
         lower = {} if {"gt", "ge"} & bounds.keys() else {"ge": -sys.float_info.max}
         upper = {} if {"lt", "le"} & bounds.keys() else {"le": sys.float_info.max}
-        return typing.Annotated[float, Meta(**lower, **upper, **bounds)]
+        finite: Any = {**lower, **upper, **bounds}
+        return typing.Annotated[float, Meta(**finite)]
     if typing.get_origin(annotation) is tuple:
-        return tuple[tuple(_bounded(argument, bounds) for argument in arguments)]
+        return tuple.__class_getitem__(tuple(_bounded(argument, bounds) for argument in arguments))
     if typing.get_origin(annotation) in _UNIONS:
         return typing.Union[tuple(_bounded(argument, bounds) for argument in arguments)]  # noqa: UP007
     return annotation

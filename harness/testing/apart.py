@@ -66,7 +66,7 @@ def made_apart(
 
 def imports_of(file: str, packages: Sequence[str]) -> list[str]:
     """Return those of the packages that the import of a plugin's file takes in, asked of a fresh interpreter."""
-    told = "import sys; from harness.registry.plugin_validation import module_from, plugin_file; before = set(sys.modules); "
+    told = "import sys; from harness.registry.plugin_files import module_from, plugin_file; before = set(sys.modules); "
     told += (
         f"module_from(plugin_file({file!r})); print(*sorted(set({tuple(packages)!r}) & (set(sys.modules) - before)))"
     )

@@ -195,7 +195,7 @@ BROKEN = {
     "no-part": ("import harness.none\n", "alpha.py:1: ModuleNotFoundError: No module named 'harness.none'"),
     "arguments": (
         METRICS.replace("metrics():", "run_finished(rec, record, x=1):").format("{}"),
-        "alpha.py:4: its hook 'harness_run_finished' takes 'rec', which the harness does not pass; write def",
+        "its hook 'harness_run_finished' takes 'rec', which the harness does not pass; write def",
     ),
     "wrapper": (METRICS.replace("@hookimpl", "@hookimpl(wrapper=True)").format("(yield)"), "is a wrapper"),
     "newer": (

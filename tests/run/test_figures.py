@@ -84,4 +84,4 @@ def test_a_column_that_cannot_be(values, message):
 def test_columns_that_a_formulation_cannot_declare(columns, message):
     formulation = type("Own", (CSVC,), {"name": "own", "columns": columns})
     with pytest.raises(PluginError, match=message):
-        check_class("formulation", "harness_formulations", formulation)
+        check_class("formulation", formulation)
