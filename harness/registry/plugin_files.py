@@ -35,7 +35,7 @@ def plugin_file(given: str | Path) -> Path:
             return file
         if path.exists():
             what = "is a folder without __init__.py" if path.is_dir() else "is no Python file"
-    except (OSError, ValueError) as error:  # too long for a name, a null byte
+    except (OSError, ValueError, TypeError) as error:  # too long for a name, a null byte, a number
         what = f"cannot be read ({getattr(error, 'strerror', None) or error})"
     name = plain_line(str(given), 200)
     raise UsageError(f"plugin path {name} {what}; --plugin-path takes a .py file or a package folder.")
@@ -62,7 +62,7 @@ def module_from(file: Path) -> ModuleType:
     PluginError : another module has this name; whatever the file raises.
     """
     name = module_name(file)
-    if name in sys.stdlib_module_names or (name in sys.modules and name not in _from_path):
+    if name not in _from_path and _is_taken(name, file):
         raise PluginError(f"{file} has the name of the Python module '{name}'; rename it.")
     for stale in [known for known in sys.modules if known == name or known.startswith(f"{name}.")]:
         del sys.modules[stale]
@@ -79,6 +79,14 @@ def module_from(file: Path) -> ModuleType:
         sys.modules.pop(name, None)
         raise
     return module
+
+
+def _is_taken(name: str, file: Path) -> bool:
+    """Return whether a name is that of a module of Python's, of one that is imported, or of one installed in another file."""
+    if name in sys.stdlib_module_names or name in sys.modules:
+        return True
+    spec = importlib.util.find_spec(name) if name.isidentifier() else None
+    return spec is not None and spec.origin is not None and Path(spec.origin).resolve() != file
 
 
 def source_sha256(module: ModuleType, distribution: str = "") -> str:

@@ -55,6 +55,8 @@ def _require(condition: object, sentence: str) -> None:
 
 def check_hooks(manager: pluggy.PluginManager, module: ModuleType) -> None:
     """Refuse a module without hooks, with a hook that is not marked, or one that the harness cannot call."""
+    entry = "the entry point of a plugin names a module: [project.entry-points.harness] mine = 'my_module'"
+    _require(isinstance(module, ModuleType), f"it is {module!r:.200}, which is no module; {entry}.")
     hooks = [name for name in vars(hookspecs) if name.startswith("harness_")]
     listing = ", ".join(hooks)
     for name, value in vars(module).items():

@@ -118,7 +118,15 @@ def _annotation(cls: type, field: dataclasses.Field[Any]) -> Any:
         return field.type
     home = next(base for base in cls.__mro__ if field.name in vars(base).get("__annotations__", {}))
     namespace = {**vars(typing), **vars(sys.modules[home.__module__])}
-    return eval(field.type, namespace)  # the annotation of the plugin's own dataclass, as typing.get_type_hints does
+    try:
+        return eval(
+            field.type, namespace
+        )  # the annotation of the plugin's own dataclass, as typing.get_type_hints does
+    except Exception as error:
+        raise PluginError(
+            f"{cls.__name__} has a parameter '{field.name}' of the type {field.type!r:.80}, which cannot be evaluated ({error}); "
+            "import its names at the top of the module."
+        ) from None
 
 
 def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, Any]:

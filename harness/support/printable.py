@@ -21,9 +21,7 @@ def plain(text: str) -> str:
 
 def plain_line(text: str, length: int | None = None) -> str:
     """Return the text in one line, of at most ``length`` characters and what says that there were more."""
-    if length is not None and len(text) > length:
-        text = f"{text[:length]} ... ({len(text)} characters)"
-    return text if text.isprintable() else plain(text).translate(_BREAKS)
+    return clipped(text, len(text) if length is None else length).translate(_BREAKS)
 
 
 TEXT_CHARACTERS = 4000  # of a text in a record
@@ -108,5 +106,4 @@ def shown(value: Any) -> str:
 
 def clipped(text: str, length: int = TEXT_CHARACTERS) -> str:
     """Return text that any terminal, page or file can take: valid UTF-8, no control characters, bounded length."""
-    short = text if len(text) <= length else f"{text[:length]} ... ({len(text)} characters)"
-    return plain(short)
+    return plain(text if len(text) <= length else f"{text[:length]} ... ({len(text)} characters)")

@@ -166,7 +166,7 @@ def _item(text: str) -> Item:
     values: dict[str, list[str]] = {}
     for pair in filter(str.strip, split(inside[:-1], whole=text)):
         key, _, value = (part.strip() for part in pair.partition("="))
-        if not key or not value:
+        if not key or not value or key.startswith('"'):
             raise _refusal(text, f"has {pair.strip()!r}, which is not parameter=value")
         if key in values:
             raise _refusal(text, f"has the parameter '{key}' twice; for a grid write {key}=[a,b]")
