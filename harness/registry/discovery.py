@@ -1,4 +1,4 @@
-"""Discovery: which plugins are installed, what they add, and which of it a selection string means.
+"""Discovery: the installed plugins, what they register, and what of it a selection string selects.
 
 Plugins are loaded one by one, so a broken one is reported by name and the others still work.
 """
@@ -229,7 +229,7 @@ class Registry:
     # -- what selections mean --------------------------------------------------------------------------
 
     def _matches(self, pattern: str) -> list[tuple[str, type[Solver]]]:
-        """Return the plugins and classes of the solvers that a name or pattern means: a solver, else all solvers of a plugin."""
+        """Return the plugins and classes of solvers that match: the solver of this name, else all of the plugin, else a pattern's."""
         solvers = [(plugin, cls) for plugin, classes in self.solvers.items() for cls in classes.values()]
         exact = [(plugin, cls) for plugin, cls in solvers if pattern in (cls.name, f"{plugin}/{cls.name}")]
         of_plugin = [(plugin, cls) for plugin, cls in solvers if pattern == plugin]
@@ -331,11 +331,11 @@ def _items(kind: str, texts: str | Iterable[str], example: str, *, paths: bool =
 def _configured(
     plugin: str, cls: type[Solver], cell: Mapping[str, str], of_problems: Collection[str]
 ) -> ConfiguredSolver | BrokenPlugin:
-    """Return a solver with the values of a cell of a grid that are its own; the others are the problem's.
+    """Return a solver with its values of a cell of a grid, and with the other values as those of the problem.
 
     of_problems : names of the parameters that formulations and kernels have
 
-    A solver whose own code raises meanwhile stands in the list with its reason.
+    A solver whose code raises meanwhile is a broken plugin.
     """
     problem_names = set(of_problems) - {parameter.name for parameter in parameters.parameters_of(cls)}
     problem_values = {name: _scalar(value) for name, value in cell.items() if name in problem_names}
@@ -372,13 +372,13 @@ def installed() -> list[EntryPoint]:
 
 
 def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str] | None = None) -> Registry:
-    """Load the host's own data sets, kernels and formulations, every installed plugin, and the files of ``plugin_paths``.
+    """Load the data sets, kernels and formulations of the host, every installed plugin, and the files of ``plugin_paths``.
 
-    only : names of the plugins to load beside the host's own; None: all
+    only : names of the plugins to load besides the host; None: all
 
     Raises
     ------
-    UsageError : a plugin path that is no file and no package folder. A plugin that fails to load is kept in ``broken``.
+    UsageError : a plugin path that is no file and no package folder. A plugin that fails to load is an entry of ``broken``.
     """
     registry = Registry()
     registry.load("harness", lambda: importlib.import_module("harness.builtin"))
@@ -400,9 +400,9 @@ def get_solver(text: str, **values: Any) -> Solver:
 
 
 def solver_serving(role: str, formulation: type[Problem] | None = None) -> Solver:
-    """Return the first solver that declares to serve the host in ``role`` (``Solver.serves``), as it comes.
+    """Return the first solver whose class declares ``role`` in ``Solver.serves``, with its default parameters.
 
-    formulation : what it must solve
+    formulation : a formulation that it must solve; None: any
 
     Raises
     ------
@@ -420,15 +420,15 @@ def solver_serving(role: str, formulation: type[Problem] | None = None) -> Solve
 
 
 def shared_registry() -> Registry:
-    """Return the registry that answers for the process: the one that was shared, else that of the installed plugins."""
+    """Return the registry of this process: the one that was shared, else that of the installed plugins."""
     return _shared_registry()
 
 
 def share_registry(registry: Registry | Callable[[], Registry]) -> None:
-    """Let this registry answer for the process, or what this function makes when it is first asked.
+    """Make a registry, or what a function returns at the first use, the one of this process.
 
-    A process has one registry for those who have none at hand. Whoever starts the process shares its own before a solver
-    runs, as a worker and the certifier do; else it is that of what is installed, loaded when somebody first asks.
+    A process has one registry for code that is given none. Whoever starts the process shares a registry before a solver
+    runs, as a worker and the certifier do; else it is that of the installed plugins, loaded at its first use.
     """
     global _shared_registry
     _shared_registry = functools.cache(registry if callable(registry) else lambda: registry)

@@ -18,9 +18,9 @@ _ROUNDING = 1e-9  # beyond its range
 class Metric:
     """A test metric: a function of (n,) targets and (n,) scores f(x), and what its numbers mean.
 
-    better : which end is better; None: it is shown, and nobody is ranked by it
-    low, high : its range; a number outside is a fault of the metric, and the row says so
-    takes : its second argument, beside the targets: scores, or their signs as labels -1 / +1
+    better : which end is better; None: rows are not ranked by it
+    low, high : its range; a number outside is a fault of the metric, which the row reports
+    takes : its second argument: scores, or their signs as labels -1 / +1
     task : the data that it is for, ``classification`` or ``regression``; None: all
     """
 

@@ -7,7 +7,7 @@ import linecache
 import re
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -159,11 +159,12 @@ def check_class(kind: str, cls: Any) -> None:
     check_name(what, getattr(cls, "name", None))
     missing = sorted(getattr(cls, "__abstractmethods__", ()))
     _require(not missing, f"{what} has no method {', '.join(missing)}; it must have one.")
+    for attribute, (fits, expected) in _RULES.get(kind, {}).items():
+        value = getattr(cls, attribute, None)
+        _require(fits(value), f"{what} has {attribute}={value!r:.200}; it must be {expected}.")
     if kind == "formulation":
-        _check_formulation(what, cls)
+        _check_defaults(what, cls.parameter_class)
         return
-    if kind == "solver":
-        _check_solver(what, cls)
     declared = [name for name, text in vars(cls).get("__annotations__", {}).items() if "ClassVar" not in str(text)]
     _require(
         not declared or "__dataclass_fields__" in vars(cls),
@@ -179,48 +180,6 @@ def check_class(kind: str, cls: Any) -> None:
     _check_defaults(what, cls)
 
 
-def _check_solver(what: str, cls: Any) -> None:
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    solves = getattr(cls, "solves", ())
-    is_list = isinstance(solves, (tuple, list)) and len(solves) > 0
-    _require(
-        is_list and all(isinstance(item, str) or _is_subclass(item, harness.Problem) for item in solves),
-        f"{what} has solves={solves!r:.200}; it must be a tuple of formulations, the preferred one first: "
-        'solves = (harness.CSVC,) or solves = ("c-svc",).',
-    )
-    try:
-        fits = isinstance(cls.requires, tuple) and all(Requirement(item) for item in cls.requires)
-    except (InvalidRequirement, TypeError):
-        fits = False
-    _require(
-        fits,
-        f"{what} has requires={cls.requires!r:.200}; it must be a tuple of pip's requirements: "
-        "requires = ('libsvm-official>=3.35',).",
-    )
-
-
-def _check_formulation(what: str, cls: Any) -> None:
-    declared = getattr(cls, "parameter_class", None)
-    _require(
-        getattr(getattr(declared, "__dataclass_params__", None), "frozen", False),
-        f"{what} has parameter_class={declared!r:.200}; it must be a frozen dataclass of its parameters: put "
-        "@dataclass(frozen=True) above it.",
-    )
-    _check_defaults(what, declared)
-    columns = cls.columns
-    _require(
-        isinstance(columns, tuple) and all(isinstance(column, Column) for column in columns),
-        f"{what} has columns={columns!r:.200}; it must be a tuple of harness.Column.",
-    )
-    for name, times in Counter(column.name for column in columns).items():
-        _require(times == 1, f"{what} has two columns of the name {name}; rename one of them.")
-    _require(
-        cls.task in ("classification", "regression"),
-        f"{what} has task={cls.task!r:.200}; it must be 'classification' or 'regression'.",
-    )
-
-
 def _check_defaults(what: str, cls: Any) -> None:
     """Refuse parameters without a default, or with one that the parameter does not accept."""
     bare = [parameter.name for parameter in parameters.parameters_of(cls) if parameter.default is MISSING]
@@ -233,3 +192,47 @@ def _check_defaults(what: str, cls: Any) -> None:
 
 def _is_subclass(candidate: Any, base: type) -> bool:
     return isinstance(candidate, type) and issubclass(candidate, base)
+
+
+def _are_formulations(value: Any) -> bool:
+    is_list = isinstance(value, (tuple, list)) and len(value) > 0
+    return is_list and all(isinstance(item, str) or _is_subclass(item, harness.Problem) for item in value)
+
+
+def _are_requirements(value: Any) -> bool:
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        return isinstance(value, tuple) and all(Requirement(item) for item in value)
+    except (InvalidRequirement, TypeError):
+        return False
+
+
+def _is_frozen_dataclass(value: Any) -> bool:
+    return bool(getattr(getattr(value, "__dataclass_params__", None), "frozen", False))
+
+
+def _are_columns(value: Any) -> bool:
+    are_columns = isinstance(value, tuple) and all(isinstance(item, Column) for item in value)
+    return are_columns and len({item.name for item in value}) == len(value)
+
+
+_RULES: dict[str, dict[str, tuple[Callable[[Any], bool], str]]] = {
+    "solver": {
+        "solves": (
+            _are_formulations,
+            'a tuple of formulations, the preferred one first: solves = (harness.CSVC,) or solves = ("c-svc",)',
+        ),
+        "requires": (_are_requirements, "a tuple of pip's requirements: requires = ('libsvm-official>=3.35',)"),
+        "serves": (lambda value: isinstance(value, (tuple, list, set, frozenset)), "a tuple: serves = ('reference',)"),
+    },
+    "formulation": {
+        "parameter_class": (
+            _is_frozen_dataclass,
+            "a frozen dataclass of its parameters: put @dataclass(frozen=True) above it",
+        ),
+        "columns": (_are_columns, "a tuple of harness.Column, each with another name"),
+        "task": (lambda value: value in ("classification", "regression"), "'classification' or 'regression'"),
+    },
+}
+"""Kind -> attribute of its classes -> whether a value fits, and what it must be."""

@@ -75,6 +75,18 @@ class Parameter:
         """The annotation in words: ``int``, ``float or None``, ``'random' or 'active'``."""
         return type_name(self.type)
 
+    @property
+    def expected(self) -> str:
+        """The type and the range in words, and how a value is written where that is not plain."""
+        written = {"bool": ", written true or false", "tuple of": ", written (1,2)"}
+        in_range = f" in {self.range}" if self.range else ""
+        return self.type_name + in_range + "".join(text for word, text in written.items() if word in self.type_name)
+
+    @functools.cached_property
+    def bounded_type(self) -> Any:
+        """The annotation as msgspec has it: floats are finite, numbers in their range."""
+        return _bounded(self.type, self.bounds)
+
 
 def type_name(annotation: Any) -> str:
     """Return an annotation as a reader would say it."""
@@ -113,15 +125,13 @@ def parameters_of(cls: Any) -> tuple[Parameter, ...]:
 
 
 def _annotation(cls: type, field: dataclasses.Field[Any]) -> Any:
-    """Return a field's type; only the fields' own annotations are evaluated, class variables may be unimportable."""
+    """Return a field's type; those of class variables are not evaluated, as they may be unimportable."""
     if not isinstance(field.type, str):
         return field.type
     home = next(base for base in cls.__mro__ if field.name in vars(base).get("__annotations__", {}))
     namespace = {**vars(typing), **vars(sys.modules[home.__module__])}
     try:
-        return eval(
-            field.type, namespace
-        )  # the annotation of the plugin's own dataclass, as typing.get_type_hints does
+        return eval(field.type, namespace)  # as typing.get_type_hints does
     except Exception as error:
         raise PluginError(
             f"{cls.__name__} has a parameter '{field.name}' of the type {field.type!r:.80}, which cannot be evaluated ({error}); "
@@ -153,10 +163,10 @@ def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, 
             )
         try:
             data = _as_msgspec_data(value, known[name].type)
-            result[name] = msgspec.convert(data, _bounded_type(cls, name), strict=False, dec_hook=_instance)
+            result[name] = msgspec.convert(data, known[name].bounded_type, strict=False, dec_hook=_instance)
         except msgspec.ValidationError:
             raise UsageError(
-                f"{owner}: parameter {name}={value!r:.80} is not valid; expected {_expected(known[name])}."
+                f"{owner}: parameter {name}={value!r:.80} is not valid; expected {known[name].expected}."
             ) from None
         except TypeError as error:
             raise PluginError(
@@ -164,20 +174,6 @@ def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, 
                 "bool, str, Path, a Literal, an Enum of texts or of whole numbers, a tuple of one of these, or one of these or None."
             ) from None
     return result
-
-
-def _expected(known: Parameter) -> str:
-    """Return the type and the range of a parameter in words, and how its value is written."""
-    written = {"bool": ", written true or false", "tuple of": ", written (1,2)"}
-    in_range = f" in {known.range}" if known.range else ""
-    return known.type_name + in_range + "".join(text for word, text in written.items() if word in known.type_name)
-
-
-@functools.cache
-def _bounded_type(cls: Any, name: str) -> Any:
-    """Return the annotation of a parameter as msgspec has it: floats are finite, numbers in their range."""
-    known = next(known for known in parameters_of(cls) if known.name == name)
-    return _bounded(known.type, known.bounds)
 
 
 def _bounded(annotation: Any, bounds: Mapping[str, float]) -> Any:
@@ -224,7 +220,7 @@ def _instance(cls: Any, value: Any) -> Any:
 
 
 def check_defaults(cls: type, *, owner: str) -> None:
-    """Refuse a class with a default that its own field does not accept.
+    """Refuse a class with a default that its field does not accept.
 
     Raises
     ------

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_SHOWN = "\N{REPLACEMENT CHARACTER}"
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # controls of terminals (C0 but newline and tab, DEL, C1), line separators, and what overrides the direction of writing
-_UNSAFE = dict.fromkeys((code for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"), _SHOWN)
-_UNSAFE.update(dict.fromkeys((*range(0x2028, 0x202F), *range(0x2066, 0x206A)), _SHOWN))
+_UNSAFE = dict.fromkeys((code for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"), _REPLACEMENT)
+_UNSAFE.update(dict.fromkeys((*range(0x2028, 0x202F), *range(0x2066, 0x206A)), _REPLACEMENT))
 _BREAKS = str.maketrans("\n\t", "  ")
 
 
@@ -20,7 +20,7 @@ def plain(text: str) -> str:
 
 
 def plain_line(text: str, length: int | None = None) -> str:
-    """Return the text in one line, of at most ``length`` characters and what says that there were more."""
+    """Return the text in one line, cut after ``length`` characters with a note of how many there were."""
     return clipped(text, len(text) if length is None else length).translate(_BREAKS)
 
 
@@ -64,7 +64,7 @@ class _Room:
     def text(self, value: Any, length: int = TEXT_CHARACTERS) -> str:
         text: str = value
         if not _is_clean(value, length):
-            given = shown(value)
+            given = _as_text(value)
             self.cut |= len(given) > length
             text = clipped(given, length)
         self.characters -= len(text)
@@ -84,19 +84,19 @@ def _cleaned(value: Any, depth: int, room: _Room) -> Any:
         return float(value) if math.isfinite(value) else None
     if depth == 0 or not isinstance(value, (Mapping, list, tuple)):
         return room.text(value)
-    kept: list[tuple[str, Any]] = []
+    cleaned: list[tuple[str, Any]] = []
     entries = value.items() if isinstance(value, Mapping) else (("", item) for item in value)
     for name, item in entries:
         if min(room.entries, room.characters) <= 0:
             room.cut = True
-            kept.append(("...", f"... {len(value)} entries"))
+            cleaned.append(("...", f"... {len(value)} entries"))
             break
         room.entries -= 1
-        kept.append((room.text(name, 200), _cleaned(item, depth - 1, room)))
-    return dict(kept) if isinstance(value, Mapping) else [item for _, item in kept]
+        cleaned.append((room.text(name, 200), _cleaned(item, depth - 1, room)))
+    return dict(cleaned) if isinstance(value, Mapping) else [item for _, item in cleaned]
 
 
-def shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """Return a value as text, whatever its class does."""
     try:
         return value if isinstance(value, str) else str(value)

@@ -79,7 +79,10 @@ def test_a_column_that_cannot_be(values, message):
 
 @pytest.mark.parametrize(
     ("columns", "message"),
-    [(["margin"], "a tuple of harness.Column"), ((Column("a"), Column("a")), "two columns of the name a;")],
+    [
+        (["margin"], "a tuple of harness.Column"),
+        ((Column("a"), Column("a")), "a tuple of harness.Column, each with another name"),
+    ],
 )
 def test_columns_that_a_formulation_cannot_declare(columns, message):
     formulation = type("Own", (CSVC,), {"name": "own", "columns": columns})
