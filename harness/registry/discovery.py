@@ -8,6 +8,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import importlib
+import itertools
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
@@ -274,15 +275,12 @@ class Registry:
                     f"there is no data set called '{item.name}'{near}; `harness list datasets` shows what there is, "
                     f"and a path to a file works too (./my_data.csv), with commas in double quotes{self._broken_ones()}"
                 )
-            for cell in item.grid():
-                for name in names:
-                    cls: Any = self.datasets[name]
-                    sources[cls(**parameters.validated(cls, cell, owner=f"data set '{name}'"))] = None
-                if not names:
-                    values = {**cell, "path": item.name}
-                    sources[
-                        FileSource(**parameters.validated(FileSource, values, owner=f"data file '{item.name}'"))
-                    ] = None
+            classes: dict[str, Any] = {f"data set '{name}'": self.datasets[name] for name in names}
+            for cell, (owner, cls) in itertools.product(
+                item.grid(), classes.items() or [(f"data file '{item.name}'", FileSource)]
+            ):
+                values = cell if names else {**cell, "path": item.name}
+                sources[cls(**parameters.validated(cls, values, owner=owner))] = None
         return list(sources)
 
     def select_kernels(self, texts: str | Iterable[str]) -> list[tuple[str, dict[str, str]]]:
