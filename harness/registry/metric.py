@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
+from harness.support import parameters
 from harness.support.errors import PluginError
 
 Scorer = Callable[[Any, Any], Any]
@@ -32,6 +33,8 @@ class Metric:
     task: Literal["classification", "regression"] | None = None
 
     def __post_init__(self) -> None:
+        words = {name: getattr(self, name) for name in ("better", "takes", "task")}
+        parameters.validated(Metric, words, owner="a metric")
         object.__setattr__(self, "__doc__", self.function.__doc__)  # it is described as its function is
 
     def __call__(self, targets: Any, scores: Any) -> Any:

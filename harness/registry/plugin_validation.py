@@ -26,6 +26,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")  # what a selection string ca
 _REQUIRES = re.compile(r"""^requires_harness\s*=\s*["']([^"']*)["']""", re.MULTILINE)
 
 
+_ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
 class Kind(NamedTuple):
     """A kind of things that plugins register.
 
@@ -70,10 +73,7 @@ def check_hooks(manager: pluggy.PluginManager, module: ModuleType) -> None:
         _require(plain, f"its hook '{name}' is a wrapper or async; a hook of the harness is a plain function.")
         passed = inspect.signature(getattr(hookspecs, name)).parameters
         for argument in inspect.signature(value).parameters.values():
-            optional = argument.default is not argument.empty or argument.kind in (
-                argument.VAR_POSITIONAL,
-                argument.VAR_KEYWORD,
-            )
+            optional = argument.default is not argument.empty or argument.kind in _ANY_NUMBER
             by_position = argument.name in passed and argument.kind is not argument.KEYWORD_ONLY
             _require(
                 optional or by_position,
@@ -137,8 +137,9 @@ def things_of(kind: str, module: ModuleType) -> dict[str, Any]:
 def _checked_function(kind: str, name: Any, value: Any) -> Any:
     """Return a metric, a renderer or an executor as the host calls it; a plain function of a metric ranks nobody."""
     check_name(kind, name)
-    _require(callable(value), f"{kind} '{name}' is {value!r:.200}; it must be a function.")
-    return Metric(value) if kind == "metric" and not isinstance(value, Metric) else value
+    function = value.function if isinstance(value, Metric) else value
+    _require(callable(function), f"{kind} '{name}' is {function!r:.200}; it must be a function.")
+    return Metric(value) if kind == "metric" and value is function else value
 
 
 def check_name(what: str, name: Any) -> None:

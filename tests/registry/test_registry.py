@@ -193,6 +193,20 @@ BROKEN = {
         for name in (*FORMATS, "JSON", "Table")
     },
     "metrics-no-dict": (METRICS.format("[1]"), "harness_metrics returned [1]; it must return functions by name"),
+    "metric-no-function": (METRICS.format("{'one': 1.0}"), "metric 'one' is 1.0; it must be a function."),
+    "metric-of-number": (
+        "import harness\n" + METRICS.format("{'one': harness.Metric(1.0)}"),
+        "metric 'one' is 1.0; it must be a",
+    ),
+    "metric-better": (
+        "import harness\n" + METRICS.format("{'one': harness.Metric(min, better='up')}"),
+        "a metric: parameter better='up' is not valid; expected 'low' or 'high' or none.",
+    ),
+    "metric-name": (METRICS.format("{'a b': min}"), "metric has the name 'a b'; it must be text of letters, digits"),
+    "serves-text": (
+        GOOD.replace('name = "{plugin}"\n', 'name = "{plugin}"\n        serves = "optimum"\n'),
+        "solver class First has serves='optimum'; it must be a tuple: serves = ('reference',).",
+    ),
     "hook-raises": (METRICS.format("helper()"), "alpha.py:3, in helper: ZeroDivisionError: division by zero"),
     "no-python": ("x = 1\ndef f(:\n", "alpha.py:2: SyntaxError: invalid syntax"),
     "no-part": ("import harness.none\n", "alpha.py:1: ModuleNotFoundError: No module named 'harness.none'"),
