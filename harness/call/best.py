@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harness.report import measures, path_table
 from harness.report.measures import Measure
 from harness.report.rows import Group, Row, grouped, short_name
-from harness.report.timing import clocks, differing, reached, spent
+from harness.report.timing import clocks, reached, spent
 from harness.support.errors import UsageError
 from harness.support.parameters import did_you_mean
 
@@ -77,7 +77,7 @@ def _figures(row: Row, measure: Measure, by: str, target: float | None, clock: s
     """Return what every run of a row had in the end, or had spent when its target was certified; empty if one did not."""
     if target is None:
         return measure.ranked(row) if row.complete else []
-    if differing(row.measured):
+    if row.differing:
         return []
     found = [spent(reached(record, [target]), record, _UNTIL[by], clock)[0] for record in row.measured]
     return (

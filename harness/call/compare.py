@@ -10,6 +10,7 @@ from harness.call import request, study_file
 from harness.call.objects import Objects
 from harness.call.result import Result, command_of
 from harness.call.study_file import StudyFile
+from harness.registry.entries import check_not_in_plugin
 from harness.report.progress import reporter
 from harness.run import template
 from harness.support.errors import UsageError
@@ -43,7 +44,7 @@ def compare(
     Parameters
     ----------
     plugins : solvers: a selection such as ``"lasvm[epochs=[1,2]],fw"``, a :class:`Solver` class or instance, or a list of
-        these; one that is defined in a script or a notebook too
+        these. The file that defines a class is imported again, so a script calls this under ``if __name__ == "__main__":``
     datasets : names and paths as on the command line, what :func:`data` returns, ``(X, y)``, ``(X, y, X_test, y_test)``, a
         pandas frame, a :class:`Dataset`, a list of these, or a dict of these by name. None: digits and breast-cancer
     study : a study file, whose options count where none is given here
@@ -64,6 +65,7 @@ def compare(
     for name in options:
         if name in _INSTEAD:
             raise UsageError(f"harness.compare: {name} is an option of the command alone; {_INSTEAD[name]}.")
+    check_not_in_plugin("harness.compare")
     if study is None and not options.get(
         "executor"
     ):  # a study says of how many threads, an executor starts them elsewhere

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.call.data import data, renamed
-from harness.call.own_source import plugin_of
 from harness.datasets.dataset import Dataset, DataSource
 from harness.datasets.files import FileSource
 from harness.kernels.functions import Kernel
@@ -59,7 +58,6 @@ class Objects:
                 found[name] = plain(value)
         if paths := [*found.pop("plugin_path", []), *self._own_paths]:
             found["plugin_path"] = paths
-        self.registry.load_all([], self._own_paths)
         return found
 
     def solver(self, item: Any, option: str) -> str:
@@ -79,22 +77,38 @@ class Objects:
         return text_of(Item(f"{self._plugin(cls)}/{cls.name}", texts))
 
     def _plugin(self, cls: type[Solver]) -> str:
-        """Return the name of the plugin that a class is of; one is written for it if there is none."""
+        """Return the name of the plugin that a class is of: of the file that defines it if no loaded plugin has it.
+
+        Raises
+        ------
+        UsageError : no file defines the class, or the file cannot be loaded as a plugin.
+        """
         name = getattr(cls, "name", "")
         for plugin, solvers in self.registry.solvers.items():
             if solvers.get(name) is cls:
                 return plugin
-        module = sys.modules.get(cls.__module__)
-        file = Path(getattr(module, "__file__", None) or "").resolve()
+        file = Path(getattr(sys.modules.get(cls.__module__), "__file__", None) or "").resolve()
+        if not file.is_file() or cls.__qualname__ != cls.__name__:
+            raise UsageError(
+                f"solver '{name}' is defined in a notebook cell, at a prompt or within a function, where the processes of its "
+                "runs cannot import it. In a notebook, put %%writefile my_solver.py on the cell's first line, the hook "
+                f"harness_solvers into it, and call harness.compare('{name}', plugin_path='my_solver.py'). In a script, move "
+                "the class to the top level."
+            )
         for plugin, known in self.registry.plugins.items():  # imported here and, as a plugin, once more
-            same = file.is_file() and Path(known.module.__file__ or "").resolve() == file
-            if same and name in self.registry.solvers.get(plugin, {}):
+            if Path(known.module.__file__ or "").resolve() == file and name in self.registry.solvers.get(plugin, {}):
                 return plugin
-        is_plugin = cls.__module__ != "__main__" and hasattr(module, "harness_solvers")
-        path = file if is_plugin else plugin_of(cls)
-        if str(path) not in self._own_paths:
-            self._own_paths.append(str(path))
-        return path.parent.name if path.name == "__init__.py" else path.stem
+        plugin = file.parent.name if file.name == "__init__.py" else file.stem
+        self.registry.load_all([], [file])
+        self._own_paths.append(str(file))
+        if plugin in self.registry.broken:
+            raise UsageError(self.registry.broken[plugin].sentence)
+        if name not in self.registry.solvers.get(plugin, {}):
+            raise UsageError(
+                f"{file} does not define solver '{name}' when it is imported, or its hook harness_solvers does not return it; "
+                f"move the class {cls.__name__} to the top level of the file, and add it to the hook."
+            )
+        return plugin
 
     def datasets(self, value: Any, name: str = "") -> Iterable[str]:
         """Yield the selections that mean data sets: names, sources, arrays with labels, frames, or a dict of what is in memory.

@@ -129,6 +129,7 @@ def study_of(
         folds=said["folds"] or 0,
         cold=said["cold"],
         executor=said["executor"] or "",
+        part=said["part"] or (1, 1),
         **how,
     )
     if said["executor"]:
@@ -194,6 +195,10 @@ def carried_out(study: Study, registry: Registry, progress: Reporter, *, quiet: 
         if is_new and not quiet:
             progress.say(f"note: the result store {store} is new; every run is kept in it")
         progress.planned(specs, reused)
+        if not specs:
+            progress.say(
+                "note: part {0}/{1} has no runs, as there are fewer than {0} blocks of runs".format(*study.part)
+            )
         for note in notes(study, specs, registry):
             progress.say(note)
 
@@ -216,8 +221,9 @@ def carried_out(study: Study, registry: Registry, progress: Reporter, *, quiet: 
 
 
 def exit_code(records: Sequence[Record]) -> int:
-    """Return 1 if a run failed, did not do what was asked, or nothing ran at all, else 0."""
-    return int(any(record.failed for record in records) or all(record.status is Status.SKIPPED for record in records))
+    """Return 1 if a run failed, did not do what was asked, or every run was skipped, else 0: also for an empty part."""
+    skipped = [record.status is Status.SKIPPED for record in records]
+    return int(any(record.failed for record in records) or (bool(skipped) and all(skipped)))
 
 
 def with_cells(records: Sequence[Record]) -> list[Record]:

@@ -78,6 +78,7 @@ SETTINGS = {
         Setting("jobs", HOW, "How many runs go on at the same time, each on cores of its own.", values.COUNT, "1"),
         Setting("executor", HOW, "Carry the runs out on other machines: dask://HOST:PORT  'dask://local?workers=2'."
                 "  [default: this machine's processes]", Reader("SCHEME://PLACE", str)),
+        Setting("part", HOW, "Carry out one of N parts of the runs, the I-th, as the tasks of an array job do: 3/8.", values.PART),
         Setting("cache_mb", HOW, "Memory for the kernel rows that a run keeps.", values.MEGABYTES, "256"),
         Setting("metrics", HOW, "Further test metrics: g-means,roc-auc.", values.NAMES),
         Setting("core_set_oracle", HOW, "The solver of the core sets of hull formulations, for margin(all) / margin(core set): qp.",

@@ -195,6 +195,14 @@ def _power(text: str) -> float:
     return real(str(float(base) ** float(exponent))) if power else real(text)
 
 
+def _part_of_runs(text: str) -> tuple[int, int]:
+    """Return I and N of ``I/N``, 1 <= I <= N."""
+    match = re.fullmatch(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*", text, re.ASCII)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise ValueError(text)
+    return int(match[1]), int(match[2])
+
+
 TEXT = Reader("SELECTION", str)
 NAMES = Reader("NAMES", listed(str), "names separated by commas", "a,b")
 LABELS = Reader("NAMES", _labels, "names separated by commas", "'lasvm*,fw'")
@@ -209,4 +217,5 @@ POSITIVE = Reader("NUMBER", positive, "a positive number", "0.001")
 MEGABYTES = Reader("MB", positive, "a positive number of megabytes", "256")
 COUNT = Reader("N", lambda text: whole(text, least=1), "a whole number, at least 1", "3")
 FOLDS = Reader("K", lambda text: whole(text, least=2), "a whole number, at least 2", "5")
+PART = Reader("I/N", _part_of_runs, "I/N, part I of N with I from 1 to N", "1/4")
 PATH = Reader("GRID", _path, "parameters with numbers", "C=1, C=[0.1,1] or C=2^-5..2^15:2^2 (by a factor)")

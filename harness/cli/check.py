@@ -11,6 +11,7 @@ import click
 
 from harness.call import values
 from harness.cli import options
+from harness.report.output import results_alone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +44,7 @@ _NAME_WIDTH = 44
 )
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 @click.pass_context
+@results_alone()
 def command(
     ctx: click.Context,
     targets: Sequence[str],

@@ -12,7 +12,7 @@ from harness.call.settings import SETTINGS
 from harness.cli import options
 from harness.cli.options import Option
 from harness.measure.outcome import FAILED, Status
-from harness.report.output import say
+from harness.report.output import results_alone, say
 from harness.support.errors import HarnessError, NotKept, UsageError
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ measured could not be kept in the store: it is in the output alone.
 """
 
 
+@results_alone()
 def compare(ctx: click.Context, /, **given: Any) -> None:
     """Carry out a comparison, show its table, and exit with 1 if a run failed or did not do what was asked."""
     from harness.call import request, study_file
@@ -122,7 +123,14 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     except NotKept as error:
         _deliver_somewhere(deliver, error.records)
         raise
-    deliver(records)
+    try:
+        deliver(records)
+    except BrokenPipeError:  # nobody reads on
+        pass
+    except OSError as error:
+        raise UsageError(
+            f"{error.filename}: {error.strerror}. Every run is kept in the store; `harness results` shows them."
+        ) from None
     ctx.exit(request.exit_code(records))
 
 
@@ -153,13 +161,13 @@ _RANKING = {"target_gap": "1e-3", "repeat": "3"}
 
 def _deliver_somewhere(deliver: Callable[[Sequence[Record]], None], records: Sequence[Record]) -> None:
     """Deliver records that are nowhere else: where they cannot be written as was asked, to standard output."""
-    from harness.report import formats
+    from harness.report import formats, output
 
     try:
         deliver(records)
     except HarnessError as error:
         say(f"harness: {error} The records go to standard output, as JSON.")
-        click.echo(formats.render("json", records), nl=False)
+        output.show(formats.render("json", records))
 
 
 _TYPED = f"{__name__}.typed"

@@ -14,7 +14,7 @@ import click
 from harness.call import values
 from harness.cli.commands import CommandGroup
 from harness.cli.options import Converted
-from harness.report.output import say, show
+from harness.report.output import results_alone, say, show
 from harness.support.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def command() -> None:
 
 @command.command("list", short_help="List the sets, their files and licences.")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to show it.")
+@results_alone()
 def listing(format_: str) -> None:
     """List the sets that have raw files, how many of them are there, and under which licence; no content is checked.
 
@@ -121,6 +122,7 @@ def verify(ctx: click.Context, names: Sequence[str]) -> None:
 @command.command("path", short_help="Say where the files lie.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.pass_context
+@results_alone()
 def path(ctx: click.Context, names: Sequence[str]) -> None:
     """Print the files of the data sets NAME; without a name the folder that fetched files go to, and where files are looked for.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import options
+from harness.report.output import results_alone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +28,7 @@ _READABLE_BYTES = 20_000_000  # raw files up to this size are read for a descrip
 @click.argument("kind", type=click.Choice(KINDS), default="solvers", metavar="[KIND]")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to show it.")
 @click.option("--plugin-path", **options.PLUGIN_PATH)
+@results_alone()
 def listing(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
     """List what the harness and its plugins offer.
 
@@ -83,6 +85,7 @@ def _table(found: Sequence[Entry], width: int, *, styled: bool = False) -> str:
 @click.command("describe", short_help="Describe one of them, with its parameters.")
 @click.argument("name")
 @click.option("--plugin-path", **options.PLUGIN_PATH)
+@results_alone()
 def command(name: str, plugin_path: Sequence[str]) -> None:
     """Describe one thing that is listed, with its parameters and their ranges.
 

@@ -27,6 +27,8 @@ def shown(study: Study, registry: Registry) -> str:
     limit = study.limits.time_limit
     most = "" if limit is None or not todo else f", at most {limit * len(todo) / study.jobs / 3600:,.3g} h"
     without = sum(bool(spec.skip_reason or spec.broken_reason) for spec in every)
+    if study.part != (1, 1):
+        product = f"part {'/'.join(map(str, study.part))} of {product or '1 run'}"
     text = (
         f"{len(every):,} run{'s' * (len(every) != 1)}{f': {product}' if product else ''}; nothing is carried out\n"
         f"{len(every) - len(todo) - without:,} of them in the store {study.store or default_store()}\n"

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-import contextlib
+import atexit
 import difflib
 import os
 import re
+import signal
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,7 +19,7 @@ import click
 import harness
 from harness.cli import options
 from harness.cli.commands import PROGRAM, LazyGroup
-from harness.report.output import say
+from harness.report.output import give_up, say
 from harness.run import template
 from harness.support.errors import HarnessError, NotKept, PluginError, UsageError
 from harness.support.printable import plain_line
@@ -80,7 +81,7 @@ class Program(LazyGroup):
             code = _say("interrupted.", EXIT_INTERRUPTED)
         except OSError as error:
             _debug()
-            _give_up_output()
+            _flush_output()
             code = _say(
                 ": ".join([str(each) for each in (error.filename, error.strerror or error) if each]) + ".", EXIT_USAGE
             )
@@ -126,13 +127,32 @@ def _say(message: str, code: int) -> int:
     return code
 
 
-def _give_up_output() -> None:
-    """Close a standard output that takes no more: Python would try again at its end, and say so with a traceback."""
+def _flush_output() -> None:
+    """Write what click has not written yet; a standard output that takes no more is given up."""
     try:
         sys.stdout.flush()
     except OSError:
-        with contextlib.suppress(OSError):
-            sys.stdout.close()
+        give_up(sys.stdout)
+
+
+def _heed_interrupts() -> None:
+    """Raise KeyboardInterrupt at the first SIGINT; end the command at the second, as ending its processes may take seconds.
+
+    The processes of runs end with this one. A command that was started to ignore interrupts ignores them.
+    """
+
+    def first(_number: int, _frame: object) -> NoReturn:
+        signal.signal(signal.SIGINT, second)
+        raise KeyboardInterrupt
+
+    def second(_number: int, _frame: object) -> NoReturn:
+        shown_again = b"\r\x1b[2K\x1b[?25h" if os.isatty(2) else b""  # the cursor, which a live display hides
+        os.write(2, shown_again + b"harness: interrupted twice; ended at once.\n")
+        os._exit(EXIT_INTERRUPTED)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, first)
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # last of all: else the signal is the exit code
 
 
 def _usage(error: click.ClickException) -> str:
@@ -199,8 +219,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the command."""
     warnings.formatwarning = lambda message, *_args, **_keywords: f"{PROGRAM}: warning: {plain_line(str(message))}\n"
     _open_streams()
+    _heed_interrupts()
     _begin(" ".join(sys.argv[1:] if arguments is None else arguments))
-    cli.main(args=arguments)
+    try:
+        cli.main(args=arguments)
+    finally:
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # all is said
+            signal.signal(signal.SIGINT, lambda *_: os._exit(EXIT_INTERRUPTED))
     raise AssertionError("unreachable: main exits")
 
 

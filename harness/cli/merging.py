@@ -14,26 +14,26 @@ from harness.report.output import say
 from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.run.store import Merged, Source
+    from harness.run.store import Merged, StoreReader
 
 _HELP = """\
-Add every run of the FILEs to one store: result stores, and Parquet or JSON files that `harness results` wrote.
+Add every run of the result stores to one store. Exported files (CSV, JSON, Parquet) are not merged.
 
 The same measurement twice is one row. Of a run that several have with different content all is kept,
-and the newest stands for the run (of two of the same time that of the file named last). The FILEs stay as they are.
+and the newest stands for the run (of two of the same time that of the store named last). The STOREs stay as they are.
 A merge that is killed leaves the store as it was.
 
 \b
   harness results merge laptop.sqlite server.sqlite --into both.sqlite
-  harness results merge runs.parquet
+  harness results merge server.sqlite
 
-Exit codes: 0 every row is there, 1 some rows of the FILEs could not be read and are named, 2 a FILE is nothing of the
-kind, 3 the store could not be written: it is as it was.
+Exit codes: 0 every row is there, 1 some rows of the STOREs could not be read and are named, 2 a STORE is none, 3 the target could
+not be written: it is as it was.
 """
 
 
-@click.command("merge", help=_HELP, short_help="Merge stores, and Parquet or JSON files of runs, into one store.")
-@click.argument("sources", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
+@click.command("merge", help=_HELP, short_help="Merge several stores into one.")
+@click.argument("sources", nargs=-1, required=True, type=click.Path(), metavar="STORE...")
 @click.option(
     "--into",
     **{**options.STORE, "help": "The store that takes them, made if there is none.  [default: the user's own]"},
@@ -41,8 +41,7 @@ kind, 3 the store could not be written: it is as it was.
 @click.pass_context
 def merge(ctx: click.Context, sources: Sequence[str], into: str | None) -> None:
     """Merge the sources, and say what became of it."""
-    from harness.report.files import opened
-    from harness.run.store import Store, default_store
+    from harness.run.store import Store, StoreReader, default_store
 
     target = Path(into) if into is not None else default_store()
     for path in map(Path, sources):
@@ -52,7 +51,7 @@ def merge(ctx: click.Context, sources: Sequence[str], into: str | None) -> None:
                 "or another one with --into."
             )
     with contextlib.ExitStack() as stack:
-        found = [stack.enter_context(opened(each)) for each in sources]
+        found = [stack.enter_context(StoreReader(each)) for each in sources]
         store = stack.enter_context(Store(target))
         told = store.merge(found)
     damaged = [sentence for each in found for sentence in each.damaged.values()]
@@ -62,7 +61,7 @@ def merge(ctx: click.Context, sources: Sequence[str], into: str | None) -> None:
     ctx.exit(1 if damaged else 0)
 
 
-def _tell(told: Merged, sources: Sequence[Source], target: Path) -> None:
+def _tell(told: Merged, sources: Sequence[StoreReader], target: Path) -> None:
     for source, read, added in zip(sources, told.read, told.added, strict=True):
         there = f", {read - added:,} there already" if read > added else ""
         say(f"{source.path}: {read:,} row{'' if read == 1 else 's'}, {added:,} new{there}")

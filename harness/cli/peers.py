@@ -8,7 +8,7 @@ import click
 
 from harness.cli import options
 from harness.cli.commands import CommandGroup
-from harness.report.output import say, show
+from harness.report.output import results_alone, say, show
 from harness.run.environments import Environment, environment_of, installed, own_versions, root
 from harness.support.errors import UsageError
 
@@ -53,6 +53,7 @@ def install(ctx: click.Context, names: Sequence[str], plugin_path: Sequence[str]
 @command.command("list", short_help="List solvers that require libraries.")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to show it.")
 @click.option("--plugin-path", **options.PLUGIN_PATH)
+@results_alone()
 def listing(format_: str, plugin_path: Sequence[str]) -> None:
     """List the solvers that require libraries, where they run and what is there; then environments of no solver.
 

@@ -14,7 +14,7 @@ from harness.cli import options, where
 from harness.cli.commands import CommandGroup
 from harness.cli.merging import merge
 from harness.cli.options import Converted
-from harness.report.output import say
+from harness.report.output import results_alone, say, show
 from harness.report.rows import is_cell
 from harness.run.record import Record
 from harness.support.errors import UsageError
@@ -76,6 +76,7 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
 )
 @click.option("--yes", is_flag=True, help="Delete without a question.")
 @click.pass_context
+@results_alone()
 def command(ctx: click.Context, /, **given: Any) -> None:
     """Show what the store holds, and write, say or delete it."""
     if ctx.invoked_subcommand is not None:
@@ -90,7 +91,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     if given["path"]:
         from harness.run.store import default_store
 
-        click.echo(given["store"] or default_store())
+        show(f"{given['store'] or default_store()}\n")
     elif given["delete"]:
         _delete(given)
     else:

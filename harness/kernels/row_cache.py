@@ -71,6 +71,9 @@ class RowCache:
         self._counts = vars(kernel.counter)  # written to straight: loops come back after some microseconds
         self._taken = 0  # places before this one have had a row
         self._resting = False  # whether any row was told to be
+        self._evicted = np.zeros(self.n, dtype=bool)  # points whose row made way for another
+        self._any_evicted = False
+        self._distinct = 0  # points whose row was asked for
         self._unread = 0  # rows fetched since loops last said what they read
 
     @property
@@ -95,13 +98,28 @@ class RowCache:
         slots = self._room(len(points), keep, last)
         points = points[: len(slots)]
         self.owner[slots], self.slot_of[points], self.last_used[slots] = points, slots, self.clock
+        self._note(points)
         return slots
+
+    def pass_by(self, points: Index) -> None:
+        """Count the rows of ``points``, which the caller computes itself, as there is no room for them."""
+        self.fetched += len(points)
+        self._note(points)
+        self._evicted[points], self._any_evicted = True, True
+
+    def _note(self, points: Index) -> None:
+        """Count different rows, and those that were computed before and made way for others."""
+        self._distinct += len(points)
+        if self._any_evicted:
+            again = int(np.count_nonzero(self._evicted[points]))
+            self._distinct -= again
+            self.kernel.counter.miss(again, self._distinct * self.n * self.kernel.dtype.itemsize)
 
     def _room(self, count: int, keep: Index | None, last: Callable[[], Mask] | None) -> Index:
         if self._taken + count <= self.capacity and not self._resting:
             self._taken += count
             return np.arange(self._taken - count, self._taken)
-        age = self.last_used
+        age, full = self.last_used, self._taken + count > self.capacity
         if last is not None:
             age = np.where(last()[self.owner] & (self.owner >= 0), age + _LAST, age)
         if keep is not None:
@@ -111,6 +129,10 @@ class RowCache:
         for point in self.owner[slots].tolist():
             if point >= 0:
                 self.slot_of[point] = -1
+                if full:
+                    self._evicted[point] = self._any_evicted = True
+                else:  # at rest: as if it had not been asked for
+                    self._distinct -= 1
         if self._taken < self.capacity:
             self._taken = max(self._taken, int(slots.max(initial=-1)) + 1)
         return slots
@@ -237,6 +259,9 @@ class RowCache:
         new.slot_of[owners] = np.arange(count)
         new.last_used[:count] = self.last_used[slots]
         new._taken, new._resting = count, self._resting  # noqa: SLF001 - one of its own kind
+        new._any_evicted = self._any_evicted  # noqa: SLF001
+        new._evicted[old] = self._evicted[place[old]]  # noqa: SLF001
+        new._distinct = int(np.count_nonzero(new._evicted | (new.slot_of >= 0)))  # noqa: SLF001
         return new
 
 

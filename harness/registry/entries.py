@@ -9,12 +9,13 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from harness.registry.plugin_files import source_sha256
-from harness.support.errors import PluginError
+from harness.support.errors import PluginError, UsageError
 from harness.support.faults import reason
 from harness.support.printable import plain_line
 
@@ -77,6 +78,17 @@ class ConfiguredSolver:
         return f"{label[:-1]},{values}]" if label.endswith("]") else f"{label}[{values}]"
 
 
+_place: ContextVar[str] = ContextVar("place", default="")  # the plugin whose code runs in this process, in words
+
+
+def check_not_in_plugin(call: str) -> None:
+    """Raise UsageError if a plugin's code makes a call that is for scripts: its import would repeat it without end."""
+    if place := _place.get():
+        raise UsageError(
+            f'{call} was called {place}; put the call under `if __name__ == "__main__":`, so that the file can be imported.'
+        )
+
+
 @contextlib.contextmanager
 def running_plugin(plugin: str, what: str = "its import") -> Iterator[None]:
     """Context in which a plugin's code runs in this process: what it prints goes to standard error.
@@ -96,6 +108,7 @@ def running_plugin(plugin: str, what: str = "its import") -> Iterator[None]:
 
     in_main = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGTERM, terminate) if in_main else None
+    token = _place.set(place)
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
@@ -106,5 +119,6 @@ def running_plugin(plugin: str, what: str = "its import") -> Iterator[None]:
     except BaseException as error:
         raise PluginError(reason(error)) from error
     finally:
+        _place.reset(token)
         if in_main:
             signal.signal(signal.SIGTERM, handler)

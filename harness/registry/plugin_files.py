@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import re
 import sys
 from collections.abc import Callable, Iterable
 from importlib import metadata
@@ -61,9 +62,10 @@ def module_from(file: Path) -> ModuleType:
     ------
     PluginError : another module has this name; whatever the file raises.
     """
-    name = module_name(file)
+    name = _import_name(file)
     if name not in _from_path and _is_taken(name, file):
         raise PluginError(f"{file} has the name of the Python module '{name}'; rename it.")
+    imported = sys.modules.get(name) if name not in _from_path else None  # by a script, which goes on with it
     for stale in [known for known in sys.modules if known == name or known.startswith(f"{name}.")]:
         del sys.modules[stale]
     folders = [str(file.parent)] if file.name == "__init__.py" else None
@@ -72,19 +74,34 @@ def module_from(file: Path) -> ModuleType:
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    _from_path.add(name)
     try:
         loader.exec_module(module)
     except BaseException:
         sys.modules.pop(name, None)
         raise
+    finally:
+        if imported is not None:
+            sys.modules[name] = imported
+        else:
+            _from_path.add(name)
     return module
 
 
+def _import_name(file: Path) -> str:
+    """Return the name under which a file is imported: that within its package if it has relative imports."""
+    name, folder = module_name(file), file.parent
+    if file.name != "__init__.py" and re.search(rb"^\s*from\s+\.", file.read_bytes(), re.MULTILINE):
+        while (folder / "__init__.py").is_file():
+            name, folder = f"{folder.name}.{name}", folder.parent
+    return name
+
+
 def _is_taken(name: str, file: Path) -> bool:
-    """Return whether a name is that of a module of Python's, of one that is imported, or of one installed in another file."""
-    if name in sys.stdlib_module_names or name in sys.modules:
+    """Return whether a module in another file has a name: one of Python's, an imported one, or an installed one."""
+    if name in sys.stdlib_module_names:
         return True
+    if name in sys.modules:
+        return Path(getattr(sys.modules[name], "__file__", None) or "").resolve() != file
     spec = importlib.util.find_spec(name) if name.isidentifier() else None
     return spec is not None and spec.origin is not None and Path(spec.origin).resolve() != file
 
@@ -128,8 +145,8 @@ def imported_modules(file: Path) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {".".join(filter(None, (node.module, name.name))) for name in node.names}
     return names
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import linecache
 import re
@@ -80,9 +81,16 @@ def check_hooks(manager: pluggy.PluginManager, module: ModuleType) -> None:
                 f"its hook '{name}' takes '{argument}', which the harness does not pass; write def {name}({', '.join(passed)}).",
             )
     _require(
-        set(hooks) & set(vars(module)),
-        f"it defines no hooks; expected at least one of {listing}: write one and put @harness.hookimpl above it.",
+        set(hooks) & set(vars(module)) or solvers_of(module),
+        f"it defines no hooks and no solver at its top level; expected at least one of {listing}: write one and put "
+        "@harness.hookimpl above it.",
     )
+
+
+def solvers_of(module: ModuleType) -> list[Any]:
+    """Return the solver classes that a module itself defines: what a file without the hook ``harness_solvers`` registers."""
+    classes = [cls for cls in vars(module).values() if getattr(cls, "__module__", "") == module.__name__]
+    return [cls for cls in dict.fromkeys(classes) if _is_subclass(cls, harness.Solver) and hasattr(cls, "name")]
 
 
 def check_version(required: Any) -> None:
@@ -117,9 +125,10 @@ def things_of(kind: str, module: ModuleType) -> dict[str, Any]:
     PluginError : it cannot be used; whatever the module's hook raises.
     """
     hook, base = KINDS[kind]
-    if not hasattr(module, hook):
-        return {}
-    returned: Any = getattr(module, hook)()
+    default: Any = list if base else dict
+    if kind == "solver":
+        default = functools.partial(solvers_of, module)
+    returned: Any = getattr(module, hook, default)()
     if not base:
         example = "it must return functions by name: return {'mine': mine}."
         _require(isinstance(returned, Mapping), f"{hook} returned {returned!r:.200}; {example}")

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any, TypeGuard
 
 NOT_OBSERVABLE = "-"
 ROUNDING = 1e-8  # relative; a certificate is a difference of two float64 sums over all points
+
+SETTINGS: dict[str, Callable[[float], str]] = {
+    "target_gap": lambda value: f"target {value:g}",
+    "iteration_limit": lambda value: f"iterations <= {value:,.0f}",
+    "kernel_evaluation_limit": lambda value: f"kernel evals <= {value:,.0f}",
+    "time_limit": lambda value: f"limit {value:g} s",
+    "memory_limit": lambda value: f"memory {value / 2**20:g} MB",
+    "cache_mb": lambda value: f"cache {value:g} MB",
+    "threads": lambda value: f"{value:g} thread{'' if value == 1 else 's'}",
+}
+"""What a run was given beside its problem, and how a row says so."""
 
 
 def is_number(value: Any) -> TypeGuard[float]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from statistics import median
 from typing import TYPE_CHECKING
 
 from harness.measure.outcome import StoppedBy
 from harness.report import figures, noise, timing
-from harness.report.rows import formulation_of, machines
+from harness.report.rows import formulation_of, machines, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,7 +63,13 @@ def notes(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
     """Return what a reader of a table with the measured columns ``shown`` must know, the reasons of failures excepted."""
     rows = [row for group in groups for row in group.rows]
     records = [each for row in rows for each in row.records]
-    return [*_formulations(rows, shown), *_uncertain(rows), *of_machines(records), *of_reuse(records)]
+    return [
+        *_formulations(rows, shown),
+        *_small_caches(groups),
+        *_uncertain(rows),
+        *of_machines(records),
+        *of_reuse(records),
+    ]
 
 
 def explained(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
@@ -146,6 +153,34 @@ def _formulations(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
     return [f"Different problems: {', '.join(told)}. {figures_} compare only within one."]
 
 
+_MISSES = 0.1  # of the rows computed: fewer that were computed again are not worth a sentence
+
+
+def _small_caches(groups: Sequence[Group]) -> list[str]:
+    """Say which solvers computed many rows again for lack of memory, and how much would have held them."""
+    found = []
+    for group in groups:
+        for row in group.rows:
+            short = [each for each in row.measured if _misses_many(each)]
+            if not short:
+                continue
+            worst = max(short, key=lambda each: float(each["cache_needed_mb"]))
+            own = (worst.get("parameters") or {}).get("cache_mb")
+            given, needed = own or worst.get("cache_mb") or 0.0, f"{math.ceil(worst['cache_needed_mb']):g}"
+            remedy = f"{worst.get('solver')}[cache_mb={needed}]" if own else f"--cache-mb {needed}"
+            found.append(
+                f"{row.name} on {short_name(group.dataset)}: {int(worst['cache_misses']):,} kernel rows were computed again, as "
+                f"the row cache of {given:g} MB was too small; {remedy} would have held them."
+            )
+    return list(dict.fromkeys(found))
+
+
+def _misses_many(record: Record) -> bool:
+    """Return whether a run computed more than a tenth of its kernel rows again, for lack of memory."""
+    misses, n, values = (record.get(name) or 0 for name in ("cache_misses", "n_train", "kernel_evaluations"))
+    return bool(record.get("cache_needed_mb") and misses * n > _MISSES * values)
+
+
 def _uncertain(rows: Sequence[Row]) -> list[str]:
     """Say why a figure is missing, a bound, undecided or not the solver's own, and what went wrong beside a run."""
     found = []
@@ -162,7 +197,7 @@ def _uncertain(rows: Sequence[Row]) -> list[str]:
     found += [
         f"{row.name}: {told}. A run may have used what another one left, so its costs are not ranked."
         for row in rows
-        if (told := timing.differing(row.measured))
+        if (told := row.differing)
     ]
     ended = [(row, [each.get("stopped_by") == StoppedBy.TARGET for each in row.measured]) for row in rows]
     if told := ", ".join(f"{sum(by)} of {len(by)} runs of {row.name}" for row, by in ended if 0 < sum(by) < len(by)):

@@ -64,7 +64,7 @@ class Measure:
 
     def ranked(self, row: Row) -> list[float]:
         """Return the figures by which a row is ranked; none if it ranks nowhere."""
-        unsure = row.said(self.doubt) or (self.stops and timing.differing(row.measured))
+        unsure = row.said(self.doubt) or (self.stops and row.differing)
         return [] if unsure else self.values(row)
 
     def interval(self, values: Sequence[float]) -> noise.Interval:

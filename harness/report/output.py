@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, TextIO
 
 import click
 
@@ -24,9 +26,54 @@ MESSAGE_WIDTH = 80
 _COMMAND = re.compile(r"`[^`\n]*`")
 
 
+_results: TextIO | None = None  # standard output, while what others print goes to standard error
+
+
+@contextlib.contextmanager
+def results_alone() -> Iterator[None]:
+    """Context in which `show` alone writes to standard output.
+
+    What plugins print goes to standard error, and so does what their libraries and processes write to descriptor 1.
+    """
+    global _results
+    before, theirs = _results, sys.stdout
+    theirs.flush()
+    try:
+        _results = os.fdopen(os.dup(theirs.fileno()), "w", encoding=theirs.encoding, errors=theirs.errors)
+        os.dup2(2, theirs.fileno())
+    except OSError:  # no descriptor: tests and notebooks
+        _results = theirs
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if _results is not theirs:
+            ctypes.CDLL(None).fflush(None)  # what a library in C printed
+            os.dup2(_results.fileno(), theirs.fileno())
+            with contextlib.suppress(OSError):  # it takes no more, as was said
+                _results.close()
+        _results = before
+
+
+def _output() -> TextIO:
+    return _results or sys.stdout
+
+
+def give_up(stream: IO[str]) -> None:
+    """Send what is still to be written to a stream that takes no more to the null device; Python would fail with it at exit."""
+    with contextlib.suppress(OSError, ValueError), open(os.devnull, "wb") as null:
+        os.dup2(null.fileno(), stream.fileno())
+
+
 def say(text: str) -> None:
-    """Write to standard error: notes, progress, errors; text of plugins, stores and file names may be in it."""
-    click.echo(folded(plain(text), _columns(sys.stderr, MESSAGE_WIDTH)), err=True)
+    """Write to standard error: notes, progress, errors; text of plugins, stores and file names may be in it.
+
+    If nobody can read it, what is being measured goes on.
+    """
+    try:
+        click.echo(folded(plain(text), _columns(sys.stderr, MESSAGE_WIDTH)), err=True)
+    except OSError:
+        give_up(sys.stderr)
 
 
 def folded(text: str, columns: int) -> str:
@@ -106,11 +153,12 @@ def show(content: str | bytes | Callable[[IO[bytes]], object]) -> None:
         content = "".join(part if STYLES.fullmatch(part) else plain(part) for part in kept)
     try:
         if isinstance(content, (str, bytes)):
-            click.echo(content, nl=False)
+            click.echo(content, file=_output(), nl=False)
         else:
-            content(sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+            content(_output().buffer)
+            _output().flush()
     except OSError as error:
+        give_up(_output())
         error.filename = error.filename or "standard output"  # which the system does not name
         raise
 
@@ -120,7 +168,7 @@ def width() -> int:
 
     A pipe has 100, so that what reads it sees the same table everywhere, unless COLUMNS asks for others.
     """
-    return _columns(sys.stdout, PIPE_WIDTH)
+    return _columns(_output(), PIPE_WIDTH)
 
 
 def _columns(stream: IO[str], of_pipe: int) -> int:
@@ -132,4 +180,4 @@ def _columns(stream: IO[str], of_pipe: int) -> int:
 
 def styled() -> bool:
     """Return whether bold marks may be written: to a terminal that knows them, unless NO_COLOR forbids it."""
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+    return _output().isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")

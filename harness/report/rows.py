@@ -6,8 +6,7 @@ that ended with a model (`MEASURED`). Failed runs are counted, never left out.
 
 from __future__ import annotations
 
-import hashlib
-import json
+import functools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -15,8 +14,10 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from harness.measure.outcome import MEASURED, Status
-from harness.report import figures
+from harness.report import figures, timing
 from harness.run.record import Record
 from harness.support import selection
 
@@ -71,7 +72,7 @@ class Row:
         """False if no run got as far as a kernel: a broken plugin, a solver of other formulations than those asked for."""
         return bool(self.first.get("kernel"))
 
-    @property
+    @functools.cached_property
     def measured(self) -> list[Record]:
         """The runs that ended with a model."""
         return [record for record in self.records if record.get("status") in MEASURED]
@@ -81,10 +82,19 @@ class Row:
         """True if every run did what was asked: only such a row can be the best."""
         return not self.astray
 
-    @property
+    @functools.cached_property
     def astray(self) -> list[Record]:
         """The runs that are not ``ok``: each has its reason."""
         return [record for record in self.records if record.get("status") != Status.OK]
+
+    @functools.cached_property
+    def _values(self) -> dict[str, list[float]]:
+        return {}
+
+    @functools.cached_property
+    def differing(self) -> str:
+        """A sentence if the counts of its runs cannot all be the solver's own; empty if they can."""
+        return timing.differing(self.measured)
 
     def said(self, name: str) -> list[Any]:
         """Return what the measured runs have in a field that is no figure: sentences, truth values; what is empty not."""
@@ -92,6 +102,11 @@ class Row:
 
     def values(self, name: str) -> list[float]:
         """Return a figure of every measured run that has it; ``metrics.f1`` looks into the dict ``metrics``."""
+        if name not in self._values:
+            self._values[name] = self._read(name)
+        return self._values[name]
+
+    def _read(self, name: str) -> list[float]:
         outer, _, inner = name.partition(".")
         found = [(record.get(outer) or {}).get(inner) if inner else record.get(outer) for record in self.measured]
         return [float(value) for value in found if figures.is_number(value)]
@@ -299,13 +314,13 @@ def newest(rows: Iterable[StoreRow], fits: Callable[[Record], bool], *, every: b
 
     every : the older measurements too
     """
-    last: dict[bytes | int, tuple[str, int, bool]] = {}
+    last: dict[int, tuple[str, int, bool]] = {}
     total = 0
     for row in rows:
         total += 1
         record = row.record
-        run = json.dumps([_row_key(record), record.get("seed"), record.get("repetition"), record.get("fold")])
-        key = row.number if every else hashlib.blake2b(run.encode(), digest_size=16).digest()
+        run = _row_key(record), record.get("seed"), record.get("repetition"), record.get("fold")
+        key = row.number if every else hash(run)
         entry = (str(record.get("measured_at")), row.number, fits(record))
         last[key] = max(entry, last.get(key, entry))
     found = sorted((entry for entry in last.values() if entry[2]), reverse=True)
@@ -327,7 +342,7 @@ def grouped(records: Sequence[Record]) -> list[Group]:
 
     A group is of one class of machines; where there are several, the data set's name says which.
     """
-    cells: dict[str, list[Record]] = {}
+    cells: dict[bytes, list[Record]] = {}
     for record in records:
         cells.setdefault(_row_key(record), []).append(record)
     groups: dict[tuple[str, str, str], Group] = {}
@@ -365,25 +380,13 @@ def _home(row: Row) -> tuple[str, str]:
     return str(row.first.get("dataset") or "?"), kernel
 
 
-SETTINGS: dict[str, Callable[[float], str]] = {
-    "target_gap": lambda value: f"target {value:g}",
-    "iteration_limit": lambda value: f"iterations <= {value:,.0f}",
-    "kernel_evaluation_limit": lambda value: f"kernel evals <= {value:,.0f}",
-    "time_limit": lambda value: f"limit {value:g} s",
-    "memory_limit": lambda value: f"memory {value / 2**20:g} MB",
-    "cache_mb": lambda value: f"cache {value:g} MB",
-    "threads": lambda value: f"{value:g} thread{'' if value == 1 else 's'}",
-}
-"""What a run was given beside its problem, and how a row says so."""
-
-
 def _told_apart(rows: list[Row]) -> list[Row]:
     """Return the rows, those of the same solver on the same problem with what they differ in: settings, else their code."""
     twins: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         twins.setdefault((row.label, row.problem), []).append(row)
     differing = {
-        who: [name for name in SETTINGS if len({row.first.get(name) for row in members}) > 1]
+        who: [name for name in figures.SETTINGS if len({row.first.get(name) for row in members}) > 1]
         for who, members in twins.items()
     }
     rows = [replace(row, setting=settings_text(row.first, differing[row.label, row.problem])) for row in rows]
@@ -405,20 +408,20 @@ def _code(row: Row) -> str:
 
 
 def settings_text(record: Record, names: Iterable[str]) -> str:
-    """Return these settings of a record, names of `SETTINGS`; one that is not set says nothing."""
-    return ", ".join(SETTINGS[name](value) for name in names if figures.is_number(value := record.get(name)))
+    """Return these settings of a record, names of `figures.SETTINGS`; one that is not set says nothing."""
+    return ", ".join(figures.SETTINGS[name](value) for name in names if figures.is_number(value := record.get(name)))
 
 
-def _row_key(record: Record) -> str:
+def _row_key(record: Record) -> bytes:
     """Return what the runs of a row have in common.
 
     Versions, data and machine belong to it: old and new code are two rows, and no median mixes two machines.
     """
     names = (
         "plugin", "solver", "label", "parameters", "dataset", "formulation", "problem_parameters", "kernel",
-        "kernel_parameters", "code_sha256", "versions", "data_sha256", *SETTINGS,
+        "kernel_parameters", "code_sha256", "versions", "data_sha256", *figures.SETTINGS,
     )  # fmt: skip
     machine, path = _machine(record), record.get("path") or {}
     of_path = [path.get(name) for name in ("costs", "widths", "folds", "start")]
     what = ["refit" if path["cell"] is None else "cell"] if "cell" in path else []  # its folds are runs of one row
-    return json.dumps([machine, of_path, what, *(record.get(name) for name in names)], sort_keys=True, default=str)
+    return msgspec.json.encode([machine, of_path, what, *map(record.get, names)], enc_hook=str, order="sorted")

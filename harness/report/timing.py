@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.measure.outcome import StoppedBy
-from harness.report.figures import is_number
-from harness.report.rows import SETTINGS
+from harness.report.figures import SETTINGS, is_number
 
 if TYPE_CHECKING:
     from harness.run.record import Record

@@ -455,7 +455,8 @@ def _add_counts(claims: Claims, solver: Solver, counter: Counter) -> None:
     """Add the figures of a counter; nothing is known of kernels that the solver computes itself."""
     if solver.observable:
         claims.kernel_evaluations, claims.cache_hits = counter.evaluations, counter.cache_hits
-        claims.evaluations_at_least = counter.evaluations_at_least
+        claims.evaluations_at_least, claims.cache_misses = counter.evaluations_at_least, counter.cache_misses
+        claims.cache_needed_mb = counter.cache_needed_bytes / 2**20 if counter.cache_misses else None
     claims.oracle_calls, claims.oracle_kernel_evaluations = counter.oracle_calls, counter.oracle_evaluations
 
 

@@ -58,6 +58,7 @@ class Study:
     folds : of the cross-validation along a path; 0: none
     cold : beside each path a run that solves its cells one by one, each from nothing
     executor : what carries the runs to nodes, ``SCHEME://PLACE``; empty: they are this machine's own processes
+    part : I and N: the I-th of N parts of the runs; see :func:`part_of`
     """
 
     solvers: list[ConfiguredSolver | BrokenPlugin]
@@ -83,6 +84,7 @@ class Study:
     folds: int = 0
     cold: bool = False
     executor: str = ""
+    part: tuple[int, int] = (1, 1)
 
     @functools.cached_property
     def sha256(self) -> str:
@@ -106,7 +108,7 @@ class Study:
         return hashlib.sha256(json.dumps(_plain(kept), sort_keys=True, default=str).encode()).hexdigest()
 
 
-_OF_NO_STUDY = ("store", "fresh", "many", "plugin_paths", "executor")
+_OF_NO_STUDY = ("store", "fresh", "many", "plugin_paths", "executor", "part")
 
 
 def _asked_of(item: ConfiguredSolver | BrokenPlugin) -> list[Any]:
@@ -241,7 +243,32 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
     specs: list[RunSpec] = []
     for repetition, seed in itertools.product(range(study.repeat), study.seeds):
         specs.extend(replace(cell, seed=seed, repetition=repetition) for cell in cells)
-    return specs
+    return specs if study.part == (1, 1) else part_of(specs, study)
+
+
+def part_of(specs: Sequence[RunSpec], study: Study) -> list[RunSpec]:
+    """Return the runs of the study's part, in their order.
+
+    A block is all solvers on one problem and data set with one seed and repetition. It stays whole, as ratios of costs need one
+    machine. The parts are disjoint, together they are all runs, and they differ by one block at most. Each next N blocks are
+    dealt out from the next part on, so that no part gets all blocks of one data set or one C.
+    """
+    given = [study.problem_values, *study.formulation_values.values()]
+    swept = {name for values in given for name, several in values.items() if len(several) > 1}
+    blocks: dict[tuple[object, ...], int] = {}
+    first: dict[tuple[object, ...], int] = {}  # block of a data set, seed and repetition: for rows that have no problem
+    numbers = {}
+    for index, spec in sorted(enumerate(specs), key=lambda pair: not pair[1].kernel):
+        values = {name: value for name, value in spec.problem_parameters.items() if name in swept}
+        problem = json.dumps([spec.kernel, spec.kernel_parameters, values], sort_keys=True, default=str)
+        of_data = spec.data_key, spec.seed, spec.repetition
+        found = None if spec.kernel else first.get(of_data)
+        numbers[index] = blocks.setdefault((*of_data, problem), len(blocks)) if found is None else found
+        first.setdefault(of_data, numbers[index])
+    number, parts = study.part
+    return [
+        spec for index, spec in enumerate(specs) if (numbers[index] + numbers[index] // parts) % parts == number - 1
+    ]
 
 
 def check_names(study: Study, registry: Registry) -> None:

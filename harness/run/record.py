@@ -102,6 +102,10 @@ class Claims(Ending, kw_only=True, omit_defaults=True):
     kernel_evaluations: A[Count, "[kernel values] computed for the solver, used or not; None: not observable"] = None
     evaluations_at_least: A[Flag, "values were computed behind the counter"] = None
     cache_hits: A[Count, "[rows] kernel rows read from memory that would have been computed otherwise"] = None
+    cache_misses: A[Count, "[rows] kernel rows computed again, as the row cache had given their place to others"] = None
+    cache_needed_mb: A[
+        Number, "[MB] cache_mb that would have held all rows of the run; None: none was computed again"
+    ] = None
     iterations: A[Count, "[iterations] steps as the algorithm's paper counts them, else yields"] = None
     working_set_size: A[Count, "[points] points that the last model was optimised over, as the solver says"] = None
     claimed_done: A[Flag, "whether the solver said that its own stopping rule holds"] = None

@@ -25,10 +25,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import quote
 
-from harness.run.record import COLUMNS, Record, validate_record
+import msgspec
+
+from harness.run.record import COLUMNS, TYPES, Record, validate_record
 from harness.support.errors import NotKept, UsageError
 from harness.support.printable import clipped
 
@@ -43,6 +45,8 @@ _SHAPES = {
     2: ["id INTEGER", "key TEXT", "status TEXT", "measured_at TEXT", "record TEXT", "checksum INTEGER"],
 }
 _OLDEST_FIRST = "ORDER BY measured_at, id"  # not by number alone: a merge adds older rows behind newer ones
+_BATCH_ROWS = 100  # rows read by one query: another process may write between two batches
+_UNKNOWN = dict.fromkeys(COLUMNS)
 _BUSY_SECONDS = 5.0  # readers wait for the moment in which the last writer takes the log away
 
 
@@ -113,52 +117,69 @@ class StoreReader:
         """Yield all rows that can be read, or those of a run, oldest first."""
         return self._read(f"{'WHERE key = ?' if key else ''} {_OLDEST_FIRST}", *([key] if key else []))
 
-    def at(self, numbers: Iterable[int]) -> Iterator[Record]:
+    def at(self, numbers: Sequence[int]) -> Iterator[Record]:
         """Yield the records of rows by their numbers; of those that are gone or cannot be read none."""
-        return (row.record for number in numbers for row in self._rows_at(number))
+        return (row.record for row in self._rows_at(numbers))
 
     def count(self) -> int:
         """Return how many rows there are; 0 if they cannot be listed."""
-        return int(next(iter(self._fetched("SELECT count(*) FROM records")), (0,))[0]) if self.schema else 0
+        return len(self._numbers(""))
 
     def _read(self, condition: str, *values: str) -> Iterator[Row]:
-        """Yield the rows under a condition, one of them in memory at a time."""
-        numbers = (
-            self._fetched(f"SELECT id FROM records {condition}", *values) if self.schema else []
-        )  # 0: an empty file
-        return (row for (number,) in numbers for row in self._rows_at(number))
+        return self._rows_at(self._numbers(condition, *values))
 
-    def _fetched(self, query: str, *values: str | int) -> list[Any]:
-        """Return rows, none of a part that is damaged."""
-        try:
-            return self._connection.execute(query, values).fetchall()
-        except DAMAGE as error:
-            self.damaged[0] = f"{self.path} is damaged ({error}), and rows are left out; sqlite3's .recover saves more."
+    def _numbers(self, condition: str, *values: str) -> list[int]:
+        """Return the numbers of the rows under a condition; none if they cannot be listed."""
+        if not self.schema:  # an empty file
             return []
+        with self._noting_damage():
+            return [number for (number,) in self._connection.execute(f"SELECT id FROM records {condition}", values)]
+        return []
 
-    def _rows_at(self, number: int) -> Iterator[Row]:
-        """Yield the row of this number, if it is there and can be read."""
-        columns = f"key, status, measured_at, record, {'checksum' if self.schema > 1 else 'NULL'}"
-        found = self._fetched(f"SELECT {columns} FROM records WHERE id = ?", number)
-        if not found:
-            self.damaged.setdefault(number, f"row {number} of {self.path} is not where it shall be; it is left out.")
-        for *content, check in found:
-            record = self._checked(number, content, check)
+    def _rows_at(self, numbers: Sequence[int]) -> Iterator[Row]:
+        for start in range(0, len(numbers), _BATCH_ROWS):
+            yield from self._batch(numbers[start : start + _BATCH_ROWS])
+
+    def _batch(self, numbers: Sequence[int]) -> Iterator[Row]:
+        """Yield rows that are read by one query, or by one query each where a page of one is damaged."""
+        query = (
+            f"SELECT id, records.key, status, measured_at, record, {'checksum' if self.schema > 1 else 'NULL'} "
+            "FROM (SELECT value FROM json_each(?)) CROSS JOIN records ON id = value"  # CROSS: in the order of the numbers
+        )
+        found: list[Any] = []
+        with self._noting_damage():
+            found = self._connection.execute(query, [json.dumps(numbers)]).fetchall()
+        if not found and len(numbers) > 1:
+            for number in numbers:
+                yield from self._batch([number])
+            return
+        for number in set(numbers).difference(number for number, *_ in found):
+            self.damaged.setdefault(
+                number, f"row {number} of {self.path} cannot be found by its number; it is left out."
+            )
+        for number, *content, check in found:
+            record = self._record(number, content, check)
             if record is not None:
                 yield Row(number, tuple(content), check, record)
 
-    def _checked(self, number: int, content: list[Any], check: int | None) -> Record | None:
+    @contextlib.contextmanager
+    def _noting_damage(self) -> Iterator[None]:
+        """Context in which an error of a damaged file becomes a sentence in ``damaged``."""
+        try:
+            yield
+        except DAMAGE as error:
+            self.damaged[0] = f"{self.path} is damaged ({error}), and rows are left out; sqlite3's .recover saves more."
+
+    def _record(self, number: int, content: list[Any], check: int | None) -> Record | None:
         """Return a row's record; None, and a sentence in ``damaged``, if it is not what was written."""
-        what = ""
+        what = "it holds no record"
         if check is not None and check != checksum(*map(str, content)):
             what = "its checksum is wrong: it is not what was written"
         else:
             try:
-                found = json.loads(content[-1])
+                found = (json.loads if check is None else msgspec.json.decode)(content[-1])
                 if isinstance(found, dict):
-                    record = validate_record(found)
-                    return Record({**dict.fromkeys(COLUMNS), **record})
-                what = "it holds no record"
+                    return _restored(found, trusted=check is not None)
             except (ValueError, TypeError, RecursionError) as error:
                 what = clipped(str(error), 200)
         self.damaged[number] = f"row {number} of {self.path} cannot be read ({what}); it is left out."
@@ -173,6 +194,16 @@ class StoreReader:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _restored(found: dict[str, Any], *, trusted: bool) -> Record:
+    """Return the record of a decoded text; a text whose checksum is right was cleaned before it was written.
+
+    A field of another kind than this harness gives it is checked all the same.
+    """
+    fitting = {name: value for name, value in found.items() if type(value) is TYPES.get(name)} if trusted else {}
+    others = {name: value for name, value in found.items() if name not in fitting}
+    return Record(_UNKNOWN | fitting | validate_record(others))
 
 
 def checksum(*content: str) -> int:
@@ -206,6 +237,11 @@ def schema_of(connection: sqlite3.Connection, path: Path) -> int:
 
 def cannot_be_opened(path: Path, error: Exception) -> UsageError:
     """Return the error of a file that cannot be opened as a store."""
+    if getattr(error, "sqlite_errorname", "") == "SQLITE_NOTADB":
+        return UsageError(
+            f"{path} is no result store; name one that `harness compare` wrote. Exported CSV, JSON and Parquet files are not "
+            "read back: name the store that they were exported from."
+        )
     why = getattr(error, "strerror", None) or error
     return UsageError(f"the result store {path} cannot be opened ({why}); name another file.")
 
@@ -237,17 +273,6 @@ def written(record: Record) -> tuple[str, str, str, str]:
 
 
 TARGET = -1  # where others are numbered in the order in which they were named
-
-
-class Source(Protocol):
-    """What is merged: a `StoreReader`, or a file that holds what one held."""
-
-    path: Path
-    damaged: dict[int, str]
-
-    def rows(self) -> Iterator[Row]:
-        """Yield the rows that can be read; ``damaged`` names the others."""
-        ...
 
 
 @dataclass
@@ -392,7 +417,7 @@ class Store(StoreReader):
                 content = written(each)
                 connection.execute(_INSERT, (*content, checksum(*content)))
 
-    def merge(self, sources: Sequence[Source]) -> Merged:
+    def merge(self, sources: Sequence[StoreReader]) -> Merged:
         """Add the rows of the sources, all of them or, where it is killed, none; other writers wait meanwhile.
 
         Nothing of the sources is changed. Rows that cannot be read are in each source's ``damaged``.
@@ -407,7 +432,7 @@ class Store(StoreReader):
                 for row in source.rows():
                     told.read[number] += 1
                     there = list(self.rows(row.content[0]))
-                    if any(each.record.text() == row.record.text() for each in there):
+                    if any(each.content == row.content or each.record.text() == row.record.text() for each in there):
                         continue
                     told.added[number] += 1
                     connection.execute(_INSERT, (*row.content, row.check))

@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import Record, UsageError, validate_record
+from harness import Record, UsageError
 from harness.report.figures import is_number
 from harness.report.table import report_table
 from harness_dashboard import export, history, names
@@ -225,8 +225,7 @@ def of_records(records: Sequence[Mapping[str, Any]], *, command: str = "") -> st
     records : those of the comparison; of a path only its line in the table is shown
     command : what made them, empty if no command did
     """
-    typed = [Record({**validate_record(record), "reused": bool(record.get("reused"))}) for record in records]
-    own = [record for record in typed if "cell" not in (record.get("path") or {})]
+    own = [Record(record) for record in records if "cell" not in (record.get("path") or {})]
     newest = names.moment(max((str(record.get("measured_at")) for record in own), default=""))
     first = next((str(record["git_commit"]) for record in own if record.get("git_commit")), "no commit")
     collection, summary = export.Collection(), export.Summary()

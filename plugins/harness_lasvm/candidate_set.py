@@ -65,6 +65,7 @@ class CandidateSet:
 
     Attributes
     ----------
+    most_values : room for the kernel values of candidates with S; None: as much as ``block`` candidates take
     members : the arrays
     now : the scalars among them
     rows_recomputed : kernel rows of members that memory did not hold
@@ -75,6 +76,7 @@ class CandidateSet:
         self.kernel = problem.kernel.replace(dtype=dtype)
         self.n = n = problem.n
         self.block = block
+        self.most_values: int | None = None
         self.cache_mb: float = problem.kernel.cache_mb if cache_mb is None else cache_mb
         self.rows_recomputed = 0
         self.aside: list[Aside] = []
@@ -211,13 +213,20 @@ class CandidateSet:
 
     def admit(self, examples: Array, alphas: Array, grads: Array) -> None:
         """Let ``examples``, none of them members, into S."""
-        for start in range(0, len(examples), self.block):
-            part = slice(start, start + self.block)
+        step = self.together(self.block)
+        for start in range(0, len(examples), step):
+            part = slice(start, start + step)
             entering = _writable(examples[part])
             self.make_room(len(entering))
             fetched = self.values(entering), self.kernel.block(entering, entering)
             work = Candidates(entering, np.arange(len(entering)), *fetched)
             loops.admit(self.members, work, alphas[part], grads[part])
+
+    def together(self, most: int) -> int:
+        """Return how many candidates, at most ``most``, have their values with S computed at a time."""
+        if self.most_values is None:
+            return most
+        return max(1, min(most, int(self.most_values / (GROWTH * max(1, int(self.now["top"]))))))
 
     # -- room ---------------------------------------------------------------------------------------
 
@@ -330,6 +339,7 @@ class CandidateSet:
         if ((born["member"] >= 0) & (born["row"] < 0)).any():
             self._point()
         self.rows_recomputed += len(places)
+        self.kernel.counter.miss(len(places), (self.size + 1) * width * x.pool.itemsize)
         every = x.pool[: x.pool.size // width * width].reshape(-1, width)
         self.kernel.fill(x.slots["member"][slots], every, places, self._standing)
         x.pool[places * width + slots] = x.diagonal[slots]
@@ -396,14 +406,30 @@ class CandidateSet:
 
     # -- S over other examples ----------------------------------------------------------------------
 
-    def moved(self, problem: CSVC) -> CandidateSet:
+    def useful(self, tau: float, few: int, most: int) -> Array:
+        """Return the slots, ascending, of the support vectors and of the members of weight zero worth keeping.
+
+        Those are the ``few`` that violate most, and of the others those in a tau-violating pair, ``most`` in all.
+        """
+        x, now, live = self.members, self.now, self.live()
+        alpha, grad = x.alpha[live], x.grad[live]
+        rising = x.slots["upper"][live] > 0.0
+        violation = np.where(rising, grad - now["g_min"], now["g_max"] - grad)
+        idle = np.flatnonzero(alpha == 0.0)
+        idle = idle[np.argsort(-violation[idle], kind="stable")[:most]]
+        idle = idle[(np.arange(len(idle)) < few) | (violation[idle] > tau)]
+        return np.sort(np.concatenate([live[alpha != 0.0], live[idle]]))
+
+    def moved(self, problem: CSVC, slots: Array) -> CandidateSet:
         """Return S with the kernel rows that it holds, over other examples; this expansion must not be used any more.
 
         Parameters
         ----------
-        problem : its first examples are the members in the order of :meth:`live`, the others are new
+        problem : its first examples are the members in ``slots``, the others are new
+        slots : (s,) ascending; the other members leave S
         """
         after = CandidateSet(problem, cache_mb=self.cache_mb, block=self.block, dtype=self.kernel.dtype.name)
+        after.most_values = self.most_values
         after.rows_recomputed = self.rows_recomputed
         before, fresh = self.members, after.members
         grown = {
@@ -416,11 +442,11 @@ class CandidateSet:
         pool = _longer(before.pool, fresh.pool, used)
         after.members = x = before._replace(examples=fresh.examples, coef=fresh.coef, pool=pool, **grown)
         after.now = x.now[0]
-        live = after.live()
-        x.examples["slot"][: len(live)] = live
-        x.slots["member"][live] = np.arange(len(live))
+        x.examples["slot"][: len(slots)] = slots
+        x.slots["member"] = -1
+        x.slots["member"][slots] = np.arange(len(slots))
         after._forget()
-        after._relayout(live, int(after.now["width"]))
+        after._relayout(slots, int(after.now["width"]))
         loops.write(x)
         return after
 
@@ -504,7 +530,7 @@ class Foresight:
         if foresee:
             share = max(_LEAST_SHARE, self.share)
             size = max(size / share, math.sqrt(_AMONG_VALUES / share))
-        return min(expansion.block, max(_FEWEST, int(size)))
+        return min(expansion.together(expansion.block), max(_FEWEST, int(size)))
 
     def _mix(self, entering: Array) -> None:
         """Compute K(fresh, fresh[entering]), columns of ``among``: for all rows, as these are at hand, prepared."""

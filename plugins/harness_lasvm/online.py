@@ -188,7 +188,8 @@ class Search:
         left = self.drawn[self.used :]
         self.pool = np.concatenate([self.pool, *self.resting])
         self.resting = []
-        count = min(max(1, _TOGETHER // self.size) * self.size, len(left) + len(self.pool)) - len(left)
+        together = self.expansion.together(_TOGETHER)
+        count = min(max(1, together // self.size) * self.size, len(left) + len(self.pool)) - len(left)
         picked = self.rng.choice(len(self.pool), count, replace=False)
         fresh = self.pool[picked]
         self.pool = np.delete(self.pool, picked)

@@ -1,8 +1,15 @@
 """LASVM on a stream: chunks come and go, the candidate set S stays.
 
-A chunk and the points of S are the examples of a small problem; after the chunk what left S is forgotten, and alpha,
-the gradients and the kernel rows of S go on. Memory is bounded by |S|, the chunk and the cache of kernel rows,
-whatever the number of points seen; K(S, S) is not computed again while the cache holds it.
+A chunk and the points of S are the examples of a small problem. The next chunk takes its place, and alpha, the gradients and
+the kernel rows of S go on. K(S, S) is not computed again while the cache holds it.
+
+When a chunk arrives, members of weight zero leave S: all but the :data:`IDLE` that violate most and, up to the size of the
+chunk, those in a tau-violating pair. REPROCESS removes none between the extremes, and copies of points on the margin always
+are.
+
+Memory is bounded whatever the number of examples seen. S has the support vectors, at most as many members of weight zero as
+the larger of the chunk and :data:`IDLE`, and what entered from the last chunk. Kernel values take ``cache_mb`` (or four rows,
+if these are longer) and :data:`CANDIDATE_VALUES` values of candidates.
 
 A stream fed in one chunk takes the steps of the solver ``lasvm`` over the same order; in several chunks it does so up
 to the rounding of kernel values, if the first chunk holds the seeds, five examples of each class.
@@ -22,6 +29,10 @@ from harness_lasvm.solver import LASVM
 
 if TYPE_CHECKING:
     from harness_lasvm.candidate_set import CandidateSet
+
+
+IDLE = 256  # members of weight zero that stay in S, whether they violate or not
+CANDIDATE_VALUES = 4 << 20  # room for the kernel values of candidates with S
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +174,7 @@ class LASVMStream:
         return expansion
 
     def _enter(self, points: Any, labels: Array) -> Array:
-        """State the problem over S and the chunk, S first; return the chunk's places in it."""
+        """State the problem over S and the chunk, S first; return the numbers of the chunk's examples in it."""
         from harness_lasvm.candidate_set import CandidateSet
         from harness_lasvm.online import Online
 
@@ -171,18 +182,21 @@ class LASVMStream:
             self._problem = self._stated(points, labels)
             options = self.options
             expansion = CandidateSet(self._problem, cache_mb=options.cache_mb, block=options.block, dtype=options.dtype)
+            expansion.most_values = CANDIDATE_VALUES
             self._online = Online(expansion, options, self._rng)
             return np.arange(len(labels))
         before = self._expansion()
         before.readmit()
-        kept = before.examples()
+        slots = before.useful(self.options.tau, IDLE, max(IDLE, len(labels)))
+        staying = before.members.slots["member"][slots]
         problem = self._stated(
-            _stacked(self._problem.kernel.points[kept], points), np.concatenate([self._problem.targets[kept], labels])
+            _stacked(self._problem.kernel.points[staying], points),
+            np.concatenate([self._problem.targets[staying], labels]),
         )
-        self._online.expansion = before.moved(problem)
+        self._online.expansion = before.moved(problem, slots)
         self._online.expansion.now["sweep"] = 1  # the finishing step may have left it off
         self._problem = problem
-        return np.arange(len(kept), problem.n)
+        return np.arange(len(slots), problem.n)
 
     def _stated(self, points: Any, labels: Array) -> CSVC:
         counter = None if self._problem is None else self._problem.kernel.counter

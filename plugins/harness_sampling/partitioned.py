@@ -1,15 +1,19 @@
-"""RandSVM-1 on a training set that no machine holds: the passes go to where its parts are read, the sample is solved here.
+"""RandSVM-1 on a training set in parts that no machine can load whole: workers score the parts, this process solves the sample.
 
-The algorithm is that of :class:`harness_sampling.rounds.SupportRounds`. Differs in: a pass scores all points anew, as nobody
-holds their scores; the violators drawn are those with the smallest keys, see :func:`keys_of`; it ends by the gap of a pass in
-float64 over all points, its certificate, so that no round without violators ends it above the gap: tau then becomes smaller.
+The algorithm is that of :class:`harness_sampling.rounds.SupportRounds`. Differs in: a pass computes all scores anew, as they are
+not stored; the violators that enter the sample are those with the smallest keys, see :func:`random_keys`; the fit ends by the
+certificate of a pass in float64 over all points. A round without violators therefore does not end it above the gap: tau
+becomes smaller.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
+import sys
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +23,7 @@ import numpy as np
 from harness import CSVC, Certificate, DataError, Kernel, KernelOracle, Precomputed, Problem, UsageError, as_points
 from harness.registry.subproblem_oracle import Answer, CertifiedOracle
 from harness.support.arrays import Index, Vector
+from harness_sampling.checkpoints import Checkpoints, identity_of
 from harness_sampling.oracle import answers, refusal
 from harness_sampling.rounds import COARSE, EXACTEST, IDLE
 from harness_sampling.scoring import TRIED
@@ -28,7 +33,8 @@ if TYPE_CHECKING:
     from harness import ChunkedFile, PartitionedData  # which load what reads files
 
 _PIECE = 1 << 14  # points scored at a time
-_NOBODY: tuple[Any, Index] = np.empty(0, np.uint64), np.empty(0, np.int64)
+_QUIET_SECONDS = 2.0  # from the start of a fit, without a line of progress
+_NO_POINTS: tuple[Any, Index] = np.empty(0, np.uint64), np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +42,7 @@ class PartitionedModel:
     """f(x) = sum_i coef_i k(s_i, x) + intercept.
 
     support_vectors : (s, d) dense or CSR
-    rows : (s,) their numbers in the data set, from 0, ascending
+    rows : (s,) row numbers of the support vectors in the data set, from 0, ascending
     coef : (s,) signed, sum 0
     """
 
@@ -59,11 +65,12 @@ class PartitionedModel:
 
 @dataclass(frozen=True)
 class PassRecord:
-    """What a pass found in one part, or in all.
+    """Result of a pass over one part, or over all.
 
-    violators : how many there are outside the sample
+    violators : number of violators outside the sample
     loss : sum of max(0, 1 - y f) outside the sample
-    keys, rows : of the violators with the smallest keys, as many as were asked for
+    evaluations : kernel evaluations
+    keys, rows : keys and row numbers of the violators with the smallest keys, at most as many as the pass draws
     """
 
     violators: int
@@ -75,9 +82,10 @@ class PassRecord:
 
 @dataclass(frozen=True)
 class Round:
-    """One round: its sample, its model, and what the pass over all points found.
+    """One round: its sample, its model, and the result of the pass over all points.
 
-    violators : outside the sample; primal, dual, gap : objectives over all points, and the relative gap
+    sample, support : number of points in the sample, and of support vectors
+    violators : number of violators outside the sample; primal, dual, gap : objectives over all points, and the relative gap
     oracle_evaluations, pass_evaluations : kernel evaluations
     exact : whether the pass was in float64 throughout
     """
@@ -97,7 +105,7 @@ class Round:
 
 @dataclass(frozen=True)
 class PartitionedFit:
-    """What :meth:`PartitionedRandSVM.fit` found.
+    """Result of :meth:`PartitionedRandSVM.fit`.
 
     certificate : over all points, from a pass in float64; its gap_rounding is not known
     status : 'gap', 'k support vectors', 'max_rounds' or 'stalled'
@@ -112,10 +120,24 @@ class PartitionedFit:
     seconds: float
 
 
-def keys_of(seed: int, step: int, rows: Index) -> Any:
-    """Return a random number for each of the points numbered ``rows``, (m,) uint64, no two alike: splitmix64 of the number.
+class ProgressLines:
+    """Default progress of a fit: a line on standard error for each part and sample, none in the first seconds."""
 
-    They depend on the seed, the step and the number alone, so that the m smallest are the same whoever asks first.
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+
+    def __call__(self, text: str) -> None:
+        """Print a line, with the seconds since the fit began."""
+        seconds = time.perf_counter() - self.began
+        if seconds >= _QUIET_SECONDS:
+            sys.stderr.write(f"[{seconds:.0f} s] {text}\n")
+            sys.stderr.flush()
+
+
+def random_keys(seed: int, step: int, rows: Index) -> Any:
+    """Return a random key for each row number, (m,) uint64, all different: splitmix64 of the number.
+
+    A key depends on the seed, the step and the row number alone, so the m smallest keys do not depend on the workers.
     """
     start, odd = np.random.SeedSequence([seed, step]).generate_state(1, np.uint64)[0], np.uint64(0x9E3779B97F4A7C15)
     z = rows.astype(np.uint64) * odd + start
@@ -133,18 +155,18 @@ def score_part(
     inside: Index,
     draw: tuple[int, int, int],
 ) -> PassRecord:
-    """Score a part and look for violators.
+    """Compute the scores of a part and return its violators.
 
     Parameters
     ----------
-    start : number of its first point
-    tau : a point violates where 1 - y f is larger
-    error : of a score, below it float64 is not needed, which is tried on a few points of each chunk; None: float64
-    inside : (m,) numbers of the points of the sample, which are left out
-    draw : seed, step and how many
+    start : row number of the part's first point
+    tau : a point violates if 1 - y f > tau
+    error : largest error of a score for which float32 is used, tried on a few points of each chunk; None: float64 throughout
+    inside : (m,) row numbers of the sample's points in this part, which are left out
+    draw : seed, step and number of violators to return
     """
     oracle = KernelOracle(model.kernel, model.support_vectors)
-    losses, found, violators = [], _NOBODY, 0
+    losses, found, violators = [], _NO_POINTS, 0
     for x, y in part:
         off = 1.0 - y * (scores_of(oracle, model.coef, x, error) + model.intercept)
         rows = np.arange(start, start + len(y), dtype=np.int64)
@@ -153,22 +175,22 @@ def score_part(
         losses.append(float(np.maximum(0.0, off).sum()))
         rows = rows[off > tau]
         violators += len(rows)
-        found = smallest([found, (keys_of(draw[0], draw[1], rows), rows)], draw[2])
+        found = smallest([found, (random_keys(draw[0], draw[1], rows), rows)], draw[2])
     return PassRecord(violators, math.fsum(losses), oracle.counter.evaluations, *found)
 
 
 def draw_part(part: ChunkedFile, start: int, sign: float, draw: tuple[int, int, int]) -> PassRecord:
     """Return a record in which all points are violators, or those with the label ``sign`` if it is not 0."""
-    found, count = _NOBODY, 0
+    found, count = _NO_POINTS, 0
     for _, y in part:
         rows = start + np.flatnonzero((y == sign) | (sign == 0.0)).astype(np.int64)
         start, count = start + len(y), count + len(rows)
-        found = smallest([found, (keys_of(draw[0], draw[1], rows), rows)], draw[2])
+        found = smallest([found, (random_keys(draw[0], draw[1], rows), rows)], draw[2])
     return PassRecord(count, 0.0, 0, *found)
 
 
 def fetch_part(part: ChunkedFile, start: int, rows: Index) -> tuple[Any, Vector]:
-    """Return the points numbered ``rows``, ascending, and their labels."""
+    """Return the points with the row numbers ``rows``, ascending, and their labels."""
     points, labels = [], []
     for x, y in part:
         wanted = rows[(rows >= start) & (rows < start + len(y))] - start
@@ -202,7 +224,7 @@ def scores_of(oracle: KernelOracle, coef: Vector, x: Any, error: float | None) -
 
 
 def smallest(found: list[tuple[Any, Index]], count: int) -> tuple[Any, Index]:
-    """Return the ``count`` smallest keys of all, ascending, and their rows; of equal keys those of the first rows."""
+    """Return the ``count`` smallest keys, ascending, and their rows; equal keys are ordered by row."""
     keys = np.concatenate([keys for keys, _ in found])
     rows = np.concatenate([rows for _, rows in found])
     order = np.lexsort((rows, keys))[:count]
@@ -217,12 +239,12 @@ def _stacked(points: list[Any]) -> Any:
     return scipy.sparse.vstack(points, format="csr")
 
 
-def of_parts(kernel: Any, example: str) -> Kernel:
-    """Return the kernel if it is one of any two points.
+def check_kernel(kernel: Any, example: str) -> Kernel:
+    """Return the kernel if it can be computed for any two points.
 
     Raises
     ------
-    UsageError : it is not; ``example`` is one that is.
+    UsageError : it cannot; the message names ``example``.
     """
     if not isinstance(kernel, Kernel) or isinstance(kernel, Precomputed):
         raise UsageError(
@@ -241,46 +263,67 @@ class PartitionedRandSVM:
     options : parameters of the solver ``randsvm-1``; None: those of RandSVM1, with the oracle smo-block
     seed : of the samples
 
-    The model depends on the data and these alone, but for the rounding of scores, which may differ where parts and chunks end
-    elsewhere; not on the workers, nor on who ends first.
+    The model depends on the data and these parameters alone, not on the workers or the order in which they end. Scores may be
+    rounded otherwise where the data are cut into other parts or chunks.
 
     Raises
     ------
-    UsageError : a kernel, C or options that there are not.
+    UsageError : an unknown kernel or option, or C <= 0.
     """
 
     def __init__(self, kernel: Kernel, C: float = 1.0, *, options: RandSVM1 | None = None, seed: int = 0) -> None:
-        self.kernel, self.settings, self.seed = of_parts(kernel, "RBF(gamma=0.5)"), CSVC.parameter_class(C=C), seed
+        self.kernel, self.settings, self.seed = check_kernel(kernel, "RBF(gamma=0.5)"), CSVC.parameter_class(C=C), seed
         self.options = RandSVM1(oracle="smo-block") if options is None else options
 
-    def fit(self, data: PartitionedData | str, executor: Executor | None = None) -> PartitionedFit:
+    def fit(
+        self,
+        data: PartitionedData | str,
+        executor: Executor | None = None,
+        *,
+        folder: str | None = None,
+        progress: Callable[[str], object] | None = None,
+    ) -> PartitionedFit:
         """Solve until the certified relative gap over all points is at most ``options.gap``, or as ``status`` says.
 
         Parameters
         ----------
         data : the parts, or their folder
-        executor : makes the passes, one task a part: a process pool, Dask's ``client.get_executor(pure=False)`` (pure: it may
-            hand out what it found before a file was mended); None: this process
+        executor : runs the passes, one task a part: a process pool, or Dask's ``client.get_executor(pure=False)`` (a pure one
+            may return an old result after a file has changed); None: this process
+        folder : where the result of each part and sample is stored as soon as it is there. After a crash the same call goes on
+            from them, to the same model bit for bit. Results of other data (the content of the parts counts), parameters
+            or seeds are never used. One folder may serve many fits, and may be removed after them. None: nothing is stored
+        progress : receives a sentence when a sample is solved and when a part was scored; ``lambda text: None`` for silence.
+            None: after two seconds, lines on standard error
 
-        Memory here: a sample of c k points and the oracle's cache; of a worker: a chunk and the support vectors.
+        Memory: in this process a sample of c k points and the oracle's cache; in a worker a chunk and the support vectors.
 
         Raises
         ------
         DataError : of the data, as :class:`harness.PartitionedData` raises it; a part that vanishes or changes meanwhile.
-        UsageError : an oracle that does not solve c-svc.
+        UsageError : an oracle that does not solve c-svc; a folder that cannot be written.
         HarnessError : the oracle or the executor failed.
         """
-        return _Run(self, data, executor).fit()
+        return _Run(self, data, executor, folder, progress).fit()
 
 
 class Sample:
-    """The points of a sample, ascending in their numbers, and the coefficients of its model, which an oracle finds.
+    """The points of a sample, ascending in their row numbers, and the coefficients of its model, which an oracle computes.
 
-    rows : (r,) their numbers; points : (r, d); labels, coef : (r,)
+    rows : (r,) row numbers; points : (r, d); labels, coef : (r,)
     """
 
-    def __init__(self, data: PartitionedData | str, executor: Executor | None, oracle: Any) -> None:
+    def __init__(
+        self,
+        data: PartitionedData | str,
+        executor: Executor | None,
+        oracle: Any,
+        progress: Callable[[str], object] | None,
+    ) -> None:
         from harness import PartitionedData
+
+        self.progress = ProgressLines() if progress is None else progress
+        self.progress(f"reading {data}" if isinstance(data, str) else f"{data.n:,} points in {len(data)} parts")
 
         self.data = data if isinstance(data, PartitionedData) else PartitionedData(data, executor=executor)
         self.executor, self.oracle = executor, CertifiedOracle(oracle)
@@ -291,50 +334,58 @@ class Sample:
         self.coef: Vector = np.empty(0)
         self.evaluations = 0
 
-    def take(self, fresh: Index, kept: Index) -> None:
-        """Make the points numbered ``fresh`` and those at the places ``kept`` of the sample the next sample."""
+    def change_sample(self, fresh: Index, staying: Index) -> None:
+        """Replace the sample by the points numbered ``fresh`` and by its own points at the places ``staying``."""
         fresh = np.sort(fresh)
-        points, labels = self.fetched(fresh)
+        points, labels = self.load_points(fresh)
         coef = np.zeros(len(fresh))
-        if len(kept):
-            fresh = np.concatenate([self.rows[kept], fresh])
-            points, labels = _stacked([self.points[kept], points]), np.concatenate([self.labels[kept], labels])
-            coef = np.concatenate([self.coef[kept], coef])
+        if len(staying):
+            fresh = np.concatenate([self.rows[staying], fresh])
+            points, labels = _stacked([self.points[staying], points]), np.concatenate([self.labels[staying], labels])
+            coef = np.concatenate([self.coef[staying], coef])
         order = np.argsort(fresh)
         self.rows, self.points, self.labels, self.coef = fresh[order], points[order], labels[order], coef[order]
 
-    def fetched(self, rows: Index) -> tuple[Any, Vector]:
+    def load_points(self, rows: Index) -> tuple[Any, Vector]:
         if not len(rows):
             return self.points[:0], self.labels[:0]
-        inside = {part: (own,) for part, own in self.by_part(rows).items() if len(own)}
+        inside = {part: (own,) for part, own in self.split_by_part(rows).items() if len(own)}
         found = dict(self.data.passes(fetch_part, inside, self.executor))
         points, labels = zip(*(found[part] for part in inside), strict=True)
         return _stacked(list(points)), np.concatenate(labels)
 
-    def by_part(self, rows: Index) -> dict[int, Index]:
-        """Return the numbers, ascending, that each part has of ``rows``."""
+    def split_by_part(self, rows: Index) -> dict[int, Index]:
+        """Return the row numbers of ``rows`` in each part, ascending."""
         ends = np.searchsorted(rows, self.data.starts)
         return dict(enumerate(np.split(rows, ends[1:])))
 
-    def all_parts(self, function: Any, arguments: Any) -> list[Any]:
-        """Return what ``function`` finds in each part, in the order of the parts.
+    def map_parts(self, function: Any, arguments: Any) -> list[Any]:
+        """Return the result of ``function`` for each part, in the order of the parts.
 
-        arguments : of every part, or by part
+        arguments : the same for every part, or a dict by part
         """
         each = arguments if isinstance(arguments, dict) else dict.fromkeys(range(len(self.data)), arguments)
-        return [found for _, found in sorted(self.data.passes(function, each, self.executor), key=lambda pair: pair[0])]
+        return [found for _, found in sorted(self.pass_over(function, each), key=lambda pair: pair[0])]
 
-    def solved(self, problem: Problem, owner: str, gap: float) -> Answer:
-        """Solve ``problem``, which is over the sample, starting from the coefficients there are.
+    def pass_over(self, function: Any, arguments: dict[int, Any]) -> Iterator[tuple[int, Any]]:
+        """Yield each part's number and result as it ends, and tell the progress."""
+        for count, (part, found) in enumerate(self.data.passes(function, arguments, self.executor), start=1):
+            where = f"round {len(self.rounds) + 1}" if self.rows.size else "first sample"
+            self.progress(f"{where}: part {part + 1} is done, {count} of {len(arguments)}")
+            yield part, found
+
+    def solve(self, problem: Problem, owner: str, gap: float) -> Answer:
+        """Solve ``problem``, which is over the sample, from the present coefficients.
 
         Raises
         ------
-        UsageError : the oracle does not solve its kind; ``owner`` asks for it.
+        UsageError : the oracle does not solve this formulation; the message names ``owner``.
         """
         if not self.rounds and (refused := refusal(owner, self.oracle.name, problem)):
             raise UsageError(refused)
         self.spent = self.oracle.seconds, self.evaluations
         start, where = self.coef if self.rounds else None, f"round {len(self.rounds) + 1}"
+        self.progress(f"{where}: {self.oracle.name} solves a sample of {problem.n:,} points")
         *_, found = answers(self.oracle, problem, where, gap, start)
         assert isinstance(found, Answer)
         self.evaluations += problem.kernel.counter.evaluations
@@ -350,9 +401,21 @@ class Sample:
 class _Run(Sample):
     """One fit: the sample, its solution, the passes made so far."""
 
-    def __init__(self, owner: PartitionedRandSVM, data: PartitionedData | str, executor: Executor | None) -> None:
-        super().__init__(data, executor, owner.options.oracle)
+    def __init__(
+        self,
+        owner: PartitionedRandSVM,
+        data: PartitionedData | str,
+        executor: Executor | None,
+        folder: str | None,
+        progress: Callable[[str], object] | None,
+    ) -> None:
+        super().__init__(data, executor, owner.options.oracle, progress)
         self.owner, self.options = owner, owner.options
+        identity: dict[str, Any] = {}
+        if folder is not None:
+            settings = {"kernel": repr(owner.kernel), "C": repr(owner.settings), "options": repr(owner.options)}
+            identity = identity_of(self.data, executor, seed=owner.seed, **settings)
+        self.checkpoints = Checkpoints(folder, identity)
         options, self.price = owner.options, float(owner.settings.C)
         self.k = options.k or support_bound(
             self.data.n, options.eps, options.delta or DELTA, separable=options.separable
@@ -366,24 +429,46 @@ class _Run(Sample):
 
     def fit(self) -> PartitionedFit:
         began = time.perf_counter()
-        self.take(self._first_sample(), np.empty(0, dtype=np.intp))
+        self.change_sample(self._first_sample(), np.empty(0, dtype=np.intp))
         while True:
             problem = CSVC(KernelOracle(self.owner.kernel, self.points), self.labels, self.owner.settings)
-            answer = self.solved(problem, "randsvm-1", self.oracle_gap)
-            status, record, certificate = self._judged(answer)
+            answer = self._stored_answer(problem)
+            status, record, certificate = self._score_and_decide(answer)
             if status:
                 break
-            self.take(record.rows, np.flatnonzero(self.coef))
+            self.change_sample(record.rows, np.flatnonzero(self.coef))
         seconds = time.perf_counter() - began
         model = self.model(self.owner.kernel, answer.intercept)
         return PartitionedFit(model, certificate, status, tuple(self.rounds), self.evaluations, seconds)
 
+    def _stored_answer(self, problem: CSVC) -> Answer:
+        """Return the answer of an earlier call of the same fit, else solve the sample and store the answer."""
+        name = f"sample-{len(self.rounds) + 1:05}"
+        stored = self.checkpoints.load(name)
+        if stored is not None:
+            self.spent = self.oracle.seconds, self.evaluations
+            self.oracle.seconds += float(stored["seconds"])
+            self.evaluations += int(stored["evaluations"])
+            self.coef = stored["coef"]
+            primal, dual = map(float, stored["objectives"])
+            return Answer(
+                self.coef, float(stored["intercept"]), stored["scores"], Certificate(primal=primal, dual=dual)
+            )
+        answer = self.solve(problem, "randsvm-1", self.oracle_gap)
+        objectives = [answer.certificate.primal or 0.0, answer.certificate.dual or 0.0]
+        seconds, evaluations = self.oracle.seconds - self.spent[0], self.evaluations - self.spent[1]
+        self.checkpoints.save(
+            name, coef=answer.coef, intercept=answer.intercept, scores=answer.scores, objectives=objectives, seconds=seconds,
+            evaluations=evaluations,
+        )  # fmt: skip
+        return answer
+
     # -- the sample ----------------------------------------------------------------------------------
 
     def _first_sample(self) -> Index:
-        """Return r random points, with one of each class in place of the last if they lack one."""
+        """Return r random row numbers; if a class is missing, one of its points replaces the last."""
         sample = self._pass(draw_part, 0.0, self._draw(self.r)).rows
-        _, labels = self.fetched(np.sort(sample))
+        _, labels = self.load_points(np.sort(sample))
         for sign in {-1.0, 1.0} - set(labels.tolist()):
             sample[-1:] = self._pass(draw_part, sign, self._draw(1)).rows
         return sample
@@ -391,25 +476,41 @@ class _Run(Sample):
     # -- passes --------------------------------------------------------------------------------------
 
     def _draw(self, count: int) -> tuple[int, int, int]:
-        """Return what a pass draws violators by; each pass has a step of its own."""
+        """Return seed, step and number of points for the next pass; each pass has another step."""
         self.steps += 1
         return self.owner.seed, self.steps, count
 
     def _pass(self, function: Any, *arguments: Any, sample: Index | None = None) -> PassRecord:
-        """Return the record of all parts: the same in whatever order they end."""
+        """Return the record of all parts; it does not depend on the order in which they end."""
         draw, each = arguments[-1], dict.fromkeys(range(len(self.data)), arguments)
         if sample is not None:
-            each = {part: (*arguments[:-1], own, draw) for part, own in self.by_part(sample).items()}
-        losses, found, violators = [], _NOBODY, 0
-        for _, record in self.data.passes(function, each, self.executor):
-            losses.append(record.loss)  # whose exact sum knows no order
+            each = {part: (*arguments[:-1], own, draw) for part, own in self.split_by_part(sample).items()}
+        records = {part: record for part in each if (record := self._stored_record(draw[1], part)) is not None}
+        rest = {part: own for part, own in each.items() if part not in records}
+        losses, found, violators = [], _NO_POINTS, 0
+        for record in itertools.chain(records.values(), self._new_records(draw[1], function, rest)):
+            losses.append(record.loss)  # fsum is exact in any order
             violators += record.violators
             self.evaluations += record.evaluations
             found = smallest([found, (record.keys, record.rows)], draw[2])
         return PassRecord(violators, math.fsum(losses), 0, *found)
 
-    def _scored(self, answer: Answer) -> tuple[PassRecord, Certificate]:
-        """Return what a pass finds, and the certificate over all points, as far as the pass is exact."""
+    def _stored_record(self, step: int, part: int) -> PassRecord | None:
+        """Return the record of an earlier call of the same fit; None if there is none."""
+        stored = self.checkpoints.load(f"pass-{step:05}-part-{part:05}")
+        if stored is None:
+            return None
+        counts = int(stored["violators"]), float(stored["loss"]), int(stored["evaluations"])
+        return PassRecord(*counts, stored["keys"], stored["rows"])
+
+    def _new_records(self, step: int, function: Any, arguments: dict[int, Any]) -> Iterator[PassRecord]:
+        """Yield the records of parts as they end, each already stored."""
+        for part, record in self.pass_over(function, arguments):
+            self.checkpoints.save(f"pass-{step:05}-part-{part:05}", **vars(record))
+            yield record
+
+    def _score_all(self, answer: Answer) -> tuple[PassRecord, Certificate]:
+        """Score all points; return the record and the certificate over all points, which is exact if the pass was."""
         error = None if self.exact else 0.5 * min(self.options.gap, self.tau)
         draw = self._draw(max(1, self.r - int(np.count_nonzero(self.coef))))
         record = self._pass(
@@ -420,20 +521,20 @@ class _Run(Sample):
 
     # -- one round -----------------------------------------------------------------------------------
 
-    def _judged(self, answer: Answer) -> tuple[str, PassRecord, Certificate]:
-        """Make the passes of a round; return why it is the last one, or '', and what the last pass found."""
+    def _score_and_decide(self, answer: Answer) -> tuple[str, PassRecord, Certificate]:
+        """Make the passes of a round; return its status (empty: another round follows) and the last pass's record and certificate."""
         options, support = self.options, int(np.count_nonzero(self.coef))
-        full = support >= self.k and len(self.rows) < self.data.n  # line 4: it ends, whatever violates
+        full = support >= self.k and len(self.rows) < self.data.n  # line 4: the end, whatever the violators
         last = full or len(self.rounds) + 1 == options.max_rounds
         self.exact = self.exact or last
         began, before = time.perf_counter(), self.evaluations
         while True:
-            record, found = self._scored(answer)
+            record, found = self._score_all(answer)
             done = found.meets(options.gap)
             least = 0.5 * options.gap * abs(found.primal or 0.0) / (self.price * self.data.n)
             if (done and self.exact) or last or (not done and (record.violators or self.tau <= least)):
                 break
-            # what float32 says is not certain; and where no point is off by tau, all together are off by too much
+            # float32 is not certain enough; or no point violates by tau, but all together by too much
             self.exact, self.tau = True, self.tau if done else least
         figures = found.primal, found.dual, found.relative_gap, self.exact, self.oracle.seconds - self.spent[0]
         self.rounds.append(
@@ -450,7 +551,7 @@ class _Run(Sample):
         self.idle = 0 if dual > self.best + EXACTEST * abs(dual) else self.idle + 1
         self.best = max(self.best, dual)
         if self.idle >= IDLE or not record.violators:
-            # a violator that the oracle puts back at zero is seen anew each round, until it is solved more exactly
+            # a violator whose coefficient the oracle sets to 0 returns each round, until the sample is solved more exactly
             if self.oracle_gap <= EXACTEST:
                 return "stalled", record, found
             self.idle, self.oracle_gap = 0, 0.1 * self.oracle_gap

@@ -9,6 +9,7 @@ lower and upper bound of the widest margin are the certificate. With the linear 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,8 @@ from harness_sampling.partitioned import (
     PartitionedModel,
     Round,
     Sample,
+    check_kernel,
     draw_part,
-    of_parts,
     scores_of,
     smallest,
 )
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from harness import ChunkedFile, PartitionedData  # which load what reads files
 
 _SIGNS = 1.0, -1.0
-_NOBODY: tuple[Any, Index] = np.empty(0), np.empty(0, np.int64)
+_NO_POINTS: tuple[Any, Index] = np.empty(0), np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def farthest_of_part(
     count : points of each class, at most
     """
     oracle = KernelOracle(model.kernel, model.support_vectors)
-    found, beyond = [_NOBODY, _NOBODY], 0
+    found, beyond = [_NO_POINTS, _NO_POINTS], 0
     for x, y in part:
         reaches = y * scores_of(oracle, model.coef, x, None)
         rows = np.arange(start, start + len(y), dtype=np.int64)
@@ -109,7 +110,7 @@ class PartitionedFW:
         max_rounds: int = 200,
         seed: int = 0,
     ) -> None:
-        self.kernel = Linear() if kernel is None else of_parts(kernel, "Linear()")
+        self.kernel = Linear() if kernel is None else check_kernel(kernel, "Linear()")
         for name, value in (("gap", gap), ("count", count), ("max_rounds", max_rounds)):
             if not value > 0 or (name != "gap" and value != int(value)):
                 expected = "a number" if name == "gap" else "a whole number"
@@ -117,45 +118,58 @@ class PartitionedFW:
         self.settings, self.gap, self.count = L2SVC.parameter_class(C=C), float(gap), int(count)
         self.oracle, self.max_rounds, self.seed = oracle, int(max_rounds), seed
 
-    def fit(self, data: PartitionedData | str, executor: Executor | None = None) -> PartitionedFit:
+    def fit(
+        self,
+        data: PartitionedData | str,
+        executor: Executor | None = None,
+        *,
+        progress: Callable[[str], object] | None = None,
+    ) -> PartitionedFit:
         """Solve until the certified relative gap over all points is at most ``gap``, or for ``max_rounds`` passes.
 
-        Memory here: the points in use, 2 ``count`` more, and the oracle's cache; of a worker: a chunk and the points in use.
+        Memory: in this process the points in use, 2 ``count`` more, and the oracle's cache; in a worker a chunk and the points in
+        use.
         See :meth:`PartitionedRandSVM.fit`.
         """
-        return _Run(self, data, executor).fit()
+        return _Run(self, data, executor, progress).fit()
 
 
 class _Run(Sample):
     """One fit."""
 
-    def __init__(self, owner: PartitionedFW, data: PartitionedData | str, executor: Executor | None) -> None:
-        super().__init__(data, executor, owner.oracle)
+    def __init__(
+        self,
+        owner: PartitionedFW,
+        data: PartitionedData | str,
+        executor: Executor | None,
+        progress: Callable[[str], object] | None,
+    ) -> None:
+        super().__init__(data, executor, owner.oracle, progress)
         self.owner = owner
 
     def fit(self) -> PartitionedFit:
         began = time.perf_counter()
         draw = self.owner.seed, 0, self.owner.count
-        first = [self.all_parts(draw_part, (sign, draw)) for sign in _SIGNS]
+        first = [self.map_parts(draw_part, (sign, draw)) for sign in _SIGNS]
         rows = [smallest([(each.keys, each.rows) for each in records], self.owner.count)[1] for records in first]
-        self.take(np.concatenate(rows), np.empty(0, dtype=np.intp))
+        self.change_sample(np.concatenate(rows), np.empty(0, dtype=np.intp))
         while True:
             problem = L2SVC(KernelOracle(self.owner.kernel, self.points), self.labels, self.owner.settings)
-            answer = self.solved(problem, "fw over parts", 0.5 * self.owner.gap)
-            status, fresh, certificate = self._passed(answer)
+            answer = self.solve(problem, "fw over parts", 0.5 * self.owner.gap)
+            status, fresh, certificate = self._score_all(answer)
             if status:
                 break
-            self.take(fresh, np.flatnonzero(self.coef))
+            self.change_sample(fresh, np.flatnonzero(self.coef))
         model, seconds = self.model(self.owner.kernel, answer.intercept), time.perf_counter() - began
         return PartitionedFit(model, certificate, status, tuple(self.rounds), self.evaluations, seconds)
 
-    def _passed(self, answer: Answer) -> tuple[str, Index, Certificate]:
+    def _score_all(self, answer: Answer) -> tuple[str, Index, Certificate]:
         """Make the pass of a round; return why it is the last one, or '', the points to take in, and the certificate."""
         began, before, owner = time.perf_counter(), self.evaluations, self.owner
         reaches: Vector = self.labels * answer.scores
         inside: Any = tuple(float(reaches[self.labels == sign].min()) for sign in _SIGNS)
-        model, own = self.model(owner.kernel, answer.intercept), self.by_part(self.rows)
-        found = self.all_parts(
+        model, own = self.model(owner.kernel, answer.intercept), self.split_by_part(self.rows)
+        found = self.map_parts(
             farthest_of_part, {part: (model, rows, inside, owner.count) for part, rows in own.items()}
         )
         self.evaluations += sum(each.evaluations for each in found)

@@ -212,7 +212,7 @@ class Level:
             coef = np.zeros(self.m)
             coef[points[passing]] = change[passing]
             self.scores += self.kernel.expand(coef)
-            cache.fetched += len(passing)
+            cache.pass_by(points[passing])
 
 
 # -- the level of some thousand points: their kernel matrix is computed once; SMO and Newton steps take turns over it

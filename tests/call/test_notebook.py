@@ -9,37 +9,50 @@ from tests.test_readme import README
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # those of the kernel's client are not ours
 
-CLASS = """\
+IN_A_CELL = """\
 import harness
 from dataclasses import dataclass
 
+import numpy as np
 from harness import CSVCNoBias, Iterate, Solver
 
 @dataclass(frozen=True)
 class Nothing(Solver):
-    "The model that is always zero, defined in a cell."
+    "The model that is always zero."
     name = "nothing"
     solves = (CSVCNoBias,)
     shift: float = 0.0
 
     def iterates(self, problem, rng):
-        yield Iterate(dual_coef=np.zeros(problem.n) + zero(), done=True)
+        yield Iterate(dual_coef=np.zeros(problem.n), done=True)
 """
-
+REFUSED = """\
+try:
+    harness.compare(Nothing(shift=1.5), {"mine": (X, y)}, quiet=True)
+except harness.UsageError as error:
+    print(error)
+"""
+IN_A_FILE = f"""\
+%%writefile my_solver.py
+{IN_A_CELL}
+@harness.hookimpl
+def harness_solvers():
+    return [Nothing]
+"""
 OWN = """\
-own = harness.compare(Nothing(shift=1.5), {"mine": (X, y)}, quiet=True)
+own = harness.compare("nothing[shift=1.5]", {"mine": (X, y)}, plugin_path="my_solver.py", quiet=True)
 own.records[0]["status"], own.records[0]["label"]
 """
 
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory):
-    """The notebook after it was run: the README's call, and a solver that a cell defines."""
+    """The notebook after it was run: the README's call, a solver that a cell defines, and one that a cell writes to a file."""
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     folder = tmp_path_factory.mktemp("notebook")
     (call,) = [block for block in blocks(README, "python") if "harness.compare(" in block]
-    cells = [call, "result.plot()", "import numpy as np\ndef zero():\n    return 0.0", CLASS, OWN]
+    cells = [call, "result.plot()", IN_A_CELL, REFUSED, IN_A_FILE, OWN]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     before = os.environ.get("HARNESS_STORE")
     os.environ["HARNESS_STORE"] = str(folder / "store.sqlite")
@@ -71,5 +84,7 @@ def test_the_figure_is_shown_once(executed):
     assert len(picture) > 10_000
 
 
-def test_a_solver_that_a_cell_defines(executed):
-    assert shown(executed[1][4], "text/plain") == ["('ok', 'nothing[shift=1.5]')"]
+def test_a_solver_that_a_cell_defines_is_refused_and_does_what_the_sentence_says(executed):
+    (said,) = [output["text"] for output in executed[1][3]]
+    assert "put %%writefile my_solver.py on the cell's first line" in said
+    assert shown(executed[1][5], "text/plain") == ["('ok', 'nothing[shift=1.5]')"]

@@ -205,3 +205,27 @@ def test_live_progress_on_a_terminal(slow, tmp_path):
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 1
+
+
+@pytest.mark.usefixtures("warm_sessions")
+def test_a_row_cache_that_is_too_small_is_said_below_the_table(invoke, tmp_path):
+    study = (
+        "compare",
+        "--plugins",
+        "smo",
+        "--datasets",
+        "checkerboard[n=400]",
+        "--quiet",
+        "--store",
+        str(tmp_path / "s"),
+    )
+    told = " ".join(invoke(*study, "--cache-mb", "0.1").stdout.split())
+    found = re.search(
+        r"smo on checkerboard\[n=400\]: [\d,]+ kernel rows were computed again, as the row cache of 0.1 MB was too small; "
+        r"--cache-mb (\d+) would have held them\.",
+        told,
+    )
+    assert found
+    assert "computed again" not in invoke(*study, "--cache-mb", found[1]).stdout
+    own = " ".join(invoke(*(word.replace("smo", "smo[cache_mb=0.1]") for word in study)).stdout.split())
+    assert "as the row cache of 0.1 MB was too small; smo[cache_mb=" in own

@@ -95,3 +95,47 @@ def test_a_data_set_may_have_a_number_called_test(invoke):
     drawn = "gaussian-outliers[least=20,most=30,test=1,d=2]"
     done = invoke("compare", "--plugins", "rgd-tree", "--datasets", drawn, "--dry-run")
     assert (done.exit_code, done.stderr) == (0, "")
+
+
+@pytest.mark.usefixtures("warm_sessions")
+def test_parts_that_are_merged_are_the_whole_study(invoke, slow, tmp_path):
+    study = (
+        "compare",
+        "--plugin-path",
+        slow,
+        "--plugins",
+        "quick,quick[shift=0.5]",
+        *DATA,
+        "--seeds",
+        "0-2",
+        "--quiet",
+    )
+    stores = [str(tmp_path / f"part-{i}.sqlite") for i in (1, 2)]
+    for i, store in enumerate(stores, start=1):
+        assert invoke(*study, "--part", f"{i}/2", "--store", store).exit_code == 0
+    everything = str(tmp_path / "all.sqlite")
+    assert invoke("results", "merge", *stores, "--into", everything).exit_code == 0
+    whole = invoke(*study, "--store", everything, "--dry-run").stdout
+    assert f"6 of them in the store {everything}" in whole
+    assert "0 to carry out" in whole
+    said = invoke(*study, "--part", "2/2", "--store", everything, "--dry-run").stdout.splitlines()
+    assert said[0] in (
+        "2 runs: part 2/2 of 2 solvers x 3 seeds; nothing is carried out",
+        "4 runs: part 2/2 of 2 solvers x 3 seeds; nothing is carried out",
+    )
+    assert said[-1] == "0 to carry out"
+
+
+def test_an_empty_part_is_a_sentence_and_no_failure(invoke, slow, tmp_path):
+    study = ("compare", "--plugin-path", slow, "--plugins", "quick", *DATA, "--store", str(tmp_path / "s.sqlite"))
+    done = invoke(*study, "--part", "3/3")
+    assert done.exit_code == 0
+    assert "note: part 3/3 has no runs, as there are fewer than 3 blocks of runs" in done.stderr
+
+
+@pytest.mark.parametrize("part", ["0/4", "5/4", "2/0", "a/b", "", "3/", "1/2/3", "-1/4", "1.5/4", "1 of 4"])
+def test_what_is_no_part_is_refused(invoke, slow, part):
+    done = invoke("compare", "--plugin-path", slow, "--plugins", "quick", *DATA, "--part", part, "--dry-run")
+    assert done.exit_code == 2
+    told = " ".join(done.stderr.split())
+    assert f"--part: must be I/N, part I of N with I from 1 to N, not {part!r}; write for example 1/4." in told

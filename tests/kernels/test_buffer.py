@@ -198,3 +198,42 @@ def test_a_buffer_counts_to_the_run_it_was_made_in():
     buffer.row(1)
     own(kernel).row_cache().row(2)
     assert spent(kernel) == (40, 0)
+
+
+# -- rows computed again -------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10_000), st.integers(2, 12), st.sampled_from([np.float32, np.float64]))
+@settings(max_examples=50)
+def test_misses_are_the_rows_computed_again_and_the_memory_that_would_have_held_all(seed, capacity, dtype):
+    rng = np.random.default_rng(seed)
+    kernel = oracle(20).replace(dtype=dtype)
+    buffer = of_rows(kernel, capacity)
+    asked, again = set(), 0
+    for _ in range(30):
+        points = rng.permutation(20)[: rng.integers(1, min(capacity, 4) + 1)]
+        missing = {int(point) for point in points if buffer.slot_of[point] < 0}
+        again += len(missing & asked)
+        asked |= missing
+        needed = len(asked) * 20 * kernel.dtype.itemsize if len(asked) > buffer.capacity else 0
+        buffer.clock += 1
+        buffer.fetch(points)
+    assert (kernel.counter.cache_misses, kernel.counter.cache_needed_bytes) == (again, needed)
+    if needed:
+        roomy = of_rows(oracle(20).replace(dtype=dtype), needed / 20 / kernel.dtype.itemsize)
+        for point in sorted(asked) * 2:
+            roomy.fetch(np.array([point]))
+        assert roomy.kernel.counter.cache_misses == 0
+
+
+def test_a_row_dropped_before_the_points_changed_is_computed_again():
+    kernel = oracle(20)
+    buffer = of_rows(kernel, 3)
+    for point in range(6):
+        buffer.fetch(np.array([point]))
+    place = np.arange(10)
+    after = buffer.moved(kernel.restrict(place), place, np.array([4, 5]))
+    after.fetch(np.array([0]))
+    assert kernel.counter.cache_misses == 1
+    after.fetch(np.array([8]))
+    assert kernel.counter.cache_misses == 1

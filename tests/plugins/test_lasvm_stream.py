@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from harness_lasvm import LASVM, LASVMStream, finishing
+from harness_lasvm import stream as stream_module
 from harness_lasvm.stream import StreamModel
 
 from harness import CSVC, RBF, DataError, KernelOracle, Linear, Precomputed, UsageError
@@ -175,6 +176,81 @@ def test_memory_does_not_grow_with_the_stream():
     assert stream.seen == 80_000
     # the log of entries: those of S, and of the last chunk
     assert stream._expansion().now["clock"] <= stream.members + 500
+
+
+def checkerboard(x):
+    return np.where(np.floor(x).sum(axis=1) % 2 == 0, 1, -1)
+
+
+def repeats(rng, base, _):
+    x = base[rng.integers(0, len(base), 100)]
+    return x, checkerboard(x)
+
+
+def repeats_with_flipped_labels(rng, base, _):
+    k = rng.integers(0, len(base), 100)
+    return base[k], np.where(k % 7 == 0, -1, 1) * checkerboard(base[k])
+
+
+def opposite_labels(rng, base, _):
+    return base[rng.integers(0, len(base), 100)], np.where(rng.random(100) < 0.5, 1, -1)
+
+
+def separable(rng, _base, _chunk):
+    y = np.where(rng.random(100) < 0.5, 1, -1)
+    return rng.normal(size=(100, 2)) + np.outer(y, [1.5, 1.5]), y
+
+
+def one_class_for_long(rng, base, chunk):
+    x, y = repeats(rng, base, chunk)
+    return x, np.ones(100) if chunk < 20 else y
+
+
+def drifting(rng, _base, chunk):
+    x = rng.normal(size=(100, 2))
+    return x, np.where(x @ [np.cos(0.1 * chunk), np.sin(0.1 * chunk)] > 0.0, 1, -1)
+
+
+STREAMS = [repeats, repeats_with_flipped_labels, opposite_labels, separable, one_class_for_long, drifting]
+
+
+@pytest.mark.parametrize(("C", "tau"), [(1e-3, 1e-3), (10.0, 0.3), (1e3, 1e-2)])
+@pytest.mark.parametrize("make", STREAMS)
+def test_members_are_the_support_vectors_and_no_more_than_a_few_chunks(monkeypatch, make, C, tau):
+    monkeypatch.setattr(stream_module, "IDLE", 20)
+    monkeypatch.setattr(stream_module, "CANDIDATE_VALUES", 8192)
+    rng = np.random.default_rng(3)
+    base = rng.uniform(0.0, 4.0, (60, 2))
+    stream = LASVMStream(RBF(gamma=2.0), C, options=LASVM(cache_mb=0.25, tau=tau))
+    for chunk in range(60):
+        stream.feed(*make(rng, base, chunk))
+        assert stream.members <= stream.support + 200
+        expansion = stream._expansion()
+        rows = max(0.25 * 2**20, 4 * 4 * (stream._problem.n + 32))
+        assert expansion.members.pool.nbytes + expansion._memory.nbytes <= rows + 4 * 8192
+
+
+@pytest.mark.parametrize("tau", [1e-3, 0.1])
+def test_copies_of_points_that_a_stream_has_do_not_stay(tau):
+    rng = np.random.default_rng(0)
+    base = rng.uniform(0.0, 4.0, (100, 2))
+    y = checkerboard(base)
+    stream = LASVMStream(RBF(gamma=4.0), 100.0, options=LASVM(tau=tau))
+    for _ in range(150):
+        stream.feed(base, y)
+    assert stream.members <= stream.support + stream_module.IDLE + 100
+    stream.finish()
+    model = stream.model()
+    # copies share the weight of a point, and C bounds none
+    found = KernelOracle(RBF(gamma=4.0), model.support_vectors).expand(model.coef)
+    exact_dual = certified_dual(base, y)
+    assert np.abs(model.coef).sum() - 0.5 * model.coef @ found >= (1.0 - 2 * tau) * exact_dual
+
+
+def certified_dual(x, y):
+    """Return the optimum of c-svc with C so large that it bounds nothing."""
+    _, last = batch(x, y, C=1e6, kernel=RBF(gamma=4.0), epochs=5, tau=1e-6)
+    return CSVC.build(KernelOracle(RBF(gamma=4.0), x), y, {"C": 1e6}).certify(last.dual_coef, last.intercept).dual
 
 
 # -- refusals ----------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
-from harness_sampling import PartitionedRandSVM
+from harness_sampling import PartitionedRandSVM, partitioned
 from harness_sampling.partitioned import score_part
 from harness_sampling.solvers import RandSVM1
 
@@ -22,6 +22,7 @@ from harness import (
     CSVC,
     RBF,
     DataError,
+    HarnessError,
     KernelOracle,
     Linear,
     PartitionedData,
@@ -227,6 +228,81 @@ def test_a_part_that_vanishes_in_mid_run_ends_it_with_a_sentence(tmp_path):
 
     with Deleting(1) as pool, pytest.raises(DataError, match=r"there is no file '.*part-04.npy'"):
         fitted(where, pool)
+
+
+class Stopping(ThreadPoolExecutor):
+    """Counts the parts that are scored, and fails after a number of them."""
+
+    def __init__(self, most):
+        super().__init__(1)
+        self.most, self.scored = most, 0
+
+    def submit(self, function, *rest):
+        if function is score_part:
+            self.scored += 1
+            if self.scored > self.most:
+                raise RuntimeError("the machine is gone")
+        return super().submit(function, *rest)
+
+
+def stored_fit(data, folder, pool=None, seed=1, C=10.0, **options):
+    solver = PartitionedRandSVM(RBF(gamma=2.0), C, options=OPTIONS.replace(**options), seed=seed)
+    return solver.fit(data, pool, folder=str(folder))
+
+
+@pytest.mark.parametrize("most", [0, 4, 6, 9])
+def test_a_fit_goes_on_from_its_folder_to_the_same_model(tmp_path, board, alone, most):
+    data = PartitionedData(board, 512)
+    with Stopping(most) as pool, pytest.raises(HarnessError, match="the machine is gone"):
+        stored_fit(data, tmp_path, pool)
+    stored = len(list(tmp_path.glob("*/pass-*-part-*.npz")))
+    with Stopping(10_000) as pool:
+        assert figures(stored_fit(data, tmp_path, pool)) == figures(alone)
+    total = sum(1 for path in tmp_path.glob("*/pass-*-part-*.npz"))
+    drawn = len(SIZES)  # of the first pass, which scores nothing
+    assert pool.scored == total - max(stored, drawn)
+    with Stopping(0) as pool:
+        assert figures(stored_fit(data, tmp_path, pool)) == figures(alone)
+
+
+def test_a_folder_is_not_used_for_other_data_or_parameters_and_a_damaged_file_is_computed_again(tmp_path, board, alone):
+    folder = tmp_path / "stored"
+    data = PartitionedData(board, 512)
+    assert figures(stored_fit(data, folder)) == figures(alone)
+    others = ({"seed": 2}, {"C": 9.0}, {"gap": 1e-2})
+    found = [figures(stored_fit(data, folder, **other)) for other in others]
+    x, y = checkerboard()
+    y[0] = 1.0 - y[0]
+    other_data = in_parts(tmp_path / "parts", x, y, sizes=SIZES)
+    found.append(figures(stored_fit(PartitionedData(other_data, 512), folder)))
+    assert len(list(folder.iterdir())) == 5
+    assert found == [
+        *(figures(fitted(data, **other)) for other in others),
+        figures(fitted(PartitionedData(other_data, 512))),
+    ]
+    for path in folder.glob("*/*.npz"):
+        path.write_bytes(path.read_bytes()[:100])
+    assert figures(stored_fit(data, folder)) == figures(alone)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"cannot be written: .*; name another, or leave folder out"):
+        stored_fit(data, tmp_path / "file")
+
+
+def test_progress_has_a_sentence_for_each_sample_and_part(board, alone, monkeypatch, capsys):
+    told = []
+    PartitionedRandSVM(RBF(gamma=2.0), 10.0, options=OPTIONS, seed=1).fit(
+        PartitionedData(board, 512), progress=told.append
+    )
+    assert told[0] == "3,000 points in 6 parts"
+    rounds = len(alone.rounds)
+    assert sum("smo-block solves a sample of" in each for each in told) == rounds
+    assert sum(f"round {rounds}: part 6 is done, 6 of 6" == each for each in told) >= 1
+    assert capsys.readouterr().err == ""
+    fitted(board)
+    assert capsys.readouterr().err == "", "a short fit says nothing"
+    monkeypatch.setattr(partitioned, "_QUIET_SECONDS", 0.0)
+    fitted(board)
+    assert "[0 s] round 1: smo-block solves a sample of 500 points" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -147,7 +147,10 @@ BROKEN = {
         GOOD.replace("@hookimpl", ""),
         "'harness_solvers' is not marked as a hook; put @harness.hookimpl",
     ),
-    "no-hooks": ("x = 1\n", "it defines no hooks; expected at least one of harness_solvers, harness_datasets, "),
+    "no-hooks": (
+        "x = 1\n",
+        "it defines no hooks and no solver at its top level; expected at least one of harness_solvers, harness_datasets, ",
+    ),
     "not-a-solver": (GOOD.replace("[First, Second]", "[int]"), "must return subclasses of harness.Solver"),
     "returns-nothing": (
         GOOD.replace("return [First, Second]", "pass"),

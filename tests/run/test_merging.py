@@ -1,6 +1,5 @@
-"""Stores of several machines in one: equal to their union, run by run, whatever they hold and through any file."""
+"""Stores of several machines in one: equal to their union, run by run, whatever they hold."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import Record, Status, StoreReader, UsageError, validate_record
-from harness.report import files
 from harness.run.record import TYPES
 from harness.run.store import TARGET, Store
 from tests.run.rows import record
@@ -66,7 +64,7 @@ def filled(path, runs):
 
 def texts(path):
     """Return every row of a store as one text: key, status, time and all figures."""
-    with files.opened(path) as found:
+    with StoreReader(path) as found:
         rows = ["\n".join((*row.content[:3], row.record.text())) for row in found.rows()]
         assert found.damaged == {}
     return rows
@@ -74,35 +72,26 @@ def texts(path):
 
 def merged(into, *sources):
     with Store(into) as store:
-        opened = [files.opened(each).__enter__() for each in sources]
+        opened = [StoreReader(each) for each in sources]
         told = store.merge(opened)
         for each in opened:
-            each.__exit__()
+            each.close()
     return told
-
-
-def exported(path, suffix):
-    """Return a file of all rows of a store, as `harness results --all --output` writes it."""
-    target = path.with_suffix(suffix)
-    with StoreReader(path) as store, target.open("wb") as file:
-        files.WRITERS[suffix[1:]](store.records(), file)
-    return target
 
 
 @given(
     st.lists(PATHS, max_size=4),
     st.lists(PATHS, max_size=4),
     st.lists(PATHS, max_size=2),
-    st.sampled_from([".sqlite", ".parquet", ".json"]),
 )
 @settings(max_examples=30)
-def test_a_merge_is_the_union_run_by_run(first, second, shared, suffix):
+def test_a_merge_is_the_union_run_by_run(first, second, shared):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         a = filled(folder / "a.sqlite", [*first, *shared])
         b = filled(folder / "b.sqlite", [*shared, *second])
         before = a.read_bytes(), b.read_bytes()
-        sources = [a, exported(b, suffix) if suffix != ".sqlite" else b]
+        sources = [a, b]
         merged(folder / "c.sqlite", *sources)
         assert Counter(texts(folder / "c.sqlite")) == Counter({*texts(a), *texts(b)})
         assert (a.read_bytes(), b.read_bytes()) == before
@@ -160,40 +149,15 @@ def test_a_merge_that_is_killed_leaves_the_store_as_it_was(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("item", "sentence"),
-    [
-        ("text", "no mapping"),
-        ({"status": "ok", "measured_at": "2026"}, "it has no key"),
-        ({"key": "k", "status": "fine", "measured_at": "2026"}, "no run ends as 'fine'"),
-    ],
-)
-def test_what_is_no_run_in_a_file_is_named(tmp_path, item, sentence):
-    (tmp_path / "runs.json").write_text(json.dumps([item, record("good")]))
-    with files.opened(tmp_path / "runs.json") as source:
-        assert [row.content[0] for row in source.rows()] == ["good"]
-    assert source.damaged.keys() == {1}
-    assert sentence in source.damaged[1]
-
-
-def _parquet_of(path, **columns):
-    import pandas as pd
-
-    pd.DataFrame(columns).to_parquet(path)
-
-
-@pytest.mark.parametrize(
     ("write", "sentence"),
     [
-        (lambda path: path.write_text("plugin,solver,label\n"), "A CSV does not tell"),
-        (lambda path: path.write_text("[1, 2"), "is no whole JSON file"),
-        (lambda path: path.write_text("{}"), "is no JSON list of runs"),
-        (lambda path: path.write_bytes(b"PAR1 and no more"), "cannot be read as Parquet"),
-        (lambda path: _parquet_of(path, label=["a"], x=[1.0]), "no column key, no status, no measured_at"),
-        (lambda path: None, "there is no file"),
+        (lambda path: path.write_text("plugin,solver,label\n"), "is no result store"),
+        (lambda path: path.write_text("[]\n"), "is no result store"),
+        (lambda path: path.write_bytes(b"PAR1" * 400), "name the store that they were exported from"),
+        (lambda path: None, "No such file"),
     ],
 )
-def test_what_is_nothing_of_the_kind_is_refused_with_a_sentence(tmp_path, write, sentence):
-    path = tmp_path / "given"
-    write(path)
-    with pytest.raises(UsageError, match=sentence), files.opened(path) as source:
-        list(source.rows())
+def test_what_is_no_store_is_refused_with_a_sentence(tmp_path, write, sentence):
+    write(tmp_path / "given")
+    with pytest.raises(UsageError, match=sentence):
+        StoreReader(tmp_path / "given")

@@ -84,3 +84,45 @@ def test_a_classification_formulation_on_regression_data_is_skipped_in_words(reg
         assert spec.skip_reason == (
             "c-svc needs classification data; diabetes is for regression: take other data, or --formulation eps-svr or tube-svr"
         )
+
+
+# -- parts of a plan -----------------------------------------------------------------------------------
+
+
+def block(spec):
+    return spec.data_key, spec.kernel_parameters["gamma"], spec.problem_parameters["C"], spec.seed, spec.repetition
+
+
+@pytest.mark.parametrize("parts", [2, 3, 4, 7, 24, 30])
+def test_parts_are_disjoint_cover_all_runs_and_keep_blocks_whole(registry, parts):
+    grid = {
+        "problem_values": {"C": [1.0, 2.0]},
+        "kernel_values": {"gamma": [0.1, 0.2]},
+        "seeds": [3, 5, 8],
+        "repeat": 2,
+    }
+    whole = specs(registry, "qp,lasvm,fw", **grid)
+    found = [specs(registry, "qp,lasvm,fw", part=(i, parts), **grid) for i in range(1, parts + 1)]
+    assert sorted((spec for part in found for spec in part), key=whole.index) == whole
+    for part in found:
+        assert [spec for spec in whole if spec in part] == part, "in the order of the plan"
+    blocks = [{block(spec) for spec in part} for part in found]
+    assert sum(map(len, blocks)) == len(set().union(*blocks)) == 24
+    sizes = list(map(len, blocks))
+    assert max(sizes) - min(sizes) <= 1
+    assert len({size for part, size in zip(found, sizes, strict=True) if size and len(part) / size != 4}) == 0
+
+
+def test_no_part_has_all_blocks_of_one_value_and_rows_without_a_problem_go_with_the_others(registry):
+    grid = {"problem_values": {"C": [1.0, 2.0]}, "seeds": range(4)}
+    found = specs(registry, "smo", part=(1, 2), **grid)
+    assert {spec.problem_parameters["C"] for spec in found} == {1.0, 2.0}
+    # fw solves no c-svc: a row that needs no machine, and no block of its own
+    parts = [specs(registry, "smo,fw", formulations=["c-svc"], seeds=range(4), part=(i, 2)) for i in (1, 2)]
+    assert [by_solver(part) for part in parts] == [[("smo", "c-svc"), ("fw", "c-svc")] * 2] * 2
+
+
+def test_a_part_changes_no_key_and_is_the_same_study(registry):
+    whole, part = specs(registry, "smo", seeds=range(4)), specs(registry, "smo", seeds=range(4), part=(2, 4))
+    assert [spec.key({}) for spec in part] == [whole[1].key({})]
+    assert Study([], [], part=(2, 4)).sha256 == Study([], []).sha256
