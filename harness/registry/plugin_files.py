@@ -146,7 +146,8 @@ def imported_modules(file: Path) -> set[str]:
         if isinstance(node, ast.Import):
             names |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):
-            names |= {".".join(filter(None, (node.module, name.name))) for name in node.names}
+            package = [node.module] if node.module else []  # none in `from . import parts`
+            names |= {*package, *(".".join([*package, name.name]) for name in node.names)}
     return names
 
 

@@ -346,7 +346,7 @@ def test_a_plugin_is_imported_as_its_files_are_now(plugin, tmp_path, package: bo
             "os:getcwd",
             "it is <built-in function getcwd>, which is no module; the entry point of a plugin names a module",
         ),
-        ("json", "it defines no hooks; expected at least one of harness_solvers"),
+        ("json", "it defines no hooks and no solver at its top level; expected at least one of harness_solvers"),
     ],
 )
 def test_an_entry_point_that_fails_is_a_broken_plugin(value: str, reason: str) -> None:
