@@ -309,7 +309,9 @@ def test_a_plugin_file_may_not_hide_another_module(tmp_path, monkeypatch) -> Non
     installed.mkdir()
     (installed / "not_imported.py").touch()
     monkeypatch.syspath_prepend(str(installed))
-    for name in ("numpy", "antigravity", "not_imported"):
+    for name in ("numpy", "not_imported", "antigravity"):
+        if name == "antigravity":
+            monkeypatch.syspath_prepend(str(tmp_path))  # as `python -m harness` does in the plugin's folder
         (tmp_path / f"{name}.py").write_text(textwrap.dedent(GOOD))
         registry = load_registry([tmp_path / f"{name}.py"])
         assert registry.broken[name].reason.endswith(
