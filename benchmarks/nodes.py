@@ -15,12 +15,11 @@ import time
 from pathlib import Path
 
 from harness import Executor, compare
-from harness.run.executors import dask
-from harness.run.spread import _MOST_BLOCKS, _SLOT_SECONDS
+from harness.run.executors import DaskExecutor
+from harness.run.node_runner import _MAX_BLOCKS, _SLOT_SECONDS, _TASKS_PER_SLOT
 from harness.run.store import Store
 
 RUNS, NODES, LENGTHS = 1_000_000, (10, 100, 1_000), (0.013, 0.1, 1.0, 10.0)
-AHEAD = 2  # tasks a slot
 
 
 def cost_of_a_run(count: int = 1000) -> float:
@@ -36,7 +35,7 @@ def cost_of_a_run(count: int = 1000) -> float:
 
 def cost_of_a_task(count: int = 500) -> float:
     """Return CPU seconds of Dask's client and scheduler, both in this process, for a task of 20 kB."""
-    executor: Executor = dask("local", "1")
+    executor: Executor = DaskExecutor("local", "1")
     began = time.process_time()
     for each in [executor.submit(lambda task, _: task, bytes(20_000)) for _ in range(count)]:
         each.result()
@@ -48,13 +47,13 @@ def cost_of_a_task(count: int = 500) -> float:
 def simulated(nodes: int, length: float, run: float, task: float) -> tuple[float, str]:
     """Return runs a second, and who is busy the most."""
     long = max(Executor.task_seconds, _SLOT_SECONDS * nodes)
-    size = min(2 * _MOST_BLOCKS, max(1, round(long / length)))  # two solvers
+    size = min(2 * _MAX_BLOCKS, max(1, round(long / length)))  # two solvers
     service = {"driver": run * size / 2, "scheduler": task / 2, "node": size * length}  # of either way
     way = ("driver", "scheduler", "node", "scheduler", "driver")
     free: dict[object, float] = {}
     busy = dict.fromkeys(service, 0.0)
-    order, done, tasks = itertools.count(), 0, min(RUNS // size, 20 * AHEAD * nodes)
-    events = [(0.0, next(order), token, 0) for token in range(AHEAD * nodes)]
+    order, done, tasks = itertools.count(), 0, min(RUNS // size, 20 * _TASKS_PER_SLOT * nodes)
+    events = [(0.0, next(order), token, 0) for token in range(_TASKS_PER_SLOT * nodes)]
     while done < tasks:
         at, _, token, step = heapq.heappop(events)
         who = way[step]

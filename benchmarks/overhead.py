@@ -105,7 +105,7 @@ def in_process() -> None:
 def measured(solver: str, data: str, runs: int, on_finished: Callable[..., None]) -> list[Record]:
     """Return the records of isolated runs."""
     from harness.registry.discovery import load_registry
-    from harness.run.driver import compare
+    from harness.run.driver import Driver
     from harness.run.plan import Study
 
     path = str(Path(__file__).resolve())
@@ -118,7 +118,7 @@ def measured(solver: str, data: str, runs: int, on_finished: Callable[..., None]
             store=Path(folder) / "store.sqlite",
             plugin_paths=[path],
         )
-        return compare(study, registry, on_finished=on_finished)
+        return Driver(study, registry, on_finished=on_finished).run()
 
 
 def isolated(runs: int = 60) -> None:

@@ -77,6 +77,6 @@ def compare(
     registry = objects.registry
     sources = [*studies, StudyFile("harness.compare", Path.cwd(), said)]
     asked = request.asked(sources, registry, fresh=fresh, many=yes, store=Path(store) if store else None)
-    records = request.carried_out(asked, registry, reporter(quiet=quiet), quiet=quiet)
+    records = request.run_study(asked, registry, reporter(quiet=quiet), quiet=quiet)
     how = {"study": study and str(study), "store": store and str(store), "fresh": fresh, "yes": yes}
     return Result(tuple(records), command_of({**said, **how}), asked.sha256, registry)

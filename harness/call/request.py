@@ -133,7 +133,7 @@ def study_of(
         **how,
     )
     if said["executor"]:
-        wrong.taken("executor", executors.chosen, said["executor"], registry)
+        wrong.taken("executor", executors.select_executor, said["executor"], registry)
         if said["jobs"] > 1:
             wrong.add(
                 "jobs", UsageError("it says how many runs go on at once here; with an executor its nodes' slots do.")
@@ -181,12 +181,12 @@ def _meant(source: DataSource, formulations: Iterable[str] | None, registry: Reg
     return source.for_task("regression") if tasks == {"regression"} else source
 
 
-def carried_out(study: Study, registry: Registry, progress: Reporter, *, quiet: bool) -> list[Record]:
+def run_study(study: Study, registry: Registry, progress: Reporter, *, quiet: bool) -> list[Record]:
     """Carry out a study, telling ``progress`` of its runs and of what is to be said before they start.
 
-    Errors as :func:`harness.run.driver.compare`. At a KeyboardInterrupt it says what the store has, and passes it on.
+    Errors as :class:`harness.run.driver.Driver`. At a KeyboardInterrupt it says what the store has, and passes it on.
     """
-    from harness.run import driver
+    from harness.run.driver import Driver
 
     store = study.store or default_store()
     is_new = not store.exists()
@@ -204,7 +204,7 @@ def carried_out(study: Study, registry: Registry, progress: Reporter, *, quiet: 
 
     try:
         with progress:
-            return driver.compare(
+            return Driver(
                 study,
                 registry,
                 on_planned=planned,
@@ -212,7 +212,7 @@ def carried_out(study: Study, registry: Registry, progress: Reporter, *, quiet: 
                 on_finished=progress.finished,
                 on_note=progress.say,
                 on_working=progress.working,
-            )
+            ).run()
     except KeyboardInterrupt:  # said when the live display is gone
         done, total = progress.done, progress.total
         measured = f"{done} of {total} runs are finished and kept in {store}" if total else "no run had been started"

@@ -117,7 +117,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         output.deliver(content, target, quiet=quiet)
 
     try:
-        records = request.carried_out(study, registry, reporter(quiet=quiet), quiet=quiet)
+        records = request.run_study(study, registry, reporter(quiet=quiet), quiet=quiet)
     except KeyboardInterrupt:
         ctx.exit(130)
     except NotKept as error:

@@ -18,11 +18,12 @@ def shown(study: Study, registry: Registry) -> str:
     """
     from harness.call.request import scarce, uncertifiable
     from harness.report.output import MESSAGE_WIDTH, folded
-    from harness.run.driver import still_to_do
+    from harness.run.driver import Driver
     from harness.run.plan import factors
     from harness.run.store import default_store
 
-    every, todo = still_to_do(study, registry)
+    driver = Driver(study, registry)
+    every, todo = driver.specs, driver.to_do()
     product = " x ".join(f"{count:,} {noun}" for count, noun in factors(study, registry) if count != 1)
     limit = study.limits.time_limit
     most = "" if limit is None or not todo else f", at most {limit * len(todo) / study.jobs / 3600:,.3g} h"

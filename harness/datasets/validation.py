@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 
-from harness.datasets.dataset import Dataset, Task, is_csr, pieces
+from harness.datasets.bounds import reading_within
+from harness.datasets.dataset import Dataset, DataSource, Task, is_csr, measured_sha256, pieces
 from harness.kernels.points import FLOATS
-from harness.support.errors import DataError
+from harness.support.errors import DataError, UsageError
+from harness.support.faults import format_error
 
 
 def first_non_finite(x: Any) -> tuple[int, int] | None:
@@ -25,6 +28,26 @@ def first_non_finite(x: Any) -> tuple[int, int] | None:
             row, column = np.unravel_index(finite.argmin(), finite.shape)
             return start + int(row), int(column)
     return None
+
+
+def load(source: DataSource, memory_limit: int | None) -> Dataset:
+    """Return a source's data set, validated, with the SHA-256 of its content as it is.
+
+    memory_limit : bytes that reading may take; None: half of the memory that is available
+
+    Raises
+    ------
+    UsageError, DataError : it could not be loaded, whatever the source's code raised.
+    """
+    try:
+        with reading_within(memory_limit):
+            dataset = source.load()
+        validate(dataset)
+        return replace(dataset, sha256=measured_sha256(dataset))  # what a source says of its content is a claim
+    except UsageError:
+        raise
+    except Exception as error:
+        raise DataError(f"data set '{source.label}' could not be loaded: {format_error(error)}") from error
 
 
 def validate(dataset: Dataset) -> None:

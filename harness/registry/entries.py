@@ -114,7 +114,7 @@ def running_plugin(plugin: str, what: str = "its import") -> Iterator[None]:
             yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt(place) from None
-    except Exception:
+    except (Exception, GeneratorExit):  # the latter where an interrupt came between
         raise
     except BaseException as error:
         raise PluginError(reason(error)) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
+from datetime import timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +18,8 @@ from harness.support.printable import plain, plain_line
 if TYPE_CHECKING:
     from harness.run.plan import RunSpec
 
-_BETWEEN_SECONDS = 5.0  # lines on what is done before the first run
+_PREPARING_SECONDS = 5.0  # seconds between two lines on what is done before the first run
+_RUNNING_SECONDS = 60.0  # seconds between two lines on what goes on, beside a line for each run that ends
 _REFRESHES_A_SECOND = 4  # the measured runs share the machine with the display
 
 
@@ -56,19 +58,35 @@ class Reporter:
 
 
 class Lines(Reporter):
-    """One line a finished run, for pipes and log files."""
+    """One line a finished run, for pipes and log files; each minute one on what goes on."""
 
-    _told = -math.inf
+    def __init__(self) -> None:
+        super().__init__()
+        self._began = self._shown = -math.inf
+        self._reused = 0
+        self._running = False
 
     def working(self, text: str) -> None:
-        """Print it now and then."""
-        if monotonic() - self._told >= _BETWEEN_SECONDS:
-            self._told = monotonic()
-            say(text)
+        """Print it now and then; while runs go on with how many are done and failed, and the time that is left."""
+        time = monotonic()
+        if time - self._shown < (_RUNNING_SECONDS if self._running else _PREPARING_SECONDS):
+            return
+        self._shown = time
+        if self._running:
+            elapsed, new = time - self._began, self.done - self._reused
+            left = timedelta(seconds=round(elapsed / new * (self.total - self.done))) if new else "?"
+            counts = f"[{self.done}/{self.total}] {self.failures} failed"
+            text = f"{counts}, elapsed {timedelta(seconds=round(elapsed))}, left {left}; {text}"
+        say(text)
+
+    def started(self, spec: RunSpec) -> None:
+        """Learn that preparation is over."""
+        self._running = True
 
     def planned(self, specs: list[RunSpec], reused: int) -> None:
         """Print the size of the comparison."""
         super().planned(specs, reused)
+        self._began, self._reused = monotonic(), reused
         runs = "1 run" if self.total == 1 else f"{self.total} runs"
         say(f"{runs}, {reused} of them reused from the store")
 

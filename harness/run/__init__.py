@@ -2,8 +2,10 @@
 
 ======================  ========================================================================================
 driver                  The command, or the caller's own process. Plans a study (`plan.py`), reuses what the store
-(`driver.py`,           holds, and asks one worker for each solver for the rest, one certifier for all (`pool.py`). It
-`pool.py`)              alone writes the store (`store.py`), a row for each run (`record.py`) as it ends.
+(`driver.py`)           holds (`reuse.py`), and has a runner (`runner.py`) do the rest. It alone writes the store
+                        (`store.py`), a row for each run (`record.py`) as it ends. The runner of this machine's
+                        processes (`local_runner.py`) has, for each job, one worker for each solver and one certifier
+                        (`pool.py`); that of an executor's nodes is `node_runner.py`.
 template                Started before the driver reads its options: imports what worker and certifier need, and no
 (`template.py`)         plugin. They are forked from it; where it fails, or another interpreter is needed, each is started.
 worker                  Imports plugins and numba, reads the data without test targets, and forks one child for each
@@ -13,8 +15,8 @@ child (`child.py`)      States the problem, or the path of problems, warms up an
                         point as it is taken. What it says are claims.
 certifier               Reads the data itself, never runs the solver, and certifies and scores models: numbers in
 (`certifier.py`)        `Model`, packed by the child and opened here alone.
-node (`node.py`)        With an executor (`executors.py`, `on_dask.py`): the engine's process on another
-                        machine. It has a pool of its own. The driver's side is `spread.py`.
+node (`node.py`)        With an executor (`executors.py`): the engine's process on another machine. It has a
+                        pool of its own. The driver's side is `node_runner.py`.
 target server           Where a formulation queries targets: in the worker, with the ledger that the record goes by.
 (`target_server.py`)    The child has a client and no targets.
 ======================  ========================================================================================

@@ -1,7 +1,7 @@
-"""What runs on a node: it says what the node has, compares, carries out blocks of runs, and returns their records as bytes.
+"""What runs on a node: compare what the node has with what the driver has, run blocks, and return their records as bytes.
 
-An engine calls `carry_out` in a process of its own. No solver runs there: the runs have workers, children and a certifier as
-on the driver's machine (`pool.py`), which are kept warm from one task to the next. Nothing is written to a store.
+An engine calls `run_task` in a process of its own. No solver runs there: the runs have workers, children and a certifier as
+on the driver's machine (`pool.py`), which stay warm from one task to the next. Nothing is written to a store.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 import atexit
 import functools
 import json
-import os
 import platform
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
 import msgspec
 
+from harness.datasets.validation import load
+from harness.registry.discovery import Registry, load_registry
 from harness.registry.plugin_files import source_sha256
 from harness.run.environments import own_versions
 from harness.run.plan import RunSpec
 from harness.run.pool import ProcessPool
-from harness.run.record import Record
 from harness.run.template import numba_cache_folder
 from harness.support.errors import HarnessError
 from harness.support.machine import machine, versions
@@ -34,7 +34,7 @@ class EnvironmentFingerprint(msgspec.Struct, frozen=True):
     """What the result of runs depends on, beside the runs and the machine: the driver's own, or a node's.
 
     harness : SHA-256 of the host's code
-    plugins : of each plugin's code, by its name
+    plugins : of each plugin's code and version, by its name
     versions : of libraries, by name; those of an environment of a solver's own too
     data : SHA-256 of the content of data sets, by data key; of those that a node cannot read the reason
     """
@@ -44,207 +44,198 @@ class EnvironmentFingerprint(msgspec.Struct, frozen=True):
     versions: dict[str, str] = {}
     data: dict[str, str] = {}
 
-    def difference(self, there: EnvironmentFingerprint) -> str:
-        """Return in what a node's surroundings differ, the end of a sentence; empty if they do not."""
-        if there.harness != self.harness:
+    def difference(self, node: EnvironmentFingerprint) -> str:
+        """Return in what a node differs, the end of a sentence; empty if it does not."""
+        if node.harness != self.harness:
             return "it has other code of the harness: install the same version there, and start the node's process anew"
-        for name, here in self.versions.items():
-            if there.versions.get(name) != here:
-                return f"it has {name} {there.versions.get(name, '(none)')}, and here is {here}: install the same version there"
-        for name, here in self.plugins.items():
-            if there.plugins.get(name) != here:
-                what = "has other code of" if name in there.plugins else "cannot load"
-                return f"it {what} plugin '{name}': install the same one there, and start the node's process anew"
-        for key, sha256 in self.data.items():
-            found, name = there.data.get(key, ""), json.loads(key)[0]
-            if found != sha256:
-                other = f"its data of '{name}' have SHA-256 {found[:12]}, and here it is {sha256[:12]}"
-                return other if len(found) == len(sha256) else f"it cannot read the data of '{name}': {found}"
+        if name := _first_difference(self.versions, node.versions):
+            other, here = node.versions.get(name, "(none)"), self.versions[name]
+            return f"it has {name} {other}, and here is {here}: install the same version there"
+        if name := _first_difference(self.plugins, node.plugins):
+            what = "has other code of" if name in node.plugins else "cannot load"
+            return f"it {what} plugin '{name}': install the same one there, and start the node's process anew"
+        if key := _first_difference(self.data, node.data):
+            other, here, name = node.data.get(key, ""), self.data[key], json.loads(key)[0]
+            if len(other) != len(here):
+                return f"it cannot read the data of '{name}': {other}"
+            return f"its data of '{name}' have SHA-256 {other[:12]}, and here it is {here[:12]}"
         return ""
 
 
-class Task(msgspec.Struct, frozen=True):
-    """What a node is asked for.
+def _first_difference(here: Mapping[str, str], there: Mapping[str, str]) -> str:
+    return next((name for name in here if there.get(name) != here[name]), "")
 
-    expected : the driver's surroundings; a node that differs runs nothing
+
+class Task(msgspec.Struct, frozen=True):
+    """What a node is to do.
+
+    expected : what the driver has; a node that differs runs nothing
     requires : of the solvers, each a list that says in which environment its workers run
-    blocks : packed lists of runs: they are opened when the code is known to be the same
+    runs : packed list of `RunSpec`, which is unpacked when the code is known to be the same; empty: nothing is run
     """
 
     expected: EnvironmentFingerprint
     plugin_paths: list[str] = []
-    requires: list[list[str]] = []
+    requires: list[tuple[str, ...]] = []
     memory_limit: int | None = None
-    blocks: bytes = b""
-
-
-class Block(msgspec.Struct, frozen=True):
-    """What became of a block: of each run its record, with the rows of its cells, and how long the runs took."""
-
-    seconds: float
-    records: list[tuple[dict[str, Any], list[dict[str, Any]]]]
-
-    def found(self) -> Iterator[Record]:
-        """Yield the records."""
-        for record, cells in self.records:
-            found = Record(record)
-            found.cells = tuple(map(Record, cells))
-            yield found
+    runs: bytes = b""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a node says: who it is, what it has, and what became of the blocks, none where it refused.
+    """What a node answers: its name and machine, what it has, and what became of the runs, nothing where it refused them.
 
-    threads : that it may use
     free_bytes : of its memory
+    seconds : that the runs took
+    rows : of each run, its record and those of its cells
     """
 
     node: str
     machine: dict[str, Any]
-    threads: int
     free_bytes: int
     has: EnvironmentFingerprint
-    blocks: list[Block] = []
+    seconds: float = 0.0
+    rows: list[list[dict[str, Any]]] = []
 
 
-_RUNS = msgspec.msgpack.Decoder(list[list[RunSpec]])
-_ENCODER = msgspec.msgpack.Encoder(enc_hook=clean)
-packed = _ENCODER.encode
+unpack_runs = msgspec.msgpack.Decoder(list[RunSpec]).decode
+unpack_answer = msgspec.msgpack.Decoder(Answer).decode
+pack = msgspec.msgpack.Encoder(enc_hook=clean).encode
 
 
-def carry_out(task: bytes, node: str = "") -> bytes:
-    """Carry out the blocks of a packed `Task` on this machine, and return a packed `Answer`.
+def run_task(task: bytes, node: str = "") -> bytes:
+    """Carry out a packed `Task` on this machine, and return a packed `Answer`.
 
     node : its name, as the engine knows it; empty: that of the machine
     """
     import psutil
 
-    asked = msgspec.msgpack.decode(task, type=Task)
-    has = _fingerprint(asked)
-    blocks: list[Block] = []
-    if asked.blocks and not asked.expected.difference(has):
-        with _pool(packed([asked.plugin_paths, has.plugins])) as pool:
-            blocks = [_carried_out(block, pool) for block in _RUNS.decode(asked.blocks)]
-    free = psutil.virtual_memory().available
-    threads = len(os.sched_getaffinity(0))
-    return packed(Answer(node or platform.node(), machine(), threads, free, has, blocks))
+    given = msgspec.msgpack.decode(task, type=Task)
+    with _LOCK:
+        has = _fingerprint(given)
+    refused = not given.runs or given.expected.difference(has)
+    seconds, rows = (0.0, []) if refused else _run(unpack_runs(given.runs), _code(given))
+    return pack(Answer(node or platform.node(), machine(), psutil.virtual_memory().available, has, seconds, rows))
 
 
-def _carried_out(block: Sequence[RunSpec], pool: _Pool) -> Block:
-    if new := [spec for spec in block if spec.worker not in pool.prepared]:
-        pool.prepare(new, {spec.data_key: _READING.get(spec.data_key, 0.0) for spec in new}, lambda _: None)
-        pool.prepared.update(spec.worker for spec in new)
-    began = monotonic()
-    records = [pool.run(spec, _READING.get(spec.data_key, 0.0)) for spec in block]
-    return Block(monotonic() - began, [(dict(each), [dict(cell) for cell in each.cells]) for each in records])
+def _run(specs: Sequence[RunSpec], code: bytes) -> tuple[float, list[list[dict[str, Any]]]]:
+    """Return how long runs took, and the rows of each."""
+    reading = {spec.data_key: _reading_seconds.get(spec.data_key, 0.0) for spec in specs}
+    with _lent_pool(code) as pool:
+        if new := [spec for spec in specs if spec.worker not in pool.prepared]:
+            pool.prepare(new, reading, lambda _: None)
+            pool.prepared.update(spec.worker for spec in new)
+        began = monotonic()
+        records = [pool.run(spec, reading[spec.data_key]) for spec in specs]
+        return monotonic() - began, [[dict(row) for row in (record, *record.cells)] for record in records]
 
 
 # -- what the node has -------------------------------------------------------------------------------------
 
 _LOCK = threading.Lock()  # an engine may call from several threads
-_READ: dict[tuple[str, str], str] = {}  # data key and expected content -> what was found
-_READING: dict[str, float] = {}  # data key -> seconds
-_plugins: tuple[bytes, Any] = (b"", None)  # of which plugin paths and fingerprints, and their registry
+_content: dict[tuple[str, str], str] = {}  # (data key, expected SHA-256) -> SHA-256 of what was read
+_reading_seconds: dict[str, float] = {}  # data key -> seconds that reading took
 
 
-def _fingerprint(asked: Task) -> EnvironmentFingerprint:
-    """Return what this node has of what the driver has."""
-    expected = asked.expected
-    with _LOCK:
-        own = {name: version for requires in asked.requires for name, version in own_versions(tuple(requires)).items()}
-        found = EnvironmentFingerprint(host(), {}, {**versions(), **own})
-        if expected.difference(EnvironmentFingerprint(found.harness, expected.plugins, found.versions, expected.data)):
-            return found  # before any plugin is loaded
-        try:
-            registry = _registry(asked)
-        except HarnessError:  # a plugin path that is not there
-            return found
-        has = {
-            name: registry.plugins[name].fingerprint + registry.plugins[name].version
-            for name in expected.plugins
-            if name in registry.plugins
-        }
-        data = {}
-        if has == expected.plugins:
-            data = {key: _content(key, sha256, registry, asked.memory_limit) for key, sha256 in expected.data.items()}
-        return EnvironmentFingerprint(found.harness, has, found.versions, data)
+def _fingerprint(task: Task) -> EnvironmentFingerprint:
+    """Return what this node has of what the driver has; what comes after the first difference is not looked at."""
+    expected = task.expected
+    found = msgspec.structs.replace(expected, harness=host_sha256(), versions=library_versions(task.requires))
+    if expected.difference(found):
+        return found
+    try:
+        registry = _registry(_code(task))
+    except HarnessError:  # a plugin path that is not there
+        return msgspec.structs.replace(found, plugins={})
+    found = msgspec.structs.replace(found, plugins=plugin_fingerprints(expected.plugins, registry))
+    if expected.difference(found):
+        return found
+    data = {key: _sha256(key, sha256, registry, task.memory_limit) for key, sha256 in expected.data.items()}
+    return msgspec.structs.replace(found, data=data)
+
+
+def _code(task: Task) -> bytes:
+    return pack([task.plugin_paths, task.expected.plugins])
 
 
 @functools.cache
-def host() -> str:
-    """Return the SHA-256 of the host's code as it is when this process is first asked."""
+def host_sha256() -> str:
+    """Return the SHA-256 of all of the host's code, as it is when this process first needs it."""
     import harness
 
     return source_sha256(harness)
 
 
-def _registry(asked: Task) -> Any:
-    """Return the plugins that are needed; those of files are read anew where other code of them is expected."""
-    from harness.registry.discovery import load_registry
-
-    global _plugins
-    key = packed([asked.plugin_paths, asked.expected.plugins])
-    if _plugins[0] != key:
-        _plugins = key, load_registry(asked.plugin_paths, only=set(asked.expected.plugins))
-    return _plugins[1]
+def library_versions(requires: Iterable[tuple[str, ...]]) -> dict[str, str]:
+    """Return the versions of libraries by name: this interpreter's, and those of the environments of solvers' own."""
+    return functools.reduce(lambda found, each: found | own_versions(each), requires, dict(versions()))
 
 
-def _content(key: str, sha256: str, registry: Any, memory_limit: int | None) -> str:
+def plugin_fingerprints(names: Iterable[str], registry: Registry) -> dict[str, str]:
+    """Return the fingerprint and version of plugins, by the name of each that there is."""
+    found = {name: registry.plugins[name] for name in names if name in registry.plugins}
+    return {name: plugin.fingerprint + plugin.version for name, plugin in found.items()}
+
+
+@functools.lru_cache(maxsize=1)
+def _registry(code: bytes) -> Registry:
+    """Return the plugins that a task needs; those of files are read anew where other code of them is expected."""
+    plugin_paths, plugins = msgspec.msgpack.decode(code)
+    return load_registry(plugin_paths, only=set(plugins))
+
+
+def _sha256(key: str, expected: str, registry: Registry, memory_limit: int | None) -> str:
     """Return the SHA-256 of a data set's content, or why it cannot be read; it is read again until it is the expected one."""
-    from harness.run.driver import loaded
-
-    if _READ.get((key, sha256)) != sha256:
+    if _content.get((key, expected)) != expected:
         name, parameters = json.loads(key)
         began = monotonic()
         try:
-            _READ[key, sha256] = loaded(registry.source_class(name)(**parameters), memory_limit).sha256
+            _content[key, expected] = load(registry.source_class(name)(**parameters), memory_limit).sha256
         except HarnessError as error:
             return str(error)
-        _READING[key] = monotonic() - began
-    return _READ[key, sha256]
+        _reading_seconds[key] = monotonic() - began
+    return _content[key, expected]
 
 
 # -- warm processes ----------------------------------------------------------------------------------------
 
 
-class _Pool(ProcessPool):
-    """The processes of one slot; ``prepared``: workers that were."""
+class NodePool(ProcessPool):
+    """The processes of one slot, for plugins of one code; ``prepared``: keys of the workers that are ready."""
 
-    def __init__(self) -> None:
-        super().__init__(None, numba_cache_folder(), threading.Event())
-        self.prepared = set[str]()
+    def __init__(self, code: bytes) -> None:
+        super().__init__(None, numba_cache_folder(), _stop)
+        self.code, self.prepared = code, set[str]()
 
 
-_POOLS: dict[bytes, list[_Pool]] = {}  # those that wait, by the code of their plugins; of one code at a time
+_idle: list[NodePool] = []
+_stop = threading.Event()  # of the runs that go on
 
 
 @contextmanager
-def _pool(code: bytes) -> Iterator[_Pool]:
-    """Lend a pool: a warm one where one waits."""
+def _lent_pool(code: bytes) -> Iterator[NodePool]:
+    """Lend a pool, an idle one where there is one."""
     with _LOCK:
-        for other in _POOLS.keys() - {code}:
-            for each in _POOLS.pop(other):
-                each.close()
-        waiting = _POOLS.setdefault(code, [])
-        pool = waiting.pop() if waiting else _Pool()
+        while _idle and _idle[-1].code != code:
+            _idle.pop().close()
+        pool = _idle.pop() if _idle else NodePool(code)
+        pool.stop = _stop
     try:
         yield pool
+        _idle.append(pool)
     except BaseException:
         pool.close()
         raise
-    with _LOCK:
-        _POOLS.setdefault(code, []).append(pool)
+
+
+def stop() -> None:
+    """Have the runs end that go on in this process's threads."""
+    global _stop
+    _stop.set()
+    _stop = threading.Event()
 
 
 @atexit.register
 def close() -> None:
-    """End the processes that wait."""
-    with _LOCK:
-        for waiting in _POOLS.values():
-            while waiting:
-                waiting.pop().close()
-
-
-def opened(answer: bytes) -> Answer:
-    """Return what `carry_out` packed."""
-    return msgspec.msgpack.decode(answer, type=Answer)
+    """End the idle processes."""
+    while _idle:
+        _idle.pop().close()

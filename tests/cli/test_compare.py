@@ -207,6 +207,40 @@ def test_live_progress_on_a_terminal(slow, tmp_path):
     assert child.exitstatus == 1
 
 
+def test_where_output_is_no_terminal_an_executors_progress_is_a_line_a_minute(invoke, monkeypatch):
+    monkeypatch.setattr("harness.run.node_runner._PROGRESS_SECONDS", 0.01)
+    monkeypatch.setattr("harness.report.progress._PREPARING_SECONDS", 0.0)
+    asked = ["--plugins", "fw", "--datasets", "twonorm[n=60]", "--seeds", "0-2"]
+    result = invoke("compare", *asked, "--executor", "threads://local?workers=1")
+    assert result.exit_code == 0, result.output
+    progress = [line for line in result.stderr.splitlines() if "1 node; " in line]
+    assert len(progress) == 1
+    assert re.match(
+        r"\[0/3\] 0 failed, elapsed 0:00:\d\d, left \?; 1 node; a node compiles the solvers first", progress[0]
+    )
+
+
+def test_a_line_on_what_goes_on_says_how_long_it_may_take(capsys, monkeypatch):
+    from harness.report import progress
+
+    clock = iter([100.0, 101.0, 102.0, 161.0, 219.0, 221.0])
+    monkeypatch.setattr(progress, "monotonic", lambda: next(clock))
+    lines = progress.Lines()
+    lines.planned([None] * 10, 2)
+    lines.done = 2
+    lines.started(None)
+    for _ in range(2):
+        lines.working("nodes: a")
+    lines.done, lines.failures = 6, 1
+    for _ in range(3):
+        lines.working("nodes: a")
+    assert [line for line in capsys.readouterr().err.splitlines() if "nodes" in line] == [
+        "[2/10] 0 failed, elapsed 0:00:01, left ?; nodes: a",
+        "[6/10] 1 failed, elapsed 0:01:01, left 0:01:01; nodes: a",
+        "[6/10] 1 failed, elapsed 0:02:01, left 0:02:01; nodes: a",
+    ]
+
+
 @pytest.mark.usefixtures("warm_sessions")
 def test_a_row_cache_that_is_too_small_is_said_below_the_table(invoke, tmp_path):
     study = (

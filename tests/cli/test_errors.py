@@ -57,7 +57,7 @@ def test_faults_of_the_harness(invoke, monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError("division\nby zero")
 
-    monkeypatch.setattr("harness.run.driver.compare", fail)
+    monkeypatch.setattr("harness.run.driver.Driver.run", fail)
     result = invoke(*COMPARE)
     assert result.exit_code == 70
     assert (

@@ -11,7 +11,7 @@ import pytest
 from harness import UsageError
 from harness.cli.commands import of
 from harness.registry import hookspecs
-from harness.run.executors import chosen
+from harness.run.executors import select_executor
 from tests.registry.good_plugin import GOOD
 
 EVERYTHING = (
@@ -104,7 +104,7 @@ def test_what_a_plugin_adds_by_every_hook_is_there(plugin) -> None:
         registry.formulation("mien")
     assert registry.metrics["positives"](np.array([1.0, -1.0, 1.0]), None) == 2.0
     assert registry.report_formats["count"]([{}, {}]) == "2"
-    assert chosen("own://here", registry)() == "here"
+    assert select_executor("own://here", registry)() == "here"
     found = of(registry)
     assert (list(found.commands), found.plugins, found.broken) == (["greet"], {"greet": "alpha"}, {})
     registry.manager.hook.harness_run_started(spec={"solver": "smo"})

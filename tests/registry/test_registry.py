@@ -14,6 +14,7 @@ import pytest
 from harness import CSVC, CSVCNoBias, Solver, UsageError, __version__
 from harness.problems import EpsSVR
 from harness.registry.discovery import Registry, load_registry
+from harness.registry.entries import running_plugin
 from harness.registry.hookspecs import FORMATS
 from tests.registry.good_plugin import GOOD, labels
 
@@ -356,3 +357,10 @@ def test_an_entry_point_that_fails_is_a_broken_plugin(value: str, reason: str) -
     registry.load_all([EntryPoint("mine", value, "harness"), EntryPoint("qp", "harness_qp", "harness")])
     assert registry.broken["mine"].reason.startswith(reason)
     assert list(registry.plugins) == ["qp"]
+
+
+def test_an_interrupt_between_two_lines_of_the_host_is_no_error_of_a_plugin():
+    context = running_plugin("own")
+    context.__enter__()
+    context.gen.close()  # as Python does where the interrupt came before the body
+    assert context.gen.gi_frame is None

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import socket
+import subprocess
 import threading
 from collections import Counter
+from concurrent.futures import Future
 
 import dask
 import msgspec
+import psutil
 import pytest
 
 from harness import Executor
@@ -17,13 +22,15 @@ from harness.measure.outcome import Limits
 from harness.registry.discovery import load_registry
 from harness.report import formats
 from harness.report.rows import grouped
-from harness.run import driver, executors, node, on_dask, spread
+from harness.run import executors, node, node_runner
+from harness.run.driver import Driver
 from harness.run.node import EnvironmentFingerprint
 from harness.run.plan import Study
 from harness.run.store import Store
 from harness.support.errors import EngineLost, UsageError
 from harness.support.machine import machine
-from tests.run.conftest import PLUGINS
+from tests.run.conftest import HARNESS, PLUGINS
+from tests.run.test_interruption import children_of, lives, wait_for
 
 ENGINES = {"dask": "dask://local?workers=2", "threads": "threads://local?workers=2"}
 SLOW = PLUGINS / "slow_steps.py"
@@ -50,10 +57,10 @@ def told(record):
 def test_nodes_give_what_this_machine_gives(engine, registry, tmp_path):
     notes, started = [], []
     (tmp_path / "here").mkdir()
-    here = driver.compare(study(registry, tmp_path / "here"), registry)
-    there = driver.compare(
+    here = Driver(study(registry, tmp_path / "here"), registry).run()
+    there = Driver(
         study(registry, tmp_path, ENGINES[engine]), registry, on_note=notes.append, on_started=started.append
-    )
+    ).run()
     assert list(map(told, there)) == list(map(told, here))
     assert {record["status"] for record in here} == {"ok"}
     assert len(started) == len(here) == 8
@@ -61,7 +68,7 @@ def test_nodes_give_what_this_machine_gives(engine, registry, tmp_path):
     with Store(tmp_path / "s.sqlite") as store:
         assert Counter(record["key"] for record in store.records()) == dict.fromkeys([each["key"] for each in here], 1)
     # one seed more: what is known is not measured again
-    again = driver.compare(study(registry, tmp_path, ENGINES[engine], seeds=(0, 1, 2)), registry)
+    again = Driver(study(registry, tmp_path, ENGINES[engine], seeds=(0, 1, 2)), registry).run()
     assert [record["reused"] for record in again] == [True] * 8 + [False] * 4
 
 
@@ -75,18 +82,16 @@ class Recorded(Executor):
         self.nodes, self.able, self.tasks, self.left = dict(nodes), able, [], []
 
     def submit(self, on_node, task, nodes=()):
-        from concurrent.futures import Future
-
         future = Future()
         names = [name for name in self.nodes if name not in self.left]
         name = next((each for each in nodes if each in names), names[len(self.tasks) % len(names)])
-        self.tasks.append((name, sum(map(len, node._RUNS.decode(msgspec.msgpack.decode(task, type=node.Task).blocks)))))
+        self.tasks.append((name, len(node.unpack_runs(msgspec.msgpack.decode(task, type=node.Task).runs))))
         future.set_result(self._answered(on_node, task, name))
         return future
 
     def _answered(self, on_node, task, name):
-        answer = node.opened(on_node(task, name))
-        return node.packed(self.nodes[name](answer))
+        answer = node.unpack_answer(on_node(task, name))
+        return node.pack(self.nodes[name](answer))
 
     def everywhere(self, on_node, task):
         return [self._answered(on_node, task, name) for name in self.nodes if name not in self.left]
@@ -114,7 +119,7 @@ def of_machine(identity):
 
 def having(**other):
     def planted(answer):
-        return msgspec.structs.replace(answer, has=msgspec.structs.replace(answer.has, **other), blocks=[])
+        return msgspec.structs.replace(answer, has=msgspec.structs.replace(answer.has, **other), rows=[])
 
     return planted
 
@@ -122,7 +127,7 @@ def having(**other):
 def on(monkeypatch, registry, executor, asked, **told):
     monkeypatch.setitem(registry.executors, "own", lambda place: executor)
     notes = []
-    return driver.compare(asked, registry, on_note=notes.append, **told), notes
+    return Driver(asked, registry, on_note=notes.append, **told).run(), notes
 
 
 @pytest.mark.parametrize(
@@ -147,9 +152,9 @@ def test_a_node_that_has_something_else_runs_nothing(planted, sentence, monkeypa
 
 
 def test_the_node_itself_compares_before_it_runs():
-    here = EnvironmentFingerprint(node.host(), {}, {"python": "0.1"}, {})
-    answer = node.opened(node.carry_out(node.packed(node.Task(here, blocks=b"not even opened"))))
-    assert answer.blocks == []
+    here = EnvironmentFingerprint(node.host_sha256(), {}, {"python": "0.1"}, {})
+    answer = node.unpack_answer(node.run_task(node.pack(node.Task(here, runs=b"not even unpacked"))))
+    assert answer.rows == []
     assert "it has python" in here.difference(answer.has)
 
 
@@ -158,9 +163,9 @@ def test_other_data_are_refused_by_their_checksum(registry):
     key = json.dumps([source.name, {"n": 60, "n_test": source.n_test, "seed": source.seed}])
     plugins = {"harness": registry.plugins["harness"].fingerprint + registry.plugins["harness"].version}
     own = EnvironmentFingerprint(
-        node.host(), plugins, {}, {key: "0" * 64, '["file", {"path": "/not/there.csv"}]': "1" * 64}
+        node.host_sha256(), plugins, {}, {key: "0" * 64, '["file", {"path": "/not/there.csv"}]': "1" * 64}
     )
-    answer = node.opened(node.carry_out(node.packed(node.Task(own, blocks=node.packed([])))))
+    answer = node.unpack_answer(node.run_task(node.pack(node.Task(own, runs=node.pack([])))))
     assert "its data of 'twonorm' have SHA-256" in own.difference(answer.has)
     assert "/not/there.csv" in answer.has.data['["file", {"path": "/not/there.csv"}]']
 
@@ -213,8 +218,8 @@ def test_what_nodes_that_come_late_have_measured_is_not_measured_twice(monkeypat
             self.asked = getattr(self, "asked", 0) + 1
             return [] if self.asked < 3 else super().everywhere(on_node, task)[:1]
 
-    monkeypatch.setattr(spread, "_SHOWN_EACH", 0.1)
-    monkeypatch.setattr(spread, "_ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr(node_runner, "_PROGRESS_SECONDS", 0.1)
+    monkeypatch.setattr(node_runner, "_ANSWER_SECONDS", 0.01)
     executor = Late({"first": of_machine("aaaa1111"), "late": of_machine("bbbb2222")})
     asked = study(registry, tmp_path, "own://x", seeds=(0, 1))
     _, notes = on(monkeypatch, registry, executor, asked)
@@ -247,13 +252,14 @@ def test_short_blocks_travel_together_and_few_at_a_time(monkeypatch, registry, t
     assert sizes[-1] <= 4, "at the end every node has something"
 
 
-def test_it_is_said_once_that_nodes_compile_before_the_first_run_comes_back(monkeypatch, registry, tmp_path):
-    monkeypatch.setattr(spread, "_SHOWN_EACH", 0.02)
-    notes, working = [], []
+def test_it_is_said_that_nodes_compile_until_the_first_run_comes_back(monkeypatch, registry, tmp_path):
+    monkeypatch.setattr(node_runner, "_PROGRESS_SECONDS", 0.02)
+    working = []
     asked = study(registry, tmp_path, "threads://local?workers=1", seeds=(0,))
-    driver.compare(asked, registry, on_note=notes.append, on_working=working.append)
-    assert sum("a node compiles the solvers first" in note for note in notes) == 1
-    assert sum("(0 runs done)" in text for text in working) > 1
+    Driver(asked, registry, on_working=working.append).run()
+    assert len(working) > 1
+    assert set(working) <= {"1 node; a node compiles the solvers first, where it has not before", "1 node"}
+    assert "; a node compiles" in working[0]
 
 
 @pytest.mark.parametrize(
@@ -277,14 +283,14 @@ def test_a_wrong_executor_gets_a_sentence(url, sentence, monkeypatch, registry):
 
     monkeypatch.setitem(registry.executors, "gone", gone)
     with pytest.raises(UsageError, match=sentence):
-        executors.chosen(url, registry)()
+        executors.select_executor(url, registry)()
 
 
 @pytest.mark.parametrize(
     "reply", [None, b"", b"HTTP/1.0 200 OK\r\n\r\nthe page of another server, which is no scheduler"]
 )
 def test_no_scheduler_there_is_a_sentence(reply, monkeypatch, registry):
-    monkeypatch.setattr(on_dask, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(executors, "_ANSWER_SECONDS", 0.5)
     accepted = []
 
     def answer():
@@ -298,7 +304,7 @@ def test_no_scheduler_there_is_a_sentence(reply, monkeypatch, registry):
         else:
             threading.Thread(target=answer, daemon=True).start()
         with pytest.raises(UsageError, match=f"no Dask scheduler answers at {place}"):
-            executors.chosen(f"dask://{place}", registry)()
+            executors.select_executor(f"dask://{place}", registry)()
     for connection in accepted:
         connection.close()
 
@@ -336,13 +342,46 @@ def test_a_lost_engine_or_task_is_told(how, monkeypatch, registry, tmp_path):
     assert sum(bool(record["reused"]) for record in records) == 4
 
 
+def test_a_block_that_fails_costs_no_block_that_travelled_with_it(monkeypatch, registry, tmp_path):
+    class Failing(Recorded):
+        task_seconds = 5.0
+
+        def submit(self, on_node, task, nodes=()):
+            if any(spec.seed == 6 for spec in node.unpack_runs(msgspec.msgpack.decode(task, type=node.Task).runs)):
+                future = Future()
+                future.set_exception(RuntimeError("the worker was lost"))
+                return future
+            return super().submit(on_node, task, nodes)
+
+    asked = study(registry, tmp_path, "own://x", seeds=range(12), solvers="fw")
+    records, _ = on(monkeypatch, registry, Failing({"one": same}), asked)
+    assert {record["seed"] for record in records if record["status"] == "environment"} == {6}
+    assert Counter(record["status"] for record in records) == {"ok": 22, "environment": 2}
+
+
+def test_what_came_back_as_the_engine_was_lost_is_stored(monkeypatch, registry, tmp_path):
+    class Lost(Recorded):
+        def submit(self, on_node, task, nodes=()):
+            if not self.tasks:
+                self.first = Future()
+                self.tasks.append(("one", 0))
+                return self.first
+            self.first.cancel()
+            return super().submit(on_node, task, nodes)
+
+    with pytest.raises(EngineLost, match="own://x is gone"):
+        on(monkeypatch, registry, Lost({"one": same}), study(registry, tmp_path, "own://x", solvers="fw"))
+    with Store(tmp_path / "s.sqlite") as store:
+        assert store.count() == 1
+
+
 def end(task, name):
     os._exit(9)
 
 
 @pytest.mark.slow
 def test_a_worker_that_is_left_out_is_not_closed_and_gets_no_task(registry):
-    executor = executors.chosen("dask://local?workers=2", registry)()
+    executor = executors.select_executor("dask://local?workers=2", registry)()
     try:
         first, second = executor.running()
         assert executor.leave_out(first)
@@ -354,6 +393,35 @@ def test_a_worker_that_is_left_out_is_not_closed_and_gets_no_task(registry):
         executor.close()
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("heeds_interrupts")
+def test_an_interrupt_while_a_cluster_starts_is_a_sentence(tmp_path):
+    asked = ["--plugins", "fw", "--datasets", "twonorm[n=60]", "--store", str(tmp_path / "s.sqlite")]
+    command = [*HARNESS, "compare", *asked, "--executor", "dask://local?workers=1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
+        started = []
+
+        def workers():
+            started[:] = [
+                each for each in children_of(psutil.Process(driver.pid)) if "spawn_main" in str(cmdline(each))
+            ]
+            return started
+
+        wait_for(workers)
+        driver.send_signal(signal.SIGINT)
+        _, errors = driver.communicate(timeout=60)
+    assert driver.returncode in (130, -signal.SIGINT)
+    assert "harness: interrupted" in errors
+    assert "Traceback" not in errors
+    wait_for(lambda: not any(map(lives, started)), 20.0)
+
+
+def cmdline(process):
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.cmdline()
+    return []
+
+
 def name_of(task, name):
     return name.encode()
 
@@ -361,7 +429,7 @@ def name_of(task, name):
 @pytest.mark.slow
 def test_a_task_whose_workers_were_lost_is_told_in_a_sentence(registry):
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
-        executor = executors.chosen("dask://local?workers=1", registry)()
+        executor = executors.select_executor("dask://local?workers=1", registry)()
         try:
             error = executor.submit(end, b"").exception()
             assert executor.format_error(error).startswith(

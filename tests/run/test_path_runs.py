@@ -7,13 +7,17 @@ import pytest
 
 from harness import Limits, Status, StoppedBy, UsageError
 from harness.registry.discovery import load_registry
-from harness.run.driver import compare
+from harness.run.driver import Driver
 from harness.run.plan import Study, data_key, plan
 from harness.run.store import read_results
 from tests.run.conftest import PLUGINS
 
 DATA = "checkerboard[n=120,n_test=50]"
 GRID = {"C": [1.0, 10.0], "gamma": [0.5, 2.0]}
+
+
+def compare(*arguments, **callbacks):
+    return Driver(*arguments, **callbacks).run()
 
 
 @pytest.fixture

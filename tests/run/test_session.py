@@ -10,7 +10,7 @@ import pytest
 
 from harness import Limits, Status, StoppedBy, get_solver
 from harness.registry.discovery import load_registry
-from harness.run.driver import compare
+from harness.run.driver import Driver
 from harness.run.plan import Study
 from harness.run.pool import certified_record
 from harness.run.record import COLUMNS, CertifiedFigures, Claims
@@ -37,7 +37,7 @@ def measured(store, *paths, solvers="smo", datasets="checkerboard[n=200,n_test=5
         **options,
     )
     heard, notes = [] if heard is None else heard, [] if notes is None else notes
-    return compare(study, registry, on_finished=lambda _, reused: heard.append(reused), on_note=notes.append)
+    return Driver(study, registry, on_finished=lambda _, reused: heard.append(reused), on_note=notes.append).run()
 
 
 def test_a_record_has_every_field_and_the_certificate(tmp_path):

@@ -1,0 +1,92 @@
+"""Runs in this machine's own processes: job slots, each with a pool of them, pinned to cores of its own."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import queue
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from harness.run.host_process import WorkerDied
+from harness.run.plan import RunSpec, Study
+from harness.run.pool import ProcessPool
+from harness.run.record import Record
+from harness.run.runner import Event, Progress, RunsEnded, RunStarted, Stored
+from harness.run.template import numba_cache_folder
+from harness.support.machine import machine
+
+
+class LocalRunner:
+    """Carries out runs of a study on this machine.
+
+    reading_seconds : data key -> how long the data took to read, which bounds what a worker may need for it
+    """
+
+    def __init__(self, specs: Sequence[RunSpec], study: Study, reading_seconds: Mapping[str, float]) -> None:
+        self.specs, self.study, self.reading_seconds = specs, study, reading_seconds
+        self._events = queue.SimpleQueue[Event | BaseException | None]()
+        self._stop = threading.Event()
+        self._waiting = queue.SimpleQueue[int]()
+        self._thread: threading.Thread | None = None
+
+    def reusable(self, stored: Stored) -> Mapping[int, Record]:
+        """Return the records of this class of machines."""
+        return stored(machine()["id"])
+
+    def run(self, indices: Sequence[int]) -> Iterator[Event]:
+        """Carry out runs, as many at the same time as the study has jobs."""
+        if not indices:
+            return
+        for index in indices:
+            self._waiting.put(index)
+        specs, jobs = [self.specs[index] for index in indices], min(self.study.jobs, len(indices))
+        # daemons: a command that is interrupted again while it closes does not wait for them, and their processes end with it
+        self._thread = threading.Thread(target=self._serve, args=(specs, jobs, numba_cache_folder()), daemon=True)
+        self._thread.start()
+        while (event := self._events.get()) is not None:
+            if isinstance(event, BaseException):
+                raise event
+            yield event
+
+    def close(self) -> list[RunsEnded]:
+        """End the processes, and return what had ended and was not yielded."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        events = [self._events.get() for _ in range(self._events.qsize())]
+        return [event for event in events if isinstance(event, RunsEnded)]
+
+    def _serve(self, specs: list[RunSpec], jobs: int, numba_cache: Path) -> None:
+        """Prepare the pools one after another, as the later ones use what the first one compiles; then carry out the runs."""
+        cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
+        pinned = [list(itertools.islice(cores, self.study.threads)) for _ in range(jobs)] if jobs > 1 else [None]
+        pools = [ProcessPool(own, numba_cache, self._stop) for own in pinned]
+        try:
+            for pool in pools:
+                pool.prepare(specs, self.reading_seconds, lambda text: self._events.put(Progress(text)))
+            slots = [threading.Thread(target=self._run_slot, args=(pool,), daemon=True) for pool in pools]
+            for slot in slots:
+                slot.start()
+            for slot in slots:
+                slot.join()
+        except BaseException as error:
+            self._events.put(error)
+        finally:
+            for pool in pools:
+                pool.close()
+            self._events.put(None)
+
+    def _run_slot(self, pool: ProcessPool) -> None:
+        """Carry out runs one after another until none waits."""
+        try:
+            while not self._stop.is_set():
+                spec = self.specs[index := self._waiting.get_nowait()]
+                self._events.put(RunStarted(index))
+                record = pool.run(spec, self.reading_seconds[spec.data_key])
+                self._events.put(RunsEnded({index: record}, machine()))
+        except (queue.Empty, WorkerDied):  # no run waits, or the driver stopped it
+            pass
+        except BaseException as error:
+            self._events.put(error)
