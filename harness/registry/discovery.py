@@ -73,7 +73,7 @@ class Registry:
                 things = {kind: plugin_validation.things_of(kind, module) for kind in plugin_validation.KINDS}
                 self._check_names(things)
                 self.manager.register(module, name=name)
-        except Exception as error:  # a plugin may raise anything at import
+        except (Exception, GeneratorExit) as error:  # a plugin may raise anything at import
             self.broken[name] = BrokenPlugin(name, plugin_validation.version_refusal(error) or faults.reason(error))
             return
         faults.know(name, module)

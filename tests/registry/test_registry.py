@@ -231,6 +231,7 @@ BROKEN = {
         GOOD.replace("[First, Second]", "{'alpha': First}"),
         "harness_solvers returned {'alpha': <class 'alpha.First'>}; it must return a list of classes",
     ),
+    "generator-exit": ("raise GeneratorExit('no')\n", "alpha.py:1: GeneratorExit: no"),
     "null-byte": ("x = 1\0\n", "SyntaxError: source code string cannot contain null bytes"),
     "no-default": (
         GOOD.replace("epochs: int", "seed: int\n        epochs: int"),
