@@ -39,12 +39,17 @@ def prepare() -> None:
 
 def warm_up(bench: cells.Bench, cell: tuple[str, str]) -> None:
     """Compile what a cell's solver needs by a few points of its data."""
-    try:
-        from harness.run.child import warm_up as compile_
-    except ImportError:
-        from harness.run.execute import warm_up as compile_
-
     _, _, solver, problem = bench.stated(*cell)
+    try:
+        from harness.run.warm_up import few_points
+        from harness.run.warm_up import warm_up as compile_
+
+        problem = few_points(problem).counted()
+    except ImportError:
+        try:
+            from harness.run.child import warm_up as compile_
+        except ImportError:
+            from harness.run.execute import warm_up as compile_
     compile_(solver, problem)
 
 

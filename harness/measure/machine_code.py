@@ -63,7 +63,7 @@ def _sources(package: Path) -> Iterable[Path]:
     return package.rglob("*.py") if package.is_dir() else with_imports([package], sibling_files)
 
 
-def warmed_up(file: Path, kind: str) -> Path | None:
+def warm_up_mark(file: Path, kind: str) -> Path | None:
     """Return the file that is there when a warm-up of this ``kind`` was compiled from the present state of a package.
 
     It decides when something is compiled, and nothing else. None: the package names no compiler.

@@ -10,9 +10,9 @@ template                Started before the driver reads its options: imports wha
 (`template.py`)         plugin. They are forked from it; where it fails, or another interpreter is needed, each is started.
 worker                  Imports plugins and numba, reads the data without test targets, and forks one child for each
 (`worker.py`,           run. It limits the child from outside, ends all that it started (`descendants.py`), empties its
-`watch.py`)             folder (`folder.py`), and says what became of it.
-child (`child.py`)      States the problem, or the path of problems, warms up and drives the solver. It sends each trace
-                        point as it is taken. What it says are claims.
+`watch.py`)             folder (`folder.py`), and says what became of it. It knows the state of each warm-up (`warm_up.py`).
+child (`child.py`)      Warms the solver up on a few points, states the problem, or the path of problems, and drives the
+                        solver. It sends each trace point as it is taken. What it says are claims.
 certifier               Reads the data itself, never runs the solver, and certifies and scores models: numbers in
 (`certifier.py`)        `Model`, packed by the child and opened here alone.
 node (`node.py`)        With an executor (`executors.py`): the engine's process on another machine. It has a
@@ -21,7 +21,7 @@ target server           Where a formulation queries targets: in the worker, with
 (`target_server.py`)    The child has a client and no targets.
 ======================  ========================================================================================
 
-Messages (`messages.py`), each typed, with a checksum; a child's begin with a secret of its run::
+Messages (`messages.py`), each typed, over a socket (`channel.py`); a child's begin with a secret of its run::
 
     driver --Prepare--> worker, certifier --Prepared--> driver (at once, before the first run)
     driver --Run--> worker --(fork)--> child

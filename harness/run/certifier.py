@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,20 +25,9 @@ from harness.measure.scored import FreeModel, Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certificate_of
 from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry.discovery import Registry, load_registry, share_registry
+from harness.run.channel import BrokenStream, Channel
 from harness.run.child import ProblemFactory, is_environment
-from harness.run.messages import (
-    BrokenStream,
-    Certified,
-    Certify,
-    FinishedCell,
-    Model,
-    Point,
-    Prepare,
-    Prepared,
-    Reader,
-    ToCertify,
-    send,
-)
+from harness.run.messages import Certified, Certify, FinishedCell, Model, Point, Prepare, Prepared, ToCertify, ToProcess
 from harness.run.plan import RunSpec
 from harness.run.record import CertifiedFigures
 from harness.run.target_server import only_queried
@@ -407,24 +395,21 @@ class RunCertifier:
 class Certifier:
     """Serves the driver until it closes the socket."""
 
-    def __init__(self, control: int) -> None:
-        self.control = control
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
         self.benches: dict[tuple[str, ...], ProblemFactory] = {}
         self.installed: Registry | None = None
         share_registry(self._installed)
 
     def serve(self) -> None:
         """Answer requests one after another."""
-        reader = Reader(self.control)
-        while not reader.closed:
-            for request in reader.read():
-                if isinstance(request, Prepare):
-                    with contextlib.suppress(Exception):  # a run will say what is wrong
-                        self._bench(request.spec).problem(request.spec.first)
-                    send(self.control, Prepared())
-                    continue
-                assert isinstance(request, Certify)
-                send(self.control, self._answer(request))
+        for request in self.channel:
+            if isinstance(request, Prepare):
+                with contextlib.suppress(Exception):  # a run will say what is wrong
+                    self._bench(request.spec).problem(request.spec.first)
+                self.channel.send(Prepared())
+            else:
+                self.channel.send(self._answer(request))
 
     def _installed(self) -> Registry:
         """Return the installed plugins, which a certificate may ask for a solver; loaded when one does."""
@@ -467,12 +452,8 @@ class Certifier:
 
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
-    control = int(sys.argv[1])
-    os.set_inheritable(control, False)
-    try:
-        Certifier(control).serve()
-    except BrokenPipeError:
-        os._exit(0)  # the driver is gone
+    with contextlib.suppress(ConnectionError):  # the driver is gone
+        Certifier(Channel.from_command_line(ToProcess)).serve()
     os._exit(0)
 
 

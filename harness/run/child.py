@@ -5,16 +5,14 @@ What it says are claims; the worker looks at them (watch.py), and the certifier 
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import itertools
-import os
 import re
 import resource
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from time import monotonic, perf_counter
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,12 +31,12 @@ from harness.measure.scored import Weights
 from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem
 from harness.run import allowed
-from harness.run.messages import ClockStarted, FinishedCell, FitResult, Message, Model, ModelCopied, Point
+from harness.run.messages import ClockStarted, Emit, FinishedCell, FitResult, Model, ModelCopied, Point
 from harness.run.record import Claims
 from harness.run.target_server import TargetClient
 from harness.solver.path import SolutionPath
 from harness.solver.protocol import with_target
-from harness.support.errors import DataError, InvalidModel, UsageError
+from harness.support.errors import DataError, InvalidModel
 from harness.support.faults import format_error, text
 from harness.support.machine import delay_seconds, load_average, now, reset_peak_memory, status_bytes
 from harness.support.printable import clean, clipped
@@ -53,9 +51,6 @@ if TYPE_CHECKING:
     Clock = Callable[[], float]
 
 _READ_INTO_MEMORY_BYTES = 2 << 30
-_WARM_UP_POINTS = 32
-_WARM_UP_YIELDS = 50
-_WARM_UP_SECONDS = 5.0  # of all warm-ups of a solver together, compilation not counted
 _TRACEBACK_CHARACTERS = 2000
 _READ_ONLY = re.compile("read-?only")  # what NumPy and Numba say of an array
 _COPY = "what the problem hands out is read-only: copy it first, row = problem.kernel.row(i).copy()"
@@ -187,111 +182,11 @@ def withheld(dataset: Dataset, *, training: bool) -> Dataset:
     return replace(dataset, planted=None, y_train=y_train, y_test=np.full(len(dataset.y_test), np.nan))
 
 
-def layout(problem: Problem) -> str:
-    """Return what decides which machine code a solver needs: formulation, kernel, dtype, sparse or dense."""
-    points = problem.kernel.storage
-    kind = "dense" if isinstance(points, np.ndarray) else "sparse"
-    return f"{problem.name} {problem.kernel.kernel.name} {points.dtype} {kind}"
-
-
-def warm_up(
-    solver: Solver,
-    problem: Problem,
-    limit: float | None = None,
-    clock: Clock = perf_counter,
-    path: SolutionPath | None = None,
-    part: slice = slice(None),
-) -> float:
-    """Run the solver on a few points of the same kind, so that compilation is off the clock; return the seconds.
-
-    Along a path it goes through a few cells over a few points. A fault of the solver shows in the measured run, not here.
-    No warm-up is begun, and none that yields goes on, when ``limit`` seconds are over by the ``clock``.
-
-    part : which of its warm-ups
-    """
-    began, clock_began = perf_counter(), clock()
-    most = min(_WARM_UP_SECONDS, limit or _WARM_UP_SECONDS)
-    try:
-        small: Any = _few_points(problem if path is None else path, problem.n)
-        small = small.counted() if path is None else small
-        for each in solver.warm_ups()[part]:
-            left = most - (clock() - clock_began)
-            if left <= 0.0:
-                break
-            if path is not None:
-                for _ in drive_path(each, small, 0, Limits(time_limit=left), Clocks(clock)):
-                    continue
-            elif each.skip(small) is None:
-                limits = Limits(time_limit=left, iteration_limit=_WARM_UP_YIELDS)
-                drive(each, small, np.random.default_rng(0), limits, clocks=Clocks(clock))
-    except BaseException:  # whatever it is, sys.exit() included, it is reported where it is measured
-        return perf_counter() - began
-    return perf_counter() - began
-
-
-def warm_up_in_parts(
-    solver: Solver,
-    problem: Problem,
-    limit: float | None,
-    compilation: CompilationWatch,
-    path: SolutionPath | None,
-) -> float:
-    """Warm up in as many processes as there are cores, for the machine code that each leaves on the disk; see :func:`warm_up`."""
-    began, others = perf_counter(), []
-
-    def share(k: int) -> None:
-        warm_up(solver, problem, limit, compilation.clock, path, slice(k, None, count))
-
-    with contextlib.suppress(Exception):  # it shows in the measured run
-        count = min(len(os.sched_getaffinity(0)), len(solver.warm_ups()))
-        for k in range(1, count):
-            if pid := os.fork():
-                others.append(pid)
-                continue
-            compilation.on_change = lambda _: None  # one process tells of itself
-            share(k)
-            os._exit(0)
-        share(0)
-    for pid in others:
-        os.waitpid(pid, 0)
-    return perf_counter() - began
-
-
-def _few_points(whole: Problem | SolutionPath, n: int) -> Problem | SolutionPath:
-    """Return the problem or path over some of its points, of both classes; where targets are queried, with made-up ones.
-
-    Of more points, where the problem's parameters leave so few no solution: a small cap of reduced hulls.
-    """
-    few = min(n, _WARM_UP_POINTS)
-    while True:
-        try:
-            if isinstance(whole, Problem):
-                return _restricted(whole, few)
-            small = whole.small(few)
-            for cell in small.cells:
-                small.problem(cell)
-            return small
-        except UsageError:
-            if few == n:
-                raise
-            few = min(n, 2 * few)
-
-
-def _restricted(problem: Problem, few: int) -> Problem:
-    first = np.arange(few)
-    if problem.queries_targets:
-        return problem.restrict(first).with_targets(np.where(first % 2 == 0, 1.0, -1.0).__getitem__)
-    if problem.task != "classification":
-        return problem.restrict(first)
-    members = [np.flatnonzero(problem.targets == label)[: (few + 1) // 2] for label in np.unique(problem.targets)[:2]]
-    return problem.restrict(np.sort(np.concatenate(members)))
-
-
 def measure(
     spec: RunSpec,
     solver: Solver,
     problem: Problem,
-    emit: Callable[[Message], None],
+    emit: Emit,
     *,
     compilation: CompilationWatch,
     client: TargetClient,
@@ -369,9 +264,7 @@ class _Clocks(Clocks):
         return max(0.0, beside - allowed.off_the_clock(self.limit, beside - queries, queries))
 
 
-def _single(
-    spec: RunSpec, solver: Solver, problem: Problem, plain: Problem, clocks: _Clocks, emit: Callable[[Message], None]
-) -> Outcome:
+def _single(spec: RunSpec, solver: Solver, problem: Problem, plain: Problem, clocks: _Clocks, emit: Emit) -> Outcome:
     """Drive the solver on one problem, and send each trace point as it is taken."""
 
     def observe(point: TracePoint, model: Any) -> None:
@@ -390,9 +283,7 @@ def _single(
     )
 
 
-def _along(
-    spec: RunSpec, solver: Solver, path: SolutionPath, clocks: _Clocks, emit: Callable[[Message], None]
-) -> Claims:
+def _along(spec: RunSpec, solver: Solver, path: SolutionPath, clocks: _Clocks, emit: Emit) -> Claims:
     """Drive the solver along a path, and send each cell as it is finished; return how it ended, and its costs."""
     stopped: StoppedBy | None = None
     finished: list[Claims] = []

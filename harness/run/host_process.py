@@ -6,26 +6,23 @@ import contextlib
 import os
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
+from harness.run.channel import BrokenStream, Channel
 from harness.run.descendants import living, signal_to
 from harness.run.environments import Environment
 from harness.run.folder import sweep
-from harness.run.messages import BrokenStream, Busy, Message, Reader, send
-from harness.run.template import Forked, command, template, variables
+from harness.run.messages import Busy, FromProcess, ToProcess
+from harness.run.template import start, template, variables
 
-_CLOSE_SECONDS = 1.5
-_LATE_SECONDS = 0.5  # that a message may be late
-_SEND_SECONDS = 60  # in which somebody reads what is sent: at once, or when it has started
-_POLL_SECONDS = 0.2
+_CLOSE_SECONDS = 1.5  # seconds that a process may take to end when its socket is closed
+_LATE_SECONDS = 0.5  # seconds that a message may be late
+_SEND_SECONDS = 60.0  # seconds in which a process reads what it is sent: at once, or when it has started
 
 
 class WorkerDied(Exception):
@@ -39,7 +36,7 @@ class Late(WorkerDied):
 
 
 class Process:
-    """A warm process of the host's, and the socket to it.
+    """A warm process of the host's, and the channel to it.
 
     running : it said that the run which it was last asked for has begun
     compiling : it said that it compiles
@@ -55,37 +52,23 @@ class Process:
         home: Environment | None = None,
     ) -> None:
         environment = variables(threads, numba_cache, sys.path if home is None else home.path)
+        python = None if home is None else home.python
         ours, theirs = socket.socketpair()
-        # who does not read does not hold us up
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_SECONDS, 0))
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, int(_POLL_SECONDS * 1e6)))
-        self.socket = ours
+        ours.settimeout(_SEND_SECONDS)
+        self.channel = Channel(ours, FromProcess)
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in kill()
+        self.process: Any = None  # as `subprocess.Popen`
         with theirs:
-            self.process = self._started(module, theirs, environment, None if home is None else home.python, stop)
+            if python is None:
+                with contextlib.suppress(OSError):  # it is started by itself: stopped, it is closed at once
+                    descriptors = [theirs.fileno(), self.errors.fileno()]
+                    self.process = template(environment).fork(module, descriptors, environment, stop)
+            self.process = self.process or start(module, theirs, environment, self.errors, python or "")
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)
-        self.reader = Reader(ours.fileno())
         self.running = self.compiling = False
 
-    def _started(
-        self,
-        module: str,
-        control: socket.socket,
-        environment: Mapping[str, str],
-        python: str | None,
-        stop: threading.Event,
-    ) -> Forked | subprocess.Popen[bytes]:
-        """Fork the process from this interpreter's template; start it by itself where there is none, or ``python`` is another one."""
-        if python is None:
-            with contextlib.suppress(OSError):  # stopped: the one that is started instead is closed at once
-                return template(environment).fork(module, control, self.errors, environment, stop)
-        return subprocess.Popen(
-            command(module, control, python or sys.executable), pass_fds=(control.fileno(),), env=environment,
-            stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors, start_new_session=True,
-        )  # fmt: skip
-
-    def ask(self, request: Message, stop: threading.Event, seconds: float) -> Any:
+    def ask(self, request: ToProcess, stop: threading.Event, seconds: float) -> Any:
         """Send a request and return the answer, which comes in so many seconds, or as many as the process says each time.
 
         Raises
@@ -94,30 +77,19 @@ class Process:
         WorkerDied : it ended before it answered, or said what is no message.
         """
         self.running = self.compiling = False
-        since = monotonic()
-        deadline = since + seconds + _LATE_SECONDS
         try:
-            send(self.socket.fileno(), request)
-            while not self.reader.closed:
-                received = self.reader.received
-                for answer in self.reader.read():
-                    if not isinstance(answer, Busy):
-                        self.compiling = False
-                        return answer
-                    since = monotonic()
-                    self.running, self.compiling = answer.running, answer.compiling
-                    deadline = since + answer.seconds + _LATE_SECONDS
-                if stop.is_set():
-                    raise WorkerDied("stopped")
-                # after a last look: we may have been stopped ourselves
-                if self.reader.received == received and monotonic() > deadline:
-                    self.kill()
-                    raise Late(f"nothing was heard for {monotonic() - since:.1f} s, and it was killed")
-        except BrokenStream as error:
+            self.channel.send(request)
+            while isinstance(answer := self.channel.receive(seconds + _LATE_SECONDS, stop), Busy):
+                self.running, self.compiling, seconds = answer.running, answer.compiling, answer.seconds
+        except TimeoutError as error:
+            self.kill()
+            raise Late(f"nothing was heard for {seconds + _LATE_SECONDS:.1f} s, and it was killed") from error
+        except (BrokenStream, InterruptedError) as error:
             raise WorkerDied(str(error)) from error
-        except OSError:  # nobody reads
-            pass
-        raise WorkerDied(self._epitaph())
+        except OSError:  # the process ended
+            raise WorkerDied(self._epitaph()) from None
+        self.compiling = False
+        return answer
 
     def _epitaph(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -131,16 +103,16 @@ class Process:
 
     def close(self) -> None:
         """End the process: it ends its child and what that started when the socket closes; SIGKILL if it does not."""
-        if self.socket.fileno() < 0:
+        if self.channel.fileno() < 0:
             return
-        self.socket.close()
+        self.channel.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(_CLOSE_SECONDS)
         self.kill()
 
     def kill(self) -> None:
         """End the process and what it started at once, also where it is stopped and hears nothing."""
-        self.socket.close()
+        self.channel.close()
         descendants = living(self.process.pid)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)

@@ -1,17 +1,13 @@
-"""What the processes of a comparison say to each other; :mod:`harness.run` says who says what to whom.
+"""The messages of the processes of a comparison; :mod:`harness.run` says which process sends which.
 
-A message is a typed structure in MessagePack, with its length and checksum before it. msgspec refuses what is of another
-kind than its field, whoever sent it; nothing is unpickled. A child's pipe carries frames that begin with a secret of its
-run: what else is written there, by a solver that writes to a descriptor it does not own, is no message and ends the run.
-A model is packed by the process that has it and opened by the certifier alone: between them it is bytes.
+They go over a :class:`harness.run.channel.Channel`. A child's frames begin with a secret of its run: what else is written
+there, by a solver that writes to a descriptor it does not own, is no message and ends the run. A model is packed by the
+process that has it and opened by the certifier alone: between them it is bytes.
 """
 
 from __future__ import annotations
 
-import os
-import struct
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -19,21 +15,12 @@ import numpy as np
 
 from harness.measure.outcome import TracePoint
 from harness.measure.scored import CosineFeatures, FreeModel, Weights
+from harness.run.channel import BrokenStream, decode, encode
 from harness.run.plan import RunSpec
 from harness.run.record import CertifiedFigures, Claims
-from harness.support.errors import HarnessError
-from harness.support.printable import clean
-
-_HEAD = struct.Struct("<QI")  # bytes of the message, their CRC-32
-_BESIDE_MODEL = 32 << 20  # bytes of a child's message
-SECRET_BYTES = 16
 
 Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
 Finite = Annotated[float, msgspec.Meta(ge=-1e308, le=1e308)]  # NaN is refused too
-
-
-class BrokenStream(HarnessError):
-    """Bytes arrived that are no message."""
 
 
 class _Part(msgspec.Struct, frozen=True, tag=True):
@@ -134,7 +121,7 @@ class Model(_Part, frozen=True):
 
     def packed(self) -> bytes:
         """Return the model as bytes."""
-        return _ENCODER.encode(self)
+        return encode(self)
 
     @classmethod
     def unpacked(cls, data: bytes) -> Model:
@@ -144,7 +131,7 @@ class Model(_Part, frozen=True):
         ------
         BrokenStream : the bytes are none.
         """
-        return _decoded(_MODELS, data)  # type: ignore[no-any-return]
+        return decode(data, Model)  # type: ignore[no-any-return]
 
     def coefficients(self, n: int) -> Any:
         """Return the coefficients of all ``n`` points.
@@ -164,10 +151,10 @@ class Model(_Part, frozen=True):
 
 
 class Run(_Part, frozen=True):
-    """To a worker: carry this run out; ``adopt`` : before it the worker may run the solver's warm-up in its own process."""
+    """To a worker: measure this run; ``warm_worker`` : before it the worker may run the solver's warm-up in its own process."""
 
     spec: RunSpec
-    adopt: bool = True
+    warm_worker: bool = True
 
 
 class Prepare(_Part, frozen=True):
@@ -301,102 +288,10 @@ class Certified(_Part, frozen=True):
     cells: list[CertifiedFigures] = []
 
 
-Message = (
-    Run | Prepare | Prepared | Compiling | Warm | ClockStarted | Point | FinishedCell | ModelCopied
-    | TargetRequest | TargetReply | FitResult | Busy | RunResult | Certify | Certified
-)  # fmt: skip
-
-
-def _plain(value: Any) -> Any:
-    return (value.dtype.str, value.tobytes()) if isinstance(value, np.ndarray) else clean(value)
-
-
-def _array(kind: type, value: Any) -> Any:
-    dtype, data = value
-    if kind is not np.ndarray or np.dtype(dtype).kind not in "fiub":
-        raise ValueError("no array of numbers")
-    return np.frombuffer(data, dtype)
-
-
-_ENCODER = msgspec.msgpack.Encoder(enc_hook=_plain)
-_MESSAGES = msgspec.msgpack.Decoder(Message, dec_hook=_array)
-_MODELS = msgspec.msgpack.Decoder(Model, dec_hook=_array)
-
-
-def _decoded(decoder: Any, data: bytes) -> Any:
-    try:
-        return decoder.decode(data)
-    except (ValueError, TypeError, RecursionError) as error:  # msgspec's own are ValueErrors
-        raise BrokenStream(f"a message cannot be read: {type(error).__name__}: {error}") from None
-
-
-def packed(message: Message, secret: bytes = b"") -> bytes:
-    """Return the frame of a message."""
-    try:
-        body = _ENCODER.encode(message)
-    except (ValueError, OverflowError, RecursionError):  # what a plugin says may be text that is none, or a huge number
-        body = _ENCODER.encode(_cleaned(message))
-    return secret + _HEAD.pack(len(body), zlib.crc32(body)) + body
-
-
-def _cleaned(value: Any) -> Any:
-    """Return a message or a structure in it with the mappings and texts that can be encoded."""
-    if isinstance(value, msgspec.Struct):
-        return type(value)(**{name: _cleaned(each) for name, each in msgspec.structs.asdict(value).items()})
-    if isinstance(value, list):
-        return [_cleaned(each) for each in value]
-    return clean(value) if isinstance(value, (str, dict, float)) else value
-
-
-class Reader:
-    """Cuts the bytes of a descriptor into messages.
-
-    secret : what each frame begins with
-    largest : bytes that a model in a message may have
-    """
-
-    def __init__(self, fd: int, secret: bytes = b"", *, largest: int = 1 << 40) -> None:
-        self.fd, self.secret, self.largest = fd, secret, largest + _BESIDE_MODEL
-        self.closed = False
-        self.received = 0  # bytes
-        self._pending = bytearray()
-
-    def read(self) -> Iterator[Message]:
-        """Read once (the descriptor must be ready) and yield the messages that are complete.
-
-        Raises
-        ------
-        BrokenStream : what arrived is no message.
-        """
-        try:
-            data = os.read(self.fd, 1 << 16)
-        except (BlockingIOError, InterruptedError):
-            return
-        except OSError:
-            data = b""
-        self.closed = not data
-        self.received += len(data)
-        self._pending += data
-        head = len(self.secret) + _HEAD.size
-        while self._pending:
-            if not self.secret.startswith(self._pending[: len(self.secret)]):
-                raise BrokenStream(f"{len(self._pending)} bytes arrived that are no message of the host's")
-            if len(self._pending) < head:
-                return
-            size, checksum = _HEAD.unpack_from(self._pending, len(self.secret))
-            if size > self.largest:
-                raise BrokenStream(f"a message of {size:,} bytes arrived, which none has")
-            if len(self._pending) < head + size:
-                return
-            body = bytes(self._pending[head : head + size])
-            del self._pending[: head + size]
-            if zlib.crc32(body) != checksum:
-                raise BrokenStream("a message arrived whose checksum is wrong")
-            yield _decoded(_MESSAGES, body)
-
-
-def send(fd: int, message: Message, secret: bytes = b"") -> None:
-    """Write one message whole; BrokenPipeError if nobody reads."""
-    view = memoryview(packed(message, secret))
-    while view:
-        view = view[os.write(fd, view) :]
+ToChild = TargetReply
+FromChild = Compiling | Warm | ClockStarted | Point | FinishedCell | ModelCopied | TargetRequest | FitResult
+ToProcess = Prepare | Run | Certify
+FromProcess = Prepared | Busy | RunResult | Certified
+Emit = Callable[[FromChild], None]
+Receive = Callable[[], ToChild]
+Body = Callable[[Emit, Receive], None]  # what a child does

@@ -21,13 +21,13 @@ import msgspec
 from harness.datasets.validation import load
 from harness.registry.discovery import Registry, load_registry
 from harness.registry.plugin_files import source_sha256
+from harness.run.channel import decode, encode, frame, unframe
 from harness.run.environments import own_versions
 from harness.run.plan import RunSpec
 from harness.run.pool import ProcessPool
 from harness.run.template import numba_cache_folder
 from harness.support.errors import HarnessError
 from harness.support.machine import machine, versions
-from harness.support.printable import clean
 
 
 class EnvironmentFingerprint(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ class Task(msgspec.Struct, frozen=True):
 
     expected : what the driver has; a node that differs runs nothing
     requires : of the solvers, each a list that says in which environment its workers run
-    runs : packed list of `RunSpec`, which is unpacked when the code is known to be the same; empty: nothing is run
+    runs : encoded list of `RunSpec`, which is decoded when the code is known to be the same; empty: nothing is run
     """
 
     expected: EnvironmentFingerprint
@@ -97,24 +97,19 @@ class Answer(msgspec.Struct, frozen=True):
     rows: list[list[dict[str, Any]]] = []
 
 
-unpack_runs = msgspec.msgpack.Decoder(list[RunSpec]).decode
-unpack_answer = msgspec.msgpack.Decoder(Answer).decode
-pack = msgspec.msgpack.Encoder(enc_hook=clean).encode
-
-
 def run_task(task: bytes, node: str = "") -> bytes:
-    """Carry out a packed `Task` on this machine, and return a packed `Answer`.
+    """Carry out a framed `Task` on this machine, and return a framed `Answer`.
 
     node : its name, as the engine knows it; empty: that of the machine
     """
     import psutil
 
-    given = msgspec.msgpack.decode(task, type=Task)
+    given: Task = unframe(task, Task)
     with _LOCK:
         has = _fingerprint(given)
     refused = not given.runs or given.expected.difference(has)
-    seconds, rows = (0.0, []) if refused else _run(unpack_runs(given.runs), _code(given))
-    return pack(Answer(node or platform.node(), machine(), psutil.virtual_memory().available, has, seconds, rows))
+    seconds, rows = (0.0, []) if refused else _run(decode(given.runs, list[RunSpec]), _code(given))
+    return frame(Answer(node or platform.node(), machine(), psutil.virtual_memory().available, has, seconds, rows))
 
 
 def _run(specs: Sequence[RunSpec], code: bytes) -> tuple[float, list[list[dict[str, Any]]]]:
@@ -154,7 +149,7 @@ def _fingerprint(task: Task) -> EnvironmentFingerprint:
 
 
 def _code(task: Task) -> bytes:
-    return pack([task.plugin_paths, task.expected.plugins])
+    return encode([task.plugin_paths, task.expected.plugins])
 
 
 @functools.cache
@@ -179,7 +174,7 @@ def plugin_fingerprints(names: Iterable[str], registry: Registry) -> dict[str, s
 @functools.lru_cache(maxsize=1)
 def _registry(code: bytes) -> Registry:
     """Return the plugins that a task needs; those of files are read anew where other code of them is expected."""
-    plugin_paths, plugins = msgspec.msgpack.decode(code)
+    plugin_paths, plugins = decode(code, tuple[list[str], dict[str, str]])
     return load_registry(plugin_paths, only=set(plugins))
 
 

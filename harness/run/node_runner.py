@@ -24,9 +24,10 @@ import msgspec
 from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
 from harness.run import executors, node
+from harness.run.channel import encode, frame, unframe
 from harness.run.node import Answer, EnvironmentFingerprint, Task
 from harness.run.plan import RunSpec, Study
-from harness.run.record import Record
+from harness.run.record import Claims, Record
 from harness.run.runner import Event, Progress, RunsEnded, RunStarted, Stored
 from harness.support.errors import EngineLost, UsageError
 from harness.support.machine import machine, now
@@ -86,9 +87,9 @@ class NodeRunner:
         waiting = Timer(_ANSWER_SECONDS, self.note, (text,))  # an engine may wait itself, for a node to come
         waiting.start()
         try:
-            while not (packed := self.executor.everywhere(node.run_task, node.pack(self._task))):
+            while not (framed := self.executor.everywhere(node.run_task, frame(self._task))):
                 sleep(_PROGRESS_SECONDS)
-            answers = list(map(node.unpack_answer, packed))
+            answers = [unframe(each, Answer) for each in framed]
         except Exception as error:
             raise UsageError(
                 f"{self.url}: a node cannot run the harness: {self.executor.format_error(error)}. Install what is "
@@ -204,29 +205,27 @@ class NodeRunner:
         expected = msgspec.structs.replace(
             self._task.expected, data={spec.data_key: spec.data_sha256 for spec in specs}
         )
-        task = msgspec.structs.replace(self._task, expected=expected, runs=node.pack(specs))
+        task = msgspec.structs.replace(self._task, expected=expected, runs=encode(specs))
         preferred = self._preferred.get(runs[0])
         nodes = [
             name for name, each in self._machines.items() if each["id"] == preferred and name not in self._left_out
         ]
-        future = self.executor.submit(node.run_task, node.pack(task), nodes)
+        future = self.executor.submit(node.run_task, frame(task), nodes)
         future.add_done_callback(lambda done: ended.put((runs, task, done)))
 
     def _result(self, runs: list[int], task: Task, future: Future[bytes]) -> RunsEnded | None:
         """Return the records of a task; None where it is to be sent again: a node refused it, or it failed for the first time."""
-        if error := future.exception():
+        try:
+            answer: Answer = unframe(future.result(), Answer)
+        except Exception as error:
             if self._failed_once.isdisjoint(runs):
                 self._failed_once.update(runs)
                 return None
             reason = f"the runs could not be carried out: {self.executor.format_error(error)}"
-            fields = {
-                "status": Status.ENVIRONMENT,
-                "stopped_by": StoppedBy.KILLED,
-                "reason": reason,
-                "measured_at": now(),
-            }
-            return RunsEnded({index: Record(fields) for index in runs}, machine())
-        answer = node.unpack_answer(future.result())
+            ending = Claims(
+                status=Status.ENVIRONMENT, stopped_by=StoppedBy.KILLED, reason=reason, measured_at=now()
+            )  # fmt: skip
+            return RunsEnded({index: Record.of(ending) for index in runs}, machine())
         if not self._accepts(answer, task.expected):
             return None
         key, seconds = self.specs[runs[0]].data_key, answer.seconds / len(runs)

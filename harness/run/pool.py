@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import socket
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -19,14 +17,7 @@ from harness.measure.outcome import MEASURED, Status, StoppedBy
 from harness.run import allowed
 from harness.run.environments import environment_of
 from harness.run.host_process import Late, Process, WorkerDied
-from harness.run.messages import (
-    Certified,
-    Certify,
-    Prepare,
-    Run,
-    RunResult,
-    ToCertify,
-)
+from harness.run.messages import Certified, Certify, Prepare, Run, RunResult, ToCertify
 from harness.run.path_rows import cell_entries, cell_records, choice, summary
 from harness.run.plan import RunSpec
 from harness.run.record import CertifiedFigures, Claims, Record
@@ -46,8 +37,8 @@ class ProcessPool:
         self.cores, self.numba_cache, self.stop = cores, numba_cache, stop
         self._processes: OrderedDict[str, Process] = OrderedDict()
         self._starting = threading.Lock()
-        self._not_adopting: set[str] = set()  # workers that ended, or hung, before their run began
-        self._failed: set[str] = set()  # workers that did so before they were asked for a run
+        # names of workers that died or hung before a run began: those that replace them run no warm-up themselves
+        self._run_no_warm_up: set[str] = set()
 
     def prepare(
         self, specs: Iterable[RunSpec], reading_seconds: Mapping[str, float], tell: Callable[[str], None]
@@ -84,8 +75,7 @@ class ProcessPool:
             process.ask(Prepare(spec), self.stop, beginning)
         except WorkerDied:
             with self._starting:
-                self._failed.add(name)
-                self._not_adopting.add(name)
+                self._run_no_warm_up.add(name)
                 if name in self._processes:
                     self._close(name)
 
@@ -133,22 +123,22 @@ class ProcessPool:
         return summary(spec, run, cells, refit, chosen)
 
     def _ended(self, spec: RunSpec, beginning: float) -> RunResult:
-        """Have a run carried out. A process that dies before it begins with it is replaced, and asked once more."""
-        tries = (False,) if spec.worker in self._failed else (True, False)
-        self._failed.discard(spec.worker)
-        for may_retry in tries:
+        """Return what a worker made of a run. One that dies or hangs before the run begins is replaced and asked once more."""
+        for may_retry in (True, False):
             worker = self._process(spec.worker, "harness.run.worker", spec)
             self._process(_CERTIFIER, _CERTIFIER, spec)  # it imports meanwhile
+            warm_worker = spec.worker not in self._run_no_warm_up
             try:
-                ended: RunResult = worker.ask(Run(spec, spec.worker not in self._not_adopting), self.stop, beginning)
+                ended: RunResult = worker.ask(Run(spec, warm_worker), self.stop, beginning)
                 return ended
             except WorkerDied as error:
                 self._close(spec.worker)
                 error.running = worker.running
-                if worker.running or not may_retry or self.stop.is_set():
+                # it was the run before, or the warm-up, that ended the worker or kept it, and not this run
+                may_retry &= not worker.running and (warm_worker or not isinstance(error, Late))
+                if not may_retry or self.stop.is_set():
                     raise
-                # it was not this run that ended it or kept it, but what the one before did to it
-                self._not_adopting.add(spec.worker)
+                self._run_no_warm_up.add(spec.worker)
         raise AssertionError
 
     def _certified(self, spec: RunSpec, solved: ToCertify, beginning: float) -> Certified:
@@ -193,8 +183,7 @@ class ProcessPool:
     def close(self) -> None:
         """End all processes."""
         for process in self._processes.values():  # all at once
-            with contextlib.suppress(OSError):
-                process.socket.shutdown(socket.SHUT_RDWR)
+            process.channel.shutdown()
         while self._processes:
             self._processes.popitem()[1].close()
 

@@ -10,21 +10,22 @@ A formulation that queries targets takes a callable in the place of ``targets``,
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import monotonic, perf_counter, process_time  # by name: what is patched later is not this clock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.run.messages import BrokenStream, Message, TargetReply, TargetRequest, packed
+from harness.run.channel import BrokenStream, Channel
+from harness.run.messages import Emit, Receive, TargetReply, TargetRequest
 from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.support.arrays import Vector
 
-QUERY_POINTS = 480  # of one message: its reply fits in the 4,096 bytes that a pipe takes whole or not at all
+QUERY_POINTS = (
+    480  # most points of one query: its reply fits in the 4,096 bytes that a socket takes whole or not at all
+)
 WAKING_SECONDS = 0.05  # that a process may sleep on after its reply is there, on a busy machine
 
 
@@ -61,17 +62,16 @@ class TargetServer:
         there = bool(np.all((indices >= 0) & (indices < len(self._targets))))
         return there and not self._is_queried[indices].any() and len(np.unique(indices)) == len(indices)
 
-    def serve(self, request: TargetRequest, fd: int, secret: bytes) -> None:
-        """Write the reply to a request; BrokenStream if nobody reads it."""
+    def serve(self, request: TargetRequest, channel: Channel) -> None:
+        """Send the reply to a request; BrokenStream if nobody reads it."""
         began = monotonic()
         targets = self.query(request.indices)
         seconds = monotonic() - began
         self.seconds += min(max(0.0, request.waited), WAKING_SECONDS) + seconds
-        reply = packed(TargetReply(targets, seconds, self.refusal), secret)
-        with contextlib.suppress(OSError):
-            if os.write(fd, reply) == len(reply):
-                return
-        raise BrokenStream("a query of targets, and nobody read the reply")
+        try:
+            channel.send(TargetReply(targets, seconds, self.refusal))
+        except OSError:
+            raise BrokenStream("a query of targets, and nobody read the reply") from None
 
     def erase(self) -> None:
         """Overwrite the targets: in a forked process they are its own copy, and no part of it is left there."""
@@ -88,10 +88,10 @@ class TargetClient:
     def __init__(self) -> None:
         self.seconds = self.cpu_seconds = 0.0
         self._waited = 0.0
-        self._emit: Callable[[Message], None] | None = None
-        self._receive: Callable[[], Message] | None = None
+        self._emit: Emit | None = None
+        self._receive: Receive | None = None
 
-    def connect(self, emit: Callable[[Message], None], receive: Callable[[], Message]) -> None:
+    def connect(self, emit: Emit, receive: Receive) -> None:
         """Take the way to the worker, in the process that it forked."""
         self._emit, self._receive = emit, receive
 

@@ -13,9 +13,7 @@ import atexit
 import contextlib
 import gc
 import importlib
-import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -25,16 +23,17 @@ import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic, sleep
-from typing import IO, Any
+from typing import Any
 
+import msgspec
+
+from harness.run.channel import BrokenStream, Channel
 from harness.run.descendants import at_parents_end, living_itself
 from harness.support.files import user_cache, writable_folder
 
-_KEPT = 2  # of different environments, beside those whose processes live
-_ANSWER_SECONDS = 300.0  # the first answer comes when all is imported, and once compiled
-_POLL_SECONDS = 0.2
-_ROUND_SECONDS = 0.002
-_MESSAGE_BYTES = 1 << 20
+_IDLE_TEMPLATES = 2  # most templates of other environments that no living process was forked from
+_ANSWER_SECONDS = 300.0  # seconds until an answer; the first comes when all is imported, and once compiled
+_ROUND_SECONDS = 0.002  # seconds between two looks at a process that is to end
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS")
 # what tells numba where in its cache; its own ways serve functions that are in no file
 _NUMBA_LOCATORS = "harness.measure.machine_code.SourceKeyedLocator,IPythonCacheLocator,ZipCacheLocator"
@@ -64,9 +63,43 @@ def variables(threads: int, numba_cache: Path, path: Sequence[str]) -> dict[str,
     }
 
 
-def command(module: str, control: socket.socket, python: str = sys.executable) -> list[str]:
-    """Return the command of a process of the host's, which serves the socket."""
-    return [python, "-P", "-m", "harness.run.descendants", module, str(control.fileno())]
+def start(
+    module: str,
+    control: socket.socket,
+    environment: Mapping[str, str],
+    output: Any = subprocess.DEVNULL,
+    python: str = "",
+) -> subprocess.Popen[bytes]:
+    """Start a process of the host's, which serves the socket and writes to ``output``."""
+    fd = control.fileno()
+    return subprocess.Popen(
+        [python or sys.executable, "-P", "-m", "harness.run.descendants", module, str(fd)], pass_fds=(fd,),
+        env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+    )  # fmt: skip
+
+
+class Fork(msgspec.Struct, frozen=True, tag=True):
+    """To a template: fork a process that serves the first descriptor and writes to the second; the answer is its number.
+
+    environment : pairs of name and value, in the system's bytes
+    """
+
+    module: str
+    folder: bytes
+    cores: list[int]
+    environment: list[tuple[bytes, bytes]]
+
+
+class ExitCode(msgspec.Struct, frozen=True, tag=True):
+    """To a template: how did the process end? The answer is its exit code, or minus the signal; None while it lives."""
+
+    pid: int
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The answer of a template."""
+
+    number: int | None
 
 
 class Forked:
@@ -80,7 +113,7 @@ class Forked:
         """Return how it ended, None while it lives."""
         if self.returncode is None:
             try:
-                self.returncode = self.template.ask({"ended": self.pid})
+                self.returncode = self.template.ask(ExitCode(self.pid))
             except OSError:  # nobody else knows
                 self.returncode = None if living_itself(self.pid) else -signal.SIGKILL
         return self.returncode
@@ -101,42 +134,29 @@ class Template:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._lock = threading.Lock()
         self._forked: list[Forked] = []
-        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, theirs = socket.socketpair()
+        self.channel = Channel(ours, Answer)
         with theirs:
-            self.process = subprocess.Popen(
-                command("harness.run.template", theirs), pass_fds=(theirs.fileno(),), env=environment,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
+            self.process = start("harness.run.template", theirs, environment)
 
-    def ask(self, request: dict[str, Any], descriptors: Sequence[int] = (), stop: threading.Event | None = None) -> Any:
+    def ask(self, request: Any, descriptors: Sequence[int] = (), stop: threading.Event | None = None) -> Any:
         """Return the answer to a request; OSError if there is none or ``stop`` is set first, and then never again."""
-        until = monotonic() + _ANSWER_SECONDS
         with self._lock:
             try:
-                socket.send_fds(self.socket, [json.dumps(request).encode()], descriptors)
-                while not select.select([self.socket], [], [], _POLL_SECONDS)[0]:
-                    if monotonic() > until or (stop is not None and stop.is_set()):
-                        raise TimeoutError
-                answer = self.socket.recv(_MESSAGE_BYTES)
-            except OSError:
+                self.channel.send(request, descriptors)
+                return self.channel.receive(_ANSWER_SECONDS, stop).number
+            except (OSError, BrokenStream) as error:
                 self.close()
-                raise
-        if not answer:
-            raise ConnectionError("the template ended")
-        return json.loads(answer)
+                raise ConnectionError("the template does not answer") from error
 
     def fork(
-        self,
-        module: str,
-        control: socket.socket,
-        errors: IO[bytes],
-        environment: Mapping[str, str],
-        stop: threading.Event,
+        self, module: str, descriptors: list[int], environment: Mapping[str, str], stop: threading.Event
     ) -> Forked:
-        """Fork a process that serves ``control`` and writes to ``errors``; OSError if that cannot be."""
-        place = {"cwd": str(Path.cwd()), "cores": sorted(os.sched_getaffinity(0)), "environment": dict(environment)}
-        forked = Forked(self, self.ask({"module": module, **place}, [control.fileno(), errors.fileno()], stop))
-        self._forked = [*(each for each in self._forked if each.returncode is None), forked]
+        """Fork a process that serves the first descriptor and writes to the second; OSError if that cannot be."""
+        variables = [(os.fsencode(name), os.fsencode(value)) for name, value in environment.items()]
+        request = Fork(module, os.fsencode(Path.cwd()), sorted(os.sched_getaffinity(0)), variables)
+        forked = Forked(self, self.ask(request, descriptors, stop))
+        self._forked = [*(process for process in self._forked if process.returncode is None), forked]
         return forked
 
     def is_needed(self) -> bool:
@@ -145,7 +165,7 @@ class Template:
 
     def close(self) -> None:
         """End it; what was forked from it goes on."""
-        self.socket.close()
+        self.channel.close()
         self.process.kill()
         self.process.wait()
 
@@ -161,7 +181,7 @@ def template(environment: Mapping[str, str]) -> Template:
     if found is None or found.process.poll() is not None:
         found = Template(environment)
     _TEMPLATES[key] = found
-    for old in list(_TEMPLATES)[:-_KEPT]:
+    for old in list(_TEMPLATES)[:-_IDLE_TEMPLATES]:
         if not _TEMPLATES[old].is_needed():
             _TEMPLATES.pop(old).close()
     return found
@@ -196,46 +216,46 @@ def _prepare() -> None:
     import harness
     from harness.kernels.checks import check_finite
     from harness.kernels.oracle import KernelOracle
-    from harness.measure.machine_code import warmed_up
+    from harness.measure.machine_code import warm_up_mark
     from harness.registry.discovery import load_registry
 
     rbf: Any = load_registry(only=()).kernel_class("rbf")
-    kept = warmed_up(Path(harness.__file__), "float32")
-    other = 0 if kept is None or kept.exists() else os.fork() or -1
+    mark = warm_up_mark(Path(harness.__file__), "float32")
+    other = 0 if mark is None or mark.exists() else os.fork() or -1
     for features in (8, 64):  # of few and of many the values are computed in two ways
         points = np.random.default_rng(0).random((64, features))
         check_finite(KernelOracle(rbf(gamma=1.0), points, dtype=np.float32 if other < 0 else np.float64))
-    if kept is not None and other < 0:
-        kept.touch()
+    if mark is not None and other < 0:
+        mark.touch()
         os._exit(0)
     gc.freeze()  # keeps the collector from touching, and so copying, its pages in what is forked
     if other:
         os.waitpid(other, 0)
 
 
-def _forked(request: Mapping[str, Any], descriptors: Sequence[int], control: socket.socket) -> int:
+def _fork(request: Fork, channel: Channel) -> int:
     """Fork a process of the host's; return its number, in the template alone."""
+    served, errors = channel.descriptors
     if pid := os.fork():
-        for descriptor in descriptors:
-            os.close(descriptor)
+        while channel.descriptors:
+            os.close(channel.descriptors.pop())
         return pid
     code = 1
     try:
         at_parents_end(signal.SIGCONT)
         os.setsid()
-        control.close()
-        served, errors = descriptors
+        channel.close()
         os.dup2(errors, 1)
         os.dup2(errors, 2)
         os.close(errors)
-        os.chdir(request["cwd"])
+        os.chdir(request.folder)
         os.environ.clear()
-        os.environ.update(request["environment"])
-        os.sched_setaffinity(0, request["cores"])
+        os.environb.update(request.environment)
+        os.sched_setaffinity(0, request.cores)
         gc.enable()
         importlib.invalidate_caches()  # files may be newer than the template
-        sys.argv = [request["module"], str(served)]
-        importlib.import_module(request["module"]).main()
+        sys.argv = [request.module, str(served)]
+        importlib.import_module(request.module).main()
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -245,21 +265,16 @@ def _forked(request: Mapping[str, Any], descriptors: Sequence[int], control: soc
 
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
-    control = socket.socket(fileno=int(sys.argv[1]))
-    os.set_inheritable(control.fileno(), False)
+    channel = Channel.from_command_line(Fork | ExitCode, most_descriptors=2)
     _prepare()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        while True:
-            data, descriptors, _, _ = socket.recv_fds(control, _MESSAGE_BYTES, 2)
-            if not data:
-                break
-            request, answer = json.loads(data), None
-            if "module" in request:
-                answer = _forked(request, descriptors, control)
+        for request in channel:
+            if isinstance(request, Fork):
+                number: int | None = _fork(request, channel)
             else:
-                pid, status = os.waitpid(request["ended"], os.WNOHANG)
-                answer = os.waitstatus_to_exitcode(status) if pid else None
-            control.send(json.dumps(answer).encode())
+                pid, status = os.waitpid(request.pid, os.WNOHANG)
+                number = os.waitstatus_to_exitcode(status) if pid else None
+            channel.send(Answer(number))
     os._exit(0)
 
 

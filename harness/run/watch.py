@@ -27,25 +27,10 @@ from typing import Any
 import msgspec
 
 from harness.measure.outcome import Limits, Status, StoppedBy
-from harness.run import allowed
+from harness.run import allowed, messages
+from harness.run.channel import SECRET_BYTES, BrokenStream, Channel
 from harness.run.descendants import Descendants, at_parents_end, trackers_of
 from harness.run.folder import Folder
-from harness.run.messages import (
-    SECRET_BYTES,
-    BrokenStream,
-    ClockStarted,
-    Compiling,
-    FinishedCell,
-    FitResult,
-    Message,
-    ModelCopied,
-    Point,
-    Reader,
-    TargetRequest,
-    ToCertify,
-    Warm,
-    send,
-)
 from harness.run.plan import RunSpec
 from harness.run.record import Claims
 from harness.run.target_server import TargetServer
@@ -56,8 +41,8 @@ _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
 _EXIT_SECONDS = 1.0  # that a child which has said all may take to end
 _OUTPUT_KEPT = 4000
 _OUTPUT_LIMIT = 1_000_000
-_PIECE = 1 << 16  # what a pipe holds
-_PIPE = 200  # a descriptor above those that a solver's stray writes and double closes hit
+_PIECE = 1 << 16  # bytes that a pipe holds
+_CHANNEL = 200  # descriptor of a child's channel, above those that a solver's stray writes and double closes hit
 _CLOCK_SLACK = 0.25  # seconds of CPU time that the host's own work may take
 _LATE = 5.0  # seconds that a message may wait on a busy machine
 _SLOWEST_CLOCK = 0.5  # of the CPU time the system accounted
@@ -69,66 +54,59 @@ class DriverGone(Exception):
 
 @dataclass
 class Child:
-    """A forked process: its pid, our ends of its pipes, and the secret that messages begin with."""
+    """A forked process: its pid, the channel to it, and our end of the pipe that its output goes to."""
 
     pid: int
-    messages: int
+    channel: Channel
     output: int
-    answers: int
-    secret: bytes
 
 
-def fork(
-    body: Callable[[Callable[[Message], None], Callable[[], Message]], None], folder: Folder, hidden: int
-) -> Child:
+def fork(body: messages.Body, folder: Folder, hidden: Channel, largest: int) -> Child:
     """Fork a child that runs ``body(emit, receive)`` in a run's folder.
 
-    emit, receive : send a message to this process, and wait for one from it
-    hidden : descriptor it does not get, that which leads to the driver
+    emit, receive : functions that send a message to this process, and wait for one from it
+    hidden : the channel that it does not get, that which leads to the driver
+    largest : most bytes of a message of it
     """
 
-    def emit(message: Message) -> None:
+    def emit(message: messages.FromChild) -> None:
         if getpid() != own:
             raise BrokenStream("a process that the solver forked went on with the run; its result is nobody's")
-        send(pipe, message, secret)
+        channel.send(message)
 
-    def receive() -> Message:
-        while not answers.closed:
-            for message in answers.read():
-                return message
-        raise BrokenStream("the worker ended before it answered")
-
-    (messages_out, messages_in), (output_out, output_in), (answers_out, answers_in) = os.pipe(), os.pipe(), os.pipe()
+    (output_out, output_in), (ours, theirs) = os.pipe(), socket.socketpair()
     secret = os.urandom(SECRET_BYTES)
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
     if pid:
-        for ours, theirs in ((messages_out, messages_in), (output_out, output_in), (answers_in, answers_out)):
-            os.set_blocking(ours, False)  # who does not read what it asked for does not hold us up
-            os.close(theirs)
-        return Child(pid, messages_out, output_out, answers_in, secret)
+        theirs.close()
+        os.close(output_in)
+        ours.setblocking(False)  # who does not read what it asked for does not hold us up
+        os.set_blocking(output_out, False)
+        return Child(pid, Channel(ours, messages.FromChild, secret, largest=largest), output_out)
     status, own = 1, getpid()
     try:
         os.setsid()
         at_parents_end(signal.SIGKILL)
-        for fd in (messages_out, output_out, answers_in, hidden):
-            os.close(fd)
+        ours.close()
+        hidden.close()
+        os.close(output_out)
         with open(os.devnull, "rb") as nothing:
             os.dup2(nothing.fileno(), 0)
         os.dup2(output_in, 1)
         os.dup2(output_in, 2)
-        pipe = fcntl.fcntl(messages_in, fcntl.F_DUPFD_CLOEXEC, _PIPE)
-        answers = Reader(fcntl.fcntl(answers_out, fcntl.F_DUPFD_CLOEXEC, _PIPE), secret)
-        for fd in (output_in, messages_in, answers_out):
-            os.close(fd)
+        end = socket.socket(fileno=fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, _CHANNEL))
+        channel = Channel(end, messages.ToChild, secret)
+        theirs.close()
+        os.close(output_in)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         faulthandler.enable(file=2)
         folder.enter()
-        body(emit, receive)
+        body(emit, channel.receive)
         with contextlib.suppress(OSError):
-            os.read(answers.fd, 1)  # what it leaves behind can be looked at until the worker lets it end
+            end.recv(1)  # what it leaves behind can be looked at until the worker lets it end
         status = 0
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -152,12 +130,12 @@ def limit_memory(limit: int | None) -> None:
 class Observed:
     """What the worker saw of a child."""
 
-    fitted: FitResult | None = None
+    fitted: messages.FitResult | None = None
     fit_seconds: float = 0.0  # from the message before the fit to the one after it, compilation taken off
     fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
     cpu_seconds: float = math.inf  # of the whole child and what it waited for, as far as the system accounts for it
-    points: list[Point] = field(default_factory=list)
-    cells: list[FinishedCell] = field(default_factory=list)
+    points: list[messages.Point] = field(default_factory=list)
+    cells: list[messages.FinishedCell] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
     phase: str = "warm-up"  # then "start", "fit", "end"
     phase_began: float = field(default_factory=monotonic)
@@ -182,12 +160,12 @@ class Observed:
         return self.output_end.decode(errors="replace")
 
     @property
-    def solved(self) -> ToCertify:
+    def solved(self) -> messages.ToCertify:
         """What is to be certified of the run."""
         if self.fitted is None:
-            return ToCertify(points=self.points, cells=self.cells, queried=self.server.queried)
+            return messages.ToCertify(points=self.points, cells=self.cells, queried=self.server.queried)
         sample = self.fitted.kernel_sample
-        return ToCertify(self.fitted.model, self.points, self.server.queried, self.cells, sample)
+        return messages.ToCertify(self.fitted.model, self.points, self.server.queried, self.cells, sample)
 
     @property
     def compiled(self) -> float:
@@ -209,35 +187,35 @@ class Observed:
         spared = min(self.compile_spent, most) if self.phase == "warm-up" else 0.0
         return self.phase_began + allowed.preparation(limits.time_limit) + spared
 
-    def note(self, message: Message, child: Child) -> None:
+    def note(self, message: messages.FromChild, child: Child) -> None:
         """Take in what a child says."""
-        if isinstance(message, Compiling):
+        if isinstance(message, messages.Compiling):
             if not message.on:
                 self.compile_spent, self.compiling_since = self.compiled, None
             elif self.compiling_since is None:
                 self.compiling_since = monotonic()
-        elif isinstance(message, Warm):
+        elif isinstance(message, messages.Warm):
             self.warm_up_seconds, self.sources = message.seconds, message.sources
             self._enter("start")
-        elif isinstance(message, ClockStarted):
+        elif isinstance(message, messages.ClockStarted):
             self._enter("fit")
             self.peak_rss = 0  # what it took before is none of the run's
             self.fit_cpu_seconds = -thread_cpu_seconds(child.pid)
-        elif isinstance(message, Point):
+        elif isinstance(message, messages.Point):
             self.points.append(msgspec.structs.replace(message, queried=len(self.server.queried)))
             self._note_host(message.host_seconds)
-        elif isinstance(message, FinishedCell):
+        elif isinstance(message, messages.FinishedCell):
             self.cells.append(message)
             self._note_host(message.host_seconds)
-        elif isinstance(message, ModelCopied):
+        elif isinstance(message, messages.ModelCopied):
             self._end_fit(child)
             self._enter("end")
-        elif isinstance(message, FitResult):
+        elif isinstance(message, messages.FitResult):
             if self.phase == "fit":
                 self._end_fit(child)
             self.fitted = message
-        elif isinstance(message, TargetRequest):
-            self.server.serve(message, child.answers, child.secret)
+        elif isinstance(message, messages.TargetRequest):
+            self.server.serve(message, child.channel)
 
     def _note_host(self, seconds: float) -> None:
         self.host_seconds = min(max(0.0, seconds), monotonic() - self.phase_began)
@@ -265,15 +243,13 @@ def watch(
     descendants: Descendants,
     limits: Limits,
     *,
-    control: int,
-    reader: Reader,
+    control: Channel,
     server: TargetServer,
     busy: Callable[[float], None] = lambda _: None,
 ) -> Observed:
     """Wait until a child has said all, ends or passes a limit; return what was seen. It is ended by :func:`finish`.
 
-    control : descriptor of the driver's socket
-    reader : of the child's messages
+    control : the channel to the driver
     server : of the targets that it queries
     busy : called with the time of ``monotonic()`` at which the phase that a run is in has to be over
 
@@ -283,18 +259,18 @@ def watch(
     """
     seen, handle = Observed(server=server), os.pidfd_open(child.pid)
     with selectors.DefaultSelector() as selector:
-        for fd in (child.messages, child.output, control, handle):
+        for fd in (child.channel.fileno(), child.output, control.fileno(), handle):
             selector.register(fd, selectors.EVENT_READ)
-        while not reader.closed and not seen.killed_for and seen.fitted is None:
+        while not child.channel.closed and not seen.killed_for and seen.fitted is None:
             busy(seen.deadline(limits))
             ready = {key.fd for key, _ in selector.select(_POLL_SECONDS)}
-            if child.messages in ready:
-                _take(seen, reader, child)
+            if child.channel.fileno() in ready:
+                _take(seen, child)
             if child.output in ready and not seen.drain(child.output):
                 selector.unregister(child.output)
             if handle in ready:
                 break
-            if control in ready:
+            if control.fileno() in ready:
                 _raise_if_driver_gone(control)
                 selector.unregister(control)  # the next request waits until this run is over
             if not seen.killed_for and seen.fitted is None:
@@ -310,9 +286,9 @@ def watch(
     return seen
 
 
-def finish(seen: Observed, child: Child, descendants: Descendants, reader: Reader) -> None:
+def finish(seen: Observed, child: Child, descendants: Descendants) -> None:
     """End a child and all that it started, and read what it had to say."""
-    os.close(child.answers)  # lets it end
+    child.channel.shutdown(socket.SHUT_WR)  # lets it end
     if seen.killed_for:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGTERM)
@@ -330,24 +306,24 @@ def finish(seen: Observed, child: Child, descendants: Descendants, reader: Reade
     # what is in the pipes now; what comes later is not the child's
     seen.drain(child.output)
     received = -1
-    while received < reader.received and seen.fitted is None and not seen.broken:
-        received = reader.received
-        _take(seen, reader, child)
-    for fd in (child.messages, child.output):
-        os.close(fd)
+    while received < child.channel.received and seen.fitted is None and not seen.broken:
+        received = child.channel.received
+        _take(seen, child)
+    child.channel.close()
+    os.close(child.output)
 
 
-def _take(seen: Observed, reader: Reader, child: Child) -> None:
+def _take(seen: Observed, child: Child) -> None:
     try:
-        for message in reader.read():
+        for message in child.channel.read():
             seen.note(message, child)
     except BrokenStream as error:
         seen.killed_for, seen.broken = StoppedBy.FAULT, f"wrote to a descriptor that is not its own: {error}"
 
 
-def _raise_if_driver_gone(control: int) -> None:
-    with socket.socket(fileno=os.dup(control)) as peer, contextlib.suppress(BlockingIOError):
-        if peer.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
+def _raise_if_driver_gone(control: Channel) -> None:
+    with contextlib.suppress(BlockingIOError):
+        if control.end.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
             raise DriverGone
 
 
@@ -424,14 +400,24 @@ def _cause(seen: Observed, limits: Limits) -> tuple[Status, StoppedBy, str]:
     if seen.killed_for is StoppedBy.FAULT:
         return Status.ERROR, StoppedBy.FAULT, f"the solver's process {seen.broken}; killed"
     code, last = os.waitstatus_to_exitcode(seen.exit_status), _last_line(seen.output)
-    how = f"exited with code {code} without a result"
-    if code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
-        how = f"ended by signal {-code} ({name})"
+    how = f"ended by signal {-code} ({_signal(-code)})" if code < 0 else f"exited with code {code} without a result"
     if "MemoryError" in last or "std::bad_alloc" in last:
         return Status.MEMORY, StoppedBy.MEMORY, f"{how} when an allocation was refused"
     who = StoppedBy.KILLED if code == -signal.SIGKILL else StoppedBy.FAULT
     return Status.CRASHED, who, f"{how}{': ' + last if last else ''}"
+
+
+def why_lost(seen: Observed) -> str:
+    """Return in a few words why a child ended, or was ended, in its warm-up."""
+    if seen.killed_for is StoppedBy.TIME:
+        return f"not over after {monotonic() - seen.phase_began:.0f} s"
+    code = os.waitstatus_to_exitcode(seen.exit_status)
+    how = _signal(-code) if code < 0 else f"exit code {code}"
+    return "above the memory limit" if seen.killed_for is StoppedBy.MEMORY else how
+
+
+def _signal(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def _late(seen: Observed, limit: float | None) -> str:

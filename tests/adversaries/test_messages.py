@@ -1,6 +1,6 @@
-"""The pipe between processes: what is no message is refused, in whatever pieces it comes."""
+"""The channel between processes: what is no message is refused, in whatever pieces it comes."""
 
-import os
+import socket
 
 import msgspec
 import numpy as np
@@ -9,18 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.measure.outcome import TracePoint
-from harness.run.messages import (
-    BrokenStream,
-    Certified,
-    FitResult,
-    Model,
-    Point,
-    Reader,
-    RunResult,
-    ToCertify,
-    Warm,
-    packed,
-)
+from harness.run.channel import BrokenStream, Channel, frame
+from harness.run.messages import Certified, FitResult, FromChild, FromProcess, Model, Point, RunResult, ToCertify, Warm
 from harness.run.record import CertifiedFigures, Claims
 
 SECRET = b"0123456789abcdef"
@@ -30,15 +20,13 @@ POINT = TracePoint(0.1, 5, 1, "seconds")
 
 def read_all(data, secret=SECRET, step=1 << 16, **options):
     """Return the messages of these bytes, written in pieces."""
-    out, into = os.pipe()
-    reader, found = Reader(out, secret, **options), []
-    try:
+    ours, theirs = socket.socketpair()
+    found = []
+    with ours, theirs:
+        channel = Channel(ours, FromChild | FromProcess, secret, **options)
         for start in range(0, len(data), step):
-            os.write(into, data[start : start + step])
-            found += reader.read()
-    finally:
-        os.close(into)
-        os.close(out)
+            theirs.sendall(data[start : start + step])
+            found += channel.read()
     return found
 
 
@@ -50,22 +38,22 @@ def message():
 
 @pytest.mark.parametrize("step", [1, 7, 1 << 16])
 def test_messages_arrive_whole_in_whatever_pieces(step):
-    first, second = read_all(packed(message(), SECRET) + packed(Warm(1.5), SECRET), step=step)
+    first, second = read_all(frame(message(), SECRET) + frame(Warm(1.5), SECRET), step=step)
     np.testing.assert_array_equal(Model.unpacked(first.solved.model).coefficients(4), [0.0, 1.5, 0.0, -2.0])
     np.testing.assert_array_equal(Model.unpacked(first.solved.points[0].model).support, [1, 3])
     assert first.solved.queried == [3, 1]
     assert second == Warm(1.5)
 
 
-@pytest.mark.parametrize("junk", [b"DEBUG: iteration 5\n", b'{"event": "record"}\n', b"x", packed(Warm(1.0))])
+@pytest.mark.parametrize("junk", [b"DEBUG: iteration 5\n", b'{"event": "record"}\n', b"x", frame(Warm(1.0))])
 def test_what_has_not_the_runs_secret_is_no_message(junk):
     with pytest.raises(BrokenStream, match="no message"):
-        read_all(packed(Warm(1.0), SECRET) + junk)
+        read_all(frame(Warm(1.0), SECRET) + junk)
 
 
 @given(st.data())
 def test_a_flipped_bit_is_never_read_as_another_message(data):
-    whole = bytearray(packed(message(), SECRET))
+    whole = bytearray(frame(message(), SECRET))
     bit = data.draw(st.integers(0, 8 * len(whole) - 1))
     whole[bit // 8] ^= 1 << bit % 8
     try:
@@ -77,7 +65,7 @@ def test_a_flipped_bit_is_never_read_as_another_message(data):
 
 def test_a_message_may_not_have_any_size():
     with pytest.raises(BrokenStream, match="which none has"):
-        read_all(packed(FitResult(Claims(), bytes(1 << 26)), SECRET), largest=1000)
+        read_all(frame(FitResult(Claims(), bytes(2000)), SECRET), largest=1000)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +97,7 @@ def test_a_model_of_points_that_are_not_there_or_of_another_number_is_refused(su
 )  # fmt: skip
 def test_a_part_of_another_kind_than_it_must_be_is_no_message(said):
     with pytest.raises(BrokenStream, match="cannot be read"):
-        read_all(packed(said, SECRET))
+        read_all(frame(said, SECRET))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from harness import RBF, CosineFeatures, InvalidModel, KernelOracle, Linear, Pre
 from harness.kernels.engine import Engine
 from harness.measure import scored
 from harness.measure.scored import FreeModel, Weights
-from harness.run.messages import BrokenStream, FitResult, Model, OwnPoints, packed
+from harness.run.channel import BrokenStream, frame
+from harness.run.messages import FitResult, Model, OwnPoints
 from harness.run.record import Claims
 from tests.adversaries.test_messages import SECRET, read_all
 
@@ -21,7 +22,7 @@ COEF = RNG.normal(size=17)
 
 def sent(model):
     """Return the expansion as the certifier gets it."""
-    (message,) = read_all(packed(FitResult(Claims(), Model.free(model).packed()), SECRET))
+    (message,) = read_all(frame(FitResult(Claims(), Model.free(model).packed()), SECRET))
     arrived = Model.unpacked(message.model)
     own = None if arrived.own is None else arrived.own.points(3)
     coef = np.concatenate([arrived.coefficients(12), np.zeros(0) if own is None else arrived.own.coef])
@@ -107,7 +108,7 @@ def test_features_of_the_solvers_own_are_evaluated_by_their_definition_after_the
     monkeypatch.setattr(scored, "pieces", lambda length, width: [slice(0, 2), slice(2, length)])
     kernel, weights = KernelOracle(RBF(), scipy.sparse.csr_array(X) if sparse else X), RNG.normal(size=7)
     model = Weights.checked(kernel, weights, 0.5, CosineFeatures(DIRECTIONS, OFFSETS))
-    (message,) = read_all(packed(FitResult(Claims(), Model.linear(model).packed()), SECRET))
+    (message,) = read_all(frame(FitResult(Claims(), Model.linear(model).packed()), SECRET))
     arrived = Model.unpacked(message.model)
     again = Weights.checked(kernel, arrived.weights, arrived.intercept, arrived.features(3))
     expected = np.sqrt(2.0 / 7.0) * np.cos(NEW @ DIRECTIONS + OFFSETS) @ weights + 0.5

@@ -23,9 +23,10 @@ from harness.registry.discovery import load_registry
 from harness.report import formats
 from harness.report.rows import grouped
 from harness.run import executors, node, node_runner
+from harness.run.channel import decode, encode, frame, unframe
 from harness.run.driver import Driver
 from harness.run.node import EnvironmentFingerprint
-from harness.run.plan import Study
+from harness.run.plan import RunSpec, Study
 from harness.run.store import Store
 from harness.support.errors import EngineLost, UsageError
 from harness.support.machine import machine
@@ -85,13 +86,13 @@ class Recorded(Executor):
         future = Future()
         names = [name for name in self.nodes if name not in self.left]
         name = next((each for each in nodes if each in names), names[len(self.tasks) % len(names)])
-        self.tasks.append((name, len(node.unpack_runs(msgspec.msgpack.decode(task, type=node.Task).runs))))
+        self.tasks.append((name, len(decode(unframe(task, node.Task).runs, list[RunSpec]))))
         future.set_result(self._answered(on_node, task, name))
         return future
 
     def _answered(self, on_node, task, name):
-        answer = node.unpack_answer(on_node(task, name))
-        return node.pack(self.nodes[name](answer))
+        answer = unframe(on_node(task, name), node.Answer)
+        return frame(self.nodes[name](answer))
 
     def everywhere(self, on_node, task):
         return [self._answered(on_node, task, name) for name in self.nodes if name not in self.left]
@@ -151,9 +152,21 @@ def test_a_node_that_has_something_else_runs_nothing(planted, sentence, monkeypa
     assert executor.closed
 
 
+def test_bytes_that_were_damaged_on_their_way_are_a_row_with_a_sentence(monkeypatch, registry, tmp_path):
+    class Damaging(Recorded):
+        def _answered(self, on_node, task, name):
+            data = super()._answered(on_node, task, name)
+            return data if len(self.tasks) == 0 else data[:-1] + bytes([data[-1] ^ 1])
+
+    records, _ = on(monkeypatch, registry, Damaging({"a": same}), study(registry, tmp_path, "own://x", seeds=(0,)))
+    assert {record["status"] for record in records} == {"environment"}
+    assert all("a message arrived whose checksum is wrong" in record["reason"] for record in records)
+    assert len({record["key"] for record in records}) == len(records)
+
+
 def test_the_node_itself_compares_before_it_runs():
     here = EnvironmentFingerprint(node.host_sha256(), {}, {"python": "0.1"}, {})
-    answer = node.unpack_answer(node.run_task(node.pack(node.Task(here, runs=b"not even unpacked"))))
+    answer = unframe(node.run_task(frame(node.Task(here, runs=b"not even decoded"))), node.Answer)
     assert answer.rows == []
     assert "it has python" in here.difference(answer.has)
 
@@ -165,7 +178,7 @@ def test_other_data_are_refused_by_their_checksum(registry):
     own = EnvironmentFingerprint(
         node.host_sha256(), plugins, {}, {key: "0" * 64, '["file", {"path": "/not/there.csv"}]': "1" * 64}
     )
-    answer = node.unpack_answer(node.run_task(node.pack(node.Task(own, runs=node.pack([])))))
+    answer = unframe(node.run_task(frame(node.Task(own, runs=encode([])))), node.Answer)
     assert "its data of 'twonorm' have SHA-256" in own.difference(answer.has)
     assert "/not/there.csv" in answer.has.data['["file", {"path": "/not/there.csv"}]']
 
@@ -347,7 +360,7 @@ def test_a_block_that_fails_costs_no_block_that_travelled_with_it(monkeypatch, r
         task_seconds = 5.0
 
         def submit(self, on_node, task, nodes=()):
-            if any(spec.seed == 6 for spec in node.unpack_runs(msgspec.msgpack.decode(task, type=node.Task).runs)):
+            if any(spec.seed == 6 for spec in decode(unframe(task, node.Task).runs, list[RunSpec])):
                 future = Future()
                 future.set_exception(RuntimeError("the worker was lost"))
                 return future

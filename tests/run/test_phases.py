@@ -10,16 +10,16 @@ from harness import RBF, KernelOracle, Limits
 from harness.datasets.generators import Checkerboard
 from harness.measure.outcome import Status, StoppedBy
 from harness.problems import ReducedHull
-from harness.run.child import _few_points
 from harness.run.messages import ClockStarted, Compiling, ModelCopied, Warm
 from harness.run.record import Record
 from harness.run.target_server import TargetServer
+from harness.run.warm_up import few_points
 from harness.run.watch import Child, Observed
 from tests.run.conftest import PLUGINS, compared
 
 LIMIT = 2.0
 LIMITS = Limits(time_limit=LIMIT)
-NOBODY = Child(1, -1, -1, -1, b"")
+NOBODY = Child(1, None, -1)
 EXPECTED = {
     "hangs-in-worker": ("ok", ""),  # twice: before the second run its worker warms itself up
     "none": ("ok", ""),
@@ -68,7 +68,7 @@ def test_nothing_a_child_says_makes_a_phase_longer_than_its_bound():
 def test_a_warm_up_takes_more_points_where_few_have_no_solution():
     data = Checkerboard(n=200).load()
     hulls = ReducedHull.build(KernelOracle(RBF(), data.x_train), data.y_train, {"D": 0.02})
-    assert _few_points(hulls, hulls.n).n == 128
+    assert few_points(hulls).n == 128
 
 
 def test_a_warm_up_queries_made_up_targets():
@@ -76,7 +76,7 @@ def test_a_warm_up_queries_made_up_targets():
         raise AssertionError("a warm-up queried a true target")
 
     whole = PoolSVC.build(KernelOracle(RBF(), Checkerboard(n=200).load().x_train), never, {"budget": 4})
-    few = _few_points(whole, whole.n)
+    few = few_points(whole)
     np.testing.assert_array_equal(few.query(np.arange(4)), [1.0, -1.0, 1.0, -1.0])
     assert len(whole.queried) == 0
 

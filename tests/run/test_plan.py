@@ -7,10 +7,10 @@ import pytest
 
 from harness import Dataset, content_sha256
 from harness.registry.discovery import load_registry
-from harness.run.messages import Run, packed
+from harness.run.channel import frame, unframe
+from harness.run.messages import Run, ToProcess
 from harness.run.plan import Study, data_key, plan
 from harness.support.parameters import values_of
-from tests.adversaries.test_messages import read_all
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_lists_make_a_grid(registry):
 
 def test_spec_survives_the_wire_and_its_key_follows_every_dependency(registry):
     (spec,) = specs(registry, "smo")
-    (sent,) = read_all(packed(Run(spec)), b"")
+    sent = unframe(frame(Run(spec)), ToProcess)
     assert sent.spec == spec
     key = spec.key({"data": "a", "plugin": "1"})
     assert key == sent.spec.key({"plugin": "1", "data": "a"})

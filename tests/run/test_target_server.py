@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.run.messages import TargetReply, packed
+from harness.run.channel import frame
+from harness.run.messages import TargetReply
 from harness.run.target_server import QUERY_POINTS, WAKING_SECONDS, TargetClient, TargetServer
 
 LABELS = np.where(np.arange(50) % 3 == 0, 1.0, -1.0)
@@ -45,8 +46,8 @@ def test_a_large_query_is_made_in_pieces_that_a_pipe_takes_whole():
     order = np.random.default_rng(0).permutation(n)
     np.testing.assert_array_equal(connected(server)(order), labels[order])
     assert server.queried == order.tolist()
-    largest = packed(TargetReply(np.ones(QUERY_POINTS), 0.123456789012345), b"x" * 16)
-    assert len(largest) <= 4096, "of which a pipe that is not waited for takes all or nothing"
+    largest = frame(TargetReply(np.ones(QUERY_POINTS), 0.123456789012345), b"x" * 16)
+    assert len(largest) <= 4096, "of which a socket that is not waited for takes all or nothing"
 
 
 def test_waiting_is_credited_as_far_as_the_worker_took_and_a_process_sleeps(monkeypatch):

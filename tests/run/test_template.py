@@ -1,5 +1,6 @@
 """The process that worker and certifier are forked from: what it has imported, how its children end, what comes in its place."""
 
+import json
 import os
 import signal
 import socket
@@ -37,7 +38,9 @@ def environment(tmp_path, monkeypatch):
 def forked(environment, module):
     ours, theirs = socket.socketpair()
     with theirs, tempfile.TemporaryFile() as errors:
-        process = templates.template(environment).fork(module, theirs, errors, environment, threading.Event())
+        process = templates.template(environment).fork(
+            module, [theirs.fileno(), errors.fileno()], environment, threading.Event()
+        )
     with ours:
         said = ours.recv(1 << 16)
         return process, said
@@ -46,9 +49,9 @@ def forked(environment, module):
 def test_what_is_forked_has_the_host_and_no_plugin_and_tells_how_it_ended(environment, tmp_path):
     first = templates.template(environment)
     (tmp_path / "told.py").write_text(WHAT_IS_THERE)
-    for told in ("one", "two"):  # a variable of the harness's own is no reason for another template
+    for told in ("one", "tw\udcff"):  # a variable of the harness's own is no reason for another template
         process, said = forked({**environment, "HARNESS_TOLD": told}, "told")
-        assert said.decode() == f'[[], true, "{Path.cwd()}", "{told}", true]'
+        assert json.loads(said) == [[], True, str(Path.cwd()), told, True]
         assert (process.wait(10.0), process.poll()) == (7, 7)
     assert templates.template(environment) is first
     assert templates.template({**environment, "OMP_NUM_THREADS": "2"}) is not first
