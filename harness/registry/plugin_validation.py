@@ -106,7 +106,7 @@ def check_version(required: Any) -> None:
     _require(met, f"it needs svm-harness {required}, and this is version {version}; install another one of either.")
 
 
-def version_refusal(error: Exception) -> str:
+def version_refusal(error: BaseException) -> str:
     """Return the sentence on a wrong version of the harness, if a plugin that failed at import needs another one; else empty."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         for required in _REQUIRES.findall("".join(linecache.getlines(frame.f_code.co_filename))):
