@@ -88,7 +88,9 @@ def check_hooks(manager: pluggy.PluginManager, module: ModuleType) -> None:
 
 
 def solvers_of(module: ModuleType) -> list[Any]:
-    """Return the solver classes that a module itself defines: what a file without the hook ``harness_solvers`` registers."""
+    """Return the solver classes that a module itself defines, which a module without any hook registers; else none."""
+    if any(hasattr(module, hook) for hook, _ in KINDS.values()):
+        return []
     classes = [cls for cls in vars(module).values() if getattr(cls, "__module__", "") == module.__name__]
     return [cls for cls in dict.fromkeys(classes) if _is_subclass(cls, harness.Solver) and hasattr(cls, "name")]
 
