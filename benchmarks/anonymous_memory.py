@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 import time
 
-from harness.support.machine import status_bytes
+from harness.support.processes import memory_figures
 
 
 def anonymous() -> int:
     """Return the bytes of anonymous memory of this process."""
-    found = status_bytes("RssAnon")
-    if found is None:
+    found = memory_figures()
+    if "RssAnon" not in found:
         raise RuntimeError("/proc/self/status has no RssAnon; run this on Linux.")
-    return found
+    return found["RssAnon"]
 
 
 class Memory(threading.Thread):

@@ -51,6 +51,8 @@ from harness.solver.protocol import Conformance as Conformance
 from harness.solver.protocol import Iterate as Iterate
 from harness.solver.protocol import Solution as Solution
 from harness.solver.protocol import Solver as Solver
+from harness.support.clocks import fit_clock as fit_clock
+from harness.support.clocks import fit_cpu_clock as fit_cpu_clock
 from harness.support.column import Column as Column
 from harness.support.errors import DataError as DataError
 from harness.support.errors import HarnessError as HarnessError

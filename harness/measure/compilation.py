@@ -10,7 +10,8 @@ from collections.abc import Callable
 from time import perf_counter, process_time  # by name: what is patched later is not this clock
 from typing import Any
 
-from harness.support.machine import children_cpu_seconds
+from harness.support.clocks import fit_clock, fit_cpu_clock, take_off
+from harness.support.processes import children_cpu_seconds
 
 _REPORT_SECONDS = 0.25  # between two reports of a compiler that gets on
 
@@ -51,8 +52,9 @@ class CompilationWatch:
             if self._depth and perf_counter() - self._reported <= _REPORT_SECONDS:
                 return
             if not self._depth:
-                self.seconds += perf_counter() - self._began[0]
-                self.cpu_seconds += process_time() - self._began[1]
+                spent = perf_counter() - self._began[0], process_time() - self._began[1]
+                self.seconds, self.cpu_seconds = self.seconds + spent[0], self.cpu_seconds + spent[1]
+                take_off(*spent)
         self._reported = perf_counter()
         self.on_change(self.compiling)
 
@@ -63,8 +65,8 @@ class CompilationWatch:
 
     def clock(self) -> float:
         """A wall clock that stands still while numba compiles."""
-        return perf_counter() - self.seconds
+        return fit_clock()
 
     def cpu_clock(self) -> float:
-        """A CPU clock of the process and what it started and waited for, which stands still while numba compiles."""
-        return process_time() + children_cpu_seconds() - self.cpu_seconds
+        """A CPU clock of the process and what it started, which stands still while numba compiles."""
+        return fit_cpu_clock() + children_cpu_seconds()

@@ -29,11 +29,13 @@ class Clocks:
     """Functions that return wall and CPU seconds.
 
     overtime : (seconds inside the solver) -> seconds beside them that count as spent of the time limit
+    lost : (seconds, CPU seconds inside the solver) -> seconds of them that other work of the machine took, which do not count
     """
 
     wall: Callable[[], float] = perf_counter
     cpu: Callable[[], float] = process_time
     overtime: Callable[[float], float] = lambda _: 0.0
+    lost: Callable[[float, float], float] = lambda _, __: 0.0
 
 
 @dataclass
@@ -116,7 +118,7 @@ class _Drive:
 
     reached : the target, by the certificate of the last trace point
     due : series of trace points -> where its next one is due
-    beside : seconds of the time limit that were not inside the solver
+    beside : seconds of the time limit that were not inside the solver, less those inside it that do not count
     """
 
     solver: Solver
@@ -202,7 +204,7 @@ class _Drive:
         if self.plan is not None and series is not None:
             self._take(self.plan, last, seconds, self._inside(cpu_now), yields, series)
             self.due = {name: self.plan.next(name, float(value)) for name, value in values.items()}
-        end = self._limit(seconds, evaluations, yields)
+        end = self._limit(seconds, self._inside(cpu_now), evaluations, yields)
         self.host_cpu += self.clocks.cpu() - cpu_now
         return end
 
@@ -249,13 +251,17 @@ class _Drive:
             raise self._breach(f"yielded {name}={_shown(value)}; it must be a whole number from 0 to 2^63 - 1.")
         return int(value)
 
-    def _limit(self, seconds: float, evaluations: int, yields: int) -> _End | None:
+    def _limit(self, seconds: float, cpu_seconds: float, evaluations: int, yields: int) -> _End | None:
         """Return the limit that is reached, or the target, as the end of the run."""
         limits = self.limits
-        self.beside = self.clocks.overtime(seconds)
+        overtime, lost = self.clocks.overtime(seconds), 0.0
+        if seconds + overtime >= self.most_seconds:
+            lost = self.clocks.lost(seconds, cpu_seconds)
+        self.beside = overtime - lost
         if seconds + self.beside >= self.most_seconds:
-            beside = f"; {self.beside:.1f} s of it were compilation or the host's own work"
-            reason = f"stopped at the time limit of {limits.time_limit:g} s{beside if self.beside > 0.05 else ''}"
+            reason = f"stopped at the time limit of {limits.time_limit:g} s"
+            reason += f"; {overtime:.1f} s of it were compilation or the host's own work" if overtime > 0.05 else ""
+            reason += f"; {lost:.1f} s more, in which other work had the core, do not count" if lost > 0.05 else ""
             return Status.BUDGET, StoppedBy.TIME, reason
         if evaluations >= self.most_evaluations:
             over = f", at {evaluations:,}: the first yield beyond it" if evaluations > self.most_evaluations else ""
@@ -267,10 +273,10 @@ class _Drive:
             return Status.OK, StoppedBy.TARGET, f"stopped by the host at the target gap of {limits.target_gap:g}"
         return None
 
-    def _own_end(self, last: Iterate, seconds: float) -> _End:
+    def _own_end(self, last: Iterate, seconds: float, cpu_seconds: float) -> _End:
         """Return how iterates ended that the host did not stop."""
         limits, evaluations = self.limits, self.problem.kernel.counter.evaluations
-        if seconds > self.most_seconds:
+        if seconds > self.most_seconds and seconds - self.clocks.lost(seconds, cpu_seconds) > self.most_seconds:
             return Status.BUDGET, StoppedBy.TIME, f"finished, but after the time limit of {limits.time_limit:g} s"
         if evaluations > self.most_evaluations:
             spent = f"{evaluations:,} of at most {self.most_evaluations:,} kernel evaluations"
@@ -311,7 +317,7 @@ class _Drive:
         self._check(last)
         info, info_cut = claims(last.info, *INFO)
         return Outcome(
-            *(end or self._own_end(last, seconds)),
+            *(end or self._own_end(last, seconds, cpu_seconds)),
             seconds=seconds,
             cpu_seconds=cpu_seconds,
             yields=yields,

@@ -39,7 +39,7 @@ class Status(StrEnum):
     crashed : the process ended without a result
     error : an exception, or a breach of the protocol
     invalid : a model, a figure or a problem that cannot be what it is said to be
-    environment : the machine's fault (disk full, no file descriptors), never reused
+    environment : the machine's fault (disk full, no file descriptors, too busy to use the time limit), never reused
     skipped : not carried out, and why
     """
 
@@ -82,8 +82,10 @@ class StoppedBy(StrEnum):
 class Limits:
     """Limits of a run; None means no limit.
 
-    time_limit : wall seconds inside the solver
-    memory_limit : bytes of resident memory of the run's process and of all that it started; in isolated runs only
+    time_limit : seconds inside the solver. In an isolated run of one thread those do not count, up to four times the limit,
+        in which the solver was ready to run and other work had its core: it may use the limit as CPU time or wait
+    memory_limit : bytes of anonymous and shared memory of the run's process and of all that it started, not of the files
+        that they map; in isolated runs only
     kernel_evaluation_limit : counted kernel values
     iteration_limit : yields
     target_gap : relative gap: each solver's own stopping parameter is set for it, the host stops at it, and certifies it

@@ -49,7 +49,7 @@ def drive_path(
         )
     advance, counter, shared, ended = iter(models).__next__, path.counter, path.shared, set[int]()
     most = float("inf") if limits.time_limit is None else limits.time_limit
-    total = seconds = cpu_seconds = 0.0  # of all cells; of this one
+    total = total_cpu = seconds = cpu_seconds = 0.0  # of all cells; of this one
     yields, before = 0, (0, 0, 0.0, 0.0)
     try:
         while len(ended) < len(path.cells):
@@ -62,7 +62,8 @@ def drive_path(
                 return
             spent = clocks.wall() - began
             seconds, total, yields = seconds + spent, total + spent, yields + 1
-            cpu_seconds += clocks.cpu() - cpu_began
+            cpu_spent = clocks.cpu() - cpu_began
+            cpu_seconds, total_cpu = cpu_seconds + cpu_spent, total_cpu + cpu_spent
             cell, iterate = _checked(solver, path, pair, ended)
             if iterate.done or "stopped" in iterate.info:
                 seconds = max(0.0, seconds - (shared.seconds - before[2]))
@@ -73,7 +74,7 @@ def drive_path(
                 before = counter.evaluations, counter.cache_hits, shared.seconds, shared.cpu_seconds
                 seconds, cpu_seconds, yields = 0.0, 0.0, 0
             if (iterate.done or total >= most) and len(ended) < len(path.cells):
-                if total + clocks.overtime(total) >= most:
+                if total + clocks.overtime(total) - clocks.lost(total, total_cpu) >= most:
                     yield StoppedBy.TIME
                     return
                 if limits.kernel_evaluation_limit is not None and counter.evaluations >= limits.kernel_evaluation_limit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import geometric_mean, median
 
+from harness.measure.outcome import Status
 from harness.report import figures
 from harness.report.measures import FIT, GAP
 from harness.report.noise import Interval
@@ -78,10 +79,17 @@ def _winner(units: Sequence[Group], strays: Sequence[Row], of: str) -> tuple[str
     kind = "problem" if len(units) > len({row.first.get("dataset") for row in rows}) else "data set"
     gap, (place, runs) = _gap(rows), _where(units, rows, kind)
     asked = f"reached a certified gap of {gap}" if gap else "did what was asked"
+    if len(able) < 2:
+        disturbed = [name for name in every if name not in able and _disturbed(rows, name)]
+        if disturbed:
+            what = f"the machine disturbed runs of {_names(disturbed, 'and')}"
+            return f"No winner yet{of}: {what}. Repeat the command: they are measured again.", False
+        partly = _partly(rows, [name for name in every if name not in able], "reached it" if gap else "did")
     if not able:
-        return f"No winner{of}: no solver {asked} on {place if len(units) == 1 else f'every {kind}'}.", False
+        return f"No winner{of}: no solver {asked} on {place if len(units) == 1 else f'every {kind}'}{partly}.", False
     if len(able) == 1:
-        return f"Take {able[0]}{of}: it alone {asked} on {place}, {runs}.", False
+        in_all = " in every run" if partly else ""
+        return f"Take {able[0]}{of}: it alone {asked}{in_all} on {place}, {runs}{partly}.", False
     times = [_times(unit, each) for unit, each in zip(units, done, strict=True)]
     timed = [name for name in able if all(name in found for found in times)]
     if len(timed) < 2:
@@ -107,6 +115,23 @@ def _winner(units: Sequence[Group], strays: Sequence[Row], of: str) -> tuple[str
     why = f"their {time}s could not be distinguished{' from the shortest' if len(level) > 1 else ''}"
     why = f"which of them is faster depends on the {kind}" if split else why
     return f"Take {_names([first, *level])}{of}: {why} {after}.{f' {first} is {slower}.' if behind else ''}", single
+
+
+def _disturbed(rows: Sequence[Row], name: str) -> bool:
+    """Return whether all runs of a solver that did not do what was asked failed by the machine's fault."""
+    return {record.get("status") for row in rows if row.name == name for record in row.astray} == {Status.ENVIRONMENT}
+
+
+def _partly(rows: Sequence[Row], names: Sequence[str], did: str) -> str:
+    """Return how many runs did what was asked, of the solvers whose other runs did not; empty: none did."""
+    counts = {name: [row for row in rows if row.name == name] for name in names}
+    done = {
+        name: (sum(len(row.records) - len(row.astray) for row in some), sum(len(row.records) for row in some))
+        for name, some in counts.items()
+    }
+    some = [f"{name} {did} in {count} of {most} runs" for name, (count, most) in done.items() if count]
+    more = f", {len(some) - _NAMED} more solvers in some" if len(some) > _NAMED else ""
+    return f"; {', '.join(some[:_NAMED])}{more}" if some else ""
 
 
 def _times(unit: Group, rows: Mapping[str, Row]) -> dict[str, list[float]]:

@@ -4,6 +4,9 @@ The measured run and what comes after it end at the time limit and 2 s at the la
 then imports and ``skip()``, has a limit of its own, since importing a library can take longer than solving. Two things are no
 phase of the solver's and have bounds of their own: what is compiled in its warm-up, which takes a minute where nothing is
 in the cache yet, and what the host itself does, importing plugins, reading data and certifying.
+
+A limit of seconds is one of what a run uses: CPU time, and time in which it waits by itself, for a file for example. Of a run of
+one thread the seconds in which other work had its core do not count, up to a bound; see :func:`lost`.
 """
 
 from __future__ import annotations
@@ -16,6 +19,10 @@ _PREPARATION_SECONDS = 30.0  # that a warm-up without its compilation, or import
 _COMPILATION_SECONDS = 120.0  # of a warm-up, at least
 _START_SECONDS = 60.0  # that a process may import plugins and read data, at least
 _CERTIFY_SECONDS = 1800.0
+_MOST_WALL = 5.0  # most wall seconds of a run of one thread on a busy machine, in time limits
+_LEAST_SHARE = (
+    0.8  # of its time limit that a run which is cut must have been able to use, else it was the machine's fault
+)
 
 
 def phase(time_limit: float | None) -> float:
@@ -45,6 +52,30 @@ def off_the_clock(time_limit: float, others: float, queries: float) -> float:
 def fit(time_limit: float, others: float, queries: float) -> float:
     """Return the seconds after which a measured run is killed; ``others`` and ``queries`` as of :func:`off_the_clock`."""
     return time_limit + _GRACE_SECONDS + off_the_clock(time_limit, others, queries)
+
+
+def lost(time_limit: float | None, threads: int, delay: float, seconds: float, cpu_seconds: float) -> float:
+    """Return the seconds that other work took from a run, and that do not count to its limit.
+
+    A run of several threads is limited by wall time, and cut short where it was disturbed: see :func:`was_disturbed`.
+
+    delay : seconds in which its processes were ready to run, and other work had the core, added up
+    seconds, cpu_seconds : wall and CPU time of the run
+    """
+    if time_limit is None or threads > 1:
+        return 0.0
+    return min(delayed(threads, delay, seconds, cpu_seconds), (_MOST_WALL - 1.0) * time_limit)
+
+
+def delayed(threads: int, delay: float, seconds: float, cpu_seconds: float) -> float:
+    """Return the seconds that other work took from a run; not from it: who has more threads than it may delays itself."""
+    return max(0.0, min(delay, seconds - cpu_seconds / threads))
+
+
+def was_disturbed(time_limit: float, seconds: float, delayed_seconds: float) -> bool:
+    """Return whether a run that was cut at its time limit could use so little of it that the machine was at fault."""
+    least = _LEAST_SHARE * time_limit
+    return seconds - delayed_seconds < least and delayed_seconds > time_limit - least
 
 
 def beginning(time_limit: float | None, read: float) -> float:

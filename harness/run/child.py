@@ -5,12 +5,13 @@ What it says are claims; the worker looks at them (watch.py), and the certifier 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import itertools
 import re
 import resource
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,8 +39,9 @@ from harness.solver.path import SolutionPath
 from harness.solver.protocol import with_target
 from harness.support.errors import DataError, InvalidModel
 from harness.support.faults import format_error, text
-from harness.support.machine import delay_seconds, load_average, now, reset_peak_memory, status_bytes
+from harness.support.machine import load_average, now
 from harness.support.printable import clean, clipped
+from harness.support.processes import below, reset_peak_memory, scheduling
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
@@ -208,7 +210,7 @@ def measure(
     switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
     reset_peak_memory()
     emit(ClockStarted())
-    clocks, delayed = _Clocks(compilation, client, spec.limits.time_limit), delay_seconds()
+    clocks = _Clocks(compilation, client, spec.limits.time_limit, spec.threads)
     try:
         if path is None:
             outcome = _single(spec, solver, problem, plain, clocks, emit)
@@ -221,9 +223,6 @@ def measure(
             claims = _along(spec, solver, path, clocks, emit)
     except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
         claims = fault(error, spec.plugin)
-    if delayed is not None and claims.fit_seconds is not None and spec.threads == 1:
-        busy = (claims.cpu_seconds or 0.0) + (delay_seconds() or 0.0) - delayed
-        claims.waited_seconds = max(0.0, claims.fit_seconds - busy)
     after = _contents(problem, plain, path)
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if changed:
@@ -234,15 +233,15 @@ def measure(
     claims.load_average, claims.faults, claims.measured_at = load, faults, now()
     claims.compile_seconds = compilation.seconds - compiled
     claims.involuntary_switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
-    claims.peak_rss_bytes = status_bytes("VmHWM")
     return FitResult(claims, model)
 
 
 class _Clocks(Clocks):
     """The clocks of a measured run. They stand still while something compiles, and while targets are queried."""
 
-    def __init__(self, compilation: CompilationWatch, client: TargetClient, limit: float | None) -> None:
-        self.compilation, self.client, self.limit, self.began = compilation, client, limit, monotonic()
+    def __init__(self, compilation: CompilationWatch, client: TargetClient, limit: float | None, threads: int) -> None:
+        self.compilation, self.client, self.limit, self.threads = compilation, client, limit, threads
+        self.began, self.scheduled = monotonic(), scheduling()
 
     def wall(self) -> float:
         """Return wall seconds."""
@@ -255,6 +254,15 @@ class _Clocks(Clocks):
     def beside(self, seconds: float) -> float:
         """Return the seconds of the run that were not those inside the solver."""
         return monotonic() - self.began - seconds
+
+    def delay(self) -> float:
+        """Return the seconds in which the process, or one that it started, was ready to run and other work had the core."""
+        others = sum(scheduling(each.pid).delay_seconds for each in below("self"))
+        return scheduling().delay_seconds - self.scheduled.delay_seconds + others
+
+    def lost(self, seconds: float, cpu_seconds: float) -> float:
+        """Return how much of the seconds inside the solver other work took; it does not count to the time limit."""
+        return allowed.lost(self.limit, self.threads, self.delay(), seconds, cpu_seconds)
 
     def overtime(self, seconds: float) -> float:
         """Return the seconds beside those inside the solver that count as spent of the time limit."""
@@ -365,9 +373,9 @@ def refusal(solver: Solver, problem: Problem, faults: list[str], plugin: str) ->
 
 def fault(error: BaseException, plugin: str) -> Claims:
     """Return status, cause and reason of what a solver of a plugin, or the machine under it, raised."""
-    stopped_by, output = StoppedBy.FAULT, tail(error) or None
-    if isinstance(error, MemoryError):
-        status, stopped_by, output = Status.MEMORY, StoppedBy.MEMORY, None
+    stopped_by, output = StoppedBy.FAULT, "\n".join(part for part in (tail(error), stderr_of(error)) if part) or None
+    if any(isinstance(each, MemoryError) or getattr(each, "errno", None) == errno.ENOMEM for each in chain(error)):
+        status, stopped_by = Status.MEMORY, StoppedBy.MEMORY
         reason = f"out of memory: {format_error(error, plugin)}"
     elif isinstance(error, InvalidModel):
         status, output, reason = Status.INVALID, None, text(error)
@@ -383,12 +391,29 @@ def fault(error: BaseException, plugin: str) -> Claims:
 
 def is_environment(error: BaseException) -> bool:
     """Return whether an exception, or one it came from, tells of the machine: disk full, too many open files."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, DataChanged) or (isinstance(seen, OSError) and seen.errno in _ENVIRONMENT):
-            return True
-        seen = seen.__cause__ or seen.__context__
-    return False
+    return any(
+        isinstance(each, DataChanged) or (isinstance(each, OSError) and each.errno in _ENVIRONMENT)
+        for each in chain(error)
+    )
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those that it came from."""
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        link = link.__cause__ or link.__context__
+
+
+def stderr_of(error: BaseException) -> str:
+    """Return the end of what a process wrote that failed and whose output the solver had for itself; empty: there is none."""
+    for each in chain(error):
+        with contextlib.suppress(Exception):
+            written = getattr(each, "stderr", None)
+            if isinstance(written, (bytes, str)) and written:
+                shown = written.decode(errors="replace") if isinstance(written, bytes) else written
+                return shown[-_TRACEBACK_CHARACTERS:]
+    return ""
 
 
 def of_environment(error: BaseException) -> str:

@@ -52,8 +52,8 @@ class Request(msgspec.Struct, kw_only=True, omit_defaults=True):
     path: A[Entries, "axes of a path, and choice or cell, see `harness.run.path_rows`; None: one problem"] = None
     fold: A[Count, "[number] the fold left out of the training points of a cell; None: it has all"] = None
     threads: A[Count, "[threads] threads of BLAS, OpenMP and compiled loops"] = None
-    time_limit: A[Number, "[s] most wall clock inside the solver; None: no limit"] = None
-    memory_limit: A[Count, "[bytes] most resident memory; None: no limit"] = None
+    time_limit: A[Number, "[s] most time that the solver could use, see `Limits`; None: no limit"] = None
+    memory_limit: A[Count, "[bytes] most anonymous and shared memory; None: no limit"] = None
     kernel_evaluation_limit: A[Count, "[kernel values] most kernel evaluations; None: no limit"] = None
     iteration_limit: A[Count, "[yields] most yields of the solver; None: no limit"] = None
     target_gap: A[Number, "[ratio] requested relative gap; None: no target"] = None
@@ -90,15 +90,13 @@ class Claims(Ending, kw_only=True, omit_defaults=True):
     """What the solver's process says of its run, and the worker that watched it."""
 
     fit_seconds: A[Seconds, "[s] wall clock inside the solver alone: no compilation, certificate or test points"] = None
-    cpu_seconds: A[Seconds, "[s] CPU time of the run's process inside the solver, all threads together"] = None
-    killed_cpu_seconds: A[Seconds, "[s] CPU time of the main thread of a run that ended without a result"] = None
+    cpu_seconds: A[Seconds, "[s] CPU time inside the solver, of the run's process and all that it started"] = None
+    killed_cpu_seconds: A[Seconds, "[s] CPU time inside the solver, all processes, of a run without a result"] = None
     compile_seconds: A[Seconds, "[s] compilation before and during the run; in none of the other times"] = None
     waited_seconds: A[Seconds, "[s] part of fit_seconds, in one thread: no CPU time, and nobody else had the core"] = (
         None
     )
-    peak_rss_bytes: A[Count, "[bytes] most resident memory of the run's process or, sampled, with all it started"] = (
-        None
-    )
+    peak_rss_bytes: A[Count, "[bytes] most anonymous and shared memory of all processes; no mapped files"] = None
     kernel_evaluations: A[Count, "[kernel values] computed for the solver, used or not; None: not observable"] = None
     evaluations_at_least: A[Flag, "values were computed behind the counter"] = None
     cache_hits: A[Count, "[rows] kernel rows read from memory that would have been computed otherwise"] = None

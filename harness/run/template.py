@@ -28,8 +28,9 @@ from typing import Any
 import msgspec
 
 from harness.run.channel import BrokenStream, Channel
-from harness.run.descendants import at_parents_end, living_itself
+from harness.run.descendants import at_parents_end
 from harness.support.files import user_cache, writable_folder
+from harness.support.processes import is_alive
 
 _IDLE_TEMPLATES = 2  # most templates of other environments that no living process was forked from
 _ANSWER_SECONDS = 300.0  # seconds until an answer; the first comes when all is imported, and once compiled
@@ -115,7 +116,7 @@ class Forked:
             try:
                 self.returncode = self.template.ask(ExitCode(self.pid))
             except OSError:  # nobody else knows
-                self.returncode = None if living_itself(self.pid) else -signal.SIGKILL
+                self.returncode = None if is_alive(self.pid) else -signal.SIGKILL
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import fcntl
+import functools
 import math
 import os
+import re
 import resource
 import select
 import selectors
@@ -29,23 +31,29 @@ import msgspec
 from harness.measure.outcome import Limits, Status, StoppedBy
 from harness.run import allowed, messages
 from harness.run.channel import SECRET_BYTES, BrokenStream, Channel
-from harness.run.descendants import Descendants, at_parents_end, trackers_of
+from harness.run.descendants import NOTHING_USED, Descendants, Usage, at_parents_end, trackers_of
 from harness.run.folder import Folder
 from harness.run.plan import RunSpec
 from harness.run.record import Claims
 from harness.run.target_server import TargetServer
-from harness.support.machine import now, process_cpu_seconds, status_bytes, thread_cpu_seconds
+from harness.support.machine import now
+from harness.support.processes import UNSCHEDULED, Scheduling, memory_figures, private_bytes, scheduling
 
 _POLL_SECONDS = 0.05
 _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
 _EXIT_SECONDS = 1.0  # that a child which has said all may take to end
 _OUTPUT_KEPT = 4000
+_LINE_CHARACTERS = 300  # of a line of output that a reason repeats
 _OUTPUT_LIMIT = 1_000_000
 _PIECE = 1 << 16  # bytes that a pipe holds
 _CHANNEL = 200  # descriptor of a child's channel, above those that a solver's stray writes and double closes hit
 _CLOCK_SLACK = 0.25  # seconds of CPU time that the host's own work may take
 _LATE = 5.0  # seconds that a message may wait on a busy machine
 _SLOWEST_CLOCK = 0.5  # of the CPU time the system accounted
+_OUT_OF_MEMORY = re.compile(
+    r"^(?:[\w.]*MemoryError\b.*|.*std::bad_alloc.*|(?:.*: )?(?:Cannot allocate memory|[Oo]ut of memory)\.?)$",
+    re.MULTILINE,
+)  # what a process writes at its end whose allocation was refused
 
 
 class DriverGone(Exception):
@@ -116,12 +124,15 @@ def fork(body: messages.Body, folder: Folder, hidden: Channel, largest: int) -> 
 
 
 def limit_memory(limit: int | None) -> None:
-    """Bound this process's private data so that its resident memory can grow to ``limit`` bytes; None: lift the bound."""
+    """Bound this process's private data so that its memory can grow to ``limit`` bytes; None: lift the bound.
+
+    Private data are anonymous memory, touched or not, and private mappings of files that may be written to.
+    """
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     bound = hard
     if limit is not None:
-        reserved, resident = status_bytes("VmData") or 0, status_bytes("VmRSS") or 0
-        bound = reserved + max(0, limit - resident)
+        figures = memory_figures()
+        bound = figures.get("VmData", 0) + max(0, limit - private_bytes(figures))
         bound = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (bound, hard))
 
@@ -133,19 +144,29 @@ class Observed:
     fitted: messages.FitResult | None = None
     fit_seconds: float = 0.0  # from the message before the fit to the one after it, compilation taken off
     fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
-    cpu_seconds: float = math.inf  # of the whole child and what it waited for, as far as the system accounts for it
+    fit_usage: Usage = NOTHING_USED  # CPU time within the fit, without compilation, of the child and all it started
+    cpu_seconds: float = math.inf  # of the child and all that it started, from its fork on
+    delay_seconds: float = 0.0  # within the fit, in which the processes of the run were ready to run and did not
+    pid: int = 0  # of the child
+    threads: int = 1  # that the run may have
+    look: Callable[[float | None], Usage] = lambda _: NOTHING_USED  # see `Descendants.sample`
     points: list[messages.Point] = field(default_factory=list)
     cells: list[messages.FinishedCell] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
     phase: str = "warm-up"  # then "start", "fit", "end"
     phase_began: float = field(default_factory=monotonic)
+    scheduled: Scheduling = UNSCHEDULED  # of the child's main thread when the phase began
+    usage_began: Usage = NOTHING_USED  # of the child and all that it started when the fit began
     compiling_since: float | None = None
     compile_spent: float = 0.0  # in this phase
     warm_up_seconds: float | None = None
     sources: dict[str, Any] = field(default_factory=dict)
     output_end: bytes = b""  # what the child printed, at the end
     output_bytes: int = 0
-    peak_rss: int = 0  # of samples of the child and all that it started; what lives shorter than a poll is not seen
+    refusal: str = ""  # the last line that a process of the run wrote on an allocation that was refused
+    usage: Usage = NOTHING_USED  # the last sample of the child and all that it started
+    sampled: float = 0.0  # time of ``monotonic()`` of that sample
+    peak_bytes: int = 0  # of the samples since the fit began, and of the child by its own high-water mark
     killed_for: StoppedBy | None = None  # TIME, MEMORY; FAULT: it wrote what is no message
     broken: str = ""  # what it did to the host's pipe
     exit_status: int = 0
@@ -173,7 +194,19 @@ class Observed:
         return self.compile_spent + (monotonic() - self.compiling_since if self.compiling_since else 0.0)
 
     def deadline(self, limits: Limits) -> float:
-        """Return the time of ``monotonic()`` at which this phase has to be over; infinity: it has no limit."""
+        """Return the time of ``monotonic()`` at which this phase has to be over; infinity: it has no limit.
+
+        It is later by what other work takes from the child, which is looked at once it would be over otherwise.
+        """
+        undisturbed = self._undisturbed_deadline(limits)
+        if (seconds := monotonic() - self.phase_began) + self.phase_began <= undisturbed:
+            return undisturbed
+        ran, delay = (now - then for now, then in zip(scheduling(self.pid), self.scheduled, strict=True))
+        cpu_seconds = max(ran, self.usage.cpu_seconds - self.usage_began.cpu_seconds)
+        delay += self.usage.delay_seconds - self.usage_began.delay_seconds
+        return undisturbed + allowed.lost(limits.time_limit, self.threads, delay, seconds, cpu_seconds)
+
+    def _undisturbed_deadline(self, limits: Limits) -> float:
         if self.phase == "fit":
             if limits.time_limit is None:
                 return math.inf
@@ -198,9 +231,9 @@ class Observed:
             self.warm_up_seconds, self.sources = message.seconds, message.sources
             self._enter("start")
         elif isinstance(message, messages.ClockStarted):
+            self._sample_cpu()
+            self.peak_bytes = 0  # what it took before is none of the run's
             self._enter("fit")
-            self.peak_rss = 0  # what it took before is none of the run's
-            self.fit_cpu_seconds = -thread_cpu_seconds(child.pid)
         elif isinstance(message, messages.Point):
             self.points.append(msgspec.structs.replace(message, queried=len(self.server.queried)))
             self._note_host(message.host_seconds)
@@ -208,11 +241,11 @@ class Observed:
             self.cells.append(message)
             self._note_host(message.host_seconds)
         elif isinstance(message, messages.ModelCopied):
-            self._end_fit(child)
+            self.end_fit()
             self._enter("end")
         elif isinstance(message, messages.FitResult):
             if self.phase == "fit":
-                self._end_fit(child)
+                self.end_fit()
             self.fitted = message
         elif isinstance(message, messages.TargetRequest):
             self.server.serve(message, child.channel)
@@ -222,10 +255,28 @@ class Observed:
 
     def _enter(self, phase: str) -> None:
         self.phase, self.phase_began, self.compile_spent = phase, monotonic(), 0.0
+        self.scheduled, self.usage_began = scheduling(self.pid), self.usage
 
-    def _end_fit(self, child: Child) -> None:
-        self.fit_seconds = monotonic() - self.phase_began - self.compile_spent
-        self.fit_cpu_seconds += thread_cpu_seconds(child.pid) - self.compile_spent
+    def sample(self) -> None:
+        """Look at what the child and all that it started take now; exactly, where that is a new peak."""
+        self.usage, self.sampled = self.look(self.peak_bytes), monotonic()
+        self.peak_bytes = max(self.peak_bytes, self.usage.memory_bytes)
+
+    def _sample_cpu(self) -> None:
+        self.usage = self.look(None)
+
+    def end_fit(self) -> None:
+        """Note what the fit took."""
+        self._sample_cpu()
+        now, compiled = scheduling(self.pid), self.compiled
+        self.fit_seconds = monotonic() - self.phase_began - compiled
+        self.fit_cpu_seconds = now.cpu_seconds - self.scheduled.cpu_seconds - compiled
+        spent, before = self.usage, self.usage_began
+        self.delay_seconds = (
+            now.delay_seconds - self.scheduled.delay_seconds + spent.delay_seconds - before.delay_seconds
+        )
+        unseen = max(0.0, spent.unseen_cpu_seconds - before.unseen_cpu_seconds)
+        self.fit_usage = Usage(max(0.0, spent.cpu_seconds - before.cpu_seconds - compiled), unseen)
 
     def drain(self, output: int) -> bool:
         """Read once what a child printed; return whether there is more to come."""
@@ -234,6 +285,9 @@ class Observed:
         except OSError:  # there is nothing to be read
             return False
         self.output_bytes += len(data)
+        self.refusal = (
+            refused_allocation((self.output_end[-_LINE_CHARACTERS:] + data).decode(errors="replace")) or self.refusal
+        )
         self.output_end = (self.output_end + data)[-_OUTPUT_KEPT:]
         return bool(data)
 
@@ -243,12 +297,14 @@ def watch(
     descendants: Descendants,
     limits: Limits,
     *,
+    threads: int,
     control: Channel,
     server: TargetServer,
     busy: Callable[[float], None] = lambda _: None,
 ) -> Observed:
     """Wait until a child has said all, ends or passes a limit; return what was seen. It is ended by :func:`finish`.
 
+    threads : that the run may have
     control : the channel to the driver
     server : of the targets that it queries
     busy : called with the time of ``monotonic()`` at which the phase that a run is in has to be over
@@ -257,7 +313,8 @@ def watch(
     ------
     DriverGone : nobody is left to hear of this run.
     """
-    seen, handle = Observed(server=server), os.pidfd_open(child.pid)
+    look, handle = functools.partial(descendants.sample, child.pid), os.pidfd_open(child.pid)
+    seen = Observed(server=server, pid=child.pid, threads=threads, look=look)
     with selectors.DefaultSelector() as selector:
         for fd in (child.channel.fileno(), child.output, control.fileno(), handle):
             selector.register(fd, selectors.EVENT_READ)
@@ -274,14 +331,15 @@ def watch(
                 _raise_if_driver_gone(control)
                 selector.unregister(control)  # the next request waits until this run is over
             if not seen.killed_for and seen.fitted is None:
-                seen.killed_for = _excess(seen, child, descendants, limits)
+                seen.killed_for = _excess(seen, limits)
     os.close(handle)
-    if seen.phase == "fit" and seen.fitted is None:  # of a process that has ended the system tells nothing more
-        seen.fit_cpu_seconds += thread_cpu_seconds(child.pid) - seen.compile_spent
-    seen.cpu_seconds = process_cpu_seconds(child.pid)
+    if seen.phase == "fit" and seen.fitted is None:
+        seen.end_fit()
+    seen.sample()
+    seen.cpu_seconds = seen.usage.cpu_seconds
     if seen.fitted is not None:  # it waits
         seen.drain(child.output)
-        others = descendants.left(child.pid)
+        others = seen.usage.others
         seen.left_behind = len(others) - len(trackers_of(others))
     return seen
 
@@ -327,14 +385,14 @@ def _raise_if_driver_gone(control: Channel) -> None:
             raise DriverGone
 
 
-def _excess(seen: Observed, child: Child, descendants: Descendants, limits: Limits) -> StoppedBy | None:
+def _excess(seen: Observed, limits: Limits) -> StoppedBy | None:
     """Return the limit that is passed, if one is."""
-    if monotonic() > seen.deadline(limits):
-        return StoppedBy.TIME
     most = math.inf if limits.memory_limit is None else limits.memory_limit
-    resident = descendants.memory_bytes(child.pid, min(most, seen.peak_rss))
-    seen.peak_rss = max(seen.peak_rss, resident)
-    return StoppedBy.MEMORY if resident > most else None
+    if monotonic() - seen.sampled >= _POLL_SECONDS:
+        seen.sample()
+        if seen.usage.memory_bytes > most:
+            return StoppedBy.MEMORY
+    return StoppedBy.TIME if monotonic() > seen.deadline(limits) else None
 
 
 # -- what became of it ---------------------------------------------------------------------------------
@@ -348,11 +406,40 @@ def verdict(seen: Observed, spec: RunSpec) -> Claims:
         claims.status, claims.stopped_by, claims.reason = trouble
     if seen.output.strip():
         claims.output = "\n".join(part for part in (claims.output, seen.output) if part)
-    # its own peak, of which it knows each byte, or a sample of it and all that it started
-    claims.peak_rss_bytes = max(claims.peak_rss_bytes or 0, seen.peak_rss) or None
+    if claims.status in (Status.ERROR, Status.CRASHED) and claims.stopped_by == StoppedBy.FAULT:
+        refused = seen.refusal or refused_allocation(claims.output or "")
+        if refused and not seen.killed_for and (trouble is None or seen.fitted is None):
+            claims.status, claims.stopped_by = Status.MEMORY, StoppedBy.MEMORY
+            claims.reason = f"out of memory: {refused}; {claims.reason}"
+    if claims.stopped_by == StoppedBy.TIME and (reason := _disturbed(seen, spec.limits.time_limit or 0.0)):
+        claims.status, claims.reason = Status.ENVIRONMENT, reason
+    began = seen.phase in ("fit", "end")
+    claims.peak_rss_bytes = (max(seen.peak_bytes, seen.usage.high_water_bytes) if began else seen.peak_bytes) or None
     killed = seen.fitted is None and seen.phase == "fit"
-    claims.killed_cpu_seconds = max(0.0, seen.fit_cpu_seconds - seen.host_seconds) if killed else None
+    claims.killed_cpu_seconds = max(0.0, seen.fit_usage.cpu_seconds - seen.host_seconds) if killed else None
+    if claims.cpu_seconds is not None:
+        claims.cpu_seconds += seen.fit_usage.unseen_cpu_seconds
+    if claims.cpu_seconds is not None and claims.fit_seconds is not None and seen.threads == 1:
+        known = seen.scheduled != UNSCHEDULED
+        busy = claims.cpu_seconds + seen.delay_seconds
+        claims.waited_seconds = max(0.0, claims.fit_seconds - busy) if known else None
     return claims
+
+
+def refused_allocation(output: str) -> str:
+    """Return the last line of an output that says that an allocation was refused; empty: none does."""
+    lines = _OUT_OF_MEMORY.findall(output)
+    return lines[-1][:_LINE_CHARACTERS] if lines else ""
+
+
+def _disturbed(seen: Observed, limit: float) -> str:
+    """Return the sentence on a run that was cut at its time limit and could not use it; empty: it could."""
+    seconds, cpu_seconds = max(0.0, seen.fit_seconds - seen.host_seconds), seen.fit_usage.cpu_seconds
+    delayed = allowed.delayed(seen.threads, seen.delay_seconds, seconds, cpu_seconds)
+    if (seen.fitted is None and seen.phase != "fit") or not allowed.was_disturbed(limit, seconds, delayed):
+        return ""
+    cut = f"cut at the time limit of {limit:g} s after {cpu_seconds:.2g} s of CPU time in {seconds:.2g} s"
+    return f"{cut}: the machine was busy; such a run is measured again when the command is repeated"
 
 
 def _trouble(seen: Observed, spec: RunSpec) -> tuple[Status, StoppedBy, str] | None:
@@ -395,14 +482,12 @@ def _cause(seen: Observed, limits: Limits) -> tuple[Status, StoppedBy, str]:
         stopped = StoppedBy.PREPARATION if seen.phase in ("warm-up", "start") else StoppedBy.TIME
         return Status.TIMEOUT, stopped, _late(seen, limits.time_limit)
     if seen.killed_for is StoppedBy.MEMORY:
-        reason = f"resident memory passed the limit of {(limits.memory_limit or 0) / 2**20:g} MB; killed"
+        reason = f"its memory passed the limit of {(limits.memory_limit or 0) / 2**20:g} MB; killed"
         return Status.MEMORY, StoppedBy.MEMORY, reason
     if seen.killed_for is StoppedBy.FAULT:
         return Status.ERROR, StoppedBy.FAULT, f"the solver's process {seen.broken}; killed"
     code, last = os.waitstatus_to_exitcode(seen.exit_status), _last_line(seen.output)
     how = f"ended by signal {-code} ({_signal(-code)})" if code < 0 else f"exited with code {code} without a result"
-    if "MemoryError" in last or "std::bad_alloc" in last:
-        return Status.MEMORY, StoppedBy.MEMORY, f"{how} when an allocation was refused"
     who = StoppedBy.KILLED if code == -signal.SIGKILL else StoppedBy.FAULT
     return Status.CRASHED, who, f"{how}{': ' + last if last else ''}"
 
@@ -446,4 +531,4 @@ def _late(seen: Observed, limit: float | None) -> str:
 def _last_line(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     fatal = [line for line in lines if line.startswith("Fatal Python error")]
-    return (fatal or lines or [""])[-1][:300]
+    return (fatal or lines or [""])[-1][:_LINE_CHARACTERS]

@@ -158,8 +158,11 @@ class Worker:
         """Measure a run in a child; return what was seen of it, and whether its result was sent to the driver already."""
         assert self.folder is not None
         body = self._body(run, only_compile=only_compile)
-        child = fork(body, self.folder, self.channel, run.largest)
-        seen = watch(child, self.descendants, run.spec.limits, control=self.channel, server=run.server, busy=self._busy)
+        child, spec = fork(body, self.folder, self.channel, run.largest), run.spec
+        seen = watch(
+            child, self.descendants, spec.limits, threads=spec.threads, control=self.channel, server=run.server,
+            busy=self._busy,
+        )  # fmt: skip
         seen.faults += faults
         is_sent = seen.fitted is not None and not seen.left_behind and not only_compile
         if is_sent:  # its process ends while its model is certified

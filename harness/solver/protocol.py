@@ -8,13 +8,13 @@ oracle as well: :meth:`Solver.solve` drives it to the end for another solver.
 from __future__ import annotations
 
 import dataclasses
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from harness.support import parameters
+from harness.support.clocks import fit_clock
 from harness.support.errors import PluginError, UsageError
 
 if TYPE_CHECKING:
@@ -316,11 +316,11 @@ class Subsolver:
         counter.oracle_calls += 1
         try:
             while True:
-                began, before = time.perf_counter(), counter.evaluations
+                began, before = fit_clock(), counter.evaluations
                 try:
                     found = next(iterates, None)
                 finally:
-                    self.seconds += time.perf_counter() - began
+                    self.seconds += fit_clock() - began
                     spent = counter.evaluations - before
                     self.evaluations += spent
                     counter.oracle_evaluations += spent

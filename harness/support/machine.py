@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -78,56 +77,6 @@ def now() -> str:
 def load_average() -> float:
     """Return the load average of the last minute: how disturbed a time may be."""
     return os.getloadavg()[0]
-
-
-def reset_peak_memory() -> None:
-    """Start this process's VmHWM anew, so that a run's peak does not include what came before it, such as compilation."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def status_bytes(field: str, pid: int | str = "self") -> int | None:
-    """Return a memory figure of /proc/PID/status in bytes (``VmHWM``, ``VmRSS``, ``VmData``), None if unreadable.
-
-    ``ru_maxrss`` is no substitute: a forked child inherits its parent's peak there.
-    """
-    with contextlib.suppress(OSError, ValueError):
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith(field + ":"):
-                return int(line.split()[1]) * 1024
-    return None
-
-
-def thread_cpu_seconds(pid: int) -> float:
-    """Return the CPU seconds of a process's main thread as the system accounts for them, to 0.01 s; 0 if unreadable."""
-    return _accounted(f"/proc/{pid}/task/{pid}/stat", 2)
-
-
-def process_cpu_seconds(pid: int) -> float:
-    """Return the CPU seconds of a process and of those that it waited for, to 0.01 s; 0 if unreadable."""
-    return _accounted(f"/proc/{pid}/stat", 4)
-
-
-def children_cpu_seconds() -> float:
-    """Return the CPU seconds of the processes that this one started and waited for, and of theirs."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
-def delay_seconds() -> float | None:
-    """Return how long this process's main thread was ready to run while other work had its core; None if unreadable."""
-    try:
-        return int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-def _accounted(file: str, figures: int) -> float:
-    try:
-        ticks = Path(file).read_text().rpartition(")")[2].split()[11 : 11 + figures]
-        return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError):
-        return 0.0
 
 
 @functools.cache

@@ -14,7 +14,6 @@ Kegelmeyer, JAIR 16 (2002), as imbalanced-learn has it.
 from __future__ import annotations
 
 import importlib.util
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from harness import CSVC, Conformance, Iterate, Problem, Solver, UsageError, get_solver, parameter
+from harness import CSVC, Conformance, Iterate, Problem, Solver, UsageError, fit_clock, get_solver, parameter
 from harness.registry.subproblem_oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.support.arrays import Index
 from harness_active.pool_svc import PoolSVC
@@ -240,7 +239,7 @@ class Smote(Baseline):
         return None
 
     def trained(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[Iterate]:
-        began = time.perf_counter()
+        began = fit_clock()
         points = self._synthetic(problem, sides, rng)
         count = 0 if points is None else int(points.shape[0])
         larger = problem
@@ -252,7 +251,7 @@ class Smote(Baseline):
             **sides.told,
             "synthetic": count,
             "neighbours": self._neighbours(sides),
-            "preprocessing_seconds": time.perf_counter() - began,
+            "preprocessing_seconds": fit_clock() - began,
         }
         for found, info in self.solved_by_oracle(larger, rng):
             free = {"dual_coef": None, "free_coef": found.dual_coef, "extra_points": points}

@@ -7,7 +7,6 @@ costs C_i are handed over; the coefficients come back in the harness's signs and
 from __future__ import annotations
 
 import importlib
-import time
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,6 +27,8 @@ from harness import (
     Problem,
     Solver,
     UsageError,
+    fit_clock,
+    fit_cpu_clock,
     parameter,
 )
 from harness.problems import EpsSVR, OneClass
@@ -98,11 +99,11 @@ class Peer(Solver):
         reason = self.skip(problem)
         if reason is not None:
             raise UsageError(reason)
-        wall, cpu = time.perf_counter(), time.process_time()
+        wall, cpu = fit_clock(), fit_cpu_clock()
         handed = self.converted(problem)
         conversion = {
-            "conversion_seconds": time.perf_counter() - wall,
-            "conversion_cpu_seconds": time.process_time() - cpu,
+            "conversion_seconds": fit_clock() - wall,
+            "conversion_cpu_seconds": fit_cpu_clock() - cpu,
         }
         try:
             found = self.trained(problem, handed)

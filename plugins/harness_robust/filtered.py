@@ -10,7 +10,6 @@ points of a class), then the oracle on fewer points. The detector holds the poin
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from harness import (
     Iterate,
     Problem,
     UsageError,
+    fit_clock,
     parameter,
     rounded_down,
 )
@@ -84,10 +84,10 @@ class Filtered(OverOracle):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield as the oracle yields, its model with zeros at the points dropped."""
-        sides, began = _sides(problem), time.perf_counter()
+        sides, began = _sides(problem), fit_clock()
         shares = [self.share if self.share is not None else _given_up(problem, name) for name, _ in sides]
         dropped = flagged(self.detector, problem, [rows for _, rows in sides], shares, rng)
-        seconds = time.perf_counter() - began
+        seconds = fit_clock() - began
         for name, rows in sides:
             if dropped[rows].all():
                 raise UsageError(

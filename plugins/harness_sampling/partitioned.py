@@ -20,7 +20,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import CSVC, Certificate, DataError, Kernel, KernelOracle, Precomputed, Problem, UsageError, as_points
+from harness import (
+    CSVC,
+    Certificate,
+    DataError,
+    Kernel,
+    KernelOracle,
+    Precomputed,
+    Problem,
+    UsageError,
+    as_points,
+    fit_clock,
+)
 from harness.registry.subproblem_oracle import Answer, CertifiedOracle
 from harness.support.arrays import Index, Vector
 from harness_sampling.checkpoints import Checkpoints, identity_of
@@ -428,7 +439,7 @@ class _Run(Sample):
         self.best = -np.inf
 
     def fit(self) -> PartitionedFit:
-        began = time.perf_counter()
+        began = fit_clock()
         self.change_sample(self._first_sample(), np.empty(0, dtype=np.intp))
         while True:
             problem = CSVC(KernelOracle(self.owner.kernel, self.points), self.labels, self.owner.settings)
@@ -437,7 +448,7 @@ class _Run(Sample):
             if status:
                 break
             self.change_sample(record.rows, np.flatnonzero(self.coef))
-        seconds = time.perf_counter() - began
+        seconds = fit_clock() - began
         model = self.model(self.owner.kernel, answer.intercept)
         return PartitionedFit(model, certificate, status, tuple(self.rounds), self.evaluations, seconds)
 
@@ -527,7 +538,7 @@ class _Run(Sample):
         full = support >= self.k and len(self.rows) < self.data.n  # line 4: the end, whatever the violators
         last = full or len(self.rounds) + 1 == options.max_rounds
         self.exact = self.exact or last
-        began, before = time.perf_counter(), self.evaluations
+        began, before = fit_clock(), self.evaluations
         while True:
             record, found = self._score_all(answer)
             done = found.meets(options.gap)
@@ -539,7 +550,7 @@ class _Run(Sample):
         figures = found.primal, found.dual, found.relative_gap, self.exact, self.oracle.seconds - self.spent[0]
         self.rounds.append(
             Round(
-                len(self.rows), support, record.violators, *figures, time.perf_counter() - began, before - self.spent[1],
+                len(self.rows), support, record.violators, *figures, fit_clock() - began, before - self.spent[1],
                 self.evaluations - before,
             )
         )  # fmt: skip

@@ -8,7 +8,6 @@ lower and upper bound of the widest margin are the certificate. With the linear 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import Certificate, Kernel, KernelOracle, Linear, UsageError
+from harness import Certificate, Kernel, KernelOracle, Linear, UsageError, fit_clock
 from harness.problems import L2SVC
 from harness.registry.subproblem_oracle import Answer
 from harness.support.arrays import Index, Vector
@@ -148,7 +147,7 @@ class _Run(Sample):
         self.owner = owner
 
     def fit(self) -> PartitionedFit:
-        began = time.perf_counter()
+        began = fit_clock()
         draw = self.owner.seed, 0, self.owner.count
         first = [self.map_parts(draw_part, (sign, draw)) for sign in _SIGNS]
         rows = [smallest([(each.keys, each.rows) for each in records], self.owner.count)[1] for records in first]
@@ -160,12 +159,12 @@ class _Run(Sample):
             if status:
                 break
             self.change_sample(fresh, np.flatnonzero(self.coef))
-        model, seconds = self.model(self.owner.kernel, answer.intercept), time.perf_counter() - began
+        model, seconds = self.model(self.owner.kernel, answer.intercept), fit_clock() - began
         return PartitionedFit(model, certificate, status, tuple(self.rounds), self.evaluations, seconds)
 
     def _score_all(self, answer: Answer) -> tuple[str, Index, Certificate]:
         """Make the pass of a round; return why it is the last one, or '', the points to take in, and the certificate."""
-        began, before, owner = time.perf_counter(), self.evaluations, self.owner
+        began, before, owner = fit_clock(), self.evaluations, self.owner
         reaches: Vector = self.labels * answer.scores
         inside: Any = tuple(float(reaches[self.labels == sign].min()) for sign in _SIGNS)
         model, own = self.model(owner.kernel, answer.intercept), self.split_by_part(self.rows)
@@ -185,7 +184,7 @@ class _Run(Sample):
             Round(
                 len(self.rows), int(np.count_nonzero(self.coef)), sum(each.beyond for each in found), certificate.primal,
                 certificate.dual, certificate.relative_gap, True, self.oracle.seconds - self.spent[0],
-                time.perf_counter() - began, before - self.spent[1], self.evaluations - before,
+                fit_clock() - began, before - self.spent[1], self.evaluations - before,
             )
         )  # fmt: skip
         last = len(self.rounds) == owner.max_rounds

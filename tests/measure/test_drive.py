@@ -66,6 +66,7 @@ def run(script: Callable[[Problem], Any], budget: Limits | None = None, plan: Tr
     SCRIPT[0] = script
     stated = options.pop("problem", None) or problem()
     clocks = Clocks(options.pop("clock", None) or Clock(), options.pop("cpu_clock", None) or Clock())
+    clocks.lost = options.pop("lost", clocks.lost)
     return drive(Scripted(), stated, np.random.default_rng(0), budget, plan, clocks=clocks, **options)
 
 
@@ -292,3 +293,26 @@ def test_trace_points_are_not_changed_by_what_the_solver_does_next() -> None:
     outcome = run(script, None, TracePlan(per_decade=10, first_seconds=0.5), clock=clock)
     assert [point.info["step"] for point in outcome.trace] == [0, 1, 2]
     assert [point.support_vectors for point in outcome.trace] == [1, 2, 3]
+
+
+def test_seconds_that_other_work_took_do_not_count_to_the_time_limit():
+    clock, cpu_clock = Clock(), Clock()
+
+    def half(stated: Problem) -> Iterator[Iterate]:
+        for each in ticking(clock, 1.0, done_at=done_at)(stated):
+            cpu_clock.now += 0.5
+            yield each
+
+    def lost(seconds: float, cpu_seconds: float) -> float:
+        return seconds - cpu_seconds
+
+    options = {"clock": clock, "cpu_clock": cpu_clock, "lost": lost}
+    done_at = None
+    cut = run(half, Limits(time_limit=10.0), **options)
+    assert (cut.status, cut.stopped_by, cut.seconds, cut.cpu_seconds) == ("budget", "time", 20.0, 10.0)
+    assert (
+        cut.reason == "stopped at the time limit of 10 s; 10.0 s more, in which other work had the core, do not count"
+    )
+    done_at = 15
+    assert run(half, Limits(time_limit=10.0), **options).status == "ok"
+    assert run(half, Limits(time_limit=7.0), **options).status == "budget"

@@ -59,9 +59,14 @@ NO_RIVALS = "No winner: each formulation has one solver, and solvers of differen
         ([*runs("a", 1.0, 1.0), *runs("b", 0.1, 0.1, status="missed")],
          "Take a: it alone reached a certified gap of 1e-3 on 2 data sets, 3 runs each."),
         ([*runs("a", 1.0), *runs("b", 1.0, 1.0, status="missed")],
-         "No winner: no solver reached a certified gap of 1e-3 on every data set."),
+         "No winner: no solver reached a certified gap of 1e-3 on every data set; a reached it in 3 of 3 runs."),
+        ([*runs("a", 1.0), *runs("b", 0.1)[:2], *runs("b", 0.1, status="timeout")[2:], *runs("c", 1.0, status="timeout")],
+         ("Take a: it alone reached a certified gap of 1e-3 in every run on digits, 3 runs each; "
+          "b reached it in 2 of 3 runs.")),
+        ([*runs("a", 1.0), *runs("b", 0.1)[:2], *runs("b", 0.1, status="environment")[2:]],
+         "No winner yet: the machine disturbed runs of b. Repeat the command: they are measured again."),
         ([*swept("a", 1.0), *swept("b", 1.0, 1.0, status="missed")],
-         "No winner: no solver reached a certified gap of 1e-3 on every problem."),
+         "No winner: no solver reached a certified gap of 1e-3 on every problem; a reached it in 3 of 3 runs."),
         (runs("a", 1.0, 1.0), ""),
         # --plugins smo-block,libsvm,fw --C 1,10: each solves the formulations that the others prefer, if it can
         ([*swept("smo-block", 1.0, 1.0), *swept("libsvm", 2.0, 2.0), *swept("smo-block", 3.0, 3.0, formulation="l2-svc"),
@@ -244,6 +249,14 @@ def check_take(oracle, names, rest):
     assert set(names) <= oracle.able
     if rest.startswith("it alone"):
         assert set(names) == oracle.able
+        partly = {
+            solver: sum(each["status"] == "ok" for each in oracle.own if each["solver"] == solver)
+            for solver in oracle.solvers - oracle.able
+        }
+        counts = dict(re.findall(r"(\w) (?:reached it|did) in (\d+) of \d+ runs", rest))
+        assert len(counts) == min(3, sum(map(bool, partly.values())))
+        assert all(partly[solver] == int(count) for solver, count in counts.items())
+        assert (" in every run" in rest) == bool(counts)
         return
     assert set(names) <= oracle.ranked
     first = min(oracle.ranked, key=oracle.middle)
@@ -303,7 +316,7 @@ def test_the_sentences_say_what_the_records_do(records):
                 check_place(oracle, re.search(r" on ([\w ]+), \d(?: to \d)? runs? each", take["rest"])[1])
             elif none and none["rest"].startswith("no solver "):
                 assert not oracle.able
-                check_place(oracle, re.search(r" on ([\w ]+)$", none["rest"])[1])
+                check_place(oracle, re.search(r" on ([\w ]+)$", none["rest"].partition(";")[0])[1])
             elif none:
                 unranked = re.split(r", | and ", re.fullmatch(r"the times of (.+) are not ranked", none["rest"])[1])
                 assert (set(unranked), len(oracle.ranked) < 2) == (oracle.able - oracle.ranked, True)
