@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from harness.registry.discovery import Registry
-from harness.registry.entries import source_sha256
+from harness.registry.plugin_files import source_sha256
 from harness.run.environments import own_versions
 from harness.run.plan import RunSpec
 from harness.run.record import Record

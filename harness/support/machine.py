@@ -24,7 +24,7 @@ def machine() -> dict[str, Any]:
     """Return processor, cores, memory, system and BLAS, with an ``id`` that is the hash of the rest."""
     import psutil
 
-    found: dict[str, Any] = {
+    description: dict[str, Any] = {
         "processor": _processor(),
         "cores": os.cpu_count(),
         "usable_cores": len(os.sched_getaffinity(0)),
@@ -34,10 +34,10 @@ def machine() -> dict[str, Any]:
         "blas": _blas(),
     }
     if declared := os.environ.get("HARNESS_MACHINE"):
-        found["declared"] = declared
-    identity = {name: value for name, value in found.items() if name not in ("usable_cores", "memory_bytes")}
-    found["id"] = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
-    return found
+        description["declared"] = declared
+    identity = {name: value for name, value in description.items() if name not in ("usable_cores", "memory_bytes")}
+    description["id"] = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+    return description
 
 
 def _processor() -> str:
@@ -61,17 +61,17 @@ def _blas() -> str:
 @functools.cache
 def versions() -> dict[str, str]:
     """Return the versions of the harness and of the libraries a result depends on."""
-    found = {"python": sys.version.split()[0]}
+    by_name = {"python": sys.version.split()[0]}
     for name in ("svm-harness", *_LIBRARIES):
         try:
-            found[name] = version(name)
+            by_name[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return by_name
 
 
 def now() -> str:
-    """Return the time of measurement, UTC, as a record holds it."""
+    """Return the time of measurement, UTC, as a record has it."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
 
 
@@ -104,7 +104,7 @@ def constraints(pid: int) -> dict[str, Any]:
 
 @functools.cache
 def git_commit() -> str | None:
-    """Return the commit of the harness's own checkout, with ``+`` if it has changes; None outside one."""
+    """Return the commit of the checkout of the harness, with ``+`` if it has changes; None outside one."""
     folder = Path(__file__).resolve().parents[2]
     if not (folder / ".git").exists():
         return None
