@@ -23,15 +23,14 @@ from harness.kernels.checks import check_same_values, reasons_against
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.metrics import accuracy
 from harness.measure.outcome import Status, TracePoint
-from harness.measure.scored import FreeModel, Scored, Weights, no_gap
+from harness.measure.scored import Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certificate_of
 from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry.discovery import Registry, load_registry, share_registry
 from harness.run import allowed
-from harness.run.channel import BrokenStream, Channel
+from harness.run.channel import BrokenStream, Busy, Channel
 from harness.run.child import ProblemFactory, is_environment
 from harness.run.messages import (
-    Busy,
     Certified,
     Certify,
     FinishedCell,
@@ -39,10 +38,10 @@ from harness.run.messages import (
     Point,
     Prepare,
     Prepared,
+    RunSpec,
     ToCertify,
     ToProcess,
-)
-from harness.run.plan import RunSpec
+)  # fmt: skip
 from harness.run.record import CertifiedFigures
 from harness.run.target_server import only_queried
 from harness.solver.path import GridPoint, SolutionPath
@@ -104,15 +103,10 @@ class RunCertifier:
         ------
         InvalidModel, BrokenStream : it is none.
         """
-        model, kernel = Model.unpacked(packed), problem.kernel
-        if model.dual_coef is not None:
-            return _Dual(*problem.checked(model.coefficients(problem.n), model.intercept))
-        if model.free_coef is None:
-            return Weights.checked(kernel, model.weights, model.intercept, model.features(kernel.n_features))
-        coef: Any = model.coefficients(problem.n)
-        own = None if model.own is None else model.own.points(kernel.n_features)
-        coef = coef if model.own is None else np.concatenate([coef, model.own.coef])
-        return FreeModel.checked(kernel, coef, own, model.intercept)
+        model = Model.unpacked(packed)
+        if model.dual_coef is None:
+            return model.opened(problem.kernel)
+        return _Dual(*problem.checked(model.coefficients(problem.n), model.intercept))
 
     def certify(
         self, problem: Problem, model: _Dual | Scored, points: Any, targets: Vector, product: Vector | None = None,

@@ -29,7 +29,6 @@ from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Clocks, Outcome, drive
 from harness.measure.outcome import INFO, Limits, Status, StoppedBy, TracePoint
 from harness.measure.path_drive import drive_path
-from harness.measure.scored import Weights
 from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem
 from harness.problems.summary import ProblemSummary
@@ -48,7 +47,7 @@ from harness.support.processes import below, reset_peak_memory, scheduling
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
     from harness.registry.discovery import Registry
-    from harness.run.plan import RunSpec
+    from harness.run.messages import RunSpec
     from harness.solver.protocol import Solver
     from harness.support.arrays import Vector
 
@@ -282,7 +281,7 @@ def _single(spec: RunSpec, solver: Solver, problem: Problem, plain: Problem, clo
     """Drive the solver on one problem, and send each trace point as it is taken."""
 
     def observe(point: TracePoint, model: Any) -> None:
-        emit(Point(point, clocks.beside(point.seconds), Model.of(*model).packed() if model else b""))
+        emit(Point(point, clocks.beside(point.seconds), Model.dual(*model).packed() if model else b""))
 
     return drive(
         solver,
@@ -454,8 +453,8 @@ def model_of(outcome: Outcome, problem: Problem) -> Model:
     InvalidModel : it is none of the problem's.
     """
     if outcome.model is None:
-        return Model.of(*problem.checked(outcome.dual_coef, outcome.intercept))
-    return Model.linear(outcome.model) if isinstance(outcome.model, Weights) else Model.free(outcome.model)
+        return Model.dual(*problem.checked(outcome.dual_coef, outcome.intercept))
+    return Model.of(outcome.model)
 
 
 def tail(error: BaseException) -> str:

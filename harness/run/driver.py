@@ -13,7 +13,8 @@ from harness.datasets.validation import load
 from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
 from harness.run.local_runner import LocalRunner
-from harness.run.plan import RunSpec, Study, data_key, plan
+from harness.run.messages import RunSpec, data_key
+from harness.run.plan import Study, plan
 from harness.run.record import COLUMNS, Record
 from harness.run.reuse import RunKeys
 from harness.run.runner import Event, Progress, Runner, RunsEnded, RunStarted

@@ -9,12 +9,12 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from harness.run.host_process import WorkerDied
-from harness.run.plan import RunSpec, Study
+from harness.run.host_process import WorkerDied, numba_cache_folder
+from harness.run.messages import RunSpec
+from harness.run.plan import Study
 from harness.run.pool import ProcessPool
 from harness.run.record import Record
 from harness.run.runner import Event, Progress, RunsEnded, RunStarted, Stored
-from harness.run.template import numba_cache_folder
 from harness.support.machine import machine
 
 

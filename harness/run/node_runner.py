@@ -25,8 +25,9 @@ from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
 from harness.run import executors, node
 from harness.run.channel import encode, frame, unframe
+from harness.run.messages import RunSpec
 from harness.run.node import Answer, EnvironmentFingerprint, Task
-from harness.run.plan import RunSpec, Study
+from harness.run.plan import Study
 from harness.run.record import Claims, Record
 from harness.run.runner import Event, Progress, RunsEnded, RunStarted, Stored
 from harness.support.errors import EngineLost, UsageError

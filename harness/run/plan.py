@@ -23,6 +23,7 @@ from harness.measure.outcome import NO_LIMITS, Limits
 from harness.registry.discovery import Registry
 from harness.registry.entries import BrokenPlugin, ConfiguredSolver
 from harness.run.environments import missing
+from harness.run.messages import RunSpec, data_key
 from harness.solver.path import Grid
 from harness.support import parameters, selection
 from harness.support.errors import UsageError
@@ -142,79 +143,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def data_key(source: str, source_parameters: Mapping[str, Any]) -> str:
-    """Return what tells one configured data source from another; two files may have the same label."""
-    return json.dumps([source, dict(source_parameters)], sort_keys=True, default=str)
-
-
-@dataclass(frozen=True)
-class RunSpec:
-    """One run as plain data: all a worker needs to carry it out, and all that its result depends on."""
-
-    plugin: str
-    solver: str
-    parameters: dict[str, Any]  # the solver's
-    dataset: str  # label, e.g. checkerboard[n=500]
-    source: str  # data source name
-    source_parameters: dict[str, Any]
-    formulation: str = ""
-    problem_parameters: dict[str, Any] = field(default_factory=dict)
-    kernel: str = ""
-    kernel_parameters: dict[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    repetition: int = 0
-    limits: Limits = NO_LIMITS
-    threads: int = 1
-    cache_mb: float = 256.0
-    plugin_paths: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
-    core_set_oracle: str = ""
-    queries_targets: bool = False  # its formulation does
-    path: Grid | None = None  # None: one problem
-    trusted: tuple[str, ...] = ()  # plugins that own its formulation, kernel, data, metrics and oracle: the certifier's
-    data_sha256: str = ""  # of the data the comparison was planned with
-    skip_reason: str = ""  # not empty: the run is a row without being carried out
-    broken_reason: str = ""  # not empty: the plugin could not be loaded
-    requires: tuple[str, ...] = ()  # of its solver's class: they say in which environment its worker runs
-    label: str = ""  # of the solver, with the parameters that are not as they come
-
-    @property
-    def data_key(self) -> str:
-        """Which configured data source the run reads."""
-        return data_key(self.source, self.source_parameters)
-
-    def at(self, values: Mapping[str, float]) -> RunSpec:
-        """Return the run of one cell of a path, by the values of the path's parameters: a run of one problem."""
-        assert self.path is not None
-        problem, kernel = dict(self.problem_parameters), dict(self.kernel_parameters)
-        for name, value in values.items():
-            (kernel if name in self.path.kernel_axes else problem)[name] = value
-        return replace(self, path=None, problem_parameters=problem, kernel_parameters=kernel)
-
-    @property
-    def first(self) -> RunSpec:
-        """The run itself; of a path that of its first values."""
-        return self if self.path is None else self.at({name: values[0] for name, values in self.path.axes.items()})
-
-    @property
-    def worker(self) -> str:
-        """Key of the worker process that carries the run out: one for each solver, which its configurations share.
-
-        Where targets are queried the worker is another one, which holds none.
-        """
-        own = {"plugin": self.plugin, "solver": self.solver, "threads": self.threads, "queries": self.queries_targets}
-        return json.dumps({**own, "plugin_paths": self.plugin_paths}, sort_keys=True, default=str)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the spec as JSON-ready data, its own: to be read, not changed."""
-        return {**vars(self), "limits": asdict(self.limits), "path": self.path and self.path.as_dict()}
-
-    def key(self, surroundings: Mapping[str, Any]) -> str:
-        """Return the SHA-256 of the run and what its result depends on: code, versions, data, machine."""
-        text = json.dumps([self.as_dict(), dict(surroundings)], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()
 
 
 # -- from a study to its runs -----------------------------------------------------------------------------

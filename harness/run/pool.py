@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -16,11 +17,11 @@ import msgspec
 from harness.measure.outcome import FAILED, MEASURED, Status, StoppedBy
 from harness.run import allowed
 from harness.run.environments import environment_of
-from harness.run.host_process import Late, Process, WorkerDied
-from harness.run.messages import Certified, Certify, Prepare, Run, RunResult, ToCertify
-from harness.run.path_rows import cell_entries, cell_records, choice, summary
-from harness.run.plan import RunSpec
+from harness.run.host_process import Late, Process, WorkerDied, variables
+from harness.run.messages import Certified, Certify, FromProcess, Prepare, Run, RunResult, RunSpec, ToCertify
+from harness.run.path_rows import cell_record, choice, summary
 from harness.run.record import CertifiedFigures, Claims, Record
+from harness.solver.path import Grid
 from harness.support.machine import now
 
 _LIVE = 7  # processes: the certifier and six workers, which hold data while idle; the least recently used is closed
@@ -72,7 +73,7 @@ class ProcessPool:
         try:
             with self._starting:
                 process = self._process(name, _CERTIFIER if name == _CERTIFIER else "harness.run.worker", spec)
-            process.ask(Prepare(spec), self.stop, beginning)
+            process.ask(Prepare(spec), beginning)
         except WorkerDied:
             with self._starting:
                 self._run_no_warm_up.add(name)
@@ -108,25 +109,27 @@ class ProcessPool:
         if claims.status in FAILED and self._processes[spec.worker].was_stopped:
             claims.blame_environment("its worker was stopped")
         if spec.path is not None:
-            return self._path(spec, claims, solved, beginning, reading_seconds)
+            return self._path(spec, spec.path, ended, beginning, reading_seconds)
         if solved.model or solved.points:
             return certified_record(claims, self._certified(spec, solved, beginning).figures)
         return certified_record(claims, CertifiedFigures())
 
-    def _path(
-        self, spec: RunSpec, claims: Claims, solved: ToCertify, beginning: float, reading_seconds: float
-    ) -> Record:
+    def _path(self, spec: RunSpec, grid: Grid, ended: RunResult, beginning: float, reading_seconds: float) -> Record:
         """Return a path's summary with the rows of its cells, and that of the chosen one on all training points."""
-        found = self._certified(spec, solved, beginning) if solved.cells else Certified(CertifiedFigures())
-        run = certified_record(claims, found.figures)
-        cells = cell_records(spec, run, solved.cells, found.cells) if found.cells else []
-        chosen = choice(spec, cells)
-        if "best" not in chosen:
-            return summary(spec, run, cells, None, chosen)
-        at = spec.at(chosen["best"])
-        refit = self.run(at, reading_seconds)
-        refit.update(cell_entries(spec, at, None), shared_seconds=0.0)
-        return summary(spec, run, cells, refit, chosen)
+        finished, certified = ended.solved.cells, Certified(CertifiedFigures())
+        if finished:
+            certified = self._certified(spec, ended.solved, beginning)
+        run, cells, points = certified_record(ended.claims, certified.figures), list[Record](), grid.cells()
+        for cell, figures in zip(finished, certified.cells, strict=False):  # none where the certifier failed
+            shared = (total / len(finished) for total in (finished[-1].shared_seconds, finished[-1].shared_cpu_seconds))
+            point = points[cell.index]
+            entries = {"fold": point.fold, **spec.cell_entries(point.values, cell.index)}
+            cells.append(Record(cell_record(run, cell.claims, figures, *shared) | entries))
+        chosen, refit = choice(grid, cells), None
+        if chosen:
+            refit = self.run(spec.at(chosen["best"]), reading_seconds)
+            refit.update(spec.cell_entries(chosen["best"], None), shared_seconds=0.0)
+        return summary(grid, run, cells, refit, chosen)
 
     def _ended(self, spec: RunSpec, beginning: float) -> RunResult:
         """Return what a worker made of a run. One that dies or hangs before the run begins is replaced and asked once more."""
@@ -135,7 +138,7 @@ class ProcessPool:
             self._process(_CERTIFIER, _CERTIFIER, spec)  # it imports meanwhile
             warm_worker = spec.worker not in self._run_no_warm_up
             try:
-                ended: RunResult = worker.ask(Run(spec, warm_worker), self.stop, beginning)
+                ended: RunResult = worker.ask(Run(spec, warm_worker), beginning)
                 return ended
             except WorkerDied as error:
                 self._close(spec.worker)
@@ -157,7 +160,7 @@ class ProcessPool:
             stated = tries.pop(0)
             certifier = self._process(_CERTIFIER, _CERTIFIER, spec)
             try:
-                answer: Certified = certifier.ask(Certify(stated, solved), self.stop, beginning, most)
+                answer: Certified = certifier.ask(Certify(stated, solved), beginning, most)
                 answer.figures.faults = [*faults, *(answer.figures.faults or [])]
                 return answer
             except WorkerDied as error:
@@ -184,7 +187,9 @@ class ProcessPool:
             home = None if module == _CERTIFIER else environment_of(spec.requires)  # the certifier is the host's
             if home is not None and (fault := home.fault()):
                 raise WorkerDied(fault)  # it was there when the comparison was planned
-            self._processes[name] = Process(module, spec.threads, self.cores, self.numba_cache, self.stop, home)
+            environment = variables(spec.threads, self.numba_cache, sys.path if home is None else home.path)
+            python = "" if home is None else home.python
+            self._processes[name] = Process(module, FromProcess, environment, self.stop, self.cores, python)
         self._processes.move_to_end(name)
         return self._processes[name]
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from harness.registry.discovery import Registry
 from harness.registry.plugin_files import source_sha256
 from harness.run.environments import own_versions
-from harness.run.plan import RunSpec
+from harness.run.messages import RunSpec
 from harness.run.record import Record
 from harness.run.store import StoreReader
 from harness.support.machine import versions

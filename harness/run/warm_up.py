@@ -38,7 +38,7 @@ from harness.support.files import write_whole
 
 if TYPE_CHECKING:
     from harness.run.child import ProblemFactory
-    from harness.run.plan import RunSpec
+    from harness.run.messages import RunSpec
     from harness.solver.protocol import Solver
 
 _POINTS = 32  # number of points, of two classes

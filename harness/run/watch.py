@@ -33,7 +33,7 @@ from harness.run import allowed, messages
 from harness.run.channel import SECRET_BYTES, BrokenStream, Channel
 from harness.run.descendants import NOTHING_USED, Descendants, Usage, at_parents_end, signal_to, trackers_of
 from harness.run.folder import Folder
-from harness.run.plan import RunSpec
+from harness.run.messages import RunSpec
 from harness.run.record import Claims
 from harness.run.target_server import TargetServer
 from harness.support.machine import is_stopped, now

@@ -20,7 +20,7 @@ from harness.measure.compilation import CompilationWatch
 from harness.measure.outcome import Status, StoppedBy
 from harness.measure.scored import room_for_own_points
 from harness.run import allowed, messages
-from harness.run.channel import Channel
+from harness.run.channel import Busy, Channel
 from harness.run.child import ProblemFactory, is_environment, measure, of_environment
 from harness.run.descendants import Descendants
 from harness.run.folder import Folder
@@ -34,7 +34,7 @@ from harness.support.machine import constraints, now
 
 if TYPE_CHECKING:
     from harness.registry.discovery import Registry
-    from harness.run.plan import RunSpec
+    from harness.run.messages import RunSpec
 
 _BUSY_AHEAD = 2.0  # seconds before the next message is due that a run which goes on sends one
 _ENDING = 10.0  # seconds that the host may need, after a phase, to end a run's processes and to send the result
@@ -202,7 +202,7 @@ class Worker:
         """Say by when the next message comes, when the time that was said is nearly so; ``deadline`` of what goes on."""
         if self._until - monotonic() < _BUSY_AHEAD and deadline + _ENDING > self._until:
             self._until = deadline + _ENDING
-            self.channel.send(messages.Busy(min(self._until - monotonic(), 1e9), not self._compiles, self._compiles))
+            self.channel.send(Busy(min(self._until - monotonic(), 1e9), not self._compiles, self._compiles))
 
     def _load(self, spec: RunSpec) -> None:
         """Load the plugins that the run needs: another one costs it no time, and cannot disturb it."""
@@ -264,7 +264,7 @@ class Worker:
         """Warm this process up as a child of it did; it ends if that leaves threads, which a forked child would lack."""
         assert self.folder is not None
         limit = spec.limits.time_limit
-        self.channel.send(messages.Busy(allowed.preparation(limit) + progress.seconds + _ENDING, running=False))
+        self.channel.send(Busy(allowed.preparation(limit) + progress.seconds + _ENDING, running=False))
         threads = _own_threads()
         with self.folder.entered():
             small = small_problem(self.bench, spec)
