@@ -195,8 +195,8 @@ class Process:
             return None
 
     def _cpu_seconds(self) -> float:
-        found = account(self.process.pid)
-        return 0.0 if found is None else found.cpu_seconds
+        process = account(self.process.pid)
+        return 0.0 if process is None else process.cpu_seconds
 
     def _epitaph(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -331,16 +331,15 @@ _TEMPLATES: dict[tuple[object, ...], Template] = {}  # the last one is the lates
 
 def template(environment: Mapping[str, str]) -> Template:
     """Return the template of this process for an environment, started if there is none."""
-    read = sorted(item for item in environment.items() if not item[0].startswith(_READ_LATER))
-    key = (os.getpid(), *read)
-    found = _TEMPLATES.pop(key, None)
-    if found is None or found.process.poll() is not None:
-        found = Template(environment)
-    _TEMPLATES[key] = found
+    key = (os.getpid(), *sorted(item for item in environment.items() if not item[0].startswith(_READ_LATER)))
+    latest = _TEMPLATES.pop(key, None)
+    if latest is None or latest.process.poll() is not None:
+        latest = Template(environment)
+    _TEMPLATES[key] = latest
     for old in list(_TEMPLATES)[:-_IDLE_TEMPLATES]:
         if not _TEMPLATES[old].is_needed():
             _TEMPLATES.pop(old).close()
-    return found
+    return latest
 
 
 def begin(threads: int) -> None:

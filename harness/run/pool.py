@@ -25,9 +25,9 @@ from harness.solver.path import Grid
 from harness.support.machine import now
 
 _LIVE = 7  # processes: the certifier and six workers, which hold data while idle; the least recently used is closed
-_QUICK_SECONDS = 15.0
-_TELL_SECONDS = 1.0
-_STARTING_SECONDS = 4.0  # an import is over then, unless the machine is busy
+_QUICK_SECONDS = 15.0  # seconds of reading the data up to which a process reads them before its first run
+_TELL_SECONDS = 1.0  # seconds between two sentences about what is compiled
+_STARTING_SECONDS = 4.0  # seconds in which an import is over, unless the machine is busy
 _CERTIFIER = "harness.run.certifier"
 
 
@@ -56,15 +56,15 @@ class ProcessPool:
                 first.setdefault(spec.worker, spec)
         began = monotonic()
         with ThreadPoolExecutor(max(2, len(os.sched_getaffinity(0)))) as threads:
-            asked = [threads.submit(self._prepared, name, spec) for name, spec in first.items()]
+            workers = [threads.submit(self._prepared, name, spec) for name, spec in first.items()]
             certifier = [threads.submit(self._prepared, _CERTIFIER, spec) for spec in quick[:1]]
-            while wait([*asked, *certifier], _TELL_SECONDS).not_done:
+            while wait([*workers, *certifier], _TELL_SECONDS).not_done:
                 if not self._processes and monotonic() - began > _STARTING_SECONDS:
                     what = "starting (once on this machine, this compiles what all solvers share)"
                     tell(f"{what}, {monotonic() - began:.0f} s")
                 compiling = {name for name, each in dict(self._processes).items() if each.compiling}
                 if names := [spec.solver for name, spec in first.items() if name in compiling]:
-                    ready = f"{sum(each.done() for each in asked)} of {len(asked)} solvers ready"
+                    ready = f"{sum(worker.done() for worker in workers)} of {len(workers)} solvers ready"
                     tell(f"compiling {', '.join(names)} ({ready}), {monotonic() - began:.0f} s")
 
     def _prepared(self, name: str, spec: RunSpec) -> None:
@@ -72,7 +72,7 @@ class ProcessPool:
         beginning = allowed.beginning(spec.limits.time_limit, 0.0)
         try:
             with self._starting:
-                process = self._process(name, _CERTIFIER if name == _CERTIFIER else "harness.run.worker", spec)
+                process = self._process(name, spec)
             process.ask(Prepare(spec), beginning)
         except WorkerDied:
             with self._starting:
@@ -91,16 +91,7 @@ class ProcessPool:
         except WorkerDied as error:
             if self.stop.is_set():
                 raise
-            reason = f"the process that carries out the solver's runs failed: {error}"
-            if error.was_stopped:
-                claims = Claims(reason=str(error), measured_at=now())
-                claims.blame_environment("its worker was stopped")
-                return certified_record(claims, CertifiedFigures())
-            if not isinstance(error, Late):
-                return Record(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, measured_at=now())
-            # it is the solver's fault that its worker hangs or is stopped, unless it was not its turn yet
-            stopped = StoppedBy.TIME if error.running else StoppedBy.KILLED
-            return Record(status=Status.TIMEOUT, stopped_by=stopped, reason=reason, measured_at=now())
+            return certified_record(_claims_of(error), CertifiedFigures())
         claims, solved = ended.claims, ended.solved
         without = not solved.model and spec.path is None
         if claims.status is None or (claims.status in MEASURED and (without or claims.fit_seconds is None)):
@@ -110,9 +101,10 @@ class ProcessPool:
             claims.blame_environment("its worker was stopped")
         if spec.path is not None:
             return self._path(spec, spec.path, ended, beginning, reading_seconds)
+        certified = Certified(CertifiedFigures())
         if solved.model or solved.points:
-            return certified_record(claims, self._certified(spec, solved, beginning).figures)
-        return certified_record(claims, CertifiedFigures())
+            certified = self._certified(spec, solved, beginning)
+        return certified_record(claims, certified.figures)
 
     def _path(self, spec: RunSpec, grid: Grid, ended: RunResult, beginning: float, reading_seconds: float) -> Record:
         """Return a path's summary with the rows of its cells, and that of the chosen one on all training points."""
@@ -134,8 +126,8 @@ class ProcessPool:
     def _ended(self, spec: RunSpec, beginning: float) -> RunResult:
         """Return what a worker made of a run. One that dies or hangs before the run begins is replaced and asked once more."""
         for may_retry in (True, False):
-            worker = self._process(spec.worker, "harness.run.worker", spec)
-            self._process(_CERTIFIER, _CERTIFIER, spec)  # it imports meanwhile
+            worker = self._process(spec.worker, spec)
+            self._process(_CERTIFIER, spec)  # it imports meanwhile
             warm_worker = spec.worker not in self._run_no_warm_up
             try:
                 ended: RunResult = worker.ask(Run(spec, warm_worker), beginning)
@@ -158,7 +150,7 @@ class ProcessPool:
         tries = [spec, spec, replace(spec, metrics=())]
         while tries:
             stated = tries.pop(0)
-            certifier = self._process(_CERTIFIER, _CERTIFIER, spec)
+            certifier = self._process(_CERTIFIER, spec)
             try:
                 answer: Certified = certifier.ask(Certify(stated, solved), beginning, most)
                 answer.figures.faults = [*faults, *(answer.figures.faults or [])]
@@ -177,18 +169,19 @@ class ProcessPool:
             CertifiedFigures(status=Status.ERROR, stopped_by=StoppedBy.KILLED, reason=reason, faults=faults)
         )
 
-    def _process(self, name: str, module: str, spec: RunSpec) -> Process:
+    def _process(self, name: str, spec: RunSpec) -> Process:
         """Return a process that lives, started if there is none."""
         if name in self._processes and self._processes[name].process.poll() is not None:
             self._close(name)
         if name not in self._processes:
             while len(self._processes) >= _LIVE:
                 self._processes.popitem(last=False)[1].close()
-            home = None if module == _CERTIFIER else environment_of(spec.requires)  # the certifier is the host's
+            home = None if name == _CERTIFIER else environment_of(spec.requires)  # the certifier is the host's
             if home is not None and (fault := home.fault()):
                 raise WorkerDied(fault)  # it was there when the comparison was planned
-            environment = variables(spec.threads, self.numba_cache, sys.path if home is None else home.path)
-            python = "" if home is None else home.python
+            path, python = (sys.path, "") if home is None else (home.path, home.python)
+            environment = variables(spec.threads, self.numba_cache, path)
+            module = _CERTIFIER if name == _CERTIFIER else "harness.run.worker"
             self._processes[name] = Process(module, FromProcess, environment, self.stop, self.cores, python)
         self._processes.move_to_end(name)
         return self._processes[name]
@@ -204,16 +197,30 @@ class ProcessPool:
             self._processes.popitem()[1].close()
 
 
+def _claims_of(error: WorkerDied) -> Claims:
+    """Return the claims of a run whose worker ended or hung."""
+    reason = f"the process that carries out the solver's runs failed: {error}"
+    claims = Claims(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, measured_at=now())
+    if error.was_stopped:
+        claims.reason = str(error)
+        claims.blame_environment("its worker was stopped")
+    elif isinstance(error, Late):  # it is the solver's fault, unless it was not its turn yet
+        claims.status, claims.stopped_by = Status.TIMEOUT, StoppedBy.TIME if error.running else StoppedBy.KILLED
+    return claims
+
+
 def certified_record(claims: Claims, found: CertifiedFigures) -> Record:
     """Return the record of a run; what the certifier says of how it ended outweighs the claims."""
-    record, ending = Record.of(claims), msgspec.structs.replace(found, status=None, stopped_by=None, reason=None)
-    record.update(Record.of(ending), trace=[point.as_dict() for point in found.trace or []])
+    figures = msgspec.structs.replace(
+        found, status=None, stopped_by=None, reason=None, trace=found.trace or [],
+        faults=[*(claims.faults or []), *(found.faults or [])], sources={**(claims.sources or {}), **(found.sources or {})},
+    )  # fmt: skip
+    record = Record.of(claims, figures)
     if found.trace and found.trace[-1].reason == "end":
-        known = {"seconds": "fit_seconds", "iteration": "iterations", "cpu_seconds": "cpu_seconds"}
-        known["kernel_evaluations"] = "kernel_evaluations"
-        record["trace"][-1] |= {name: record[column] for name, column in known.items() if column in record}
-    record["faults"] = [*(claims.faults or []), *(found.faults or [])]
-    record["sources"] = {**(claims.sources or {}), **(found.sources or {})}
+        names = {"fit_seconds": "seconds", "iterations": "iteration"}
+        for column in ("fit_seconds", "cpu_seconds", "iterations", "kernel_evaluations"):
+            if column in record:
+                record["trace"][-1][names.get(column, column)] = record[column]
     if found.status is not None and record.status in MEASURED:
         before = claims.reason if found.status is Status.MISSED else None
         record.update(status=found.status, reason="; ".join(filter(None, (found.reason, before))))
