@@ -1,6 +1,6 @@
-"""The host's verdict on a model: certificate and scores, in a process of its own that never ran the solver.
+"""The certifier: certificates and scores of models, in a process that never ran the solver.
 
-It loads the data itself, states the problem itself, and is told the model's numbers and nothing else. Started as
+It loads the data itself, states the problem itself, and gets the model's numbers and nothing else. Started as
 ``python -m harness.run.descendants harness.run.certifier FD``; FD is its end of the driver's socket pair. Of the plugins it
 loads those that own the run's formulation, kernel, data source and metrics, and those whose solvers a certificate asks for.
 """
@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import sleep
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 
+from harness.datasets.dataset import Dataset
 from harness.kernels.checks import check_same_values, reasons_against
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.metrics import accuracy
@@ -36,13 +37,10 @@ from harness.run.record import CertifiedFigures
 from harness.run.target_server import only_queried
 from harness.solver.path import GridPoint, SolutionPath
 from harness.solver.protocol import DEFAULT_RELATIVE_GAP
+from harness.support.arrays import Vector
 from harness.support.errors import InvalidKernel, InvalidModel, PluginError
 from harness.support.faults import format_error
 from harness.support.printable import clean, clipped
-
-if TYPE_CHECKING:
-    from harness.datasets.dataset import Dataset
-    from harness.support.arrays import Vector
 
 _TOLERATED = 0.01  # rounding of a cell's gap, as a share of the target gap: less costs as much as to solve ten cells
 _BEAT_SECONDS = 2.0  # seconds between two signs of life
@@ -63,7 +61,7 @@ class _Fit:
 
     fields : of a record; ``status`` and ``reason`` only where the certificate contradicts itself or misses the target gap
     scores : f(x) of new points, (m,)
-    run : what a formulation computes its own figures from; None of a model that is no dual solution
+    run : what a formulation computes its figures from; None of a model that is no dual solution
     """
 
     fields: dict[str, Any]
@@ -157,7 +155,7 @@ class RunCertifier:
     def _sizes(self, targets: Vector, coef: Vector, extra_coef: Any = ()) -> dict[str, int]:
         """Return the number of support vectors, and in classification of those whose label is +1.
 
-        extra_coef : coefficients of points of the model's own, whose label is the sign of their coefficient
+        extra_coef : coefficients of points that are not training points, whose label is the sign of their coefficient
         """
         sizes = {"support_vectors": int(np.count_nonzero(coef)) + len(extra_coef)}
         if self.dataset.task == "classification":
@@ -213,7 +211,7 @@ class RunCertifier:
         return float(np.mean((scores - targets) ** 2)) if self._are_finite(scores, "validation") else None
 
     def _test_scores(self, scores: Any) -> dict[str, Any]:
-        """Return test accuracy and metrics; a metric that fails costs its own figure alone."""
+        """Return test accuracy and metrics; a metric that fails costs one figure alone."""
         targets, metrics = self.dataset.y_test, dict[str, Any]()
         for name in self.spec.metrics if self._are_finite(scores, "test") else ():
             with self._reporting(f"metric '{name}' failed", self.registry.owner("metric", name)):
@@ -309,7 +307,7 @@ class RunCertifier:
     # -- the cells of a path -------------------------------------------------------------------------
 
     def cells(self, path: SolutionPath, finished: list[messages.FinishedCell]) -> list[CertifiedFigures]:
-        """Return the figures of each cell, ``status`` only where its model is refused or misses.
+        """Return the figures of the cells, ``status`` only where its model is refused or misses.
 
         Of neighbours with the same kernel the scores are one product with the same kernel values.
 
@@ -378,7 +376,7 @@ class RunCertifier:
 
 
 class Certifier:
-    """Serves the driver until it closes the socket. While it certifies, a thread of its own says that it is alive."""
+    """Serves the driver until it closes the socket. While it certifies, another thread says that it is alive."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
@@ -411,7 +409,7 @@ class Certifier:
                         self.channel.send(Busy(allowed.SILENT_SECONDS))
 
     def _installed(self) -> Registry:
-        """Return the installed plugins, which a certificate may ask for a solver; loaded when one does."""
+        """Return the installed plugins, which a certificate may need for a solver; they are loaded then."""
         self.installed = load_registry()
         return self.installed
 

@@ -198,9 +198,9 @@ def encode(message: Any) -> bytes:
 def _cleaned(value: Any) -> Any:
     """Return a message or a structure in it with the mappings and texts that can be encoded."""
     if isinstance(value, msgspec.Struct):
-        return type(value)(**{name: _cleaned(each) for name, each in msgspec.structs.asdict(value).items()})
+        return type(value)(**{name: _cleaned(part) for name, part in msgspec.structs.asdict(value).items()})
     if isinstance(value, list):
-        return [_cleaned(each) for each in value]
+        return [_cleaned(part) for part in value]
     return clean(value) if isinstance(value, (str, dict, float)) else value
 
 

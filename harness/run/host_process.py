@@ -2,8 +2,8 @@
 
 A process is forked from a template, a process that has imported what worker and certifier need, which takes a second, and no
 plugin. The template is started while the driver is still reading its options, and serves all comparisons of the driver's
-process whose environment is the same. It runs the host's own code alone: a certifier that is forked from it never ran a solver.
-Its children are those of no other process, so it tells the driver how they ended. Where it fails, they are started one by one.
+process whose environment is the same. It runs the host's code alone: a certifier that is forked from it never ran a solver.
+Its children are those of no other process, so the driver asks it how they ended. Where it fails, they are started one by one.
 
 This module is light: the command imports it before anything else.
 """
@@ -47,7 +47,7 @@ _POLL_SECONDS = 0.2  # seconds between two looks at a process that says nothing
 _WORK_SECONDS = 2.0  # seconds in which a process that works uses some CPU time, on a busy machine too
 _SEND_SECONDS = 60.0  # seconds in which a process reads what it is sent: at once, or when it has started
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS")
-# what tells numba where in its cache; its own ways serve functions that are in no file
+# classes that say where numba's cache is; numba's own ones serve functions that are in no file
 _NUMBA_LOCATORS = "harness.measure.machine_code.SourceKeyedLocator,IPythonCacheLocator,ZipCacheLocator"
 _READ_LATER = ("HARNESS_", "PYTEST_")  # variables that no import reads: a template serves whatever they are
 
@@ -59,7 +59,7 @@ def numba_cache_folder() -> Path:
     ------
     UsageError : it cannot be written.
     """
-    # absolute: a run works in a folder of its own
+    # absolute: a run works in another folder
     return writable_folder(Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache("HARNESS_CACHE") / "numba").absolute())
 
 
@@ -70,7 +70,7 @@ def variables(threads: int, numba_cache: Path, path: Sequence[str]) -> dict[str,
         **dict.fromkeys(_THREADS, str(threads)),
         "NUMBA_CACHE_DIR": str(numba_cache),
         "NUMBA_CACHE_LOCATOR_CLASSES": _NUMBA_LOCATORS,
-        "PYTHONPATH": os.pathsep.join(each for each in path if each),
+        "PYTHONPATH": os.pathsep.join(folder for folder in path if folder),
         "PYTHONUNBUFFERED": "1",
     }
 
@@ -115,12 +115,12 @@ class Process:
     environment : its environment variables, see :func:`variables`
     stop : set where nothing is wanted any more
     cores : it is pinned to these; None: to none
-    python : another interpreter than this process's; empty: the same one
+    python : its interpreter; empty: this process's
 
     Attributes
     ----------
-    running : it said that the run which it was last asked for has begun
-    compiling : it said that it compiles
+    running : the run of the last request has begun
+    compiling : it compiles
     was_stopped : it was stopped from outside during the last request, and continued
     has_answered : it has answered a request, and so has started
     """
@@ -145,7 +145,7 @@ class Process:
         self.running = self.compiling = self.was_stopped = self.has_answered = False
 
     def ask(self, request: Any, seconds: float, most: float = math.inf) -> Any:
-        """Send a request and return the answer, which comes in so many seconds, or as many as the process says each time.
+        """Send a request and return the answer, which comes in so many seconds, or as many as the process says meanwhile.
 
         most : seconds in which the answer comes whatever the process says. A process that has such a bound is not late
             while it uses CPU time: compiled code may keep it from saying anything
@@ -153,7 +153,7 @@ class Process:
         Raises
         ------
         Late : it did not say anything in time, or was stopped, and had to be killed.
-        WorkerDied : it ended before it answered, or said what is no message.
+        WorkerDied : it ended before it answered, or sent what is no message.
         """
         self.running = self.compiling = self.was_stopped = False
         since, cpu_seconds = monotonic(), 0.0
@@ -224,8 +224,8 @@ class Process:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        for each in descendants:
-            signal_to(each, signal.SIGKILL)
+        for descendant in descendants:
+            signal_to(descendant, signal.SIGKILL)
         if self.process.returncode:  # it could not remove its folder itself
             sweep(Path(tempfile.gettempdir()))
         self.errors.close()
@@ -317,7 +317,7 @@ class Template:
 
     def is_needed(self) -> bool:
         """Return whether a process that was forked from it lives: nobody else can say how that ends."""
-        return any(each.poll() is None for each in self._forked)
+        return any(process.poll() is None for process in self._forked)
 
     def close(self) -> None:
         """End it; what was forked from it goes on."""
@@ -344,15 +344,15 @@ def template(environment: Mapping[str, str]) -> Template:
 
 def begin(threads: int) -> None:
     """Start the template that a comparison will need, while this process has something else to do."""
-    with contextlib.suppress(Exception):  # whatever it is, it is told of when the process is needed
+    with contextlib.suppress(Exception):  # it is raised again when the process is needed
         template(variables(threads, numba_cache_folder(), sys.path))
 
 
 @atexit.register
 def _end() -> None:
-    for key, each in _TEMPLATES.items():
+    for key, old in _TEMPLATES.items():
         if key[0] == os.getpid():
-            each.close()
+            old.close()
 
 
 # -- in the template itself --------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def _end() -> None:
 def _prepare() -> None:
     """Import what worker and certifier need, and have the machine code at hand that states nearly every problem.
 
-    What solvers use of it in float32 is compiled at the same time, by another process, where it is not kept yet.
+    What solvers use of it in float32 is compiled at the same time, by another process, where it is not in the cache yet.
     """
     gc.disable()
     for name in ("harness.run.worker", "harness.run.certifier", "scipy.sparse", "threadpoolctl"):

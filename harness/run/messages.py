@@ -33,7 +33,7 @@ def data_key(source: str, source_parameters: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run as plain data: all a worker needs to carry it out, and all that its result depends on."""
+    """One run as plain data: all a worker needs to run it, and all that its result depends on."""
 
     plugin: str
     solver: str
@@ -55,9 +55,9 @@ class RunSpec:
     core_set_oracle: str = ""
     queries_targets: bool = False  # its formulation does
     path: Grid | None = None  # None: one problem
-    trusted: tuple[str, ...] = ()  # plugins that own its formulation, kernel, data, metrics and oracle: the certifier's
+    trusted: tuple[str, ...] = ()  # plugins of its formulation, kernel, data, metrics and oracle: the certifier's
     data_sha256: str = ""  # of the data the comparison was planned with
-    skip_reason: str = ""  # not empty: the run is a row without being carried out
+    skip_reason: str = ""  # not empty: the run is a row and is not run
     broken_reason: str = ""  # not empty: the plugin could not be loaded
     requires: tuple[str, ...] = ()  # of its solver's class: they say in which environment its worker runs
     label: str = ""  # of the solver, with the parameters that are not as they come
@@ -93,14 +93,14 @@ class RunSpec:
 
     @property
     def worker(self) -> str:
-        """Key of the worker process that carries the run out: one for each solver, which its configurations share.
+        """Key of the worker process of the run: one for a solver, which its configurations share.
 
         Where targets are queried the worker is another one, which holds none.
         """
         return json.dumps([self.plugin, self.solver, self.threads, self.queries_targets, self.plugin_paths])
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the spec as JSON-ready data, its own: to be read, not changed."""
+        """Return the spec as JSON-ready data, to be read and not changed."""
         return {**vars(self), "limits": asdict(self.limits), "path": self.path and self.path.as_dict()}
 
     def key(self, surroundings: Mapping[str, Any]) -> str:
@@ -206,20 +206,20 @@ class Model(_Part, frozen=True):
                     points = scipy.sparse.csr_array(self.extra_points, shape=shape)
                 except (ValueError, TypeError, IndexError) as error:
                     raise BrokenStream(
-                        f"a model's own points are not of {kernel.n_features} features: {error}"
+                        f"a model's extra points are not of {kernel.n_features} features: {error}"
                     ) from None
         return FreeModel.checked(kernel, coef, points, self.intercept)
 
 
 class Run(_Part, frozen=True):
-    """To a worker: measure this run; ``warm_worker`` : before it the worker may run the solver's warm-up in its own process."""
+    """To a worker: measure this run; ``warm_worker`` : before it the worker may run the solver's warm-up in its process."""
 
     spec: RunSpec
     warm_worker: bool = True
 
 
 class Prepare(_Part, frozen=True):
-    """To a worker or the certifier: have at hand what this run needs, machine code too; what is wrong is told of the run."""
+    """To a worker or the certifier: have at hand what this run needs, machine code too; the run says what is wrong."""
 
     spec: RunSpec
 
@@ -229,7 +229,7 @@ class Prepared(_Part, frozen=True):
 
 
 class Compiling(_Part, frozen=True):
-    """The compiler's lock was taken, or released; taken again: it is held, and something of it is done."""
+    """The compiler's lock was taken, or released; taken again: it goes on compiling."""
 
     on: bool
 
@@ -246,11 +246,11 @@ class ClockStarted(_Part, frozen=True):
 
 
 class ModelCopied(_Part, frozen=True):
-    """The model is copied; what follows is the host's own work, however much, and the closing of the solver's generator."""
+    """The model is copied; what follows is the host's work, however much, and the closing of the solver's generator."""
 
 
 class Point(_Part, frozen=True):
-    """A trace point; ``host_seconds`` of the fit so far were the host's own work."""
+    """A trace point; ``host_seconds`` of the fit so far were the host's work."""
 
     figures: TracePoint
     host_seconds: Finite = 0.0
@@ -263,7 +263,7 @@ class FinishedCell(_Part, frozen=True):
 
     index : its place on the path
     shared_seconds, shared_cpu_seconds : of the path so far, in what several cells have in common
-    host_seconds : of the fit so far, the host's own work
+    host_seconds : of the fit so far, the host's work
     """
 
     index: int
@@ -330,7 +330,7 @@ class Certify(_Part, frozen=True):
 
 
 class Certified(_Part, frozen=True):
-    """From the certifier: what it computed of a run, and of each finished cell of a path."""
+    """From the certifier: what it computed of a run, and of the finished cells of a path."""
 
     figures: CertifiedFigures
     cells: list[CertifiedFigures] = []

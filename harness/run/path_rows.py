@@ -1,7 +1,7 @@
 """What the rows of a path say: its cells' shares of the run, the choice among them, and the summary.
 
 A path of problems is a run whose points are its cells: it has a row for each cell with its share of the run's time, a
-choice among them, and a summary. The run's seconds are the sum of its cells': each has its own, and an equal part of what
+choice among them, and a summary. The run's seconds are the sum of its cells': those of its problem, and an equal part of what
 all share (`shared_seconds`). The choice is the cell of the least mean validation error over the folds; of equals the
 smallest values, the first axis first (C, then gamma). LIBSVM's grid.py takes of equal rates the one it met first, of the
 same gamma the smaller C.
@@ -24,7 +24,7 @@ _MEASURED = ("fit_seconds", "cpu_seconds", "kernel_evaluations", "iterations")
 def cell_record(run: Record, claims: Claims, figures: CertifiedFigures, seconds: float, cpu_seconds: float) -> Record:
     """Return the record of a finished cell.
 
-    run : the path's own record
+    run : the path's record
     seconds, cpu_seconds : the cell's share of what the cells of the path have in common
     """
     claims.fit_seconds = (claims.fit_seconds or 0.0) + seconds
@@ -43,7 +43,7 @@ def choice(grid: Grid, cells: Sequence[Record]) -> dict[str, Any]:
         values = {**(cell.get("problem_parameters") or {}), **(cell.get("kernel_parameters") or {})}
         if cell.get("validation_error") is not None:
             errors.setdefault(tuple(values[name] for name in grid.axes), []).append(cell["validation_error"])
-    means = {values: fmean(found) for values, found in errors.items() if len(found) == grid.folds}
+    means = {values: fmean(folds) for values, folds in errors.items() if len(folds) == grid.folds}
     if not means or len(cells) < grid.size:
         return {}
     best = min(means, key=lambda values: (means[values], values))
@@ -52,7 +52,7 @@ def choice(grid: Grid, cells: Sequence[Record]) -> dict[str, Any]:
 
 
 def summary(grid: Grid, run: Record, cells: Sequence[Record], refit: Record | None, chosen: dict[str, Any]) -> Record:
-    """Return the path's own record: its totals, the choice, and the test figures of the refit."""
+    """Return the path's record: its totals, the choice, and the test figures of the refit."""
     gaps = [cell["relative_gap"] for cell in cells if cell.get("relative_gap") is not None]
     every = [*cells, *([] if refit is None else [refit])]
     path = {

@@ -1,4 +1,4 @@
-"""What a comparison is, the request and the runs it stands for: formulations, parameters, grids, paths, order."""
+"""Studies and the runs that they stand for: formulations, parameters, grids, paths, order."""
 
 from __future__ import annotations
 
@@ -10,55 +10,54 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from harness.datasets.dataset import Dataset, DataSource
 from harness.datasets.files import IN_MEMORY
 from harness.kernels.checks import check_precomputed
-from harness.kernels.functions import Precomputed
+from harness.kernels.functions import Kernel, Precomputed
 from harness.kernels.points import scale_gamma
 from harness.measure.metrics import applicable
 from harness.measure.outcome import NO_LIMITS, Limits
+from harness.problems.problem import Problem
 from harness.registry.discovery import Registry
 from harness.registry.entries import BrokenPlugin, ConfiguredSolver
 from harness.run.environments import missing
 from harness.run.messages import RunSpec, data_key
 from harness.solver.path import Grid
+from harness.solver.protocol import Solver
 from harness.support import parameters, selection
 from harness.support.errors import UsageError
 from harness.support.machine import machine
 
-if TYPE_CHECKING:
-    from harness.datasets.dataset import Dataset, DataSource
-    from harness.kernels.functions import Kernel
-    from harness.problems.problem import Problem
-    from harness.solver.protocol import Solver
-
-_MOST_RUNS = 1_000_000  # without being told that so many are meant
-_RUN_BYTES = 8_000  # of the driver's memory: a run's plan and key (0.6 kB) and its record (6.3 kB, without a trace)
-_MOST_CELLS = 1_000_000  # of a path: what is known of them is held at once
+_MOST_RUNS = 1_000_000  # runs of a study without --yes
+_RUN_BYTES = (
+    8_000  # bytes of the driver's memory for a run: its plan and key (0.6 kB) and its record (6.3 kB, no trace)
+)
+_MOST_CELLS = 1_000_000  # cells of a path, whose figures are all in memory at once
 
 
 @dataclass(frozen=True)
 class Study:
-    """A comparison as the user asks for it; lists make a grid.
+    """A comparison as the user states it; lists make a grid.
 
-    formulations : ids; None: each solver's preferred one (see plan.py)
-    formulation_values : formulation -> its own parameters -> list of values; they come before ``problem_values``
+    formulations : ids; None: each solver's preferred one
+    formulation_values : formulation -> its parameter -> list of values; they come before ``problem_values``
     kernel : selection, for example ``rbf[gamma=[0.1,1]],linear``; None: the data set's default
     kernel_values : gamma, degree, coef0 -> list of values (numbers, or ``scale`` for gamma); empty: the data set's default
     problem_values : parameter of a formulation -> list of values; empty: the data set's default
-    limits : of each run
+    limits : of a run
     threads : BLAS / OpenMP threads of a run
-    jobs : runs at the same time; each is pinned to its own cores
+    jobs : runs at the same time; a run is pinned to cores that no other one has
     fresh : measure again what the store already holds
-    many : carry it out even if it is more than a million runs
+    many : run it even if it is more than a million runs
     core_set_oracle : solver of the core-set certificate of the hull formulations, by name; empty: no such certificate
-    path : parameter -> its values: each run goes through all of them, see `harness.solver.path`; empty: a run is one problem
+    path : parameter -> its values: a run goes through all of them, see `harness.solver.path`; empty: a run is one problem
     folds : of the cross-validation along a path; 0: none
-    cold : beside each path a run that solves its cells one by one, each from nothing
-    executor : what carries the runs to nodes, ``SCHEME://PLACE``; empty: they are this machine's own processes
+    cold : a path is a run more, which solves its cells one by one from nothing
+    executor : what carries the runs to nodes, ``SCHEME://PLACE``; empty: they are this machine's processes
     part : I and N: the I-th of N parts of the runs; see :func:`part_of`
     """
 
@@ -147,7 +146,7 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
 
     Raises
     ------
-    UsageError : an unknown formulation or kernel, a parameter value out of range, or more runs than were meant.
+    UsageError : an unknown formulation or kernel, a parameter value out of range, or too many runs.
     """
     check_names(study, registry)
     check_size(factors(study, registry), many=study.many)
@@ -199,10 +198,10 @@ def check_names(study: Study, registry: Registry) -> None:
 
 
 def check_size(counts: Sequence[tuple[int, str]], *, many: bool) -> None:
-    """Refuse more runs than anybody can have meant, none of which is made for it.
+    """Refuse too many runs before any is planned.
 
     counts : what multiplies to the runs, at most, as (count, noun) pairs, see :func:`factors`
-    many : more than a million are meant
+    many : more than a million are allowed
 
     Raises
     ------
@@ -243,10 +242,10 @@ def _formulations(solver: Solver, study: Study, registry: Registry, task: str) -
     if study.formulations is not None:
         return [cls for cls in registry.solved_by(type(solver)) if cls.name in study.formulations]
     solvers = [solver, *(item.solver for item in study.solvers if isinstance(item, ConfiguredSolver))]
-    fitting = [[cls for cls in registry.solved_by(type(each)) if cls.task == task] for each in solvers]
+    fitting = [[cls for cls in registry.solved_by(type(other)) if cls.task == task] for other in solvers]
     if not fitting[0]:
         return registry.solved_by(type(solver))[:1]  # a row that says which data it needs
-    preferred = [(each.solves_dual_forms, cls[0].name) for each, cls in zip(solvers, fitting, strict=True) if cls][1:]
+    preferred = [(other.solves_dual_forms, cls[0].name) for other, cls in zip(solvers, fitting, strict=True) if cls][1:]
     about = [name for follows, name in preferred if not follows] or [name for _, name in preferred[:1]]
     return [cls for cls in fitting[0] if cls.name in about] or fitting[0][:1]
 

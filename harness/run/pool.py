@@ -1,4 +1,4 @@
-"""The driver's side of the warm processes: start them, ask them, have models certified, and end them for sure."""
+"""The processes of a job slot: runs are sent to its workers, models to its certifier."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ProcessPool:
         """Have the workers of the first runs, and the certifier, ready for them all at once: nothing is measured meanwhile.
 
         reading_seconds : data key -> what it took to read the data; what takes long is read when its turn comes
-        tell : called each second with what is compiled, and how far that is
+        tell : called once a second with what is compiled, and how far that is
         """
         quick = [spec for spec in specs if reading_seconds[spec.data_key] < _QUICK_SECONDS]
         first: dict[str, RunSpec] = {}
@@ -62,13 +62,13 @@ class ProcessPool:
                 if not self._processes and monotonic() - began > _STARTING_SECONDS:
                     what = "starting (once on this machine, this compiles what all solvers share)"
                     tell(f"{what}, {monotonic() - began:.0f} s")
-                compiling = {name for name, each in dict(self._processes).items() if each.compiling}
+                compiling = {name for name, process in dict(self._processes).items() if process.compiling}
                 if names := [spec.solver for name, spec in first.items() if name in compiling]:
                     ready = f"{sum(worker.done() for worker in workers)} of {len(workers)} solvers ready"
                     tell(f"compiling {', '.join(names)} ({ready}), {monotonic() - began:.0f} s")
 
     def _prepared(self, name: str, spec: RunSpec) -> None:
-        """Have a process prepare for a run. Where it fails it is replaced, and the run may tell of it."""
+        """Have a process prepare for a run. Where it fails it is replaced, and the run says why."""
         beginning = allowed.beginning(spec.limits.time_limit, 0.0)
         try:
             with self._starting:
@@ -124,7 +124,7 @@ class ProcessPool:
         return summary(grid, run, cells, refit, chosen)
 
     def _ended(self, spec: RunSpec, beginning: float) -> RunResult:
-        """Return what a worker made of a run. One that dies or hangs before the run begins is replaced and asked once more."""
+        """Return what a worker made of a run. One that dies or hangs before the run begins is replaced once."""
         for may_retry in (True, False):
             worker = self._process(spec.worker, spec)
             self._process(_CERTIFIER, spec)  # it imports meanwhile
@@ -135,7 +135,7 @@ class ProcessPool:
             except WorkerDied as error:
                 self._close(spec.worker)
                 error.running, error.was_stopped = worker.running, worker.was_stopped
-                # it was the run before, or the warm-up, that ended the worker or kept it, and not this run
+                # it was the run before, or the warm-up, that ended or blocked the worker, and not this run
                 may_retry &= not worker.running and (warm_worker or not isinstance(error, Late))
                 if not may_retry or self.stop.is_set():
                     raise
@@ -209,20 +209,20 @@ def _claims_of(error: WorkerDied) -> Claims:
     return claims
 
 
-def certified_record(claims: Claims, found: CertifiedFigures) -> Record:
+def certified_record(claims: Claims, certified: CertifiedFigures) -> Record:
     """Return the record of a run; what the certifier says of how it ended outweighs the claims."""
     figures = msgspec.structs.replace(
-        found, status=None, stopped_by=None, reason=None, trace=found.trace or [],
-        faults=[*(claims.faults or []), *(found.faults or [])], sources={**(claims.sources or {}), **(found.sources or {})},
+        certified, status=None, stopped_by=None, reason=None, trace=certified.trace or [],
+        faults=[*(claims.faults or []), *(certified.faults or [])], sources={**(claims.sources or {}), **(certified.sources or {})},
     )  # fmt: skip
     record = Record.of(claims, figures)
-    if found.trace and found.trace[-1].reason == "end":
+    if certified.trace and certified.trace[-1].reason == "end":
         names = {"fit_seconds": "seconds", "iterations": "iteration"}
         for column in ("fit_seconds", "cpu_seconds", "iterations", "kernel_evaluations"):
             if column in record:
                 record["trace"][-1][names.get(column, column)] = record[column]
-    if found.status is not None and record.status in MEASURED:
-        before = claims.reason if found.status is Status.MISSED else None
-        record.update(status=found.status, reason="; ".join(filter(None, (found.reason, before))))
-        record["stopped_by"] = found.stopped_by or claims.stopped_by
+    if certified.status is not None and record.status in MEASURED:
+        before = claims.reason if certified.status is Status.MISSED else None
+        record.update(status=certified.status, reason="; ".join(filter(None, (certified.reason, before))))
+        record["stopped_by"] = certified.stopped_by or claims.stopped_by
     return record

@@ -1,4 +1,4 @@
-"""What is written down of a run: what was requested, what its process claims of it, and what the certifier computed.
+"""The fields of a record: what was requested, what the run's process claims, and what the certifier computed.
 
 Each field has its kind, its range, its unit in brackets and a sentence; unknown is None. The reference of the documentation
 is made from these lines. A message with a value that its field cannot have is refused where it arrives.
