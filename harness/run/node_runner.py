@@ -7,7 +7,6 @@ Queues, heartbeats and what is done about a lost worker are the engine's.
 
 from __future__ import annotations
 
-import json
 import math
 import queue
 from collections import Counter, deque
@@ -27,7 +26,7 @@ from harness.run import executors, node
 from harness.run.channel import encode, frame, unframe
 from harness.run.messages import RunSpec
 from harness.run.node import Answer, EnvironmentFingerprint, Task
-from harness.run.plan import Study
+from harness.run.plan import Study, block_numbers
 from harness.run.record import Claims, Record
 from harness.run.runner import Event, Progress, RunsEnded, RunStarted, Stored
 from harness.support.errors import EngineLost, UsageError
@@ -54,8 +53,7 @@ class NodeRunner:
 
     def __init__(self, specs: Sequence[RunSpec], study: Study, registry: Registry, note: Callable[[str], None]) -> None:
         self.specs, self.url, self.note = list(map(_located, specs)), study.executor, note
-        axes: list[Mapping[str, Any]] = [study.problem_values, *study.formulation_values.values()]
-        self._swept = {name for values in axes for name, listed in values.items() if len(listed) > 1}
+        self._block_numbers = block_numbers(specs, study)
         requires = sorted({spec.requires for spec in self.specs})
         names = sorted({name for spec in self.specs for name in (spec.plugin, *spec.trusted)})
         here = EnvironmentFingerprint(
@@ -119,12 +117,9 @@ class NodeRunner:
 
     def _blocks(self, indices: Sequence[int]) -> list[list[int]]:
         """Return the blocks of runs, each in the order of the plan."""
-        blocks: dict[object, list[int]] = {}
+        blocks: dict[int, list[int]] = {}
         for index in indices:
-            spec = self.specs[index]
-            swept = {name: value for name, value in spec.problem_parameters.items() if name in self._swept}
-            problem = json.dumps([spec.kernel, spec.kernel_parameters, swept], sort_keys=True, default=str)
-            blocks.setdefault((spec.data_key, problem, spec.seed, spec.repetition), []).append(index)
+            blocks.setdefault(self._block_numbers[index], []).append(index)
         return list(blocks.values())
 
     def reusable(self, stored: Stored) -> Mapping[int, Record]:

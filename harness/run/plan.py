@@ -168,11 +168,18 @@ def part_of(specs: Sequence[RunSpec], study: Study) -> list[RunSpec]:
     machine. The parts are disjoint, together they are all runs, and they differ by one block at most. Each next N blocks are
     dealt out from the next part on, so that no part gets all blocks of one data set or one C.
     """
+    number, parts = study.part
+    blocks = enumerate(block_numbers(specs, study))
+    return [specs[index] for index, block in blocks if (block + block // parts) % parts == number - 1]
+
+
+def block_numbers(specs: Sequence[RunSpec], study: Study) -> list[int]:
+    """Return the number of the block that runs belong to: all solvers on one problem, data set, seed and repetition."""
     listed = [study.problem_values, *study.formulation_values.values()]
     swept = {name for options in listed for name, values in options.items() if len(values) > 1}
     blocks: dict[tuple[object, ...], int] = {}
     first: dict[tuple[object, ...], int] = {}  # block of a data set, seed and repetition: for rows that have no problem
-    numbers = {}
+    numbers = [0] * len(specs)
     for index, spec in sorted(enumerate(specs), key=lambda pair: not pair[1].kernel):
         values = {name: value for name, value in spec.problem_parameters.items() if name in swept}
         problem = json.dumps([spec.kernel, spec.kernel_parameters, values], sort_keys=True, default=str)
@@ -180,8 +187,7 @@ def part_of(specs: Sequence[RunSpec], study: Study) -> list[RunSpec]:
         joined = None if spec.kernel else first.get(data)
         numbers[index] = blocks.setdefault((*data, problem), len(blocks)) if joined is None else joined
         first.setdefault(data, numbers[index])
-    number, parts = study.part
-    return [spec for i, spec in enumerate(specs) if (numbers[i] + numbers[i] // parts) % parts == number - 1]
+    return numbers
 
 
 def check_names(study: Study, registry: Registry) -> None:
