@@ -32,7 +32,8 @@ def test_a_store_of_an_older_harness_gets_the_columns_it_lacks(tmp_path):
         store.append(record(fit_seconds=1.0))
     connection = sqlite3.connect(path)
     connection.executescript(
-        "DROP VIEW results; CREATE VIEW results AS SELECT id, json_extract(record, '$.fit_seconds') AS fit_seconds FROM records ORDER BY id;"
+        "DROP VIEW results; CREATE VIEW results AS SELECT id, json_extract(record, '$.fit_seconds') AS fit_seconds "
+        "FROM records ORDER BY id;"
         """UPDATE records SET record = '{"key": "k", "status": "ok", "fit_seconds": 1.0, "of_another_version": 7}', checksum = NULL"""
     )
     with Store(path) as store:
