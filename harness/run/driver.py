@@ -8,8 +8,9 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harness.datasets.dataset import Dataset
 from harness.datasets.validation import load
 from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
@@ -24,9 +25,6 @@ from harness.support import faults
 from harness.support.errors import NotKept
 from harness.support.machine import git_commit, machine, now, versions
 from harness.support.parameters import values_of
-
-if TYPE_CHECKING:
-    from harness.datasets.dataset import Dataset
 
 _RESULTS_DEPEND_ON = (
     "harness.kernels", "harness.measure", "harness.problems", "harness.run.certifier", "harness.run.child",

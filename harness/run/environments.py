@@ -13,7 +13,6 @@ import hashlib
 import importlib.util
 import json
 import os
-import shutil
 import site
 import subprocess
 import sys
@@ -70,13 +69,9 @@ def environment_of(requires: Sequence[str]) -> Environment | None:
     """Return the environment, made or not, that workers of these requirements run in; None: the host's."""
     if not lacking(requires):
         return None
-    content = [
-        sorted(str(Requirement(text)) for text in requires),
-        sys.version_info[:2],
-        sys.prefix,
-        harness.__version__,
-    ]
-    sha256 = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    texts = sorted(str(Requirement(text)) for text in requires)
+    content = json.dumps([texts, sys.version_info[:2], sys.prefix, harness.__version__])
+    sha256 = hashlib.sha256(content.encode()).hexdigest()
     return Environment(tuple(requires), root() / f"{Requirement(requires[0]).name}-{sha256[:12]}")
 
 
@@ -88,17 +83,13 @@ def missing(solver: str, requires: Sequence[str]) -> str:
 
 
 def own_versions(requires: Sequence[str]) -> dict[str, str]:
-    """Return the versions of what workers have for these requirements: of what is required, and of what the host has in others."""
+    """Return the versions of what workers have for these requirements: of what is required, and of all in their environment."""
     environment = environment_of(requires)
     path, folder = (sys.path, []) if environment is None else (environment.path, [str(environment.packages)])
-    required = {str(canonicalize_name(Requirement(text).name)) for text in requires}
-    present = {str(canonicalize_name(package.metadata["Name"])) for package in metadata.distributions(path=folder)}
-    found = {name: _version(name, path) for name in sorted(required | present)}
-    return {
-        name: version
-        for name, version in found.items()
-        if version is not None and (name in required or version != _version(name, sys.path))
-    }
+    names = {Requirement(text).name for text in requires}
+    names |= {package.metadata["Name"] for package in metadata.distributions(path=folder)}
+    versions = {str(canonicalize_name(name)): _version(name, path) for name in names}
+    return {name: version for name, version in sorted(versions.items()) if version is not None}
 
 
 @dataclass(frozen=True)
@@ -157,15 +148,9 @@ class Environment:
         return there
 
     def _make(self, lock: int) -> None:
-        # the tool that the host's packages came by: uv, where they came without pip and it is on the path. uv heeds
-        # neither pip's configuration nor the host's packages, and so installs those that are needed once more
-        uv, pip = shutil.which("uv"), importlib.util.find_spec("pip") is not None
-        if uv is not None and not pip:
-            venv, tool = [uv, "venv", "--python", sys.executable], [uv, "pip", "install", "--python", self.python]
-        else:
-            venv = [sys.executable, "-P", "-m", "venv", *(["--without-pip"] if pip else [])]
-            tool = [self.python, "-P", "-m", "pip", "install", "--no-input"]
-        self._call([*venv, str(self.folder)], lock, "no virtual environment could be made")
+        has_pip = importlib.util.find_spec("pip") is not None  # its import path serves
+        venv = [sys.executable, "-P", "-m", "venv", *(["--without-pip"] if has_pip else []), str(self.folder)]
+        self._call(venv, lock, "no virtual environment could be made")
         # of packages that are installed to be edited the import paths say nothing: their .pth files do
         hosts = [folder for folder in (*site.getsitepackages(), site.getusersitepackages()) if folder in sys.path]
         lines = [f"import site; site.addsitedir({folder!r})\n" for folder in hosts]
@@ -174,7 +159,8 @@ class Environment:
         # the requirements of the harness too, so that it runs beside them
         needs = {text for package in metadata.distributions(name=OWN) for text in package.requires or ()}
         ours = sorted(text for text in needs if "extra ==" not in text)
-        self._call([*tool, *self.requires, *ours], lock, f"{names} could not be installed beside the harness")
+        pip = [self.python, "-P", "-m", "pip", "install", "--no-input"]
+        self._call([*pip, *self.requires, *ours], lock, f"{names} could not be installed beside the harness")
         self._call([self.python, "-P", "-c", _WORKER_IMPORTS], lock, f"the harness does not run beside {names}")
         if lost := lacking(self.requires, self.path):
             raise UsageError(f"{', '.join(lost)} is not met by what was installed for it: is another package meant?")

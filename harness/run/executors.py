@@ -176,8 +176,9 @@ def select_executor(url: str, registry: Registry) -> Callable[[], Executor]:
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in registry.executors:
         known = {name: f"{name}://{'local?workers=2' if name in EXECUTORS else 'PLACE'}" for name in registry.executors}
-        near = f" (did you mean '{known[url]}'?)" if url in known else did_you_mean(scheme, known)
-        near = f" (did you mean 'dask://{url}'?)" if re.fullmatch(r"[\w.-]+:\d+", url) else near
+        is_address = re.fullmatch(r"[\w.-]+:\d+", url)
+        guess = f"dask://{url}" if is_address else known.get(url)
+        near = f" (did you mean '{guess}'?)" if guess else did_you_mean(scheme, known)
         raise UsageError(f"{url!r} is no executor{near}; known: {', '.join(known.values())}.")
     place, _, query = rest.partition("?")
     make, options = registry.executors[scheme], dict(parse_qsl(query, keep_blank_values=True))

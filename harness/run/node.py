@@ -44,6 +44,15 @@ class EnvironmentFingerprint(msgspec.Struct, frozen=True):
     versions: dict[str, str] = {}
     data: dict[str, str] = {}
 
+    @classmethod
+    def of_process(
+        cls, plugins: Iterable[str], registry: Registry, requires: Iterable[tuple[str, ...]]
+    ) -> EnvironmentFingerprint:
+        """Return what this process has: the harness, plugins by name, and libraries, also in environments of solvers."""
+        present = {name: registry.plugins[name] for name in plugins if name in registry.plugins}
+        codes = {name: plugin.fingerprint + plugin.version for name, plugin in present.items()}
+        return cls(host_sha256(), codes, functools.reduce(dict.__or__, map(own_versions, requires), dict(versions())))
+
     def difference(self, node: EnvironmentFingerprint) -> str:
         """Return in what a node differs, the end of a sentence; empty if it does not."""
         remedy = "install the same one there, and start the node's process anew"
@@ -107,9 +116,7 @@ def run_task(task: bytes, node: str = "") -> bytes:
     specs = decode(request.runs, list[RunSpec])
     reading = {spec.data_key: _reading_seconds.get(spec.data_key, 0.0) for spec in specs}
     with _lent_pool(_code(request)) as pool:
-        if new := [spec for spec in specs if spec.worker not in pool.prepared]:
-            pool.prepare(new, reading, lambda _: None)
-            pool.prepared.update(spec.worker for spec in new)
+        pool.prepare(specs, reading, lambda _: None)
         began = monotonic()
         records = [pool.run(spec, reading[spec.data_key]) for spec in specs]
         seconds = monotonic() - began
@@ -129,14 +136,13 @@ def _fingerprint(task: Task) -> EnvironmentFingerprint:
     expected = task.expected
     if expected.harness != host_sha256():
         return EnvironmentFingerprint(host_sha256())
-    libraries = library_versions(task.requires)
     try:
         registry = _registry(_code(task))
     except HarnessError:  # a plugin path that is not there
-        return EnvironmentFingerprint(host_sha256(), versions=libraries)
-    plugins = plugin_fingerprints(expected.plugins, registry)
+        return msgspec.structs.replace(expected, plugins={})
+    present = EnvironmentFingerprint.of_process(expected.plugins, registry, task.requires)
     data = {key: _read_sha256(key, sha256, registry, task.memory_limit) for key, sha256 in expected.data.items()}
-    return EnvironmentFingerprint(host_sha256(), plugins, libraries, data)
+    return msgspec.structs.replace(present, data=data)
 
 
 def _read_sha256(key: str, expected: str, registry: Registry, memory_limit: int | None) -> str:
@@ -164,17 +170,6 @@ def host_sha256() -> str:
     return source_sha256(harness)
 
 
-def library_versions(requires: Iterable[tuple[str, ...]]) -> dict[str, str]:
-    """Return the versions of libraries by name: this interpreter's, and those of the environments of solvers' own."""
-    return functools.reduce(lambda found, each: found | own_versions(each), requires, dict(versions()))
-
-
-def plugin_fingerprints(names: Iterable[str], registry: Registry) -> dict[str, str]:
-    """Return the fingerprint and version of plugins, by the name of each that there is."""
-    found = {name: registry.plugins[name] for name in names if name in registry.plugins}
-    return {name: plugin.fingerprint + plugin.version for name, plugin in found.items()}
-
-
 @functools.lru_cache(maxsize=1)
 def _registry(code: bytes) -> Registry:
     """Return the plugins that a task needs; those of files are read anew where other code of them is expected."""
@@ -185,31 +180,23 @@ def _registry(code: bytes) -> Registry:
 # -- warm processes ----------------------------------------------------------------------------------------
 
 
-class NodePool(ProcessPool):
-    """The processes of one slot, for plugins of one code; ``prepared``: keys of the workers that are ready."""
-
-    def __init__(self, code: bytes) -> None:
-        super().__init__(None, numba_cache_folder(), _stop)
-        self.code, self.prepared = code, set[str]()
-
-
-_idle: list[NodePool] = []
+_idle: list[tuple[bytes, ProcessPool]] = []  # with the code of the plugins that their processes have
 _stop = threading.Event()  # of the runs that go on
 
 
 @contextmanager
-def _lent_pool(code: bytes) -> Iterator[NodePool]:
+def _lent_pool(code: bytes) -> Iterator[ProcessPool]:
     """Lend a pool, an idle one where there is one; it is closed where the block fails."""
     with _LOCK:
-        while _idle and _idle[-1].code != code:
-            _idle.pop().close()
-        pool = _idle.pop() if _idle else NodePool(code)
+        while _idle and _idle[-1][0] != code:
+            _idle.pop()[1].close()
+        pool = _idle.pop()[1] if _idle else ProcessPool(None, numba_cache_folder(), _stop)
         pool.stop = _stop
     with ExitStack() as stack:
         stack.callback(pool.close)
         yield pool
         stack.pop_all()
-        _idle.append(pool)
+        _idle.append((code, pool))
 
 
 def stop() -> None:
@@ -223,4 +210,4 @@ def stop() -> None:
 def close() -> None:
     """End the idle processes."""
     while _idle:
-        _idle.pop().close()
+        _idle.pop()[1].close()

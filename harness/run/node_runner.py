@@ -54,9 +54,7 @@ class NodeRunner:
         self._block_numbers = block_numbers(self.specs, study)
         requires = sorted({spec.requires for spec in self.specs})
         plugins = sorted({name for spec in self.specs for name in (spec.plugin, *spec.trusted)})
-        here = EnvironmentFingerprint(
-            node.host_sha256(), node.plugin_fingerprints(plugins, registry), node.library_versions(requires)
-        )
+        here = EnvironmentFingerprint.of_process(plugins, registry, requires)
         self._task = Task(here, _absolute(study.plugin_paths), requires, study.limits.memory_limit)
         self._ended = queue.SimpleQueue[tuple[list[int], Future[bytes]]]()  # tasks by their runs
         self._machines: dict[str, Mapping[str, Any]] = {}  # by the name of the node
@@ -146,12 +144,12 @@ class NodeRunner:
                     yield from map(RunStarted, runs)
                     self._send(runs)
                     under_way += 1
+                if lost is None and monotonic() - self._shown >= _PROGRESS_SECONDS:
+                    yield self._progress()
             except UsageError:
                 raise
             except Exception as error:
                 lost = f" ({self.executor.format_error(error)})"
-            if monotonic() - self._shown >= _PROGRESS_SECONDS and lost is None:
-                yield self._progress()
             try:
                 runs, future = self._ended.get(timeout=_PROGRESS_SECONDS if lost is None else 0.0)
             except queue.Empty:
@@ -179,11 +177,11 @@ class NodeRunner:
         """Take the blocks of a task: one whose time is unknown or which failed once, few at the end, so that all nodes work."""
         runs = waiting.popleft()
         key, preferred = self.specs[runs[0]].data_key, self._preferred.get(runs[0])
-        most_runs = max(self.executor.task_seconds, _SLOT_SECONDS * slots) / self._run_seconds.get(key, math.inf)
+        seconds, longest = self._run_seconds.get(key, math.inf), max(self.executor.task_seconds, _SLOT_SECONDS * slots)
         for _ in range(min(_MAX_BLOCKS, len(waiting) // (_TASKS_PER_SLOT * max(1, slots)))):
             first = waiting[0][0]
             fits = (key, preferred) == (self.specs[first].data_key, self._preferred.get(first))
-            if not fits or len(runs) >= most_runs or not self._failed_once.isdisjoint((runs[0], first)):
+            if not fits or len(runs) * seconds >= longest or not self._failed_once.isdisjoint((runs[0], first)):
                 break
             runs = [*runs, *waiting.popleft()]
         return runs
@@ -192,11 +190,9 @@ class NodeRunner:
         specs = [self.specs[index] for index in runs]
         expected = msgspec.structs.replace(self._task.expected, data=self._data(runs))
         task = msgspec.structs.replace(self._task, expected=expected, runs=encode(specs))
-        preferred = self._preferred.get(runs[0])
-        nodes = [name for name, machine in self._machines.items() if machine["id"] == preferred]
-        future = self.executor.submit(
-            node.run_task, frame(task), [name for name in nodes if name not in self._left_out]
-        )
+        preferred, usable = self._preferred.get(runs[0]), self._machines.keys() - self._left_out.keys()
+        nodes = [name for name in usable if self._machines[name]["id"] == preferred]
+        future = self.executor.submit(node.run_task, frame(task), nodes)
         future.add_done_callback(lambda done: self._ended.put((runs, done)))
 
     def _result(self, runs: list[int], future: Future[bytes]) -> RunsEnded | None:
@@ -243,6 +239,7 @@ def _absolute(paths: Iterable[str]) -> list[str]:
 
 def _located(spec: RunSpec) -> RunSpec:
     """Return a run whose files are named from the root."""
-    given = {name: value for name, value in spec.source_parameters.items() if name in ("path", "test") and value}
-    parameters = spec.source_parameters | dict(zip(given, _absolute(given.values()), strict=True))
+    values = {name: value for name in ("path", "test") if (value := spec.source_parameters.get(name))}
+    files = {name: _absolute([value])[0] for name, value in values.items() if isinstance(value, str)}
+    parameters = spec.source_parameters | files
     return replace(spec, source_parameters=parameters, plugin_paths=tuple(_absolute(spec.plugin_paths)))

@@ -7,6 +7,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from harness.registry.discovery import Registry
@@ -87,11 +88,8 @@ class LocalRunner:
         try:
             for pool in pools:
                 pool.prepare(specs, self.reading_seconds, lambda text: self._events.put(Progress(text)))
-            slots = [threading.Thread(target=self._run_slot, args=(pool,), daemon=True) for pool in pools]
-            for slot in slots:
-                slot.start()
-            for slot in slots:
-                slot.join()
+            with ThreadPoolExecutor(jobs) as slots:
+                slots.map(self._run_slot, pools)
         except BaseException as error:
             self._events.put(error)
         finally:

@@ -96,16 +96,10 @@ class StoreReader:
             raise OSError("it is no regular file")
         log = Path(f"{os.path.realpath(self.path)}-wal")
         modes = ["rw", "ro", *([] if log.exists() and log.stat().st_size else ["ro&immutable=1"])]
-        while True:
-            connection = _connection(self.path, modes.pop(0), _READER_SECONDS)
-            try:
-                connection.execute("PRAGMA query_only=1")
-                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-                return connection
-            except BaseException as error:
-                connection.close()
-                if not modes or not isinstance(error, sqlite3.OperationalError):
-                    raise
+        for mode in modes[:-1]:
+            with contextlib.suppress(sqlite3.OperationalError):
+                return _connection(self.path, mode, _READER_SECONDS)
+        return _connection(self.path, modes[-1], _READER_SECONDS)
 
     def _prepare(self) -> int:
         """Return the schema of the open file."""
@@ -127,11 +121,7 @@ class StoreReader:
         """Yield the records of rows by their numbers; rows that are gone or cannot be read are left out."""
         return (row.record for row in self._rows(numbers))
 
-    def count(self) -> int:
-        """Return how many rows there are; 0 if they cannot be listed."""
-        return len(self._numbers())
-
-    def _numbers(self, condition: str = "", *values: str) -> list[int]:
+    def _numbers(self, condition: str, *values: str) -> list[int]:
         """Return the numbers of the rows under a condition; none if they cannot be listed."""
         if not self.schema:  # an empty file
             return []
@@ -337,10 +327,15 @@ def read_results(path: str | Path | None = None) -> pd.DataFrame:
 
 
 def _connection(path: Path, mode: str, seconds: float) -> sqlite3.Connection:
-    """Return a connection that commits by itself, waits so many seconds for others, and reads damaged texts too."""
+    """Return a connection that was tried. It commits by itself, waits ``seconds`` for others, and reads damaged texts too."""
     uri = f"file:{quote(os.fsencode(os.path.realpath(path)))}?mode={mode}"
     connection = sqlite3.connect(uri, uri=True, timeout=seconds, isolation_level=None)
     connection.text_factory = lambda data: data.decode(errors="replace")
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
