@@ -16,7 +16,6 @@ import os
 import site
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -107,8 +106,7 @@ class Environment:
     @property
     def packages(self) -> Path:
         """The folder of its packages."""
-        base = str(self.folder)
-        return Path(sysconfig.get_path("purelib", "venv", {"base": base, "platbase": base}))
+        return self.folder / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 
     @property
     def path(self) -> list[str]:

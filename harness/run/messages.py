@@ -328,7 +328,12 @@ class Runner(Protocol):
     """Carries out runs of a study, which are named by their index in the plan."""
 
     def reusable(self, stored: Stored) -> Mapping[int, Record]:
-        """Return the records that stand for runs; those of one block are of one class of machines."""
+        """Return the records that stand for runs; those of one block are of one class of machines. Called once, first.
+
+        Raises
+        ------
+        UsageError : a node cannot run the harness.
+        """
 
     def run(self, indices: Sequence[int]) -> Iterator[Event]:
         """Carry out runs and yield what happens as it happens; called once.

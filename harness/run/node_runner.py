@@ -46,7 +46,7 @@ class NodeRunner:
 
     Raises
     ------
-    UsageError : the executor cannot be opened, or a node cannot run the harness.
+    UsageError : the executor cannot be opened.
     """
 
     def __init__(self, specs: Sequence[RunSpec], study: Study, registry: Registry, note: Callable[[str], None]) -> None:
@@ -64,11 +64,6 @@ class NodeRunner:
         self._failed_once = set[int]()  # runs
         self._refusals, self._shown = 0, monotonic()
         self.executor = executors.select_executor(self.url, registry)()
-        try:
-            self._connect()
-        except BaseException:
-            self.executor.close()
-            raise
 
     def close(self) -> list[RunsEnded]:
         """End what goes on, and close the executor."""
@@ -93,10 +88,9 @@ class NodeRunner:
         finally:
             waiting.cancel()
         classes = [answer.machine["id"] for answer in answers if self._accepts(answer)]
-        text = f"note: {_count_nodes(classes)}"
-        if (count := len(set(classes))) > 1:
-            text += f" of {count} classes of machines; times are compared within a class"
-        self.note(text)
+        count = len(set(classes))
+        several = f" of {count} classes of machines; times are compared within a class" if count > 1 else ""
+        self.note(f"note: {_count_nodes(classes)}{several}")
 
     def _accepts(self, answer: Answer, data: Mapping[str, str] | None = None) -> bool:
         """Return whether a node has what the driver has, and the ``data`` of its runs; if not, leave it out and say why."""
@@ -118,7 +112,13 @@ class NodeRunner:
         return list(blocks.values())
 
     def reusable(self, stored: Stored) -> Mapping[int, Record]:
-        """Return, of each block, the records of the class of machines among the nodes that has most of them."""
+        """Return, of each block, the records of the class of machines among the nodes that has most of them.
+
+        Raises
+        ------
+        UsageError : a node cannot run the harness.
+        """
+        self._connect()
         classes = sorted({str(machine["id"]) for machine in self._machines.values()})
         reused: dict[int, Record] = {}
         for block in self._blocks(range(len(self.specs))):

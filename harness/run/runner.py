@@ -34,7 +34,7 @@ def create_runner(
 
     Raises
     ------
-    UsageError : the executor cannot be opened, or a node cannot run the harness.
+    UsageError : the executor cannot be opened.
     """
     if not study.executor:
         return LocalRunner(specs, study, reading)

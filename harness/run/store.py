@@ -123,36 +123,29 @@ class StoreReader:
 
     def _numbers(self, condition: str, *values: str) -> list[int]:
         """Return the numbers of the rows under a condition; none if they cannot be listed."""
-        if not self.schema:  # an empty file
-            return []
-        with self._noting_damage():
-            return [number for (number,) in self._connection.execute(f"SELECT id FROM records {condition}", values)]
-        return []
+        return [number for (number,) in self._select(f"SELECT id FROM records {condition}", *values)]
 
     def _rows(self, numbers: Iterable[int]) -> Iterator[Row]:
         """Yield rows one by one: another process may write between two, and a damaged page costs its own rows alone."""
         columns = f"key, status, measured_at, record, {'checksum' if self.schema > 1 else 'NULL'}"
         for number in numbers:
-            values = None
-            with self._noting_damage():
-                values = self._connection.execute(f"SELECT {columns} FROM records WHERE id = ?", [number]).fetchone()
-            if values is None:
-                self.damaged.setdefault(number, f"row {number} of {self.path} cannot be found; it is left out.")
-                continue
-            *content, check = values
-            try:
-                yield Row(number, tuple(content), check, _record(content, check))
-            except (ValueError, TypeError, RecursionError) as error:
-                why = clipped(str(error), 200)
+            why = "there is none of that number"
+            for *content, check in self._select(f"SELECT {columns} FROM records WHERE id = ?", number):
+                why = ""
+                try:
+                    yield Row(number, tuple(content), check, _record(content, check))
+                except (ValueError, TypeError, RecursionError) as error:
+                    why = clipped(str(error), 200)
+            if why:
                 self.damaged[number] = f"row {number} of {self.path} cannot be read ({why}); it is left out."
 
-    @contextlib.contextmanager
-    def _noting_damage(self) -> Iterator[None]:
-        """Context in which an error of a damaged file becomes a sentence in ``damaged``."""
+    def _select(self, query: str, *values: str | int) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; none, and a sentence in ``damaged``, where the file is damaged."""
         try:
-            yield
+            return self._connection.execute(query, values).fetchall() if self.schema else []
         except DAMAGE as error:
             self.damaged[0] = f"{self.path} is damaged ({error}), and rows are left out; sqlite3's .recover saves more."
+            return []
 
     def close(self) -> None:
         """Close the file."""
