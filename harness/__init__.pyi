@@ -34,6 +34,7 @@ from harness.problems.problem import Certificate as Certificate
 from harness.problems.problem import CertifiedRun as CertifiedRun
 from harness.problems.problem import Laws as Laws
 from harness.problems.problem import Problem as Problem
+from harness.problems.summary import ProblemSummary as ProblemSummary
 from harness.registry.discovery import get_solver as get_solver
 from harness.registry.executor import Executor as Executor
 from harness.registry.hookspecs import hookimpl as hookimpl

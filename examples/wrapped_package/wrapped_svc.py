@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from harness import CSVC, RBF, Iterate, Linear, Problem, Solver, hookimpl, parameter
+from harness import CSVC, RBF, Iterate, Linear, ProblemSummary, Solver, hookimpl, parameter
 
 SHARE = 0.1  # of the gap that is asked for: the tolerance on the optimality conditions which gives it in practice
 
@@ -25,14 +25,13 @@ class WrappedSVC(Solver):
         """Return the solver whose own tolerance aims at a relative gap; the certificate says what was reached."""
         return self.replace(tol=SHARE * gap)
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Return why it cannot take a problem, a sentence; None if it can."""
-        kernel = problem.kernel
-        if not isinstance(kernel.kernel, (RBF, Linear)):
-            return f"{self.name} wraps the kernels rbf and linear, and not '{kernel.kernel.name}'; take libsvm."
-        if kernel.ridge:
+        if not isinstance(problem.kernel, (RBF, Linear)):
+            return f"{self.name} wraps the kernels rbf and linear, and not '{problem.kernel.name}'; take libsvm."
+        if problem.ridge:
             return f"{self.name} computes its own kernel values, and cannot add a ridge to their diagonal."
-        if np.ptp(problem.targets) == 0.0:
+        if problem.one_class:
             return f"{self.name} needs points of both classes; all {problem.n} are of one."
         return None
 

@@ -76,13 +76,13 @@ def _file(module: str) -> str | None:
 
 def of(registry: Registry, found: Added | None = None) -> Added:
     """Ask the plugins of a registry, and add their commands to ``found``; a plugin's are taken all or none."""
-    from harness.registry.entries import BrokenPlugin, code_of
+    from harness.registry.entries import BrokenPlugin, running_plugin
 
     found = found or Added()
     found.broken.update(registry.broken)
     for name, plugin in registry.plugins.items():
         try:
-            with code_of(name, f"its {HOOK}"):
+            with running_plugin(name, f"its {HOOK}"):
                 given = _checked(getattr(plugin.module, HOOK, tuple)(), found)
         except Exception as error:  # a plugin may raise anything
             found.broken[name] = BrokenPlugin(name, reason(error))

@@ -13,7 +13,7 @@ from harness.measure.outcome import INFO, Limits, Status, StoppedBy, TracePoint
 from harness.measure.scored import FreeModel, Scored, Weights
 from harness.measure.trace import TracePlan, certificate_of, claims, copied_model
 from harness.problems.problem import Problem
-from harness.solver.protocol import NOT_DONE, Iterate, Solver, why_target_ignored
+from harness.solver.protocol import NOT_DONE, Iterate, Solver, why_target_ignored, with_arrays
 from harness.support.errors import HarnessError, InvalidModel, PluginError
 from harness.support.printable import clean
 
@@ -30,12 +30,27 @@ class Clocks:
 
     overtime : (seconds inside the solver) -> seconds beside them that count as spent of the time limit
     lost : (seconds, CPU seconds inside the solver) -> seconds of them that other work of the machine took, which do not count
+    others : CPU seconds of the solver's further threads
+    unexplained : of those, CPU seconds that were used while the clock stood still
     """
 
     wall: Callable[[], float] = perf_counter
     cpu: Callable[[], float] = process_time
     overtime: Callable[[float], float] = lambda _: 0.0
     lost: Callable[[float, float], float] = lambda _, __: 0.0
+    others: Callable[[], float] = lambda: 0.0
+    unexplained: float = 0.0
+    paused_at: float | None = None
+
+    def pause(self) -> None:
+        """Note that the clock stands still: what threads of the solver do from here is unexplained."""
+        self.paused_at = self.others()
+
+    def resume(self) -> None:
+        """Note that the clock runs again."""
+        if self.paused_at is not None:
+            self.unexplained += self.others() - self.paused_at
+            self.paused_at = None
 
 
 @dataclass
@@ -161,8 +176,10 @@ class _Drive:
                     break
                 seconds += clock() - began
                 yields += 1
-                if type(last) is not Iterate and not isinstance(last, Iterate):
-                    raise self._breach(f"yielded {type(last).__name__}; a solver yields harness.Iterate.")
+                if type(last) is not Iterate:
+                    raise self._breach(
+                        f"yielded {type(last).__name__}; a solver yields harness.Iterate, no subclass of it."
+                    )
                 if last.done:
                     break
                 if (
@@ -171,14 +188,22 @@ class _Drive:
                     or yields >= self.most_yields
                     or (queries and len(problem.queried) >= due_queried)
                 ):
-                    end = self._look(last, seconds, yields)
+                    began = clock()
+                    plain = with_arrays(last)
+                    seconds += clock() - began
+                    end = self._look(plain, seconds, yields)
                     due_seconds, due_evaluations, due_queried = self._due()
                 began = clock()
-            cpu_seconds = self._inside(self.clocks.cpu())
             if last is None:
                 raise self._breach("ended without yielding a model; it must yield at least one Iterate.")
+            began = clock()
+            last = with_arrays(last)
+            seconds += clock() - began
+            cpu_seconds = self._inside(self.clocks.cpu())
+            self.clocks.pause()
             # copied before the generator is closed: its arrays are its own, and it may clear them
             outcome = self.outcome(last, end, seconds, cpu_seconds, yields)
+            self.clocks.resume()  # what threads do from here changes nothing
             at_end()
             return outcome
         finally:
@@ -198,6 +223,7 @@ class _Drive:
     def _look(self, last: Iterate, seconds: float, yields: int) -> _End | None:
         """Take the trace point that is due, if one is; return how the host ends the run, if it does."""
         cpu_now = self.clocks.cpu()
+        self.clocks.pause()
         evaluations = self.problem.kernel.counter.evaluations
         values = {"queried": len(self.problem.queried), "seconds": seconds, "kernel_evaluations": evaluations}
         series = next((name for name in TracePlan.SERIES if values[name] >= self.due[name]), None)
@@ -205,6 +231,7 @@ class _Drive:
             self._take(self.plan, last, seconds, self._inside(cpu_now), yields, series)
             self.due = {name: self.plan.next(name, float(value)) for name, value in values.items()}
         end = self._limit(seconds, self._inside(cpu_now), evaluations, yields)
+        self.clocks.resume()
         self.host_cpu += self.clocks.cpu() - cpu_now
         return end
 

@@ -21,7 +21,7 @@ from numba import config
 from numba.core.caching import UserProvidedCacheLocator
 
 import harness
-from harness.registry.entries import beside, closure, digest
+from harness.registry.plugin_files import digest, sibling_files, with_imports
 
 _KEPT = 8  # states of one package; the longest unused go first
 _HOST = Path(harness.__file__).resolve().parent
@@ -60,7 +60,7 @@ def source_key(package: Path) -> str:
 
 
 def _sources(package: Path) -> Iterable[Path]:
-    return package.rglob("*.py") if package.is_dir() else closure([package], beside)
+    return package.rglob("*.py") if package.is_dir() else with_imports([package], sibling_files)
 
 
 def warm_up_mark(file: Path, kind: str) -> Path | None:

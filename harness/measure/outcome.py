@@ -39,7 +39,7 @@ class Status(StrEnum):
     crashed : the process ended without a result
     error : an exception, or a breach of the protocol
     invalid : a model, a figure or a problem that cannot be what it is said to be
-    environment : the machine's fault (disk full, no file descriptors, too busy to use the time limit), never reused
+    environment : the machine's fault (disk full, too busy, a process stopped or limited from outside), never reused
     skipped : not carried out, and why
     """
 
@@ -75,7 +75,7 @@ class StoppedBy(StrEnum):
     ITERATIONS = "iterations"  # the limit of iterations
     MEMORY = "memory"  # the memory limit
     FAULT = "fault"  # an exception, an exit, a signal of its own
-    KILLED = "killed"  # SIGKILL that the host did not send, or the end of the host's own process
+    KILLED = "killed"  # a signal, a stop or a limit that is neither the solver's nor the host's, or the end of the host's process
 
 
 @dataclass(frozen=True)

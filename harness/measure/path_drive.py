@@ -15,7 +15,7 @@ import numpy as np
 from harness.measure.drive import Clocks, Outcome, outcome_of
 from harness.measure.outcome import Limits, StoppedBy
 from harness.solver.path import GridPoint, SolutionPath
-from harness.solver.protocol import Iterate, Solver, solve_cell
+from harness.solver.protocol import Iterate, Solver, solve_cell, with_arrays
 from harness.support.errors import PluginError
 
 
@@ -55,16 +55,19 @@ def drive_path(
         while len(ended) < len(path.cells):
             if path.cold:
                 path.problem(path.cells[len(ended)])  # stated off the clock, as that of a run is
+            clocks.resume()
             cpu_began, began = clocks.cpu(), clocks.wall()
             try:
                 pair = advance()
             except StopIteration:
                 return
+            cell, iterate = _checked(solver, path, pair, ended)
+            iterate = with_arrays(iterate)
             spent = clocks.wall() - began
             seconds, total, yields = seconds + spent, total + spent, yields + 1
             cpu_spent = clocks.cpu() - cpu_began
             cpu_seconds, total_cpu = cpu_seconds + cpu_spent, total_cpu + cpu_spent
-            cell, iterate = _checked(solver, path, pair, ended)
+            clocks.pause()
             if iterate.done or "stopped" in iterate.info:
                 seconds = max(0.0, seconds - (shared.seconds - before[2]))
                 cpu_seconds = max(0.0, cpu_seconds - (shared.cpu_seconds - before[3]))
@@ -81,6 +84,7 @@ def drive_path(
                     yield StoppedBy.KERNEL_EVALUATIONS
                     return
     finally:
+        clocks.resume()
         close = getattr(models, "close", None)
         if close is not None:
             close()
@@ -95,7 +99,7 @@ def _one_by_one(solver: Solver, path: SolutionPath, seed: int) -> Iterator[tuple
 def _checked(solver: Solver, path: SolutionPath, pair: Any, ended: set[int]) -> tuple[GridPoint, Iterate]:
     """Return what the solver yielded if it is a cell of the path that has not ended, and a model."""
     cell, iterate = pair if isinstance(pair, tuple) and len(pair) == 2 else (None, None)
-    if not isinstance(cell, GridPoint) or not isinstance(iterate, Iterate):
+    if not isinstance(cell, GridPoint) or type(iterate) is not Iterate:
         raise PluginError(
             f"solver '{solver.name}' yielded {type(pair).__name__} from solve_path; it yields (cell, harness.Iterate)."
         )

@@ -1,4 +1,4 @@
-"""Discovery: which plugins are installed, what they add, and which of it a selection string means.
+"""Discovery: the installed plugins, what they register, and what of it a selection string selects.
 
 Plugins are loaded one by one, so a broken one is reported by name and the others still work.
 """
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pluggy
 
 from harness.registry import hookspecs, plugin_validation
-from harness.registry.entries import BrokenPlugin, ConfiguredSolver, Plugin, code_of
+from harness.registry.entries import BrokenPlugin, ConfiguredSolver, Plugin, running_plugin
+from harness.registry.plugin_files import module_from, module_name, plugin_file
 from harness.solver.protocol import formulation_names
 from harness.support import faults, parameters, selection
 from harness.support.errors import PluginError, UsageError
@@ -35,18 +36,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_CLASSES = {
-    "solver": "harness_solvers",
-    "data set": "harness_datasets",
-    "kernel": "harness_kernels",
-    "formulation": "harness_formulations",
-}
-_FUNCTIONS = {
-    "metric": "harness_metrics",
-    "report format": "harness_report_formats",
-    "executor": "harness_executors",
-}
-
 
 class Registry:
     """Everything the plugins registered, and what selections choose of it."""
@@ -56,79 +45,71 @@ class Registry:
         self.manager.add_hookspecs(hookspecs)
         self.plugins: dict[str, Plugin] = {}
         self.broken: dict[str, BrokenPlugin] = {}
+        self._things: dict[str, dict[str, Any]] = {kind: {} for kind in plugin_validation.KINDS}
         self.solvers: dict[str, dict[str, type[Solver]]] = {}  # plugin -> solver name -> class
-        self.datasets: dict[str, type[DataSource]] = {}
-        self.kernels: dict[str, type[Kernel]] = {}
-        self.formulations: dict[str, type[Problem]] = {}
-        self.metrics: dict[str, Metric] = {}
-        self.report_formats: dict[str, Callable[..., str]] = {}
-        self.executors: dict[str, Callable[..., Executor]] = {}
+        self.datasets: dict[str, type[DataSource]] = self._things["data set"]
+        self.kernels: dict[str, type[Kernel]] = self._things["kernel"]
+        self.formulations: dict[str, type[Problem]] = self._things["formulation"]
+        self.metrics: dict[str, Metric] = self._things["metric"]
+        self.report_formats: dict[str, Callable[..., str]] = self._things["report format"]
+        self.executors: dict[str, Callable[..., Executor]] = self._things["executor"]
         self._owner = {("report format", name): "harness" for name in hookspecs.FORMATS}  # (kind, name) -> plugin
-        self._entries: set[EntryPoint] = set()  # that plugins were loaded from, and files
-        self._files: set[Path] = set()
-        self.used: set[str] = set()  # plugins whose classes and functions were asked for
+        self._loaded: set[EntryPoint | Path] = set()  # entry points and files that plugins were loaded from
+        self.used: set[str] = set()  # plugins whose classes and functions were looked up
 
     # -- loading -------------------------------------------------------------------------------------
 
     def load(self, name: str, importer: Callable[[], ModuleType], distribution: str = "", version: str = "") -> None:
-        """Import and register one plugin; a failure is kept in ``broken`` under its name."""
+        """Import and register one plugin; a failure is stored in ``broken`` under its name."""
         try:
             if name in self.plugins:
                 raise PluginError(
                     f"a plugin called '{name}' is already loaded from {self.plugins[name].module.__file__}; rename one."
                 )
-            with code_of(name):
+            with running_plugin(name):
                 module = importer()
                 plugin_validation.check_version(getattr(module, "requires_harness", ""))
                 plugin_validation.check_hooks(self.manager, module)
+                things = {kind: plugin_validation.things_of(kind, module) for kind in plugin_validation.KINDS}
+                self._check_names(things)
                 self.manager.register(module, name=name)
-                self._admit(name, {kind: _added(kind, module) for kind in (*_CLASSES, *_FUNCTIONS)})
-        except Exception as error:  # a plugin may raise anything at import
-            if name not in self.plugins and self.manager.has_plugin(name):
-                self.manager.unregister(name=name)
+        except (Exception, GeneratorExit) as error:  # a plugin may raise anything at import
             self.broken[name] = BrokenPlugin(name, plugin_validation.version_refusal(error) or faults.reason(error))
             return
         faults.know(name, module)
         self.plugins[name] = Plugin(name, module, distribution, version)
+        if things["solver"]:
+            self.solvers[name] = things["solver"]
+        for kind, named in things.items():
+            self._things[kind].update(named)
+            self._owner.update(((kind, thing), name) for thing in named)
 
     def load_all(
         self, entries: Iterable[EntryPoint], paths: Iterable[str | Path] = (), only: Collection[str] | None = None
     ) -> None:
         """Load installed plugins, then those of files, each once; ``only`` those of these names, None: all."""
-        given = {plugin_validation.plugin_file(path): path for path in paths}  # before code runs that may go elsewhere
-        for entry in entries:
-            if entry not in self._entries and (only is None or entry.name in only):
-                self._entries.add(entry)
-                distribution = entry.dist
-                name, version = (distribution.name, distribution.version) if distribution is not None else ("", "")
-                self.load(entry.name, entry.load, name, version)
-        for path in given:
-            plugin_name = path.parent.name if path.name == "__init__.py" else path.stem
-            if path not in self._files and (only is None or plugin_name in only):
-                self._files.add(path)
-                self.load(plugin_name, functools.partial(plugin_validation.module_from, path))
+        files = dict.fromkeys(map(plugin_file, paths))  # before plugins are imported, which may change the folder
+        sources: list[tuple[EntryPoint | Path, str]] = [(entry, entry.name) for entry in entries]
+        sources += [(file, module_name(file)) for file in files]
+        for source, name in sources:
+            if source in self._loaded or (only is not None and name not in only):
+                continue
+            self._loaded.add(source)
+            if isinstance(source, Path):
+                self.load(name, functools.partial(module_from, source))
+            else:
+                release = (source.dist.name, source.dist.version) if source.dist is not None else ()
+                self.load(name, source.load, *release)
 
-    def _admit(self, plugin: str, added: Mapping[str, list[tuple[str, Any]]]) -> None:
-        """Check that no name is taken, then add everything: a plugin is taken whole or not at all."""
-        for kind, named in added.items():
-            names = [name for name, _ in named]
+    def _check_names(self, things: Mapping[str, Iterable[str]]) -> None:
+        """Refuse a name that another plugin has registered; names of report formats are equal in upper and lower case."""
+        for kind, names in things.items():
             for name in names:
-                alike = name.lower() if kind == "report format" else name  # JSON is no other one than json
-                owner = self._owner.get((kind, name)) or self._owner.get((kind, alike))
-                if owner is not None or names.count(name) > 1:
-                    by = f"already registered by plugin '{owner}'" if owner else "registered twice"
-                    raise PluginError(f"{kind} '{name}' is {by}; rename one of them.")
-        self._owner.update({(kind, name): plugin for kind, named in added.items() for name, _ in named})
-        if added["solver"]:
-            self.solvers[plugin] = dict(added["solver"])
-        self.datasets.update(added["data set"])
-        self.kernels.update(added["kernel"])
-        self.formulations.update(added["formulation"])
-        self.metrics.update(added["metric"])
-        self.report_formats.update(added["report format"])
-        self.executors.update(added["executor"])
+                owner = self.owner(kind, name) or (kind == "report format" and self.owner(kind, name.lower()))
+                if owner:
+                    raise PluginError(f"{kind} '{name}' is already registered by plugin '{owner}'; rename one of them.")
 
-    # -- asking --------------------------------------------------------------------------------------
+    # -- looking up --------------------------------------------------------------------------------------
 
     def owner(self, kind: str, name: str) -> str:
         """Return the plugin that registered a thing of a kind (``solver``, ``data set`` ...); empty if none did."""
@@ -136,8 +117,8 @@ class Registry:
 
     def declared_by(self, solver: type[Solver]) -> list[type[Problem]]:
         """Return the formulations in a solver's ``solves``, the preferred one first, without those that are not installed."""
-        resolved = [self.formulations.get(each) if isinstance(each, str) else each for each in solver.solves]
-        return [cls for cls in resolved if cls is not None]
+        classes = [self.formulations.get(item) if isinstance(item, str) else item for item in solver.solves]
+        return [cls for cls in classes if cls is not None]
 
     def solved_by(self, solver: type[Solver]) -> list[type[Problem]]:
         """Return the formulations that a solver solves: those it declares, then what else it takes of the registered ones."""
@@ -147,7 +128,7 @@ class Registry:
 
     def not_installed(self, solver: type[Solver]) -> list[str]:
         """Return the names in a solver's ``solves`` of formulations that no plugin registers."""
-        return [each for each in solver.solves if isinstance(each, str) and each not in self.formulations]
+        return [name for name in solver.solves if isinstance(name, str) and name not in self.formulations]
 
     def why_unsolvable(self, solver: type[Solver]) -> str:
         """Return a sentence if none of the formulations that a solver solves is installed; empty if one is."""
@@ -157,48 +138,40 @@ class Registry:
         return f"{solver.name} solves {missing}, which no installed plugin registers; install the plugin that does"
 
     def problem_parameters(self) -> dict[str, dict[str, Parameter]]:
-        """Return what a formulation can be given: name of a parameter -> formulation -> the parameter."""
-        found: dict[str, dict[str, Parameter]] = {}
+        """Return the parameters of all formulations: name of a parameter -> name of a formulation -> the parameter."""
+        by_name: dict[str, dict[str, Parameter]] = {}
         for formulation in self.formulations.values():
-            for known in formulation.known_parameters():
-                found.setdefault(known.name, {})[formulation.name] = known
-        return found
-
-    def _of_the_problem(self) -> set[str]:
-        """Return the names of the parameters that formulations and kernels have: a selection may set them beside a solver."""
-        kernels: list[Any] = list(self.kernels.values())
-        of_kernels = {known.name for cls in kernels for known in parameters.parameters_of(cls)}
-        return of_kernels | set(self.problem_parameters())
+            for parameter in formulation.known_parameters():
+                by_name.setdefault(parameter.name, {})[formulation.name] = parameter
+        return by_name
 
     def owners(
         self, formulation: str, kernel: str, source: str, metrics: Iterable[str], oracle: str
     ) -> tuple[str, ...]:
         """Return the plugins that a certificate needs: those of its formulation, kernel, data, metrics and oracle."""
-        asked = [("formulation", formulation), ("kernel", kernel), ("data set", source)]
-        asked += [("metric", name) for name in metrics]
-        found = {self._owner[each] for each in asked if each in self._owner}
-        return tuple(sorted(found | ({self._found(selection.single(oracle)[0])[0]} if oracle else set())))
+        things = [("formulation", formulation), ("kernel", kernel), ("data set", source)]
+        things += [("metric", name) for name in metrics]
+        plugins = {self._owner[thing] for thing in things if thing in self._owner}
+        if oracle:
+            plugins.add(self._owner_and_class(selection.single(oracle)[0])[0])
+        return tuple(sorted(plugins))
 
     def sources(self) -> dict[str, str]:
-        """Return the fingerprints of the plugins used so far: what a result depends on, beside the host."""
+        """Return the fingerprints of the plugins used so far, by name: a result depends on them and on the host."""
         return {name: self.plugins[name].fingerprint for name in sorted(self.used)}
-
-    def _note_use(self, kind: str, name: str) -> None:
-        if (kind, name) in self._owner:
-            self.used.add(self._owner[kind, name])
 
     def solver_class(self, name: str) -> type[Solver]:
         """Return the class of ``solver`` or ``plugin/solver``; UsageError with near names if unknown."""
-        owner, cls = self._found(name)
+        owner, cls = self._owner_and_class(name)
         self.used.add(owner)
         return cls
 
-    def _found(self, name: str) -> tuple[str, type[Solver]]:
-        plugin, _, own = name.rpartition("/")
-        for owner, solvers in self.solvers.items():
-            if own in solvers and plugin in ("", owner):
-                return owner, solvers[own]
-        raise UsageError(self._unknown(name))
+    def _owner_and_class(self, name: str) -> tuple[str, type[Solver]]:
+        plugin, _, solver = name.rpartition("/")
+        owner = self.owner("solver", solver)
+        if not owner or plugin not in ("", owner):
+            raise UsageError(self._unknown(name))
+        return owner, self._things["solver"][solver]
 
     def solver(self, text: str, **values: Any) -> Solver:
         """Return the one configured solver that a selection string and further ``values`` mean.
@@ -212,59 +185,59 @@ class Registry:
         return cls(**parameters.validated(cls, {**given, **values}, owner=f"solver '{name}'"))
 
     def _unknown(self, name: str) -> str:
-        known = [
-            word for p, own in self.solvers.items() for s in own for word in ((f"{p}/{s}",) if "/" in name else (p, s))
-        ]
+        """Return the sentence on a solver or plugin that is not there."""
+        plugin = name.partition("/")[0]
+        if plugin in self.broken:
+            return self.broken[plugin].sentence
+        sentence = f"there is no solver or plugin called '{name:.200}'"
         if "(" in name:
             square = name.translate(str.maketrans("()", "[]"))
-            return f"there is no solver or plugin called '{name}'; parameters stand in square brackets: '{square}'."
-        reason = self.broken.get(name.partition("/")[0])
-        if reason is not None:
-            return f"plugin '{reason.plugin}' could not be loaded: {reason.reason}"
-        return (
-            f"there is no solver or plugin called '{name}'{did_you_mean(name, known)}; "
-            f"`harness list solvers` shows what there is{self._broken_ones()}"
-        )
+            return f"{sentence}; parameters stand in square brackets: '{square:.200}'."
+        names = [
+            f"{self.owner('solver', solver)}/{solver}" if "/" in name else solver for solver in self._things["solver"]
+        ]
+        near = did_you_mean(name, [*self.solvers, *names])
+        return f"{sentence}{near}; `harness list solvers` shows what there is{self._broken_ones()}"
 
     def _broken_ones(self) -> str:
         """Return the end of a sentence on an unknown name: a plugin that is broken may be why it is unknown."""
-        text = "".join(f"; plugin '{each.plugin}' could not be loaded: {each.reason}" for each in self.broken.values())
+        text = "".join(f"; {plugin.sentence}" for plugin in self.broken.values())
         return text if text.endswith(".") else f"{text}."
 
     def kernel_class(self, name: str) -> type[Kernel]:
         """Return a kernel class by name; UsageError with near names if unknown."""
-        return self._named("kernel", name, self.kernels)
+        return self._look_up("kernel", name, self.kernels)
 
     def formulation(self, name: str) -> type[Problem]:
         """Return a formulation by name; UsageError with near names if unknown."""
-        return self._named("formulation", name, self.formulations)
-
-    def _named(self, kind: str, name: str, known: Mapping[str, T]) -> T:
-        parameters.check_known(kind, name, known, self._broken_ones())
-        self._note_use(kind, name)
-        return known[name]
-
-    def source_class(self, name: str) -> type[DataSource]:
-        """Return a data source's class by name; a file is read by the host's own."""
-        from harness.datasets import FileSource
-
-        self._note_use("data set", name)
-        return self.datasets.get(name, FileSource)
+        return self._look_up("formulation", name, self.formulations)
 
     def metric(self, name: str) -> Metric:
-        """Return a test metric by name, which is known to be there."""
-        self._note_use("metric", name)
-        return self.metrics[name]
+        """Return a test metric by name; UsageError with near names if unknown."""
+        return self._look_up("metric", name, self.metrics)
+
+    def source_class(self, name: str) -> type[DataSource]:
+        """Return a data source's class by name; the host's class for files if no source has this name."""
+        from harness.datasets import FileSource
+
+        return self._look_up("data set", name, self.datasets) if name in self.datasets else FileSource
+
+    def _look_up(self, kind: str, name: str, things: Mapping[str, T]) -> T:
+        parameters.check_known(kind, name, things, self._broken_ones())
+        self.used.add(self._owner[kind, name])
+        return things[name]
 
     # -- what selections mean --------------------------------------------------------------------------
 
-    def _matches(self, name: str) -> list[tuple[str, type[Solver]]]:
-        """Return (plugin, class) pairs a name or pattern means: a solver, else all solvers of a plugin."""
-        everything = [(plugin, cls) for plugin, solvers in self.solvers.items() for cls in solvers.values()]
-        names = {(plugin, cls): (cls.name, f"{plugin}/{cls.name}") for plugin, cls in everything}
-        exact = [pair for pair in everything if name in names[pair]]
-        of_plugin = [(name, cls) for cls in self.solvers.get(name, {}).values()]
-        return exact or of_plugin or [pair for pair in everything if fnmatch.filter(names[pair], name)]
+    def _matches(self, pattern: str) -> list[tuple[str, type[Solver]]]:
+        """Return the plugins and classes of solvers that match: the solver of this name, else all of the plugin, else a pattern's."""
+        solvers = [(plugin, cls) for plugin, classes in self.solvers.items() for cls in classes.values()]
+        exact = [(plugin, cls) for plugin, cls in solvers if pattern in (cls.name, f"{plugin}/{cls.name}")]
+        of_plugin = [(plugin, cls) for plugin, cls in solvers if pattern == plugin]
+        alike = [
+            (plugin, cls) for plugin, cls in solvers if fnmatch.filter((cls.name, f"{plugin}/{cls.name}"), pattern)
+        ]
+        return exact or of_plugin or alike
 
     def select_solvers(self, texts: str | Iterable[str]) -> list[ConfiguredSolver | BrokenPlugin]:
         """Return the configured solvers that selection strings mean, in order, without repetition.
@@ -275,44 +248,40 @@ class Registry:
         ------
         UsageError : an unknown name or parameter, or a value of the wrong type or range.
         """
-        chosen: list[ConfiguredSolver | BrokenPlugin] = []
+        kernels: list[Any] = list(self.kernels.values())
+        of_kernels = {parameter.name for cls in kernels for parameter in parameters.parameters_of(cls)}
+        of_problems = of_kernels | set(self.problem_parameters())
+        chosen: dict[tuple[str, str], ConfiguredSolver | BrokenPlugin] = {}
         for item in _items("solver", texts, "--plugins lasvm,fw"):
-            plugin = item.name.partition("/")[0]
-            matches = self._matches(item.name)
-            if not matches and plugin in self.broken:
-                chosen.append(self.broken[plugin])
-                continue
-            if not matches:
+            matches, plugin = self._matches(item.name), item.name.partition("/")[0]
+            if not matches and plugin not in self.broken:
                 raise UsageError(self._unknown(item.name))
-            of_the_problem = self._of_the_problem()
-            for owner, cls in matches:
-                chosen.extend(_configured(owner, cls, cell, of_the_problem) for cell in item.grid())
-        unique = {
-            (c.plugin, c.label if isinstance(c, ConfiguredSolver) else f"{c.solver} {c.reason}"): c for c in chosen
-        }
-        return list(unique.values())
+            solvers = [_configured(*match, cell, of_problems) for match in matches for cell in item.grid()]
+            for solver in solvers or [self.broken[plugin]]:
+                label = solver.label if isinstance(solver, ConfiguredSolver) else solver.sentence
+                chosen.setdefault((solver.plugin, label), solver)
+        return list(chosen.values())
 
     def select_datasets(self, texts: str | Iterable[str]) -> list[DataSource]:
         """Return the data sources that selection strings mean; a path to a file is a data source too."""
         from harness.datasets import FileSource
 
-        sources: list[DataSource] = []
+        sources: dict[DataSource, None] = {}
         for item in _items("data set", texts, "--datasets digits", paths=True):
             names = [item.name] if item.name in self.datasets else fnmatch.filter(self.datasets, item.name)
-            meant: list[tuple[Any, dict[str, str], str]] = [
-                (self.datasets[name], {}, f"data set '{name}'") for name in names
-            ]
-            if not names and selection.is_path(item.name):
-                meant = [(FileSource, {"path": item.name}, f"data file '{item.name}'")]
-            if not meant:
+            if not names and not selection.is_path(item.name):
                 near = did_you_mean(item.name, self.datasets)
                 raise UsageError(
                     f"there is no data set called '{item.name}'{near}; `harness list datasets` shows what there is, "
                     f"and a path to a file works too (./my_data.csv), with commas in double quotes{self._broken_ones()}"
                 )
-            for cell, (cls, given, owner) in itertools.product(item.grid(), meant):
-                sources.append(cls(**parameters.validated(cls, {**cell, **given}, owner=owner)))
-        return list(dict.fromkeys(sources))
+            classes: dict[str, Any] = {f"data set '{name}'": self.datasets[name] for name in names}
+            for cell, (owner, cls) in itertools.product(
+                item.grid(), classes.items() or [(f"data file '{item.name}'", FileSource)]
+            ):
+                values = cell if names else {**cell, "path": item.name}
+                sources[cls(**parameters.validated(cls, values, owner=owner))] = None
+        return list(sources)
 
     def select_kernels(self, texts: str | Iterable[str]) -> list[tuple[str, dict[str, str]]]:
         """Return the kernels that selection strings such as ``rbf[gamma=[0.1,1]],linear`` mean: names and parameters.
@@ -340,38 +309,14 @@ class Registry:
         """
         chosen: dict[str, dict[str, list[Any]]] = {}
         for item in _items("formulation", texts, "--formulation c-svc"):
-            cls, owner = self.formulation(item.name), f"formulation '{item.name}'"
+            cls, owner = self.formulation(item.name).parameter_class, f"formulation '{item.name}'"
             if item.name in chosen:
                 raise UsageError(f"{owner} is named twice; write a grid: {item.name}[C=[1,10]].")
             chosen[item.name] = {
-                name: [parameters.validated(cls.parameter_class, {name: each}, owner=owner)[name] for each in given]
-                for name, given in item.values.items()
+                name: [parameters.validated(cls, {name: value}, owner=owner)[name] for value in values]
+                for name, values in item.values.items()
             }
         return chosen
-
-
-def _added(kind: str, module: ModuleType) -> list[tuple[str, Any]]:
-    """Return what a module adds of a kind, checked, with the names of it.
-
-    Raises
-    ------
-    PluginError : it cannot be taken; whatever the module's hook raises.
-    """
-    hook = _CLASSES.get(kind) or _FUNCTIONS[kind]
-    default = (lambda: plugin_validation.solvers_of(module)) if kind == "solver" else dict
-    given: Any = getattr(module, hook, default)()
-    if kind in _FUNCTIONS:
-        if not isinstance(given, Mapping):
-            raise PluginError(f"{hook} returned {given!r}; it must return functions by name: return {{'own': own}}.")
-        for name in given:
-            plugin_validation.check_name(kind, name)
-        return [(name, plugin_validation.checked_function(kind, name, value)) for name, value in given.items()]
-    if not isinstance(given, Iterable) or isinstance(given, (str, type)):
-        raise PluginError(f"{hook} returned {given!r}; it must return a list of classes: return [MyOwn].")
-    classes = list(given)
-    for cls in classes:
-        plugin_validation.check_class(kind, hook, cls)
-    return [(cls.name, cls) for cls in classes]
 
 
 def _items(kind: str, texts: str | Iterable[str], example: str, *, paths: bool = False) -> list[selection.Item]:
@@ -382,33 +327,30 @@ def _items(kind: str, texts: str | Iterable[str], example: str, *, paths: bool =
 
 
 def _configured(
-    plugin: str, cls: type[Solver], cell: Mapping[str, str], of_the_problem: Collection[str]
+    plugin: str, cls: type[Solver], cell: Mapping[str, str], of_problems: Collection[str]
 ) -> ConfiguredSolver | BrokenPlugin:
-    """Split a cell of a grid into the solver's parameters and the problem's, and configure the solver.
+    """Return a solver with its values of a cell of a grid, and with the other values as those of the problem.
 
-    A solver whose own code raises meanwhile stands in the list with its reason.
+    of_problems : names of the parameters that formulations and kernels have
+
+    A solver whose code raises meanwhile is a broken plugin.
     """
-    own = {known.name for known in parameters.parameters_of(cls)}
-    problem_values: dict[str, Any] = {}
-    solver_values: dict[str, Any] = {}
-    for name, value in cell.items():
-        if name in of_the_problem and name not in own:
-            problem_values[name] = _scalar(value)
-        else:
-            solver_values[name] = value
+    problem_names = set(of_problems) - {parameter.name for parameter in parameters.parameters_of(cls)}
+    problem_values = {name: _scalar(value) for name, value in cell.items() if name in problem_names}
+    solver_values = {name: value for name, value in cell.items() if name not in problem_names}
     values = parameters.validated(cls, solver_values, owner=f"solver '{cls.name}'")
     try:
-        with code_of(plugin, f"the configuration of its solver '{cls.name}'"):
-            chosen = ConfiguredSolver(plugin, cls(**values), problem_values)
-            parameters.values_of(chosen.solver)
-            hash(chosen.label)
+        with running_plugin(plugin, f"the configuration of its solver '{cls.name}'"):
+            solver = ConfiguredSolver(plugin, cls(**values), problem_values)
+            parameters.values_of(solver.solver)
+            hash(solver.label)
     except UsageError:
-        raise  # the solver's own sentence on a value
+        raise  # the solver's sentence on a value
     except Exception as error:
         return BrokenPlugin(
             plugin, f"solver '{cls.name}' could not be configured: {faults.format_error(error, plugin)}", cls.name
         )
-    return chosen
+    return solver
 
 
 def _scalar(text: str) -> Any:
@@ -422,19 +364,19 @@ def _scalar(text: str) -> Any:
 
 def installed() -> list[EntryPoint]:
     """Return the entry points of the installed plugins in the order of their names, without disabled ones."""
-    blocked = {name.strip() for name in os.environ.get("HARNESS_DISABLE_PLUGINS", "").split(",") if name.strip()}
-    found = sorted(entry_points(group=hookspecs.GROUP), key=lambda entry: entry.name)
-    return [entry for entry in found if entry.name not in blocked]
+    disabled = {name.strip() for name in os.environ.get("HARNESS_DISABLE_PLUGINS", "").split(",")}
+    entries = sorted(entry_points(group=hookspecs.GROUP), key=lambda entry: entry.name)
+    return [entry for entry in entries if entry.name not in disabled]
 
 
 def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str] | None = None) -> Registry:
-    """Load the host's own data sets, kernels and formulations, every installed plugin, and the files of ``plugin_paths``.
+    """Load the data sets, kernels and formulations of the host, every installed plugin, and the files of ``plugin_paths``.
 
-    only : names of the plugins to load beside the host's own; None: all
+    only : names of the plugins to load besides the host; None: all
 
     Raises
     ------
-    UsageError : a plugin path that is no file and no package folder. A plugin that fails to load is kept in ``broken``.
+    UsageError : a plugin path that is no file and no package folder. A plugin that fails to load is an entry of ``broken``.
     """
     registry = Registry()
     registry.load("harness", lambda: importlib.import_module("harness.builtin"))
@@ -456,9 +398,9 @@ def get_solver(text: str, **values: Any) -> Solver:
 
 
 def solver_serving(role: str, formulation: type[Problem] | None = None) -> Solver:
-    """Return the first solver that declares to serve the host in ``role`` (``Solver.serves``), as it comes.
+    """Return the first solver whose class declares ``role`` in ``Solver.serves``, with its default parameters.
 
-    formulation : what it must solve
+    formulation : a formulation that it must solve; None: any
 
     Raises
     ------
@@ -476,15 +418,15 @@ def solver_serving(role: str, formulation: type[Problem] | None = None) -> Solve
 
 
 def shared_registry() -> Registry:
-    """Return the registry that answers for the process: the one that was shared, else that of the installed plugins."""
+    """Return the registry of this process: the one that was shared, else that of the installed plugins."""
     return _shared_registry()
 
 
 def share_registry(registry: Registry | Callable[[], Registry]) -> None:
-    """Let this registry answer for the process, or what this function makes when it is first asked.
+    """Make a registry, or what a function returns at the first use, the one of this process.
 
-    A process has one registry for those who have none at hand. Whoever starts the process shares its own before a solver
-    runs, as a worker and the certifier do; else it is that of what is installed, loaded when somebody first asks.
+    A process has one registry for code that is given none. Whoever starts the process shares a registry before a solver
+    runs, as a worker and the certifier do; else it is that of the installed plugins, loaded at its first use.
     """
     global _shared_registry
     _shared_registry = functools.cache(registry if callable(registry) else lambda: registry)

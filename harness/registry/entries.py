@@ -1,24 +1,20 @@
-"""What a registry holds of each plugin: what was loaded, what was not, what was chosen of it, and its source's hash."""
+"""Plugins as a registry has them: loaded, broken, or a solver that a selection chose of one."""
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
-import hashlib
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from importlib import metadata
-from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from harness.registry.plugin_files import source_sha256
 from harness.support.errors import PluginError, UsageError
 from harness.support.faults import reason
 from harness.support.printable import plain_line
@@ -32,7 +28,7 @@ OWN = "svm-harness"
 
 @dataclass(frozen=True)
 class Plugin:
-    """A loaded plugin: its name, module, version, and the files that a change of its code changes."""
+    """A loaded plugin: its name, module, distribution and version."""
 
     name: str
     module: ModuleType
@@ -66,7 +62,7 @@ class BrokenPlugin:
 
 @dataclass(frozen=True)
 class ConfiguredSolver:
-    """A solver chosen by a selection string, with problem parameters set beside it (``lasvm[C=10]``)."""
+    """A solver chosen by a selection string, and the problem parameters of that string (``lasvm[C=10]``)."""
 
     plugin: str
     solver: Solver
@@ -74,16 +70,15 @@ class ConfiguredSolver:
 
     @functools.cached_property
     def label(self) -> str:
-        """``lasvm[epochs=2,C=10]``; the solver is asked once."""
-        own = self.solver.label
-        extra = ",".join(f"{name}={value}" for name, value in self.problem_values.items())
-        if not extra:
-            return own
-        return f"{own[:-1]},{extra}]" if own.endswith("]") else f"{own}[{extra}]"
+        """``lasvm[epochs=2,C=10]``, from the solver's label, which is computed once."""
+        label = self.solver.label
+        values = ",".join(f"{name}={value}" for name, value in self.problem_values.items())
+        if not values:
+            return label
+        return f"{label[:-1]},{values}]" if label.endswith("]") else f"{label}[{values}]"
 
 
-_MODULES = (".py", *EXTENSION_SUFFIXES)
-_place: ContextVar[str] = ContextVar("place", default="")  # which plugin's code runs in this process
+_place: ContextVar[str] = ContextVar("place", default="")  # the plugin whose code runs in this process, in words
 
 
 def check_not_in_plugin(call: str) -> None:
@@ -95,7 +90,7 @@ def check_not_in_plugin(call: str) -> None:
 
 
 @contextlib.contextmanager
-def code_of(plugin: str, what: str = "its import") -> Iterator[None]:
+def running_plugin(plugin: str, what: str = "its import") -> Iterator[None]:
     """Context in which a plugin's code runs in this process: what it prints goes to standard error.
 
     If the user or a signal ends it, the message names the plugin: it may be what took so long.
@@ -107,13 +102,13 @@ def code_of(plugin: str, what: str = "its import") -> Iterator[None]:
     """
     place = f"while plugin '{plain_line(plugin)}' was at {what}"
 
-    def ended(number: int, _frame: object) -> NoReturn:
+    def terminate(number: int, _frame: object) -> NoReturn:
         os.write(2, f"harness: ended by {signal.Signals(number).name} {place}.\n".encode(errors="replace"))
         os._exit(128 + number)
 
-    token = _place.set(place)
     in_main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, ended) if in_main else None
+    handler = signal.signal(signal.SIGTERM, terminate) if in_main else None
+    token = _place.set(place)
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
@@ -126,67 +121,4 @@ def code_of(plugin: str, what: str = "its import") -> Iterator[None]:
     finally:
         _place.reset(token)
         if in_main:
-            signal.signal(signal.SIGTERM, before)
-
-
-def source_sha256(module: ModuleType, distribution: str = "") -> str:
-    """Return the SHA-256 of what a module ships: all files of its folder if it is a package, else it and its helpers.
-
-    distribution : whose other modules count too, compiled ones among them, as its RECORD lists them
-    """
-    path = Path(module.__file__ or "").resolve()
-    is_package = path.name == "__init__.py"
-    root = path.parent.parent if is_package else path.parent
-    listed = (metadata.files(distribution) or []) if distribution else []
-    files = {Path(str(file.locate())).resolve() for file in listed}
-    files |= set(path.parent.rglob("*")) if is_package else closure([path], beside)
-    return digest(root, (file for file in files if file.is_relative_to(root)))
-
-
-def _is_code(name: Path) -> bool:
-    """Return whether a file can change what runs: caches cannot, nor can what pip writes, which has the time of installing."""
-    return "__pycache__" not in name.parts and not any(part.endswith(".dist-info") for part in name.parts)
-
-
-def digest(root: Path, files: Iterable[Path]) -> str:
-    """Return the SHA-256 of the files below ``root`` that can change what runs, names and contents."""
-    found = hashlib.sha256()
-    for file in sorted(file for file in files if _is_code(file.relative_to(root)) and file.is_file()):
-        found.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
-    return found.hexdigest()
-
-
-def imported(file: Path) -> set[str]:
-    """Return the modules that a file imports by name, at its top or later; none if it is no Python."""
-    if file.suffix != ".py":
-        return set()
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError, OSError):
-        return set()
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names |= {".".join(filter(None, (node.module, name.name))) for name in node.names}
-    return names
-
-
-def closure(files: Iterable[Path], located: Callable[[Path, str], Iterable[Path]]) -> set[Path]:
-    """Return files and all that they import, as far as ``located(file, module)`` knows where it is."""
-    found: set[Path] = set()
-    todo = list(files)
-    while todo:
-        file = todo.pop()
-        if file not in found:
-            found.add(file)
-            todo += [each for module in imported(file) for each in located(file, module)]
-    return found
-
-
-def beside(file: Path, module: str) -> list[Path]:
-    """Return the files of a module, compiled or not, that stands beside a plugin's one file."""
-    first = module.partition(".")[0]
-    own = [found for suffix in _MODULES if (found := file.parent / f"{first}{suffix}").is_file()]
-    return own or list((file.parent / first).rglob("*"))
+            signal.signal(signal.SIGTERM, handler)

@@ -14,7 +14,7 @@ class Executor:
     """Carries blocks of runs to nodes. An engine with the interface of `concurrent.futures` needs nothing more than this class.
 
     A task is bytes, and so is its answer. A task holds one block or more: all chosen solvers on one problem and repetition,
-    which one node runs in turns. Queues, heartbeats and lost nodes are the engine's own.
+    which one node runs in turns. Queues, heartbeats and lost nodes are the engine's affair.
 
     futures : the engine; another one is reached by methods of a subclass
     slots : tasks that it carries out at the same time

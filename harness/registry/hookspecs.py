@@ -1,6 +1,6 @@
 """The hooks of the harness: everything a plugin can add, in one file.
 
-A plugin is a module with functions of these names, marked with ``harness.hookimpl``, found through an
+A plugin is a module with functions of these names, marked with ``harness.hookimpl``, discovered through an
 entry point in the group ``harness`` or given as ``--plugin-path my_solver.py``. Registration hooks
 return what they add and must be cheap: import heavy libraries inside the solver.
 """
@@ -64,7 +64,7 @@ def harness_formulations() -> Iterable[type[Problem]]:
 def harness_metrics() -> Mapping[str, Metric | Callable[[Any, Any], float]]:
     """Return test metrics by name: each takes (targets, scores f(x)), both (n,), and returns a number.
 
-    ``harness.Metric(log_loss, better="low", low=0.0)`` says what the numbers mean. By a plain function nobody is ranked.
+    ``harness.Metric(log_loss, better="low", low=0.0)`` says what the numbers mean. A plain function ranks nobody.
     """
     return {}
 
@@ -73,8 +73,8 @@ def harness_metrics() -> Mapping[str, Metric | Callable[[Any, Any], float]]:
 def harness_report_formats() -> Mapping[str, Callable[..., str]]:
     """Return output formats by name: each turns the records of a comparison, a list of dicts, into text.
 
-    The name is also the suffix of files that mean it. A renderer that has a parameter ``command`` is given the command line
-    that made the comparison by that name, empty where none did. `harness.report.table.report_table` gives the table of the terminal.
+    The name is also the suffix of files that mean it. A renderer with a parameter ``command`` receives the command line
+    that made the comparison, or an empty string. `harness.report.table.report_table` gives the table of the terminal.
     """
     return {}
 
@@ -101,7 +101,7 @@ def harness_executors() -> Mapping[str, Callable[..., Executor]]:
 
 @hookspec
 def harness_run_started(spec: Mapping[str, Any]) -> None:
-    """Observe a run that starts; ``spec`` says what it is. Observers cannot change it."""
+    """Observe a run that starts; ``spec`` has its fields. Observers cannot change it."""
 
 
 @hookspec

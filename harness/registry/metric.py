@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
+from harness.support import parameters
 from harness.support.errors import PluginError
 
 Scorer = Callable[[Any, Any], Any]
@@ -18,9 +19,9 @@ _ROUNDING = 1e-9  # beyond its range
 class Metric:
     """A test metric: a function of (n,) targets and (n,) scores f(x), and what its numbers mean.
 
-    better : which end is better; None: it is shown, and nobody is ranked by it
-    low, high : its range; a number outside is a fault of the metric, and the row says so
-    takes : its second argument, beside the targets: scores, or their signs as labels -1 / +1
+    better : which end is better; None: rows are not ranked by it
+    low, high : its range; a number outside is a fault of the metric, which the row reports
+    takes : its second argument: scores, or their signs as labels -1 / +1
     task : the data that it is for, ``classification`` or ``regression``; None: all
     """
 
@@ -32,6 +33,8 @@ class Metric:
     task: Literal["classification", "regression"] | None = None
 
     def __post_init__(self) -> None:
+        words = {name: getattr(self, name) for name in ("better", "takes", "task")}
+        parameters.validated(Metric, words, owner="a metric")
         object.__setattr__(self, "__doc__", self.function.__doc__)  # it is described as its function is
 
     def __call__(self, targets: Any, scores: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A solver at work for another solver: chosen as on the command line, driven to its end, what it costs noted as an oracle's."""
+"""Sub-problem oracles: solvers that work for another solver, chosen as on the command line, with their costs counted apart."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from harness.solver.protocol import Iterate
     from harness.support.arrays import Vector
 
-_ATTEMPTS = 4  # at one problem, each asked for a tenth of the gap
-_SMALLEST = 1e-13  # relative gap that nobody is asked for less than
+_ATTEMPTS = 4  # attempts at one problem; the target gap of each is a tenth of the one before
+_SMALLEST = 1e-13  # smallest relative gap that is requested
 
 
 class OracleFailure(PluginError):
@@ -33,12 +33,12 @@ class Oracle(Subsolver):
 
     Parameters
     ----------
-    oracle : a solver, or a selection string that means one: ``smo-block``, ``libsvm[tol=1e-5]``
+    oracle : a solver, or a selection string of one: ``smo-block``, ``libsvm[tol=1e-5]``
 
     Attributes
     ----------
-    solver, name : the solver, and what the user called it
-    calls, seconds, evaluations : how often it was asked, and what it took
+    solver, name : the solver, and its name as the user wrote it
+    calls, seconds, evaluations : number of calls, their seconds and their kernel evaluations
 
     Raises
     ------
@@ -55,8 +55,8 @@ class Oracle(Subsolver):
         learner: Learner = teachable.learner(problem, rng)
         return learner
 
-    def models(self, problem: Problem, where: str, **asked: Any) -> Iterator[Iterate]:
-        """Drive the oracle as ``iterates`` does, which has what is ``asked``; every model has dual coefficients, and there is one.
+    def models(self, problem: Problem, where: str, **options: Any) -> Iterator[Iterate]:
+        """Yield the models of the oracle, each with dual coefficients, and at least one; ``options`` are those of ``iterates``.
 
         Raises
         ------
@@ -66,12 +66,12 @@ class Oracle(Subsolver):
             refused = self.solver.refusal(problem)
             if refused is not None:
                 raise PluginError(f"it refused the {problem.n:,} points that it was given: {refused}")
-            found = None
-            for found in self.iterates(problem, **asked):
-                if found.dual_coef is None:
+            model = None
+            for model in self.iterates(problem, **options):
+                if model.dual_coef is None:
                     raise PluginError("it returned no dual coefficients; name an oracle that returns them.")
-                yield found
-            if found is None:
+                yield model
+            if model is None:
                 raise PluginError("it ended without a model.")
 
     @contextmanager
@@ -89,7 +89,7 @@ class Oracle(Subsolver):
 
 @dataclass
 class Answer:
-    """What an oracle found for a problem, certified from its coefficients.
+    """Solution of a problem by an oracle, certified from its coefficients.
 
     coef : (n,) feasible coefficients, intercept : b
     scores : (n,) K coef
@@ -103,14 +103,14 @@ class Answer:
     @property
     def relative_gap(self) -> float:
         """The certified relative gap; infinite where rounding leaves none."""
-        found = self.certificate.relative_gap
-        return np.inf if found is None else found
+        gap = self.certificate.relative_gap
+        return np.inf if gap is None else gap
 
 
 class CertifiedOracle(Oracle):
-    """One run's oracle, whose answers are certified: one above the gap is asked for again, ten times as exact.
+    """One run's oracle, whose answers are certified: a problem with an answer above the gap is solved again, ten times as exact.
 
-    again : how often that was
+    again : number of such repetitions
     """
 
     again = 0
@@ -127,26 +127,26 @@ class CertifiedOracle(Oracle):
 
         Parameters
         ----------
-        start : (n,) coefficients to start from, made feasible here; None: the solver's own
+        start : (n,) coefficients to start from, made feasible here; None: where the solver starts by itself
         settled : whether an answer needs no smaller gap
 
-        The scores of an answer are the asking solver's own kernel evaluations. Failures are those of :meth:`models`.
+        The kernel evaluations for the scores of an answer count as those of the calling solver. Failures are those of :meth:`models`.
         """
-        form, best, wanted = problem.dual_form(), None, gap
+        form, best, target = problem.dual_form(), None, gap
         for attempt in range(_ATTEMPTS):
             self.again += attempt > 0
             feasible = form.coef(form.variables(start)) if start is not None and start.any() else None
-            for found in self.models(problem, where, gap=wanted, start=feasible):
-                yield found
+            for model in self.models(problem, where, gap=target, start=feasible):
+                yield model
             with self.failing_in(where):
-                coef, intercept = problem.checked(found.dual_coef, found.intercept)
+                coef, intercept = problem.checked(model.dual_coef, model.intercept)
                 scores = problem.kernel.expand(coef)
                 answer = Answer(coef, intercept, scores, problem.certificate(coef, intercept, scores))
             certain = settled is not None and settled(answer)
             best = answer if certain or best is None or answer.relative_gap < best.relative_gap else best
-            if certain or best.relative_gap <= gap or wanted <= _SMALLEST:
+            if certain or best.relative_gap <= gap or target <= _SMALLEST:
                 break
-            start, wanted = answer.coef, max(0.1 * wanted, _SMALLEST)
+            start, target = answer.coef, max(0.1 * target, _SMALLEST)
         assert best is not None
         yield best
 
@@ -162,28 +162,28 @@ class OverOracle(Solver):
         return self.oracle is None or is_observable(self.oracle)
 
 
-def oracle_refusal(owner: str, name: str, judged: Callable[[Solver], str | None]) -> str | None:
+def oracle_refusal(owner: str, name: str, objection: Callable[[Solver], str | None]) -> str | None:
     """Return why the oracle that ``owner`` calls ``name`` cannot serve it, in a sentence; None if it can.
 
-    judged : what is wrong with a solver, in words that follow "the oracle 'x'"; None: nothing
+    objection : returns why a solver does not fit, in words that follow "the oracle 'x'"; None if it fits
     """
     try:
         solver = get_solver(name)
     except UsageError as error:
         return f"{owner}: oracle='{name}': {error}"
-    reason = judged(solver)
+    reason = objection(solver)
     return None if reason is None else f"{owner}: the oracle '{name}' {reason}"
 
 
 def takes(formulation: type[Problem]) -> Callable[[Solver], str | None]:
-    """Return the judgement for :func:`oracle_refusal` that a solver must solve ``formulation``."""
+    """Return the objection for :func:`oracle_refusal` to solvers that do not solve ``formulation``."""
 
-    def judged(oracle: Solver) -> str | None:
+    def objection(oracle: Solver) -> str | None:
         if oracle.takes(formulation):
             return None
         return f"solves {oracle.solved()}, not {formulation.name}; name one that does."
 
-    return judged
+    return objection
 
 
 def is_observable(name: str) -> bool:

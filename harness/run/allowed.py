@@ -19,6 +19,7 @@ _PREPARATION_SECONDS = 30.0  # that a warm-up without its compilation, or import
 _COMPILATION_SECONDS = 120.0  # of a warm-up, at least
 _START_SECONDS = 60.0  # that a process may import plugins and read data, at least
 _CERTIFY_SECONDS = 1800.0
+SILENT_SECONDS = 10.0  # after the last sign of life of a certifier at which it is started anew
 _MOST_WALL = 5.0  # most wall seconds of a run of one thread on a busy machine, in time limits
 _LEAST_SHARE = (
     0.8  # of its time limit that a run which is cut must have been able to use, else it was the machine's fault

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,9 +27,21 @@ from harness.measure.scored import FreeModel, Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certificate_of
 from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry.discovery import Registry, load_registry, share_registry
+from harness.run import allowed
 from harness.run.channel import BrokenStream, Channel
 from harness.run.child import ProblemFactory, is_environment
-from harness.run.messages import Certified, Certify, FinishedCell, Model, Point, Prepare, Prepared, ToCertify, ToProcess
+from harness.run.messages import (
+    Busy,
+    Certified,
+    Certify,
+    FinishedCell,
+    Model,
+    Point,
+    Prepare,
+    Prepared,
+    ToCertify,
+    ToProcess,
+)
 from harness.run.plan import RunSpec
 from harness.run.record import CertifiedFigures
 from harness.run.target_server import only_queried
@@ -45,6 +59,7 @@ if TYPE_CHECKING:
 _TOLERATED = (
     0.01  # rounding of a cell's gap, as a share of the target gap; less of it costs as much as to solve ten cells
 )
+_BEAT_SECONDS = 2.0  # between two signs of life
 _TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
 
 
@@ -393,13 +408,15 @@ class RunCertifier:
 
 
 class Certifier:
-    """Serves the driver until it closes the socket."""
+    """Serves the driver until it closes the socket. While it certifies, a thread of its own says that it is alive."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
         self.benches: dict[tuple[str, ...], ProblemFactory] = {}
         self.installed: Registry | None = None
         share_registry(self._installed)
+        self._sending, self._is_certifying = threading.Lock(), threading.Event()
+        threading.Thread(target=self._beat, daemon=True).start()
 
     def serve(self) -> None:
         """Answer requests one after another."""
@@ -409,7 +426,19 @@ class Certifier:
                     self._bench(request.spec).problem(request.spec.first)
                 self.channel.send(Prepared())
             else:
-                self.channel.send(self._answer(request))
+                self._is_certifying.set()
+                answer = self._answer(request)
+                with self._sending:
+                    self._is_certifying.clear()
+                    self.channel.send(answer)
+
+    def _beat(self) -> None:
+        with contextlib.suppress(OSError):  # the driver is gone
+            while self._is_certifying.wait():
+                sleep(_BEAT_SECONDS)
+                with self._sending:
+                    if self._is_certifying.is_set():
+                        self.channel.send(Busy(allowed.SILENT_SECONDS))
 
     def _installed(self) -> Registry:
         """Return the installed plugins, which a certificate may ask for a solver; loaded when one does."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
+import math
 import re
 import resource
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from time import monotonic, process_time, thread_time
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from harness.measure.path_drive import drive_path
 from harness.measure.scored import Weights
 from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem
+from harness.problems.summary import ProblemSummary
 from harness.run import allowed
 from harness.run.messages import ClockStarted, Emit, FinishedCell, FitResult, Model, ModelCopied, Point
 from harness.run.record import Claims
@@ -53,6 +55,10 @@ if TYPE_CHECKING:
     Clock = Callable[[], float]
 
 _READ_INTO_MEMORY_BYTES = 2 << 30
+_COMPILED_SECONDS = 0.1  # of compilation in a measured run, up to which nothing is said of it ...
+_COMPILED_SHARE = 0.1  # ... nor up to this fraction of the fit's seconds
+_UNEXPLAINED_SECONDS = 0.05  # CPU seconds off the clock up to which a run is valid ...
+_UNEXPLAINED_SHARE = 0.1  # ... and up to this fraction of its CPU seconds
 _TRACEBACK_CHARACTERS = 2000
 _READ_ONLY = re.compile("read-?only")  # what NumPy and Numba say of an array
 _COPY = "what the problem hands out is read-only: copy it first, row = problem.kernel.row(i).copy()"
@@ -66,16 +72,13 @@ class DataChanged(DataError):
 class ProblemFactory:
     """What a process keeps between runs: loaded data and the kernel engines over them.
 
-    keeps : what it knows of the targets. A solver's process is to know those of no test point, nor which points are
-        planted outliers; where targets are queried, none: :meth:`targets` has them, for the process that serves them
-    client : through which a problem queries targets that are not kept
+    for_solver : whether it is that of a solver's process, which has the targets of no test point, does not know which
+        points are planted outliers, and queries targets where the formulation does
+    client : through which it queries them
     """
 
-    def __init__(
-        self, registry: Registry, *, keeps: Literal["everything", "training targets", "points"] = "everything"
-    ) -> None:
-        self.registry, self.keeps, self.client = registry, keeps, TargetClient()
-        self._targets: dict[str, Vector] = {}  # by data key; those of the last set
+    def __init__(self, registry: Registry, *, for_solver: bool = False) -> None:
+        self.registry, self.for_solver, self.client = registry, for_solver, TargetClient()
         self._datasets: dict[str, Dataset] = {}
         self._engines: dict[tuple[str, str], Engine] = {}
 
@@ -90,10 +93,8 @@ class ProblemFactory:
             self._engines.clear()  # they are over the last set
             self._datasets.clear()
             loaded = self._loaded(spec)
-            if self.keeps == "points":
-                self._targets = {spec.data_key: np.array(loaded.y_train)}
-            if self.keeps != "everything":
-                loaded = withheld(loaded, training=self.keeps == "points")
+            if self.for_solver:
+                loaded = replace(loaded, planted=None, y_test=np.full(len(loaded.y_test), np.nan))
             self._datasets[spec.data_key] = loaded
         return self._datasets[spec.data_key]
 
@@ -107,18 +108,6 @@ class ProblemFactory:
             )
         return loaded
 
-    def targets(self, spec: RunSpec) -> Vector:
-        """Return the targets, (n,), of a run that queries them; read again where they were forgotten."""
-        if spec.data_key not in self._targets:
-            self._targets = {spec.data_key: np.array(self._loaded(spec).y_train)}
-        return self._targets[spec.data_key]
-
-    def forget_targets(self) -> None:
-        """Overwrite the targets that are served, before the code of a solver runs in this process."""
-        for targets in self._targets.values():
-            targets.fill(np.nan)
-        self._targets.clear()
-
     def problem(self, spec: RunSpec) -> Problem:
         """Return the run's problem over the plain engine, which counts nothing: what is certified; data and norms are shared."""
         dataset = self.dataset(spec)
@@ -130,7 +119,7 @@ class ProblemFactory:
             check_finite(checked)
             self._engines[key] = checked  # only now: what is refused is refused each time
         engine: Any = self._engines[key].replace(threads=spec.threads)
-        targets = self.client if self.keeps == "points" else dataset.y_train
+        targets = self.client if self.for_solver and spec.queries_targets else dataset.y_train
         return self.registry.formulation(spec.formulation).build(engine, targets, spec.problem_parameters)
 
     def kernel_sample(self, spec: RunSpec) -> Vector:
@@ -178,12 +167,6 @@ def in_memory(dataset: Dataset) -> Dataset:
     return replace(dataset, x_train=read(dataset.x_train), x_test=read(dataset.x_test))
 
 
-def withheld(dataset: Dataset, *, training: bool) -> Dataset:
-    """Return the data without the targets of the test points, and without those of the ``training`` points too."""
-    y_train = np.full(len(dataset.y_train), np.nan) if training else dataset.y_train
-    return replace(dataset, planted=None, y_train=y_train, y_test=np.full(len(dataset.y_test), np.nan))
-
-
 def measure(
     spec: RunSpec,
     solver: Solver,
@@ -202,7 +185,8 @@ def measure(
     """
     faults: list[str] = []
     problem, plain = problem.counted(spec.cache_mb), problem
-    refused = refusal(solver, problem if path is None else path.problem(path.cells[0]), faults, spec.plugin)
+    summary = ProblemSummary.of(problem if path is None else path.problem(path.cells[0]))
+    refused = refusal(solver, summary, faults, spec.plugin)
     if refused is not None:
         return FitResult(Claims(status=Status.SKIPPED, reason=refused, measured_at=now()))
     load = load_average()
@@ -232,8 +216,26 @@ def measure(
         )
     claims.load_average, claims.faults, claims.measured_at = load, faults, now()
     claims.compile_seconds = compilation.seconds - compiled
+    _note_off_the_clock(claims, clocks)
     claims.involuntary_switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
     return FitResult(claims, model)
+
+
+def _note_off_the_clock(claims: Claims, clocks: _Clocks) -> None:
+    """Enter what was done while the clock stood still: a sentence on much compilation, and much else is invalid."""
+    compiled, unexplained = claims.compile_seconds or 0.0, max(0.0, clocks.unexplained)
+    claims.unexplained_cpu_seconds = unexplained
+    if claims.fit_seconds is not None and compiled > max(_COMPILED_SECONDS, _COMPILED_SHARE * claims.fit_seconds):
+        claims.faults = [
+            *(claims.faults or []),
+            f"compiled {compiled:.1f} s inside the measured run; compile in warm_ups()",
+        ]
+    if unexplained > max(_UNEXPLAINED_SECONDS, _UNEXPLAINED_SHARE * (claims.cpu_seconds or math.inf)):
+        claims.status, claims.stopped_by = Status.INVALID, StoppedBy.FAULT
+        claims.reason = (
+            f"{unexplained:.2f} s of CPU time were used while the clock stood still, by threads that the "
+            "solver had at a yield: wait for them before the yield"
+        )
 
 
 class _Clocks(Clocks):
@@ -254,6 +256,10 @@ class _Clocks(Clocks):
     def beside(self, seconds: float) -> float:
         """Return the seconds of the run that were not those inside the solver."""
         return monotonic() - self.began - seconds
+
+    def others(self) -> float:
+        """Return the CPU seconds of the threads of this process but this one; of several the host's own work has some too."""
+        return process_time() - thread_time() if self.threads == 1 else 0.0
 
     def delay(self) -> float:
         """Return the seconds in which the process, or one that it started, was ready to run and other work had the core."""
@@ -359,8 +365,8 @@ def _add_counts(claims: Claims, solver: Solver, counter: Counter) -> None:
     claims.oracle_calls, claims.oracle_kernel_evaluations = counter.oracle_calls, counter.oracle_evaluations
 
 
-def refusal(solver: Solver, problem: Problem, faults: list[str], plugin: str) -> str | None:
-    """Return a sentence why the solver does not take the problem; a ``skip()`` that fails costs its own answer alone."""
+def refusal(solver: Solver, problem: ProblemSummary, faults: list[str], plugin: str) -> str | None:
+    """Return a sentence why the solver does not take a problem; a ``skip()`` that fails costs its own answer alone."""
     try:
         reason = solver.skip(problem)
     except Exception as error:

@@ -14,7 +14,7 @@ from harness.datasets.dataset import Dataset
 from harness.datasets.validation import load
 from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
-from harness.registry.entries import source_sha256
+from harness.registry.plugin_files import source_sha256
 from harness.run.environments import own_versions
 from harness.run.messages import Event, Progress, RunsEnded, RunStarted
 from harness.run.plan import RunSpec, Study, data_key, plan

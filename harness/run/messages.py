@@ -214,17 +214,16 @@ class FinishedCell(_Part, frozen=True):
 
 
 class TargetRequest(_Part, frozen=True):
-    """The child queries the targets of the points ``indices``, (m,) int64; its last query took it ``waited`` seconds."""
+    """The child queries the targets of the points ``indices``, (m,) int64; its queries before took it ``waited`` seconds."""
 
     indices: np.ndarray
-    waited: Finite = 0.0
+    waited: Seconds = 0.0
 
 
 class TargetReply(_Part, frozen=True):
-    """To a child: the targets that it queried, (m,), after so many seconds; None: they are refused, and why."""
+    """To a child: the targets that it queried, (m,); None: they are refused, and why."""
 
     targets: np.ndarray | None
-    seconds: Seconds
     refusal: str = ""
 
 

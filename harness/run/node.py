@@ -20,7 +20,7 @@ import msgspec
 
 from harness.datasets.validation import load
 from harness.registry.discovery import Registry, load_registry
-from harness.registry.entries import source_sha256
+from harness.registry.plugin_files import source_sha256
 from harness.run.channel import decode, encode, frame, unframe
 from harness.run.environments import own_versions
 from harness.run.plan import RunSpec

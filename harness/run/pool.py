@@ -13,7 +13,7 @@ from time import monotonic
 
 import msgspec
 
-from harness.measure.outcome import MEASURED, Status, StoppedBy
+from harness.measure.outcome import FAILED, MEASURED, Status, StoppedBy
 from harness.run import allowed
 from harness.run.environments import environment_of
 from harness.run.host_process import Late, Process, WorkerDied
@@ -91,6 +91,10 @@ class ProcessPool:
             if self.stop.is_set():
                 raise
             reason = f"the process that carries out the solver's runs failed: {error}"
+            if error.was_stopped:
+                claims = Claims(reason=str(error), measured_at=now())
+                claims.blame_environment("its worker was stopped")
+                return certified_record(claims, CertifiedFigures())
             if not isinstance(error, Late):
                 return Record(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, measured_at=now())
             # it is the solver's fault that its worker hangs or is stopped, unless it was not its turn yet
@@ -101,6 +105,8 @@ class ProcessPool:
         if claims.status is None or (claims.status in MEASURED and (without or claims.fit_seconds is None)):
             claims.status = Status.INVALID
             claims.reason = "the solver's process said that it has a result, without a status, a model or a time"
+        if claims.status in FAILED and self._processes[spec.worker].was_stopped:
+            claims.blame_environment("its worker was stopped")
         if spec.path is not None:
             return self._path(spec, claims, solved, beginning, reading_seconds)
         if solved.model or solved.points:
@@ -133,7 +139,7 @@ class ProcessPool:
                 return ended
             except WorkerDied as error:
                 self._close(spec.worker)
-                error.running = worker.running
+                error.running, error.was_stopped = worker.running, worker.was_stopped
                 # it was the run before, or the warm-up, that ended the worker or kept it, and not this run
                 may_retry &= not worker.running and (warm_worker or not isinstance(error, Late))
                 if not may_retry or self.stop.is_set():
@@ -145,17 +151,22 @@ class ProcessPool:
         """Return what the certifier computed. Where it dies, without the metrics, which may be the cause."""
         faults: list[str] = []
         of_plugins = not {"harness"}.issuperset(spec.trusted)
-        seconds = beginning + allowed.certifying(spec.limits.time_limit, of_plugins=of_plugins)
-        for stated in (spec, replace(spec, metrics=())):
+        most = beginning + allowed.certifying(spec.limits.time_limit, of_plugins=of_plugins)
+        tries = [spec, spec, replace(spec, metrics=())]
+        while tries:
+            stated = tries.pop(0)
             certifier = self._process(_CERTIFIER, _CERTIFIER, spec)
             try:
-                answer: Certified = certifier.ask(Certify(stated, solved), self.stop, seconds)
+                answer: Certified = certifier.ask(Certify(stated, solved), self.stop, beginning, most)
                 answer.figures.faults = [*faults, *(answer.figures.faults or [])]
                 return answer
             except WorkerDied as error:
                 self._close(_CERTIFIER)
                 if self.stop.is_set():
                     raise
+                if len(tries) == 2 and error.is_silent:
+                    continue  # its metrics are no cause of that
+                tries = tries[-1:]
                 metrics = ", ".join(spec.metrics) or "(none)"
                 faults.append(f"the certifier failed, perhaps because of the metrics {metrics}: {error}")
         reason = f"the host could not certify the model: {faults[-1]}"

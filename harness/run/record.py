@@ -113,7 +113,15 @@ class Claims(Ending, kw_only=True, omit_defaults=True):
     involuntary_switches: A[Count, "[switches] how often the system took the core from the run's process"] = None
     output: A[Text, "the last lines that the solver wrote"] = None
     measured_at: A[Text, "when the run ended, UTC, ISO 8601"] = None
+    unexplained_cpu_seconds: A[Seconds, "[s] CPU time of the solver's threads while its clock stood still"] = None
     info: A[Entries, "what the solver says of itself; its description says what"] = None
+
+    def blame_environment(self, what: str) -> None:
+        """Make a failed run the machine's fault, after ``what`` was done to it from outside."""
+        self.status, self.stopped_by = Status.ENVIRONMENT, StoppedBy.KILLED
+        self.reason = (
+            f"{what}, not by the host; {self.reason}; such a run is measured again when the command is repeated"
+        )
 
 
 class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):

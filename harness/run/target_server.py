@@ -11,7 +11,7 @@ A formulation that queries targets takes a callable in the place of ``targets``,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import monotonic, perf_counter, process_time  # by name: what is patched later is not this clock
+from time import perf_counter, thread_time  # by name: what is patched later is not this clock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 QUERY_POINTS = (
     480  # most points of one query: its reply fits in the 4,096 bytes that a socket takes whole or not at all
 )
-WAKING_SECONDS = 0.05  # that a process may sleep on after its reply is there, on a busy machine
 
 
 class TargetServer:
@@ -34,11 +33,11 @@ class TargetServer:
 
     queried : points in the order of their queries
     refusal : why the first query that was refused was refused; empty if none was. `TargetClient` never sends such a query
-    seconds : that queries took, as far as that can be
+    seconds : that queries took the client
     """
 
     def __init__(self, targets: Any = (), budget: int = 0) -> None:
-        """Serve at most ``budget`` of ``targets``, (n,), which are not copied: see :meth:`erase`."""
+        """Serve at most ``budget`` of ``targets``, (n,)."""
         self._targets, self.budget = np.asarray(targets), budget
         self._is_queried = np.zeros(len(self._targets), dtype=bool)
         self.queried: list[int] = []
@@ -64,30 +63,21 @@ class TargetServer:
 
     def serve(self, request: TargetRequest, channel: Channel) -> None:
         """Send the reply to a request; BrokenStream if nobody reads it."""
-        began = monotonic()
-        targets = self.query(request.indices)
-        seconds = monotonic() - began
-        self.seconds += min(max(0.0, request.waited), WAKING_SECONDS) + seconds
+        self.seconds = request.waited
         try:
-            channel.send(TargetReply(targets, seconds, self.refusal))
+            channel.send(TargetReply(self.query(request.indices), self.refusal))
         except OSError:
             raise BrokenStream("a query of targets, and nobody read the reply") from None
-
-    def erase(self) -> None:
-        """Overwrite the targets: in a forked process they are its own copy, and no part of it is left there."""
-        self._targets.fill(np.nan)
 
 
 class TargetClient:
     """The server as a solver's process sees it: sends a query, and notes how long the reply took.
 
-    seconds, cpu_seconds : that queries took so far; they are on no clock of the solver's. A query that the worker says it
-        answered at once takes no longer than a process needs to wake up: what is done meanwhile is on the clock
+    seconds, cpu_seconds : that queries took so far, of CPU time in this thread; they are on no clock of the solver's
     """
 
     def __init__(self) -> None:
         self.seconds = self.cpu_seconds = 0.0
-        self._waited = 0.0
         self._emit: Emit | None = None
         self._receive: Receive | None = None
 
@@ -110,14 +100,13 @@ class TargetClient:
     def _query(self, indices: Any) -> Vector:
         if self._emit is None or self._receive is None:
             raise BrokenStream("no targets are served here: this is not the process of a measured run")
-        began, cpu_began = perf_counter(), process_time()
-        self._emit(TargetRequest(indices, self._waited))
+        began, cpu_began = perf_counter(), thread_time()
+        self._emit(TargetRequest(indices, self.seconds))
         reply = self._receive()
         if not isinstance(reply, TargetReply):
             raise BrokenStream(f"the worker replied to a query of targets with {type(reply).__name__}")
-        self._waited = min(perf_counter() - began, reply.seconds + WAKING_SECONDS)
-        self.seconds += self._waited
-        self.cpu_seconds += min(process_time() - cpu_began, self._waited)
+        self.seconds += perf_counter() - began
+        self.cpu_seconds += thread_time() - cpu_began
         if reply.targets is None or len(reply.targets) != len(indices):
             raise UsageError(f"the targets of {len(indices)} points are refused: {reply.refusal}.")
         return np.asarray(reply.targets, dtype=np.float64)

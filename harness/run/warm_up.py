@@ -184,7 +184,7 @@ def warm_up(
             if isinstance(small, SolutionPath):
                 for _ in drive_path(each, small, 0, Limits(time_limit=left), Clocks(clock)):
                     continue
-            elif each.skip(small) is None:
+            elif each.refusal(small) is None:
                 limits = Limits(time_limit=left, iteration_limit=_YIELDS)
                 drive(each, small, np.random.default_rng(0), limits, clocks=Clocks(clock))
     return perf_counter() - began

@@ -28,15 +28,15 @@ from typing import Any
 
 import msgspec
 
-from harness.measure.outcome import Limits, Status, StoppedBy
+from harness.measure.outcome import FAILED, Limits, Status, StoppedBy
 from harness.run import allowed, messages
 from harness.run.channel import SECRET_BYTES, BrokenStream, Channel
-from harness.run.descendants import NOTHING_USED, Descendants, Usage, at_parents_end, trackers_of
+from harness.run.descendants import NOTHING_USED, Descendants, Usage, at_parents_end, signal_to, trackers_of
 from harness.run.folder import Folder
 from harness.run.plan import RunSpec
 from harness.run.record import Claims
 from harness.run.target_server import TargetServer
-from harness.support.machine import now
+from harness.support.machine import is_stopped, now
 from harness.support.processes import UNSCHEDULED, Scheduling, memory_figures, private_bytes, scheduling
 
 _POLL_SECONDS = 0.05
@@ -47,9 +47,6 @@ _LINE_CHARACTERS = 300  # of a line of output that a reason repeats
 _OUTPUT_LIMIT = 1_000_000
 _PIECE = 1 << 16  # bytes that a pipe holds
 _CHANNEL = 200  # descriptor of a child's channel, above those that a solver's stray writes and double closes hit
-_CLOCK_SLACK = 0.25  # seconds of CPU time that the host's own work may take
-_LATE = 5.0  # seconds that a message may wait on a busy machine
-_SLOWEST_CLOCK = 0.5  # of the CPU time the system accounted
 _OUT_OF_MEMORY = re.compile(
     r"^(?:[\w.]*MemoryError\b.*|.*std::bad_alloc.*|(?:.*: )?(?:Cannot allocate memory|[Oo]ut of memory)\.?)$",
     re.MULTILINE,
@@ -145,7 +142,6 @@ class Observed:
     fit_seconds: float = 0.0  # from the message before the fit to the one after it, compilation taken off
     fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
     fit_usage: Usage = NOTHING_USED  # CPU time within the fit, without compilation, of the child and all it started
-    cpu_seconds: float = math.inf  # of the child and all that it started, from its fork on
     delay_seconds: float = 0.0  # within the fit, in which the processes of the run were ready to run and did not
     pid: int = 0  # of the child
     threads: int = 1  # that the run may have
@@ -174,6 +170,8 @@ class Observed:
     survivors: list[int] = field(default_factory=list)  # processes that could not be killed
     server: TargetServer = field(default_factory=TargetServer)  # of the targets that the child queries
     faults: list[str] = field(default_factory=list)  # sentences, of what cost the run nothing
+    was_stopped: bool = False  # the child was stopped from outside, and continued by the host
+    constraints: str = ""  # what the child may do and the host did not set, in words
 
     @property
     def output(self) -> str:
@@ -330,13 +328,16 @@ def watch(
             if control.fileno() in ready:
                 _raise_if_driver_gone(control)
                 selector.unregister(control)  # the next request waits until this run is over
+            if not seen.was_stopped and is_stopped(child.pid):
+                seen.was_stopped = True
+                seen.faults.append("its process was stopped from outside, and continued by the host")
+                signal_to(child.pid, signal.SIGCONT)
             if not seen.killed_for and seen.fitted is None:
                 seen.killed_for = _excess(seen, limits)
     os.close(handle)
     if seen.phase == "fit" and seen.fitted is None:
         seen.end_fit()
     seen.sample()
-    seen.cpu_seconds = seen.usage.cpu_seconds
     if seen.fitted is not None:  # it waits
         seen.drain(child.output)
         others = seen.usage.others
@@ -404,6 +405,8 @@ def verdict(seen: Observed, spec: RunSpec) -> Claims:
     trouble = _trouble(seen, spec)
     if trouble is not None:
         claims.status, claims.stopped_by, claims.reason = trouble
+    if claims.status in FAILED and (seen.was_stopped or seen.constraints):
+        claims.blame_environment(seen.constraints or "its process was stopped")
     if seen.output.strip():
         claims.output = "\n".join(part for part in (claims.output, seen.output) if part)
     if claims.status in (Status.ERROR, Status.CRASHED) and claims.stopped_by == StoppedBy.FAULT:
@@ -456,24 +459,7 @@ def _trouble(seen: Observed, spec: RunSpec) -> tuple[Status, StoppedBy, str] | N
         size = f"{seen.output_bytes / 1e6:.1f} MB"
         reason = f"printed {size}; a solver must not print (at most 1 MB is tolerated)"
         return Status.ERROR, StoppedBy.FAULT, reason
-    reason = _impossible(seen, seen.fitted.claims)
-    return (Status.INVALID, StoppedBy.FAULT, reason) if reason else None
-
-
-def _impossible(seen: Observed, claims: Claims) -> str:
-    """Return what the child says of clock and counts that the host knows to be untrue; empty if nothing is."""
-    seconds, cpu = claims.fit_seconds or 0.0, claims.cpu_seconds or 0.0
-    least = _SLOWEST_CLOCK * (seen.fit_cpu_seconds - seen.host_seconds - seen.server.seconds) - _CLOCK_SLACK
-    if claims.fit_seconds is not None and not max(0.0, least) <= seconds <= seen.fit_seconds + _LATE:
-        seen_then = f"the host saw {seen.fit_seconds:.3g} s pass, {seen.fit_cpu_seconds:.3g} s of them CPU time"
-        return f"its clock says {seconds:g} s inside the solver; {seen_then}"
-    if not 0.0 <= cpu <= seen.cpu_seconds + _CLOCK_SLACK:
-        return f"its CPU clock says {cpu:g} s; the system accounted {seen.cpu_seconds:.3g} s to the process"
-    counts = [*(point.figures.kernel_evaluations for point in seen.points), claims.kernel_evaluations]
-    known = [count for count in counts if count is not None]
-    if sorted(known) != known:
-        return f"its count of kernel evaluations fell: {', '.join(map(str, known[-3:]))}"
-    return seen.server.refusal
+    return None
 
 
 def _cause(seen: Observed, limits: Limits) -> tuple[Status, StoppedBy, str]:

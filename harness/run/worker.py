@@ -30,7 +30,7 @@ from harness.run.warm_up import State, WarmUp, layout, small_problem, warm_up
 from harness.run.watch import DriverGone, Observed, finish, fork, limit_memory, verdict, watch, why_lost
 from harness.support import faults
 from harness.support.errors import InvalidKernel
-from harness.support.machine import now
+from harness.support.machine import constraints, now
 
 if TYPE_CHECKING:
     from harness.registry.discovery import Registry
@@ -70,6 +70,7 @@ class Worker:
         self.folder: Folder | None = None
         self.descendants = Descendants()
         self.compilation = CompilationWatch()
+        self._constraints: dict[str, Any] = {}  # of this process, after code of its own plugin ran in it
         self._until = 0.0  # when the driver expects the next message
         self._compiles = False  # before the first run
 
@@ -101,8 +102,9 @@ class Worker:
         """Return a run with what it needs; errors are those of a plugin or a data source."""
         self._load(spec)
         self.folder = self.folder or Folder()
-        solver, (of_data, largest) = self.bench.solver(spec), self._sizes(spec)
-        kind = (repr(solver), of_data)
+        solver = self.bench.solver(spec)  # its code runs before the problem is stated
+        of_data, largest = self._sizes(spec)
+        kind = (f"{spec.solver} {spec.parameters} {spec.limits.target_gap}", of_data)
         if kind not in self.warm_ups:
             self.warm_ups[kind] = WarmUp(self._mark(spec, kind))
         progress = self.warm_ups[kind]
@@ -110,8 +112,18 @@ class Worker:
             self._warm_worker(spec, solver, progress)
         server = TargetServer()
         if spec.queries_targets:
-            server = TargetServer(self.bench.targets(spec), self.bench.problem(spec).target_budget)
+            server = TargetServer(self.bench.dataset(spec).y_train, self.bench.problem(spec).target_budget)
+        self._constraints = constraints(os.getpid())
         return _Run(spec, solver, server, progress, largest)
+
+    def _changed(self, *pids: int) -> str:
+        """Return in words how what processes may do differs from what this one might when its run was planned."""
+        before, found = self._constraints, dict[str, str]()
+        for after in map(constraints, pids):
+            for name, value in after.items():
+                if value != before[name] and name != "RLIMIT_DATA":  # which the host sets
+                    found[name] = f"{name} of its process is {value} and was {before[name]}"
+        return "; ".join(found.values())
 
     def _sizes(self, spec: RunSpec) -> tuple[str, int]:
         """Return the layout of a run's data, and the most bytes of a message of its child."""
@@ -128,6 +140,8 @@ class Worker:
 
     def _answer(self, spec: RunSpec, warm_worker: bool) -> None:
         self._until = 0.0
+        if self._constraints and self._changed(os.getpid()):
+            sys.exit(0)  # somebody limited this process; the driver asks a fresh one
         try:
             run = self._planned(spec, warm_worker=warm_worker)
             assert self.folder is not None
@@ -164,6 +178,8 @@ class Worker:
             busy=self._busy,
         )  # fmt: skip
         seen.faults += faults
+        if seen.killed_for or seen.fitted is None or seen.fitted.claims.status not in _WENT_WELL:
+            seen.constraints = self._changed(child.pid, os.getpid())
         is_sent = seen.fitted is not None and not seen.left_behind and not only_compile
         if is_sent:  # its process ends while its model is certified
             self._send_result(seen, run)
@@ -208,8 +224,7 @@ class Worker:
                 return registry
 
             share_registry(everything)
-            # what the process of a solver is not to know, the one that it is forked from does not keep
-            self.bench = ProblemFactory(registry, keeps="points" if spec.queries_targets else "training targets")
+            self.bench = ProblemFactory(registry, for_solver=True)
             self.compilation.install()  # and imports numba, so that no child pays for it
             threadpool_limits(spec.threads)
         for plugin in registry.plugins.values():
@@ -222,7 +237,6 @@ class Worker:
         limits, clocks = spec.limits, (compilation.clock, compilation.cpu_clock)
 
         def body(emit: messages.Emit, receive: messages.Receive) -> None:
-            run.server.erase()
             bench.client.connect(emit, receive)
             limit_memory(limits.memory_limit)
             # a time limit counts no compilation
@@ -247,15 +261,10 @@ class Worker:
         return body
 
     def _warm_worker(self, spec: RunSpec, solver: Any, progress: WarmUp) -> None:
-        """Warm this process up as a child of it did; it ends if that leaves threads, which a forked child would lack.
-
-        It is the solver's code that runs: targets that are queried are read again for this run, and of the last one
-        nothing is left that it could find.
-        """
+        """Warm this process up as a child of it did; it ends if that leaves threads, which a forked child would lack."""
         assert self.folder is not None
         limit = spec.limits.time_limit
         self.channel.send(messages.Busy(allowed.preparation(limit) + progress.seconds + _ENDING, running=False))
-        self.bench.forget_targets()
         threads = _own_threads()
         with self.folder.entered():
             small = small_problem(self.bench, spec)

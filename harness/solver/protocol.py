@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from harness.support import parameters
 from harness.support.clocks import fit_clock
-from harness.support.errors import PluginError, UsageError
+from harness.support.errors import InvalidModel, PluginError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
 
     from harness.problems.problem import Problem
+    from harness.problems.summary import ProblemSummary
     from harness.solver.path import GridPoint, SolutionPath
     from harness.support.arrays import Array
 
@@ -60,6 +61,30 @@ class Iterate:
     working_set: int | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
     features: Any = None
+
+
+def with_arrays(iterate: Iterate) -> Iterate:
+    """Return an iterate whose model is of NumPy arrays: what is none, a list or a tensor, is converted.
+
+    Raises
+    ------
+    InvalidModel : it is converted to an array of Python objects.
+    """
+    import numpy as np
+
+    converted = dict[str, Any]()
+    for name in ("dual_coef", "intercept", "weights", "free_coef"):
+        value = getattr(iterate, name)
+        if value is None or type(value) in {float, int, np.float64}:
+            continue
+        array = np.asarray(value)
+        if array.dtype.hasobject:
+            raise InvalidModel(
+                f"{name} is {type(value).__name__}; expected numbers, in a NumPy array or what converts to one."
+            )
+        if array is not value:
+            converted[name] = array
+    return dataclasses.replace(iterate, **converted) if converted else iterate
 
 
 @dataclass(frozen=True)
@@ -163,21 +188,25 @@ class Solver(ABC):
         others = " and whatever else has a dual form" + (f" but {but}" if but else "")
         return named + (others if cls.solves_dual_forms else "")
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Return why this solver cannot take ``problem`` (a sentence), or None if it can.
 
-        The default refuses more points than the parameter ``max_points``, of a solver that has it.
+        It is given what is known before the problem is stated. The default refuses more points than the parameter
+        ``max_points``, of a solver that has it.
         """
         most = getattr(self, "max_points", None)
         if most is None or problem.n <= most:
             return None
         return f"{self.name} takes at most max_points={most:,}, and there are {problem.n:,}: give fewer, or take another solver."
 
-    def refusal(self, problem: Problem) -> str | None:
+    def refusal(self, problem: Problem | ProblemSummary) -> str | None:
         """Return why this solver does not take ``problem``: another formulation, or what :meth:`skip` says; else None."""
-        if not self.takes(type(problem)):
-            return f"{self.name} does not solve {problem.name}; it solves {self.solved()}."
-        return self.skip(problem)
+        from harness.problems.summary import ProblemSummary
+
+        summary = problem if isinstance(problem, ProblemSummary) else ProblemSummary.of(problem)
+        if not self.takes(summary.formulation):
+            return f"{self.name} does not solve {summary.formulation.name}; it solves {self.solved()}."
+        return self.skip(summary)
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with its own stopping parameter set for a relative gap; by default that is ``gap``, if it has it."""

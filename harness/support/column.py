@@ -1,4 +1,4 @@
-"""What a formulation adds to the records of its runs: a figure's name, and what it means."""
+"""What a formulation adds to the records of its runs: the name, unit and meaning of a figure."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ class Column:
             raise PluginError(f"column '{self.name}' has better={self.better!r}; it must be 'low', 'high' or None.")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what a record says of the column, without its name."""
+        """Return the column as a record has it, without its name."""
         title = self.title or self.name.replace("_", "\n", 1).replace("_", " ")
         return {"title": title, "unit": self.unit, "better": self.better, "meaning": self.meaning}

@@ -1,4 +1,4 @@
-"""The harness's own exceptions: each message is a sentence a user can act on."""
+"""Exceptions of the harness: each message is a sentence a user can act on."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class InvalidKernel(UsageError):
 
 
 class NotKept(HarnessError):
-    """What was measured could not be kept in the result store (exit code 3).
+    """Records could not be written to the result store (exit code 3).
 
-    records : of the comparison so far, those that could not be kept too
+    records : those of the comparison so far, written or not
     """
 
     def __init__(self, message: str, records: Sequence[Any] = ()) -> None:

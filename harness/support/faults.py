@@ -12,7 +12,7 @@ from types import ModuleType
 from harness.support.errors import HarnessError
 from harness.support.printable import plain_line
 
-_CHARACTERS = 500
+_CHARACTERS = 500  # most characters of an error's text
 _HOST, _STANDARD = Path(__file__).parents[1], Path(os.__file__).parent
 _homes: dict[Path, str] = {}  # file of a plugin, or the folder of its package -> its name
 
@@ -27,13 +27,13 @@ def know(plugin: str, module: ModuleType) -> None:
 def format_error(error: BaseException, plugin: str = "") -> str:
     """Return ``plugin 'own', own.py:12, in Own.iterates: ValueError: no luck``.
 
-    The place is the innermost frame of the traceback in the plugin's own files, or else where it was raised.
+    The place is the innermost frame of the traceback in the plugin's files, or else where it was raised.
 
     plugin : whose code ran, where the files do not say it
     """
-    owner, where = _place(error)
-    names = [f"plugin '{plain_line(owner or plugin)}'"] if owner or plugin else []
-    return ": ".join(filter(None, [", ".join([*names, *filter(None, [where])]), text(error)]))
+    owner, place = _place(error)
+    name = f"plugin '{plain_line(owner or plugin)}'" if owner or plugin else ""
+    return ": ".join(filter(None, [", ".join(filter(None, [name, place])), text(error)]))
 
 
 def reason(error: BaseException) -> str:
@@ -42,33 +42,33 @@ def reason(error: BaseException) -> str:
 
 
 def text(error: BaseException) -> str:
-    """Return the type of what was raised and what it says, in one line; of the host's own errors the sentence alone."""
+    """Return the type and the message of what was raised, in one line; of the host's errors the sentence alone."""
     try:
-        said = str(error.msg if isinstance(error, SyntaxError) else error).strip()
+        message = str(error.msg if isinstance(error, SyntaxError) else error).strip()
     except BaseException as second:  # its text is the plugin's code too
-        said = f"its text raised {type(second).__name__}"
+        message = f"its text raised {type(second).__name__}"
     missing = str(error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if missing and missing not in sys.modules and importlib.util.find_spec(missing) is None:
         return f"it needs the package '{missing}', which is not installed: pip install {missing}"
-    if "cannot inherit non-frozen dataclass" in said:  # Python names neither the class nor the way out
-        said += ": solvers, data sets and kernels are frozen; put @dataclass(frozen=True) above the class"
+    if "cannot inherit non-frozen dataclass" in message:  # Python names neither the class nor the way out
+        message += ": solvers, data sets and kernels are frozen; put @dataclass(frozen=True) above the class"
     if not isinstance(error, HarnessError):
-        said = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    return plain_line(" ".join(said[: 4 * _CHARACTERS].split()), _CHARACTERS)
+        message = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return plain_line(" ".join(message[: 4 * _CHARACTERS].split()), _CHARACTERS)
 
 
 def _place(error: BaseException) -> tuple[str, str]:
-    """Return the plugin that a file is known to be of, and ``file:line, in function``; each empty where it cannot be said."""
+    """Return the plugin whose code raised, and ``file:line, in function``; each is empty where it is unknown."""
     if isinstance(error, SyntaxError) and Path(error.filename or "").is_file():
         return _named(Path(error.filename or ""), f":{error.lineno}")
     frames = [(Path(frame.f_code.co_filename), frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    theirs = [each for each in frames if _is_theirs(each[0])]
-    if not theirs:
-        raised = [] if isinstance(error, HarnessError) else frames[-1:]
-        return "", "".join(f"{file.parent.name}/{file.name}:{line}" for file, _, line in raised)
-    known = [file for file, _, _ in theirs if _home(file) in _homes]
-    home = _home(known[-1] if known else theirs[0][0])
-    file, frame, line = [each for each in theirs if _is_of(home, each[0])][-1]
+    of_plugins = [file for file, _, _ in frames if not _is_of_host(file)]
+    if not of_plugins:
+        unplaced = isinstance(error, (HarnessError, ImportError, SyntaxError))
+        return "", "".join(f"{file.parent.name}/{file.name}:{line}" for file, _, line in frames[-1:] if not unplaced)
+    known = [file for file in of_plugins if _home(file) in _homes]
+    home = _home(known[-1] if known else of_plugins[0])
+    file, frame, line = [item for item in frames if not _is_of_host(item[0]) and _is_of(home, item[0])][-1]
     function = frame.f_code.co_qualname.replace("<locals>.", "")
     return _named(file, f":{line}" + (f", in {function}" if function != "<module>" else ""), home)
 
@@ -78,22 +78,22 @@ def _named(file: Path, rest: str, home: Path | None = None) -> tuple[str, str]:
     return _homes.get(home, ""), f"{file.relative_to(home.parent)}{rest}"
 
 
-def _is_theirs(file: Path) -> bool:
-    """Return whether a file is neither the host's nor of what Python and the host call plugins with."""
+def _is_of_host(file: Path) -> bool:
+    """Return whether a file is the host's, or of what Python and the host call plugins with."""
     standard = file.is_relative_to(_STANDARD) and not _in_common(file)
     calling = file.name.startswith("<") or file.parent.name in ("click", "pluggy")
-    return not (standard or calling or file.is_relative_to(_HOST))
+    return standard or calling or file.is_relative_to(_HOST)
 
 
 def _home(file: Path) -> Path:
-    """Return the folder of the outermost package that a file is in; of a file in none itself."""
+    """Return the folder of the outermost package that a file is in; the file itself if it is in none."""
     while file not in _homes and (file.parent / "__init__.py").is_file():
         file = file.parent
     return file
 
 
 def _is_of(home: Path, file: Path) -> bool:
-    """Return whether a file belongs to a plugin: to one of a single file what stands beside it too, unless all install there."""
+    """Return whether a file belongs to a plugin: for a plugin of one file its neighbours too, unless all install there."""
     around = home.parent if home.suffix == ".py" and not _in_common(home) else home
     return file.is_relative_to(around) and not _in_common(file.relative_to(around))
 

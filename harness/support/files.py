@@ -1,4 +1,4 @@
-"""Files that are never half there, their checksums, and the folders of a user's own."""
+"""Files that are written whole or not at all, their checksums, and the cache folders of a user."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def write_whole(target: Path, content: bytes | Callable[[IO[bytes]], object]) ->
 
     content : what is in it, or what writes it into the open file
     """
+    write = content if callable(content) else lambda file: file.write(content)
     if target.exists() and not target.is_file():  # before a link is followed: /dev/stdout leads to no path
         with target.open("wb") as device:
-            _fill(device, content)
+            write(device)
         return
     target = target.resolve() if target.is_symlink() else target
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -32,23 +33,16 @@ def write_whole(target: Path, content: bytes | Callable[[IO[bytes]], object]) ->
     unfinished = target.with_name(f".{start}-{os.urandom(4).hex()}")
     try:
         with unfinished.open("xb") as file:  # not mkstemp, whose files are private
-            _fill(file, content)
+            write(file)
         unfinished.replace(target)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
 
 
-def _fill(file: IO[bytes], content: bytes | Callable[[IO[bytes]], object]) -> None:
-    if isinstance(content, bytes):
-        file.write(content)
-    else:
-        content(file)
-
-
 @contextmanager
 def locked_scratch(target: Path) -> Iterator[Path]:
-    """Yield an empty folder beside ``target``, in which one process at a time makes it; it is removed at the end.
+    """Yield an empty folder next to ``target``, in which one process at a time makes it; it is removed at the end.
 
     Other processes wait. A killed process releases the lock; its folder is emptied by the next one.
     """

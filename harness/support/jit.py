@@ -20,7 +20,7 @@ _SUMS = {"nsz", "reassoc", "contract"}
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a loop: kept on disk, without the interpreter's lock, with numpy's division by zero."""
+    """Compile a loop: cached on disk, without the interpreter's lock, with numpy's division by zero."""
     return _njit()(function)
 
 
@@ -38,7 +38,7 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def summing(function: Callable[..., Any]) -> Any:
-    """Compile a loop whose sums may be reordered, else a running sum is not vectorised; infinities and NaN are kept."""
+    """Compile a loop whose sums may be reordered, else a running sum is not vectorised; infinities and NaN stay."""
     return _njit(fastmath=_SUMS)(function)
 
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -23,7 +24,7 @@ def machine() -> dict[str, Any]:
     """Return processor, cores, memory, system and BLAS, with an ``id`` that is the hash of the rest."""
     import psutil
 
-    found: dict[str, Any] = {
+    description: dict[str, Any] = {
         "processor": _processor(),
         "cores": os.cpu_count(),
         "usable_cores": len(os.sched_getaffinity(0)),
@@ -33,10 +34,10 @@ def machine() -> dict[str, Any]:
         "blas": _blas(),
     }
     if declared := os.environ.get("HARNESS_MACHINE"):
-        found["declared"] = declared
-    identity = {name: value for name, value in found.items() if name not in ("usable_cores", "memory_bytes")}
-    found["id"] = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
-    return found
+        description["declared"] = declared
+    identity = {name: value for name, value in description.items() if name not in ("usable_cores", "memory_bytes")}
+    description["id"] = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+    return description
 
 
 def _processor() -> str:
@@ -60,17 +61,17 @@ def _blas() -> str:
 @functools.cache
 def versions() -> dict[str, str]:
     """Return the versions of the harness and of the libraries a result depends on."""
-    found = {"python": sys.version.split()[0]}
+    by_name = {"python": sys.version.split()[0]}
     for name in ("svm-harness", *_LIBRARIES):
         try:
-            found[name] = version(name)
+            by_name[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return by_name
 
 
 def now() -> str:
-    """Return the time of measurement, UTC, as a record holds it."""
+    """Return the time of measurement, UTC, as a record has it."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
 
 
@@ -79,9 +80,31 @@ def load_average() -> float:
     return os.getloadavg()[0]
 
 
+_LIMITS = {name: number for name, number in vars(resource).items() if name.startswith("RLIMIT_")}
+del _LIMITS["RLIMIT_OFILE"]  # RLIMIT_NOFILE by another name
+
+
+def is_stopped(pid: int) -> bool:
+    """Return whether a process is stopped, as SIGSTOP leaves it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"T"
+    except (OSError, IndexError):
+        return False
+
+
+def constraints(pid: int) -> dict[str, Any]:
+    """Return what the system lets a process do: its resource limits, its niceness and its cores, by name; {} if it is gone."""
+    try:
+        limits: dict[str, Any] = {name: resource.prlimit(pid, number) for name, number in _LIMITS.items()}
+        nice, cores = os.getpriority(os.PRIO_PROCESS, pid), sorted(os.sched_getaffinity(pid))
+    except OSError:
+        return {}
+    return {**limits, "niceness": nice, "cores": cores}
+
+
 @functools.cache
 def git_commit() -> str | None:
-    """Return the commit of the harness's own checkout, with ``+`` if it has changes; None outside one."""
+    """Return the commit of the checkout of the harness, with ``+`` if it has changes; None outside one."""
     folder = Path(__file__).resolve().parents[2]
     if not (folder / ".git").exists():
         return None

@@ -2,7 +2,7 @@
 
 Solvers, kernels and data sources share this module, so ``lasvm[epochs=2]`` and
 ``checkerboard[n=1000]`` are read and refused in the same words. Types and ranges are checked by
-pydantic, imported on first use only.
+msgspec, imported on first use only.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
-import math
-import operator
 import sys
 import types
 import typing
@@ -20,9 +18,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from harness.support.errors import UsageError
+from harness.support.errors import PluginError, UsageError
 
 _CONSTRAINTS = ("gt", "ge", "lt", "le")
+_UNIONS = (typing.Union, types.UnionType)
 
 
 def parameter(
@@ -42,11 +41,11 @@ def parameter(
     ``epsilon: float = 1e-3`` works too; it is only undocumented and unbounded.
 
     stands_for : another parameter of the same class, whose default is none. While it is none, this one is its value
-    kw_only : given by name alone, and listed after the others, so that a base class can have it before its subclasses' own
+    kw_only : whether it is given by name alone, and listed after the others: a base class can declare it before its subclasses do
     """
     bounds = {"gt": gt, "ge": ge, "lt": lt, "le": le}
-    known = {key: value for key, value in bounds.items() if value is not None}
-    metadata = {"doc": doc, "stands_for": stands_for, **known}
+    given = {key: value for key, value in bounds.items() if value is not None}
+    metadata = {"doc": doc, "stands_for": stands_for, **given}
     return dataclasses.field(default=default, metadata=metadata, kw_only=kw_only)
 
 
@@ -59,7 +58,7 @@ class Parameter:
     default: Any
     doc: str
     bounds: Mapping[str, float]
-    stands_for: str = ""  # the parameter that this one is the value of where that is none
+    stands_for: str = ""  # another parameter, which has this one's value while it is none
 
     @property
     def range(self) -> str:
@@ -75,6 +74,18 @@ class Parameter:
     def type_name(self) -> str:
         """The annotation in words: ``int``, ``float or None``, ``'random' or 'active'``."""
         return type_name(self.type)
+
+    @property
+    def expected(self) -> str:
+        """The type and the range in words, and how a value is written where that is not plain."""
+        written = {"bool": ", written yes or no", "tuple of": ", written (1,2)"}
+        in_range = f" in {self.range}" if self.range else ""
+        return self.type_name + in_range + "".join(text for word, text in written.items() if word in self.type_name)
+
+    @functools.cached_property
+    def bounded_type(self) -> Any:
+        """The annotation as msgspec has it: floats are finite, numbers in their range."""
+        return _bounded(self.type, self.bounds)
 
 
 def type_name(annotation: Any) -> str:
@@ -100,7 +111,7 @@ def _is_enum(annotation: Any) -> bool:
 @functools.cache
 def parameters_of(cls: Any) -> tuple[Parameter, ...]:
     """Return the parameters of a dataclass in the order of their declaration, the keyword-only ones last."""
-    found = []
+    parameters = []
     for field in sorted(dataclasses.fields(cls), key=lambda field: bool(field.kw_only)):
         if not field.init:
             continue
@@ -109,35 +120,27 @@ def parameters_of(cls: Any) -> tuple[Parameter, ...]:
             default = field.default_factory()
         bounds = {key: field.metadata[key] for key in _CONSTRAINTS if key in field.metadata}
         doc, stands_for = (str(field.metadata.get(key, "")) for key in ("doc", "stands_for"))
-        found.append(Parameter(field.name, _annotation(cls, field), default, doc, bounds, stands_for))
-    return tuple(found)
+        parameters.append(Parameter(field.name, _annotation(cls, field), default, doc, bounds, stands_for))
+    return tuple(parameters)
 
 
 def _annotation(cls: type, field: dataclasses.Field[Any]) -> Any:
-    """Return a field's type; only the fields' own annotations are evaluated, class variables may be unimportable."""
+    """Return a field's type; those of class variables are not evaluated, as they may be unimportable."""
     if not isinstance(field.type, str):
         return field.type
     home = next(base for base in cls.__mro__ if field.name in vars(base).get("__annotations__", {}))
     namespace = {**vars(typing), **vars(sys.modules[home.__module__])}
-    return eval(field.type, namespace)  # the annotation of the plugin's own dataclass, as typing.get_type_hints does
-
-
-@functools.cache
-def _adapter(cls: Any, name: str) -> Any:
-    from pydantic import ConfigDict, Field, TypeAdapter
-
-    known = next(each for each in parameters_of(cls) if each.name == name)
-    annotation: Any = known.type
-    if known.bounds:
-        bounds: dict[str, Any] = dict(known.bounds)
-        each, *more = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else (annotation,)
-        annotation = typing.Annotated[each, Field(**bounds)]  # the range of a tuple is that of each in it
-        annotation = tuple.__class_getitem__((annotation, ...)) if more else annotation
-    return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False))
+    try:
+        return eval(field.type, namespace)  # as typing.get_type_hints does
+    except Exception as error:
+        raise PluginError(
+            f"{cls.__name__} has a parameter '{field.name}' of the type {field.type!r:.80}, which cannot be evaluated ({error}); "
+            "import its names at the top of the module."
+        ) from None
 
 
 def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, Any]:
-    """Return ``values`` converted to the types of ``cls``'s fields. Pydantic, which is slow, sees only the doubtful ones.
+    """Return ``values`` converted to the types of ``cls``'s fields.
 
     Parameters
     ----------
@@ -148,6 +151,8 @@ def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, 
     ------
     UsageError : an unknown name (with the nearest known ones) or a value of the wrong type or range.
     """
+    import msgspec
+
     known = {parameter_.name: parameter_ for parameter_ in parameters_of(cls)}
     result = {}
     for name, value in values.items():
@@ -156,56 +161,71 @@ def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, 
             raise UsageError(
                 f"{owner} has no parameter '{name}'{did_you_mean(name, known)}; its parameters are: {listing}."
             )
-        result[name] = _read(value, known[name].type)
-        if _fits(known[name], result[name]):
-            continue
-        from pydantic import ValidationError
-
         try:
-            result[name] = _adapter(cls, name).validate_python(result[name])
-        except ValidationError as error:
-            expected = (
-                "finite " * (error.errors()[0]["type"] == "finite_number")
-                + known[name].type_name
-                + (f" in {known[name].range}" if known[name].range else "")
-            )
-            expected += ", written (1,2)" if "tuple of" in expected else ""
-            raise UsageError(f"{owner}: parameter {name}={value!r} is not valid; expected {expected}.") from None
+            data = _as_msgspec_data(value, known[name].type)
+            result[name] = msgspec.convert(data, known[name].bounded_type, strict=False, dec_hook=_instance)
+        except msgspec.ValidationError:
+            raise UsageError(
+                f"{owner}: parameter {name}={value!r:.80} is not valid; expected {known[name].expected}."
+            ) from None
+        except TypeError as error:
+            raise PluginError(
+                f"{owner}: parameter {name} has the type {known[name].type_name}, which cannot be checked ({error}); use int, float, "
+                "bool, str, Path, a Literal, an Enum of texts or of whole numbers, a tuple of one of these, or one of these or None."
+            ) from None
     return result
 
 
-def _read(value: Any, annotation: Any) -> Any:
-    """Return what a text means where pydantic does not know it: ``none``, ``(1,2)``, the value of an enum's member."""
-    if not isinstance(value, str) or isinstance(value, Enum):
-        return value
-    kinds = _kinds(annotation)
-    if type(None) in kinds and value.lower() in ("none", "null"):
+def _bounded(annotation: Any, bounds: Mapping[str, float]) -> Any:
+    from msgspec import Meta
+
+    arguments = typing.get_args(annotation)
+    if annotation is int:
+        whole: Any = {name: int(bound) if float(bound).is_integer() else bound for name, bound in bounds.items()}
+        return typing.Annotated[int, Meta(**whole)]
+    if annotation is float:
+        lower = {} if {"gt", "ge"} & bounds.keys() else {"ge": -sys.float_info.max}
+        upper = {} if {"lt", "le"} & bounds.keys() else {"le": sys.float_info.max}
+        finite: Any = {**lower, **upper, **bounds}
+        return typing.Annotated[float, Meta(**finite)]
+    if typing.get_origin(annotation) is tuple:
+        return tuple.__class_getitem__(tuple(_bounded(argument, bounds) for argument in arguments))
+    if typing.get_origin(annotation) in _UNIONS:
+        return typing.Union[tuple(_bounded(argument, bounds) for argument in arguments)]  # noqa: UP007
+    return annotation
+
+
+def _as_msgspec_data(value: Any, annotation: Any) -> Any:
+    """Return a value as msgspec reads it: ``none`` as None, ``(1,2)`` and an array as a list, an enum's member as its value."""
+    if isinstance(value, Enum):
+        return value.value
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # of numpy, whose scalars have it too
+        return value.tolist()
+    kinds = typing.get_args(annotation) if typing.get_origin(annotation) in _UNIONS else (annotation,)
+    if isinstance(value, str) and type(None) in kinds and value.lower() in ("none", "null"):
         return None
-    if any(typing.get_origin(kind) is tuple for kind in kinds):
+    if isinstance(value, str) and bool in kinds and str not in kinds:
+        return _WORDS.get(value.lower(), value)
+    if isinstance(value, str) and any(typing.get_origin(kind) is tuple for kind in kinds):
         parts = value.strip().removeprefix("(").removesuffix(")").split(",")
-        return tuple(part.strip() for part in parts if part.strip())
-    members = [member for kind in kinds if _is_enum(kind) for member in kind if str(member.value) == value]
-    return members[0] if members else value
+        return [part.strip() for part in parts if part.strip()]
+    return value
 
 
-@functools.lru_cache(maxsize=None, typed=True)  # else 1 would be True
-def _kinds(annotation: Any) -> tuple[Any, ...]:
-    """Return the types of a union, and the values of a literal."""
-    if typing.get_origin(annotation) not in (typing.Union, types.UnionType, typing.Literal):
-        return (annotation,)
-    return tuple(kind for each in typing.get_args(annotation) for kind in _kinds(each))
+_WORDS = {"yes": True, "on": True, "no": False, "off": False}  # beside true, false, 1 and 0
 
 
-def _fits(known: Parameter, value: Any) -> bool:
-    """Return whether a value is plainly of a parameter's type and range; False: pydantic has to decide."""
-    kinds = _kinds(known.type)
-    bounds = [("gt", -math.inf), ("lt", math.inf), *known.bounds.items()] if type(value) in (int, float) else []
-    fits = type(value) in (bool, int, float, str, type(None)) and (type(value) in kinds or value in kinds)
-    return fits and all(getattr(operator, name)(value, bound) for name, bound in bounds)
+def _instance(cls: Any, value: Any) -> Any:
+    """Return a value as an instance of a class that msgspec does not know."""
+    if cls is Path and isinstance(value, str):
+        return Path(value)
+    if not isinstance(value, cls):
+        raise TypeError(value)
+    return value
 
 
 def check_defaults(cls: type, *, owner: str) -> None:
-    """Refuse a class with a default that its own field does not accept.
+    """Refuse a class with a default that its field does not accept.
 
     Raises
     ------
@@ -218,8 +238,7 @@ def check_defaults(cls: type, *, owner: str) -> None:
 
 def check(instance: Any, *, owner: str) -> None:
     """Validate a dataclass instance's fields in place (frozen or not); called from ``__post_init__``."""
-    values = values_of(instance)
-    for name, value in validated(type(instance), values, owner=owner).items() if values else ():
+    for name, value in validated(type(instance), values_of(instance), owner=owner).items():
         object.__setattr__(instance, name, value)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_SHOWN = "\N{REPLACEMENT CHARACTER}"
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # controls of terminals (C0 but newline and tab, DEL, C1), line separators, and what overrides the direction of writing
-_UNSAFE = dict.fromkeys((code for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"), _SHOWN)
-_UNSAFE.update(dict.fromkeys((*range(0x2028, 0x202F), *range(0x2066, 0x206A)), _SHOWN))
+_UNSAFE = dict.fromkeys((code for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"), _REPLACEMENT)
+_UNSAFE.update(dict.fromkeys((*range(0x2028, 0x202F), *range(0x2066, 0x206A)), _REPLACEMENT))
 _BREAKS = str.maketrans("\n\t", "  ")
 
 
@@ -20,10 +20,8 @@ def plain(text: str) -> str:
 
 
 def plain_line(text: str, length: int | None = None) -> str:
-    """Return the text in one line, of at most ``length`` characters and what says that there were more."""
-    if length is not None and len(text) > length:
-        text = f"{text[:length]} ... ({len(text)} characters)"
-    return text if text.isprintable() else plain(text).translate(_BREAKS)
+    """Return the text in one line, cut after ``length`` characters with a note of how many there were."""
+    return clipped(text, len(text) if length is None else length).translate(_BREAKS)
 
 
 TEXT_CHARACTERS = 4000  # of a text in a record
@@ -66,7 +64,7 @@ class _Room:
     def text(self, value: Any, length: int = TEXT_CHARACTERS) -> str:
         text: str = value
         if not _is_clean(value, length):
-            given = shown(value)
+            given = _as_text(value)
             self.cut |= len(given) > length
             text = clipped(given, length)
         self.characters -= len(text)
@@ -86,19 +84,19 @@ def _cleaned(value: Any, depth: int, room: _Room) -> Any:
         return float(value) if math.isfinite(value) else None
     if depth == 0 or not isinstance(value, (Mapping, list, tuple)):
         return room.text(value)
-    kept: list[tuple[str, Any]] = []
+    cleaned: list[tuple[str, Any]] = []
     entries = value.items() if isinstance(value, Mapping) else (("", item) for item in value)
     for name, item in entries:
         if min(room.entries, room.characters) <= 0:
             room.cut = True
-            kept.append(("...", f"... {len(value)} entries"))
+            cleaned.append(("...", f"... {len(value)} entries"))
             break
         room.entries -= 1
-        kept.append((room.text(name, 200), _cleaned(item, depth - 1, room)))
-    return dict(kept) if isinstance(value, Mapping) else [item for _, item in kept]
+        cleaned.append((room.text(name, 200), _cleaned(item, depth - 1, room)))
+    return dict(cleaned) if isinstance(value, Mapping) else [item for _, item in cleaned]
 
 
-def shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """Return a value as text, whatever its class does."""
     try:
         return value if isinstance(value, str) else str(value)
@@ -108,5 +106,4 @@ def shown(value: Any) -> str:
 
 def clipped(text: str, length: int = TEXT_CHARACTERS) -> str:
     """Return text that any terminal, page or file can take: valid UTF-8, no control characters, bounded length."""
-    short = text if len(text) <= length else f"{text[:length]} ... ({len(text)} characters)"
-    return plain(short)
+    return plain(text if len(text) <= length else f"{text[:length]} ... ({len(text)} characters)")

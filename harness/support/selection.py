@@ -12,7 +12,7 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,11 +22,9 @@ _SUFFIXES = {
     ".csv", ".npz", ".npy", ".parquet", ".arff", ".libsvm", ".svm", ".svmlight", ".txt", ".gz", ".bz2", ".xz"
 }  # fmt: skip
 
-
-# where a name or a value begins, in quotes, and where a value does, in parentheses
-_QUOTED = re.compile(r"""((?:^|[\[,=])\s*)"((?:[^"]|"")*)"|([\[,=]\s*)(\([^()\[\]"=]*\))""")
-_TUPLE = re.compile(r"""\([^()\[\]"=]*\)""")
-_MARK = re.compile("\0([0-9]+)\0")  # stands for what was quoted while brackets and commas are looked for
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_TUPLE = re.compile(r'\([^()\[\]"=]*\)')
+_TOKEN = re.compile(rf"\s*(?:{_QUOTED.pattern}|{_TUPLE.pattern})")
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class Item:
 
     @property
     def size(self) -> int:
-        """How many cells the grid has, counted without making one."""
+        """Number of cells of the grid, counted without making one."""
         return math.prod(map(len, self.values.values()))
 
     def grid(self) -> list[dict[str, str]]:
@@ -50,7 +48,7 @@ class Item:
 def parse(texts: str | Iterable[str], *, paths: bool = False) -> list[Item]:
     """Return the items of one or several selection strings.
 
-    paths : a text with brackets, commas or quotes that is the path of a file as a whole is that file
+    paths : whether a text with brackets, commas or quotes may be the path of an existing file as a whole
 
     Raises
     ------
@@ -60,10 +58,8 @@ def parse(texts: str | Iterable[str], *, paths: bool = False) -> list[Item]:
     for text in [texts] if isinstance(texts, str) else texts:
         if paths and quoted(text) != text and is_file(text):
             items.append(Item(text))
-            continue
-        for part in split(text):
-            if part.strip():
-                items += [_item(part.strip())]
+        else:
+            items += [_item(part.strip()) for part in split(text) if part.strip()]
     return items
 
 
@@ -86,40 +82,38 @@ def single(text: str) -> tuple[str, dict[str, str]]:
     return items[0].name, items[0].grid()[0]
 
 
-def split(text: str, separator: str = ",") -> list[str]:
-    """Split at separators outside brackets and quotes."""
-    masked, kept = _masked(text)
-    return [_MARK.sub(lambda mark: kept[int(mark[1])], part) for part in _parts(masked, text, separator)]
+def _marks(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the place of each bracket, comma and equals sign, and the character, outside quotes and tuples."""
+    place, begins = 0, True  # whether a name or a value may begin here
+    while place < len(text):
+        token = _TOKEN.match(text, place) if begins else None
+        if token:
+            place, begins = token.end(), False
+            continue
+        if text[place] in "[],=":
+            yield place, text[place]
+            begins = text[place] != "]"
+        elif not text[place].isspace():
+            begins = False
+        place += 1
 
 
-def _parts(masked: str, text: str, separator: str = ",") -> list[str]:
-    parts, depth = [""], 0
-    for character in masked:
-        depth += {"[": 1, "]": -1}.get(character, 0)
+def split(text: str, separator: str = ",", *, whole: str = "") -> list[str]:
+    """Return the parts of a text between the separators outside brackets and quotes.
+
+    whole : the selection that an error message shows; empty: the text itself
+    """
+    parts, start, depth = [], 0, 0
+    for place, mark in _marks(text):
+        depth += (mark == "[") - (mark == "]")
         if depth < 0:
-            raise _refusal(text, "has a ']' without its '['")
-        if character == separator and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
+            raise _refusal(whole or text, "has a ']' without its '['")
+        if mark == separator and depth == 0:
+            parts.append(text[start:place])
+            start = place + 1
     if depth:
-        raise _refusal(text, "has a '[' without its ']'")
-    return parts
-
-
-def _masked(text: str) -> tuple[str, list[str]]:
-    """Return the text with a mark for each of its quotes and tuples, and these as they stand."""
-    kept: list[str] = []
-
-    def mark(found: re.Match[str]) -> str:
-        before = found[1] or found[3] or ""
-        kept.append(found[0].removeprefix(before))
-        return f"{before}\0{len(kept) - 1}\0"
-
-    masked = _QUOTED.sub(mark, text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
-    if re.search(r'(?:^|[\[,=])\s*"', masked):
-        raise _refusal(text, "has a double quote without its second")
-    return masked, kept
+        raise _refusal(whole or text, "has a '[' without its ']'")
+    return [*parts, text[start:]]
 
 
 def _refusal(text: str, why: str) -> UsageError:
@@ -135,28 +129,23 @@ def quoted(text: str) -> str:
     return text if plain else '"' + text.replace('"', '""') + '"'
 
 
-def _unquoted(text: str) -> str:
-    return text[1:-1].replace('""', '"') if text.startswith('"') else text
-
-
 def text_of(item: Item) -> str:
-    """Return the text that means an item: what :func:`parse` reads as it."""
-    lists = {
-        name: ",".join(each if _TUPLE.fullmatch(each) else quoted(each) for each in given)
-        for name, given in item.values.items()
-    }
-    pairs = [f"{name}={text if len(item.values[name]) == 1 else f'[{text}]'}" for name, text in lists.items()]
+    """Return the text that means an item, which :func:`parse` reads as that item."""
+    pairs = []
+    for name, values in item.values.items():
+        text = ",".join(value if _TUPLE.fullmatch(value) else quoted(value) for value in values)
+        pairs.append(f"{name}={text}" if len(values) == 1 else f"{name}=[{text}]")
     return f"{quoted(item.name)}[{','.join(pairs)}]" if pairs else quoted(item.name)
 
 
 def is_path(text: str, folder: Path | None = None) -> bool:
-    """Return whether a name that nothing registered has is the path or address of a file: by its look, or because it is there."""
-    found = (folder or Path()) / text
+    """Return whether a name that no plugin registered is the path or address of a file: by its look, or because it exists."""
+    path = (folder or Path()) / text
     try:
-        there = found.exists()
+        exists = path.exists()
     except (OSError, ValueError):  # too long for a name, a null byte
-        there = False
-    return os.sep in text or text.startswith("openml:") or there or found.suffix.lower() in _SUFFIXES
+        exists = False
+    return os.sep in text or text.startswith("openml:") or exists or path.suffix.lower() in _SUFFIXES
 
 
 def is_file(path: str | Path) -> bool:
@@ -168,25 +157,33 @@ def is_file(path: str | Path) -> bool:
 
 
 def _item(text: str) -> Item:
-    masked, kept = _masked(text)
-
-    def plain(part: str) -> str:
-        return _MARK.sub(lambda mark: _unquoted(kept[int(mark[1])]), part.strip())
-
-    name, bracket, inside = masked.partition("[")
-    if (bracket and inside[-1:] != "]") or "]" in name:
+    opening = next((place for place, mark in _marks(text) if mark == "["), len(text))
+    name, inside = _unquoted(text[:opening], text), text[opening + 1 :]
+    if opening < len(text) and inside[-1:] != "]":
         raise _refusal(text, "goes on after its ']'")
-    if not plain(name):
+    if not name:
         raise _refusal(text, "has no name")
     values: dict[str, list[str]] = {}
-    for pair in filter(str.strip, _parts(inside[:-1], text)):
+    for pair in filter(str.strip, split(inside[:-1], whole=text)):
         key, _, value = (part.strip() for part in pair.partition("="))
-        if not key or not value:
-            raise _refusal(text, f"has {plain(pair)!r}, which is not parameter=value")
+        if not key or not value or key.startswith('"'):
+            raise _refusal(text, f"has {pair.strip()!r}, which is not parameter=value")
         if key in values:
             raise _refusal(text, f"has the parameter '{key}' twice; for a grid write {key}=[a,b]")
-        listed = value.startswith("[") and value.endswith("]")
-        values[key] = [plain(part) for part in (_parts(value[1:-1], text) if listed else [value])]
+        is_list = value.startswith("[") and value.endswith("]")
+        listed = split(value[1:-1], whole=text) if is_list else [value]
+        values[key] = [_unquoted(part, text) for part in listed]
         if not all(values[key]):
-            raise _refusal(text, f"has an empty value in the list {key}={plain(value)}")
-    return Item(plain(name), values)
+            raise _refusal(text, f"has an empty value in {key}={value}")
+    return Item(name, values)
+
+
+def _unquoted(part: str, text: str) -> str:
+    """Return a name or a value without the double quotes around it."""
+    part = part.strip()
+    if not part.startswith('"'):
+        return part
+    if not _QUOTED.fullmatch(part):
+        closed = _QUOTED.match(part)
+        raise _refusal(text, "goes on after a double quote" if closed else "has a double quote without its second")
+    return part[1:-1].replace('""', '"')

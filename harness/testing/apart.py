@@ -67,7 +67,7 @@ def made_apart(
 def imports_of(file: str, packages: Sequence[str]) -> list[str]:
     """Return those of the packages that the import of a plugin's file takes in, asked of a fresh interpreter."""
     told = (
-        "import os, sys; from harness.registry.plugin_validation import module_from, plugin_file; before = set(sys.modules)\n"
+        "import os, sys; from harness.registry.plugin_files import module_from, plugin_file; before = set(sys.modules)\n"
         "out = open(os.dup(1), 'w'); os.dup2(2, 1)\n"  # the import may print
         f"module_from(plugin_file({file!r}))\n"
         f"print(*sorted(set({tuple(packages)!r}) & (set(sys.modules) - before)), file=out)"

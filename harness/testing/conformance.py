@@ -58,7 +58,7 @@ def _has_a_path(case: Case) -> bool:
 
 
 def _queries_targets(case: Case) -> bool:
-    return case.formulation.queries_targets
+    return bool(case.formulation.queries_targets)
 
 
 class SolverConformance(ValueChecks, Suite):
@@ -73,7 +73,7 @@ class SolverConformance(ValueChecks, Suite):
         assert registry.solved_by(solver), f"{registry.why_unsolvable(solver)}."
         for formulation in registry.declared_by(solver) if self.cases is None else ():
             cases = cases_of_formulation(formulation)
-            refused = [self.solver.skip(case.problem()) for case in cases]
+            refused = [self.solver.refusal(case.problem()) for case in cases]
             assert not cases or None in refused, (
                 f"it solves {formulation.name}, and skip refuses all {len(cases)} problems of the zoo: {refused[0]}"
             )

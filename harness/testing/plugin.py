@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harness.kernels.functions import Precomputed
 from harness.registry.discovery import Registry, shared_registry
 from harness.registry.hookspecs import OBSERVERS
-from harness.registry.plugin_validation import plugin_file
+from harness.registry.plugin_files import module_name, plugin_file
 from harness.run.environments import lacking
 from harness.solver.protocol import Conformance, with_target
 from harness.support.errors import PluginError, UsageError
@@ -68,7 +68,7 @@ def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks
     if target not in registry.plugins and (os.sep in target or target.endswith(".py")):
         file = plugin_file(target)
         registry.load_all((), [file])
-        target = file.parent.name if file.name == "__init__.py" else file.stem
+        target = module_name(file)
     if target in registry.broken:
         raise PluginError(registry.broken[target].sentence)
     if target in registry.plugins:

@@ -120,7 +120,7 @@ class Suite(Checks):
     def _takes(cls, case: Case) -> bool:
         try:
             with limited(PATIENT_SECONDS):
-                return cls.solver.skip(case.problem()) is None
+                return cls.solver.refusal(case.problem()) is None
         except (Exception, TookTooLong):  # every check of the case fails with it, and says so
             return True
 
@@ -153,7 +153,7 @@ class Suite(Checks):
 
     def _stated(self, case: Case) -> Problem:
         problem: Problem = case.problem()
-        reason = self.solver.skip(problem)
+        reason = self.solver.refusal(problem)
         if reason is not None:
             raise unittest.SkipTest(reason)
         return problem
@@ -209,7 +209,7 @@ class Suite(Checks):
         """Return the certificate of each cell of a path over a case; None of a model that has no dual coefficients."""
         path = path_over(case, cold=cold)
         assert path is not None
-        refused = self.solver.skip(path.problem(path.cells[0]))
+        refused = self.solver.refusal(path.problem(path.cells[0]))
         if refused is not None:
             raise unittest.SkipTest(refused)
         found: dict[int, Certificate | None] = {}

@@ -176,7 +176,7 @@ class FormulationChecks(Checks):
         solver, tried = self._reference(), 0
         for case in self.thing.zoo():
             problem = case.problem()
-            if solver.skip(problem) is not None or "meets" in case.tags:
+            if solver.refusal(problem) is not None or "meets" in case.tags:
                 continue
             found = [snapshot for snapshot in snapshots(solver, problem) if snapshot.dual_coef is not None]
             sure = [problem.certify(*problem.checked(each.dual_coef, each.intercept)) for each in found]

@@ -21,7 +21,18 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from harness import CSVC, Conformance, Iterate, Problem, Solver, UsageError, fit_clock, get_solver, parameter
+from harness import (
+    CSVC,
+    Conformance,
+    Iterate,
+    Problem,
+    ProblemSummary,
+    Solver,
+    UsageError,
+    fit_clock,
+    get_solver,
+    parameter,
+)
 from harness.registry.subproblem_oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.support.arrays import Index
 from harness_active.pool_svc import PoolSVC
@@ -68,10 +79,9 @@ class Baseline(OverOracle, ABC):
         except UsageError:  # skip() says it
             return (self,)
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse a class without points, and an oracle that is not there or does not give coefficients of c-svc."""
-        sides = Sides.of(problem)
-        if not len(sides.positives):
+        if problem.one_class:
             return f"{self.name}: all {problem.n} points are of one class; expected points of both."
 
         def judged(oracle: Solver) -> str | None:
@@ -79,9 +89,9 @@ class Baseline(OverOracle, ABC):
                 return "gives a model that is no solution of c-svc; name a solver that gives dual coefficients."
             return takes(CSVC)(oracle)
 
-        return oracle_refusal(self.name, self.oracle, judged) or self.refuses(problem, sides)
+        return oracle_refusal(self.name, self.oracle, judged) or self.refuses(problem)
 
-    def refuses(self, problem: Problem, sides: Sides) -> str | None:
+    def refuses(self, problem: ProblemSummary) -> str | None:
         """Return why the method cannot be applied to these points, a sentence; None if it can."""
         return None
 
@@ -183,8 +193,8 @@ class DifferentCosts(Baseline):
     conformance: ClassVar[Conformance] = Conformance({"oracle": "smo-block"})
     model_form: ClassVar[Literal["free_coef"]] = "free_coef"
 
-    def refuses(self, problem: Problem, sides: Sides) -> str | None:
-        weights = problem.parameters.get("class_weight", "none")
+    def refuses(self, problem: ProblemSummary) -> str | None:
+        weights = problem.settings.class_weight
         if weights == "none":
             return None
         return f"{self.name}: class_weight={weights} sets the costs of the classes already, as this solver does; leave it out."
@@ -223,10 +233,10 @@ class Smote(Baseline):
         """Add it with twice as many positives as negatives: a few points of each class would need no synthetic ones."""
         return (*super().warm_ups(), self.replace(ratio=0.5))
 
-    def refuses(self, problem: Problem, sides: Sides) -> str | None:
-        if problem.kernel.kernel.name == "precomputed":
+    def refuses(self, problem: ProblemSummary) -> str | None:
+        if problem.kernel.name == "precomputed":
             return f"{self.name}: synthetic points lie between features, and kernel values that were given have none; name a kernel."
-        if len(sides.positives) < 2:
+        if min(problem.class_counts) < 2:
             return (
                 f"{self.name}: the smaller class has a single point, and a synthetic one lies between two; expected 2 at "
                 "least. Choose different-costs or undersampling."

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from harness import CSVC, Conformance, Iterate, Learner, Problem, Solver, parameter
+from harness import CSVC, Conformance, Iterate, Learner, Problem, ProblemSummary, Solver, parameter
 from harness.registry.subproblem_oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.support.arrays import Index, Vector
 from harness_active.pool_svc import PoolSVC
@@ -194,7 +194,7 @@ class Strategy(OverOracle):
     oracle: str = parameter("lasvm", "the solver that learns, by name; one that can be taught example by example")
     finishing: bool = parameter(True, "at the end let the learner optimise over what it has kept")
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse an oracle that is not there or cannot be taught."""
 
         def judged(oracle: Solver) -> str | None:
@@ -307,7 +307,7 @@ class RetrainActive(Strategy):
 
     candidates: int | None = parameter(None, "points sampled for each label; none: all that are left", ge=1)
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse an oracle that is not there or does not solve c-svc."""
         return oracle_refusal(self.name, self.oracle, takes(CSVC))
 

@@ -15,7 +15,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from harness import DEFAULT_RELATIVE_GAP, Conformance, Iterate, Problem, Solver, parameter
+from harness import DEFAULT_RELATIVE_GAP, Conformance, Iterate, Problem, ProblemSummary, Solver, parameter
 from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
 from harness.support.arrays import Vector
 from harness_fw.bounds import paper_bounds
@@ -64,13 +64,14 @@ class HullDescent(HullSolver):
         "them from kernel rows; none: where that is quicker",
     )
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse an explicit w where there is none, and caps that the rule does not tell apart."""
-        if self.explicit_w and not problem.kernel.is_linear:
-            kernel = problem.kernel.kernel.name
+        if self.explicit_w and not problem.is_linear:
+            kernel = problem.kernel.name
             return f"{self.name}: explicit_w=True needs a linear kernel, and this is '{kernel}'; leave it out."
-        if not self.composes and isinstance(problem, ReducedHull) and problem.caps[0] != problem.caps[1]:
-            caps = f"D={problem.caps[0]:g} and D_minus={problem.caps[1]:g}"
+        hulls = problem.settings if issubclass(problem.formulation, ReducedHull) else None
+        if not self.composes and hulls is not None and hulls.D_minus not in (None, hulls.D):
+            caps = f"D={hulls.D:g} and D_minus={hulls.D_minus:g}"
             return f"{self.name} takes one cap for both classes, and this problem has {caps}; take fw or fw-pairwise."
         return super().skip(problem)
 

@@ -41,7 +41,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from harness import CSVC, Iterate, Learner, Problem, Solver, UsageError
+from harness import CSVC, Iterate, Learner, Problem, ProblemSummary, Solver, UsageError
 from harness.registry.subproblem_oracle import is_observable
 from harness_lasvm.finishing import finish, hand_over, named, refusal, takes_long, warm_ups
 from harness_lasvm.options import LASVMOptions
@@ -65,7 +65,7 @@ class LASVM(LASVMOptions):
         """False over a black box: what it evaluates is part of the run and cannot be counted."""
         return self.finisher is None or is_observable(self.finisher)
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse a finisher that is not there or does not solve c-svc."""
         return None if self.finisher is None or not self.finishing else refusal(self.name, self.finisher)
 

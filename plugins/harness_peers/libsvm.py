@@ -9,7 +9,19 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from harness import CSVC, RBF, Iterate, Kernel, Linear, Poly, Precomputed, Problem, UsageError, parameter
+from harness import (
+    CSVC,
+    RBF,
+    Iterate,
+    Kernel,
+    Linear,
+    Poly,
+    Precomputed,
+    Problem,
+    ProblemSummary,
+    UsageError,
+    parameter,
+)
 from harness.problems import EpsSVR, NuSVC, OneClass, ReducedHull
 from harness_peers.peer import Peer, at_bounds, class_cost, with_int32_indices
 
@@ -31,11 +43,12 @@ class LibSVM(Peer):
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
     shrinking: bool = parameter(True, "leave out bound coefficients that are unlikely to move")
 
-    def skip(self, problem: Problem) -> str | None:
-        if isinstance(problem, OneClass) and problem.nu == 1.0:
+    def skip(self, problem: ProblemSummary) -> str | None:
+        if issubclass(problem.formulation, OneClass) and problem.settings.nu == 1.0:
             return f"{self.name} finds no intercept where nu = 1 puts every coefficient at its bound; take nu < 1."
-        if isinstance(problem, ReducedHull) and problem.caps[0] != problem.caps[1]:
-            caps = f"D={problem.caps[0]:g} and D_minus={problem.caps[1]:g}"
+        hulls = problem.settings if issubclass(problem.formulation, ReducedHull) else None
+        if hulls is not None and hulls.D_minus not in (None, hulls.D):
+            caps = f"D={hulls.D:g} and D_minus={hulls.D_minus:g}"
             return (
                 f"{self.name}'s nu-SVM has one cap for both classes, and this problem has {caps}; take qp or smo-block."
             )
@@ -170,11 +183,13 @@ class SklearnEx(LibSVM):
 
     dtype: Literal["float64", "float32"] = parameter("float64", "precision of the points and of all that follows")
 
-    def skip(self, problem: Problem) -> str | None:
-        if isinstance(problem, CSVC) and problem.n == 3:
+    def skip(self, problem: ProblemSummary) -> str | None:
+        if issubclass(problem.formulation, CSVC) and problem.n == 3:
             return f"{self.name} stops before it is done on c-svc with three points, and does not say so; take libsvm."
-        if isinstance(problem, EpsSVR) and np.ptp(problem.targets) <= 2.0 * problem.epsilon:
-            return f"{self.name} finds no intercept where one tube of epsilon={problem.epsilon:g} holds all targets; take libsvm."
+        least, largest = problem.target_range
+        if issubclass(problem.formulation, EpsSVR) and largest - least <= 2.0 * problem.settings.epsilon:
+            tube = f"one tube of epsilon={problem.settings.epsilon:g}"
+            return f"{self.name} finds no intercept where {tube} holds all targets; take libsvm."
         return super().skip(problem)
 
     def converted(self, problem: Problem) -> Any:

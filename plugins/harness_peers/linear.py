@@ -17,7 +17,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from harness import CSVC, RBF, Conformance, CosineFeatures, CSVCNoBias, Iterate, Problem, Solver, parameter
+from harness import (
+    CSVC,
+    RBF,
+    Conformance,
+    CosineFeatures,
+    CSVCNoBias,
+    Iterate,
+    Problem,
+    ProblemSummary,
+    Solver,
+    parameter,
+)
 from harness.problems import L2SVC
 from harness_peers.peer import class_cost, with_int32_indices
 
@@ -34,12 +45,12 @@ class Linear(Solver):
     package: ClassVar[str] = "sklearn.svm"
     needs_linear: ClassVar[bool] = True
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse one class, and other kernels."""
-        if np.ptp(problem.targets) == 0.0:
+        if problem.one_class:
             return f"{self.name} needs points of both classes; all {problem.n} are of one."
-        if self.needs_linear and not problem.kernel.is_linear:
-            return f"{self.name} needs the linear kernel, not '{problem.kernel.kernel.name}'; take --kernel linear."
+        if self.needs_linear and not problem.is_linear:
+            return f"{self.name} needs the linear kernel, not '{problem.kernel.name}'; take --kernel linear."
         importlib.import_module(self.package)  # off the clock
         return None
 
@@ -225,12 +236,10 @@ class RandomFeatures(Approximation):
     conformance = Conformance({"n_components": 50})
     model_form = "features"
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse all kernels but one."""
-        if not isinstance(problem.kernel.kernel, RBF):
-            return (
-                f"{self.name} has features for the rbf kernel, not for '{problem.kernel.kernel.name}'; take nystroem."
-            )
+        if not isinstance(problem.kernel, RBF):
+            return f"{self.name} has features for the rbf kernel, not for '{problem.kernel.name}'; take nystroem."
         return super().skip(problem)
 
     def mapped(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:

@@ -25,6 +25,7 @@ from harness import (
     Poly,
     Precomputed,
     Problem,
+    ProblemSummary,
     Solver,
     UsageError,
     fit_clock,
@@ -74,18 +75,17 @@ class Peer(Solver):
         # with a wide tube and a large C the objective is small beside what violations cost
         return min(self.tol, (_SHARE_OF_TUBES if isinstance(problem, EpsSVR) else _SHARE) * self.gap)
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse what the library has no words for, and everything if it cannot be loaded."""
-        name, kernel = self.name, problem.kernel.kernel
-        if problem.kernel.ridge != 0.0:
+        name, kernel = self.name, problem.kernel
+        if problem.ridge != 0.0:
             return f"{name} computes its own kernel values and cannot add a ridge to their diagonal."
         if not isinstance(kernel, self.kernels):
             known = ", ".join(cls.name for cls in self.kernels)
             return f"{name} has no kernel '{kernel.name}'; it has {known}."
-        if not isinstance(problem, (EpsSVR, OneClass)) and np.ptp(problem.targets) == 0.0:
+        if problem.one_class and not issubclass(problem.formulation, (EpsSVR, OneClass)):
             return f"{name} needs points of both classes; all {problem.n} are of one."
-        sides = [problem.targets == label for label in (-1.0, 1.0)]
-        if self.class_costs and isinstance(problem, CSVC) and any(np.ptp(problem.upper[side]) != 0.0 for side in sides):
+        if self.class_costs and issubclass(problem.formulation, CSVC) and "upper" in problem.uneven:
             return f"{name} takes one C for each class, not one for each point; take libsvm."
         try:
             importlib.import_module(self.package)
@@ -96,7 +96,7 @@ class Peer(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the library's model, once."""
-        reason = self.skip(problem)
+        reason = self.refusal(problem)
         if reason is not None:
             raise UsageError(reason)
         wall, cpu = fit_clock(), fit_cpu_clock()

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from harness import Conformance, Iterate, Problem, Solver, parameter
+from harness import Conformance, Iterate, Problem, ProblemSummary, Solver, parameter
 from harness_perceptron.mistake_driven import MistakeDriven
 
 _SHARE = 8  # K between the examples of a batch costs at most 1 / 8 of their values against what is new to them
@@ -120,12 +120,12 @@ class BudgetPerceptron(_Perceptron):
     beta: float = parameter(0.0, "an example with y f(x) <= beta joins the expansion; 0: a misclassified one", ge=0)
     N: int = parameter(500, "most members of the expansion", ge=1)
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         room = min(self.N, problem.n) ** 2 * np.dtype(self.dtype).itemsize / 2**20
-        if room <= problem.kernel.cache_mb:
+        if room <= problem.cache_mb:
             return None
         kept = f"keeps the kernel values between its N={self.N} members, {room:.0f} MB"
-        cache = f"the run's cache has {problem.kernel.cache_mb:g} MB"
+        cache = f"the run's cache has {problem.cache_mb:g} MB"
         return f"{self.name} {kept}, and {cache}; take a smaller N or a larger cache."
 
     def _learner(self, problem: Problem) -> Any:

@@ -12,15 +12,15 @@ Differs in: an inexact oracle is allowed for, and the end is certified.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from harness import Conformance, Iterate, Problem, Solver, parameter
+from harness import Conformance, CSVCNoBias, Iterate, Problem, ProblemSummary, Solver, parameter
 from harness.registry.subproblem_oracle import Answer, CertifiedOracle, OverOracle, oracle_refusal
 from harness.support.arrays import Mask, Vector
-from harness_robust.ramp import RampSVC
+from harness_robust.ramp import RampSubproblem, RampSVC
 
 _STILL = 1e-3  # of the tolerance: a fall below is none
 
@@ -47,12 +47,12 @@ class RampCCCP(OverOracle):
         """Return this solver with this tolerance."""
         return self.replace(tolerance=min(gap, 0.5))
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse an oracle that is not there or does not solve the convex problems."""
-        ramp, nobody = cast("RampSVC", problem), np.zeros(problem.n, dtype=bool)
+        subproblem, hinge = (replace(problem, formulation=each) for each in (RampSubproblem, CSVCNoBias))
 
         def judged(oracle: Solver) -> str | None:
-            reason = oracle.refusal(ramp.subproblem(nobody)) or oracle.refusal(ramp.hinge)
+            reason = oracle.refusal(subproblem) or oracle.refusal(hinge)
             return None if reason is None else f"does not serve: {reason} Name smo-block, smo, qp or another that does."
 
         return oracle_refusal(self.name, self.oracle, judged)

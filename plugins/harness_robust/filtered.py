@@ -24,11 +24,13 @@ from harness import (
     CSVCNoBias,
     Iterate,
     Problem,
+    ProblemSummary,
     UsageError,
     fit_clock,
     parameter,
     rounded_down,
 )
+from harness.problems import HardMargin, PolytopeDistance
 from harness.registry.subproblem_oracle import Oracle, OverOracle, oracle_refusal, takes
 from harness.support.arrays import Index, Mask, Vector
 
@@ -75,11 +77,11 @@ class Filtered(OverOracle):
         DEFAULT_RELATIVE_GAP, "relative duality gap asked of the oracle, of its own problem", gt=0, lt=1
     )
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse points without features, and an oracle that is not there or solves something else."""
-        if problem.kernel.kernel.name == "precomputed":
+        if problem.kernel.name == "precomputed":
             return f"filtered: {self.detector} looks at features, and kernel values that were given have none; name a kernel."
-        left = type(_restricted(problem, np.arange(problem.n)))
+        left = _formulation_left(problem)
         return oracle_refusal(self.name, self._oracle_for(left), takes(left))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
@@ -112,6 +114,13 @@ class Filtered(OverOracle):
 
     def _oracle_for(self, left: type[Problem]) -> str:
         return self.oracle or (_FOR_OTHERS if issubclass(left, CSVC) else _FOR_HULLS)
+
+
+def _formulation_left(problem: ProblemSummary) -> type[Problem]:
+    """Return the formulation of the problem that is left."""
+    if problem.formulation.name != "outlier-margin":
+        return problem.formulation
+    return PolytopeDistance if problem.settings.against == "origin" else HardMargin
 
 
 def _with_outliers(problem: Problem) -> Any:

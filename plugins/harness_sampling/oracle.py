@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from harness import Iterate, Problem, Solver
+from harness import Iterate, Problem, ProblemSummary, Solver
 from harness.problems import HardMargin, ReducedHull
 from harness.registry.subproblem_oracle import Answer, CertifiedOracle, OracleFailure, oracle_refusal, takes
 from harness.support.arrays import Vector
@@ -19,22 +19,28 @@ _ROUNDING = 1e-13  # |w|^2 below this part of the largest k(x, x), and no certif
 
 def restated(problem: Problem, oracle: Solver) -> Problem | None:
     """Return ``problem`` as a formulation that ``oracle`` solves: itself, or the same hulls by another name; else None."""
-    if oracle.takes(type(problem)):
-        return problem
-    if not isinstance(problem, HardMargin) or min(problem.caps) < 1.0:
-        return None
-    if problem.name == HardMargin.name and oracle.takes(ReducedHull):
-        return ReducedHull(problem.kernel, problem.targets, ReducedHull.parameter_class(D=1.0))
-    if problem.name == ReducedHull.name and oracle.takes(HardMargin):
-        return HardMargin(problem.kernel, problem.targets, HardMargin.parameter_class())
-    return None
+    formulation = _formulation_for(ProblemSummary.of(problem), oracle)
+    if formulation is None or formulation is type(problem):
+        return None if formulation is None else problem
+    return formulation.build(problem.kernel, problem.targets, {"D": 1.0})
 
 
-def refusal(owner: str, name: str, problem: Problem) -> str | None:
-    """Return why the oracle called ``name`` cannot serve ``owner`` on ``problem``, in a sentence; None if it can."""
+def _formulation_for(problem: ProblemSummary, oracle: Solver) -> type[Problem] | None:
+    """Return the formulation as which ``oracle`` solves a problem: its own, or of whole hulls the other name; else None."""
+    own, caps = problem.formulation, problem.settings
+    if oracle.takes(own):
+        return own
+    if own.name == HardMargin.name and oracle.takes(ReducedHull):
+        return ReducedHull
+    whole = own.name == ReducedHull.name and min(caps.D, caps.D_minus or caps.D) >= 1.0
+    return HardMargin if whole and oracle.takes(HardMargin) else None
+
+
+def refusal(owner: str, name: str, problem: ProblemSummary) -> str | None:
+    """Return why the oracle called ``name`` cannot serve ``owner`` on a problem, in a sentence; None if it can."""
 
     def judged(oracle: Solver) -> str | None:
-        return takes(type(problem))(oracle) if restated(problem, oracle) is None else None
+        return takes(problem.formulation)(oracle) if _formulation_for(problem, oracle) is None else None
 
     return oracle_refusal(owner, name, judged)
 

@@ -28,6 +28,7 @@ from harness import (
     KernelOracle,
     Precomputed,
     Problem,
+    ProblemSummary,
     UsageError,
     as_points,
     fit_clock,
@@ -392,7 +393,7 @@ class Sample:
         ------
         UsageError : the oracle does not solve this formulation; the message names ``owner``.
         """
-        if not self.rounds and (refused := refusal(owner, self.oracle.name, problem)):
+        if not self.rounds and (refused := refusal(owner, self.oracle.name, ProblemSummary.of(problem))):
             raise UsageError(refused)
         self.spent = self.oracle.seconds, self.evaluations
         start, where = self.coef if self.rounds else None, f"round {len(self.rounds) + 1}"

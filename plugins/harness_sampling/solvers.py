@@ -12,8 +12,19 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from harness import CSVC, DEFAULT_RELATIVE_GAP, Conformance, Iterate, Problem, Solver, UsageError, parameter
+from harness import (
+    CSVC,
+    DEFAULT_RELATIVE_GAP,
+    Conformance,
+    Iterate,
+    Problem,
+    ProblemSummary,
+    Solver,
+    UsageError,
+    parameter,
+)
 from harness.problems import EpsSVR, HardMargin, ReducedHull
+from harness.problems.hulls import ReducedHullParameters
 from harness.registry.subproblem_oracle import OverOracle
 from harness_sampling.oracle import refusal
 from harness_sampling.rounds import SupportRounds, WeightedRounds
@@ -45,7 +56,7 @@ class Wrapper(OverOracle):
     gap: float = parameter(1e-6, _GAP, gt=0, lt=1)
     max_rounds: int | None = parameter(None, "give up after so many rounds; none: see the solver", ge=1)
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse an oracle that is not there or does not solve the formulation."""
         return refusal(self.name, self.oracle, problem)
 
@@ -117,9 +128,12 @@ class OptSoftMargin(WeightedSampling):
         "unfinished, says which D to state, and gives the model of that D",
     )
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse an oracle that is not there or does not solve reduced hulls."""
-        return super().skip(problem.composed() if isinstance(problem, TubeSVR) else problem)
+        if issubclass(problem.formulation, TubeSVR):
+            caps = ReducedHullParameters(D=problem.settings.D, D_minus=problem.settings.D_minus)
+            problem = replace(problem, formulation=ReducedHull, settings=caps, n=2 * problem.n)
+        return super().skip(problem)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield as OptMargin does; of a tube the coefficients of both shifts of a point are one."""

@@ -24,7 +24,7 @@ from typing import Any
 
 from harness_peers.libsvm import LibSVMOfficial
 
-from harness import Iterate, Problem, Solver, UsageError, hookimpl
+from harness import Iterate, Problem, ProblemSummary, Solver, UsageError, hookimpl
 from harness.datasets.cache import cache_root
 
 VERSION = "3.37.0"
@@ -139,7 +139,7 @@ class LibSVMCounted(LibSVMOfficial):
     name = "libsvm-counted"
     package = "svm_of_libsvm_counted"
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse what LIBSVM does, and everything where the library is not built."""
         if self.package not in sys.modules:
             if not is_built():

@@ -20,7 +20,18 @@ from typing import Any
 import numpy as np
 from harness_rgd.outlier_margin import OutlierMargin
 
-from harness import CSVC, CSVCNoBias, Iterate, Problem, Solver, UsageError, get_solver, hookimpl, parameter
+from harness import (
+    CSVC,
+    CSVCNoBias,
+    Iterate,
+    Problem,
+    ProblemSummary,
+    Solver,
+    UsageError,
+    get_solver,
+    hookimpl,
+    parameter,
+)
 from harness.kernels.engine import Engine
 from harness.problems import L2SVC, HardMargin
 
@@ -300,9 +311,9 @@ class LinearSVCPeer(Solver):
     dual: bool = parameter(False, "solve the dual, one coefficient at a time; else the primal, Newton's method")
     scaling: float = parameter(10.0, "intercept_scaling: the penalty of the bias is divided by its square", gt=0)
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse other kernels."""
-        return None if problem.kernel.is_linear else "linear-svc needs a linear kernel."
+        return None if problem.is_linear else "linear-svc needs a linear kernel."
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the library's model, once."""
@@ -343,18 +354,15 @@ class Rescaled(Solver):
     outliers: float = parameter(0.15, "share that a solver of outlier-margin may give up", ge=0, lt=1)
     delta: float = parameter(0.5, "(1 + delta) times the share", ge=0, le=1)
 
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse other kernels, and points without the column that takes the place of the bias."""
-        if not problem.kernel.is_linear:
-            return "rescaled needs a linear kernel: it works on weights."
-        last = np.asarray(problem.kernel.points)[:, -1]
-        return (
-            None if np.ptp(last) == 0.0 and last[0] != 0.0 else "rescaled needs a constant last column of the points."
-        )
+    def skip(self, problem: ProblemSummary) -> str | None:
+        """Refuse other kernels."""
+        return None if problem.is_linear else "rescaled needs a linear kernel: it works on weights."
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the weights, once."""
         oracle, x = get_solver(self.oracle), np.asarray(problem.kernel.points)
+        if np.ptp(x[:, -1]) or x[0, -1] == 0.0:  # it takes the place of the bias
+            raise UsageError("rescaled needs a constant last column of the points.")
         formulation = OutlierMargin if oracle.takes(OutlierMargin) else CSVCNoBias
         values = {"outliers": self.outliers, "delta": self.delta, "C": problem.settings.C}
         *_, found = oracle.iterates(formulation.build(problem.kernel, problem.targets, values), rng)

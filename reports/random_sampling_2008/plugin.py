@@ -17,7 +17,18 @@ import numpy as np
 from harness_sampling import smallest_separating_k
 from harness_sampling.tube_svr import TubeSVR
 
-from harness import Dataset, DataSource, Iterate, Problem, Solver, content_sha256, get_solver, hookimpl, parameter
+from harness import (
+    Dataset,
+    DataSource,
+    Iterate,
+    Problem,
+    ProblemSummary,
+    Solver,
+    content_sha256,
+    get_solver,
+    hookimpl,
+    parameter,
+)
 from harness.problems import HardMargin, ReducedHull
 
 _MOST = 14  # examples of which every subset is solved
@@ -121,9 +132,9 @@ class LargestBasis(Solver):
     exact = False
     oracle: str = parameter("smo-block", "exact solver of the subsets")
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         """Refuse more examples than can be done."""
-        examples = problem.composed().n if isinstance(problem, TubeSVR) else problem.n
+        examples = problem.n * (2 if issubclass(problem.formulation, TubeSVR) else 1)
         return f"largest-basis solves all subsets of at most {_MOST} examples." if examples > _MOST else None
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import CSVCNoBias, Iterate, KernelOracle, Problem, Solver, parameter
+from harness import CSVCNoBias, Iterate, KernelOracle, Problem, ProblemSummary, Solver, parameter
 from harness.problems import L2SVC, HardMargin
 
 if TYPE_CHECKING:
@@ -130,8 +130,8 @@ class FreeModel(Sound):
 
     name = "free-model"
 
-    def skip(self, problem: Problem) -> str | None:
-        return "it has points of its own." if problem.kernel.kernel.name == "precomputed" else None
+    def skip(self, problem: ProblemSummary) -> str | None:
+        return "it has points of its own." if problem.kernel.name == "precomputed" else None
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         for found in super().iterates(problem, rng):
@@ -318,7 +318,7 @@ class NeedsTheMatrix(Coordinate):
 class RefusesAll(Sound):
     """Refuses every problem in skip."""
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         return "not today"
 
 

@@ -27,5 +27,5 @@ def test_the_plugin_loads_with_solvers(plugin: str) -> None:
 @pytest.mark.parametrize("name", [name for name in REFUSED if not lacking(_registry.solvers["peers"][name].requires)])
 def test_what_a_library_gets_wrong_is_refused_and_nothing_else(name: str) -> None:
     solver = _registry.solvers["peers"][name]()
-    refused = {str(case): solver.skip(case.problem()) for case in zoo_of(solver)}
+    refused = {str(case): solver.refusal(case.problem()) for case in zoo_of(solver)}
     assert {case for case, reason in refused.items() if reason and "points of both" not in reason} == set(REFUSED[name])

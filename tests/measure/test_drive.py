@@ -316,3 +316,12 @@ def test_seconds_that_other_work_took_do_not_count_to_the_time_limit():
     done_at = 15
     assert run(half, Limits(time_limit=10.0), **options).status == "ok"
     assert run(half, Limits(time_limit=7.0), **options).status == "budget"
+
+
+def test_what_threads_do_while_the_clock_stands_still_is_unexplained() -> None:
+    """A thread that uses 1 s of CPU time between any two looks at it."""
+    looks = iter(range(100))
+    clocks = Clocks(others=lambda: float(next(looks)))
+    SCRIPT[0] = lambda _: iter([Iterate(np.zeros(N)), Iterate(np.zeros(N), done=True)])
+    drive(Scripted(), problem(), np.random.default_rng(0), clocks=clocks)
+    assert clocks.unexplained == next(looks) / 2 > 0.0

@@ -195,7 +195,7 @@ def test_an_oracle_that_fails_ends_the_run_with_its_name(name, fault, monkeypatc
 )
 def test_an_oracle_that_cannot_train_is_refused_in_a_sentence(name, oracle, reason):
     solver = METHODS[name].replace(oracle=oracle)
-    said = solver.skip(stated(*clouds(8, 50)))
+    said = solver.refusal(stated(*clouds(8, 50)))
     assert said.startswith(f"{name}: ")
     assert re.search(reason, said), said
     assert solver.warm_ups()
@@ -204,4 +204,4 @@ def test_an_oracle_that_cannot_train_is_refused_in_a_sentence(name, oracle, reas
 @pytest.mark.parametrize("name", METHODS)
 def test_a_single_class_is_refused(name):
     problem = stated(clouds(0, 10)[0], np.full(10, -1.0))
-    assert METHODS[name].skip(problem) == f"{name}: all 10 points are of one class; expected points of both."
+    assert METHODS[name].refusal(problem) == f"{name}: all 10 points are of one class; expected points of both."

@@ -172,7 +172,7 @@ def test_a_rule_that_compares_nothing_is_refused_in_a_sentence():
     ],
 )
 def test_an_oracle_that_cannot_serve_is_refused_in_a_sentence(solver, sentence):
-    assert re.search(sentence, solver.skip(pool_of(*imbalanced(60))))
+    assert re.search(sentence, solver.refusal(pool_of(*imbalanced(60))))
 
 
 # -- when it stops -----------------------------------------------------------------------------------

@@ -48,4 +48,4 @@ def test_w_is_kept_where_that_is_quicker_or_wanted():
     assert not keeps(40_000, 50, ridge=1.0, wanted=False)
     assert not keeps(40_000, 2, RBF)
     x, y = clouds(0, 5, 5, 2, 1.0)
-    assert "needs a linear kernel" in FrankWolfe(explicit_w=True).skip(L2SVC.build(KernelOracle(RBF(), x), y))
+    assert "needs a linear kernel" in FrankWolfe(explicit_w=True).refusal(L2SVC.build(KernelOracle(RBF(), x), y))

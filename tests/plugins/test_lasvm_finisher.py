@@ -94,11 +94,11 @@ def test_reprocess_goes_on_where_the_finisher_gives_up(hard):
     ],
 )
 def test_who_cannot_finish_is_refused_with_a_sentence(hard, name, sentence):
-    reason = LASVM(finisher=name).skip(hard)
+    reason = LASVM(finisher=name).refusal(hard)
     assert reason is not None
     assert name in reason
     assert re.search(sentence, reason)
-    assert LASVM(finisher=name, finishing=False).skip(hard) is None
+    assert LASVM(finisher=name, finishing=False).refusal(hard) is None
 
 
 def test_it_is_warm_when_the_clock_starts():

@@ -6,7 +6,7 @@ import scipy.sparse
 from harness_peers import SGD, LibLinear, LinearSVC, Nystroem, RandomFeatures
 from harness_qp import QP
 
-from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Limits, Linear, Poly, Precomputed, drive
+from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Limits, Linear, Poly, Precomputed, ProblemSummary, drive
 from harness.measure.scored import FreeModel
 from harness.problems import L2SVC
 from tests.plugins.points import cancer, overlapping
@@ -17,7 +17,7 @@ X, Y = cancer()
 def driven(solver, formulation, kernel, x=X, y=Y, **values):
     """The problem, what driving a solver on it gave, and the model as the host has it."""
     problem = formulation.build(KernelOracle(kernel, x), y, values)
-    assert solver.skip(problem) is None
+    assert solver.refusal(problem) is None
     outcome = drive(solver, problem, np.random.default_rng(0), Limits())
     return problem, outcome, outcome.model
 
@@ -91,4 +91,4 @@ def test_random_features_are_the_kernels_on_average_and_a_model_of_their_own():
     ],
 )
 def test_what_a_peer_cannot_do_is_refused_in_a_sentence(solver, kernel, labels, reason):
-    assert solver.skip(CSVC.build(KernelOracle(kernel, X), labels)).startswith(reason)
+    assert solver.skip(ProblemSummary.of(CSVC.build(KernelOracle(kernel, X), labels))).startswith(reason)

@@ -54,4 +54,4 @@ def test_with_less_accuracy_it_stops_sooner():
 
 def test_more_than_forty_points_are_refused_in_a_sentence():
     problem = stated(0, n=41)
-    assert "takes at most max_points=40, and there are 41" in get_solver("outlier-exact").skip(problem)
+    assert "takes at most max_points=40, and there are 41" in get_solver("outlier-exact").refusal(problem)

@@ -89,7 +89,7 @@ def test_the_svr_is_the_librarys(peer, cost, epsilon):
     targets = np.sin(2.0 * x[:, 0]) + x[:, 1]
     problem = build(EpsSVR, x, targets, C=cost, epsilon=epsilon)
     if peer is SklearnEx and epsilon == 5.0:
-        assert "no intercept" in peer().skip(problem)
+        assert "no intercept" in peer().refusal(problem)
         return
     solution = peer(tol=1e-7).solve(problem)
     found = certified(problem, solution)
@@ -112,8 +112,8 @@ def test_costs_of_single_points_are_refused(peer):
     x, y = overlapping(13, n=20)
     upper = np.linspace(0.5, 1.0, 20)
     problem = CSVC(KernelOracle(RBF(0.5), x), y, build(CSVC, x, y).settings, upper)
-    assert "one C for each class, not one for each point" in peer().skip(problem)
-    assert LibSVM().skip(problem) is None
+    assert "one C for each class, not one for each point" in peer().refusal(problem)
+    assert LibSVM().refusal(problem) is None
 
 
 @EVERY
@@ -130,7 +130,7 @@ def test_a_library_that_does_not_load_is_a_sentence(peer, monkeypatch):
 
     x, y = overlapping(15, n=20)
     monkeypatch.setattr(importlib, "import_module", fails)
-    reason = peer().skip(build(CSVC, x, y))
+    reason = peer().refusal(build(CSVC, x, y))
     assert reason == (
         f"{peer.name} needs the package {peer.package}, which cannot be loaded: "
         "libgomp.so.1: cannot open shared object file; reinstall it."
@@ -180,10 +180,10 @@ def test_the_nu_svm_is_the_reduced_hull_problem(peer, data, cap, kernel):
 def test_what_the_library_cannot_do_is_skipped_in_words(peer):
     solver = peer()
     x, y = overlapping(7, n=10)
-    assert solver.skip(build(CSVC, x, y)) is None
-    assert "cannot add a ridge" in solver.skip(CSVC.build(KernelOracle(RBF(0.5), x, ridge=0.1), y))
+    assert solver.refusal(build(CSVC, x, y)) is None
+    assert "cannot add a ridge" in solver.refusal(CSVC.build(KernelOracle(RBF(0.5), x, ridge=0.1), y))
     one_class = build(CSVC, x, np.ones(10))
-    assert "needs points of both classes; all 10 are of one" in solver.skip(one_class)
+    assert "needs points of both classes; all 10 are of one" in solver.refusal(one_class)
     with pytest.raises(UsageError, match="both classes"):
         next(solver.iterates(one_class, np.random.default_rng(0)))
 

@@ -134,10 +134,10 @@ def test_the_budget_bounds_the_kernel_values_and_their_memory():
     assert max(iterate.info["members"] for iterate in found) == 50
     assert problem.kernel.counter.evaluations <= 3 * 600 * (50 + 64)
     small = stated(*integers(6, 600), cache_mb=1.0)
-    assert BudgetPerceptron(N=512).skip(small) is None
-    assert "its N=560 members, 1 MB, and the run's cache has 1 MB" in BudgetPerceptron(N=560).skip(small)
-    assert BudgetPerceptron(N=512, dtype="float64").skip(small) is not None
-    assert BudgetPerceptron(N=10**9).skip(problem) is None  # as many members as there are points
+    assert BudgetPerceptron(N=512).refusal(small) is None
+    assert "its N=560 members, 1 MB, and the run's cache has 1 MB" in BudgetPerceptron(N=560).refusal(small)
+    assert BudgetPerceptron(N=512, dtype="float64").refusal(small) is not None
+    assert BudgetPerceptron(N=10**9).refusal(problem) is None  # as many members as there are points
     with pytest.raises(UsageError, match=r"budget-perceptron.*beta=-1"):
         BudgetPerceptron(beta=-1.0)
 

@@ -51,8 +51,8 @@ def test_the_certificate_closes_on_overlapping_classes(formulation, values):
     allowed = 1e-4 if formulation in (HardMargin, ReducedHull) else 1e-8
     problem = build(formulation, x, y, **values)
     assert abs(solved(problem)[1].relative_gap) <= allowed
-    assert QP(max_points=80).skip(problem) is None
-    assert "qp takes at most max_points=79, and there are 80" in QP(max_points=79).skip(problem)
+    assert QP(max_points=80).refusal(problem) is None
+    assert "qp takes at most max_points=79, and there are 80" in QP(max_points=79).refusal(problem)
 
 
 def test_the_kernel_matrix_is_counted_once():

@@ -94,7 +94,7 @@ def test_an_oracle_that_lets_the_objective_rise_is_told(monkeypatch):
 )
 def test_an_oracle_that_does_not_serve_is_refused_in_words(oracle, told):
     problem = stated(*flipped(), C=5.0)
-    reason = RampCCCP(oracle=oracle).skip(problem)
+    reason = RampCCCP(oracle=oracle).refusal(problem)
     assert reason is not None
     with pytest.raises(UsageError, match=told):
         RampCCCP(oracle=oracle).solve(problem)

@@ -41,12 +41,12 @@ def test_every_exact_solver_is_an_oracle(name, case):
     make, solver = CASES[case]
     problem, solver = make(), solver.replace(oracle=name)
     cls = type(get_solver(name))
-    refused = solver.skip(problem)
+    refused = solver.refusal(problem)
     if refused is not None:
         assert not cls.takes(type(problem))
         assert refused.startswith(f"{solver.name}: the oracle '{name}' solves ")
         return
-    reason = get_solver(name).skip(module.restated(problem, get_solver(name)))
+    reason = get_solver(name).refusal(module.restated(problem, get_solver(name)))
     if reason is not None:
         pytest.skip(reason)
     last, found = finished(solver, problem)
@@ -66,7 +66,7 @@ def test_every_exact_solver_is_an_oracle(name, case):
     ],
 )
 def test_an_oracle_that_is_not_there_is_refused_in_a_sentence(text, message):
-    reason = OptMargin(gap=1e-6, oracle=text).skip(hard(*clouds(1, 8, 8, 2, 9.0)))
+    reason = OptMargin(gap=1e-6, oracle=text).refusal(hard(*clouds(1, 8, 8, 2, 9.0)))
     assert reason is not None
     assert re.search(message, reason), reason
 

@@ -9,6 +9,7 @@ from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +44,7 @@ class Example(Solver):
     mode: Mode = Mode.FAST
     level: Level = Level.ONE
     log: Path = Path("run.log")
+    times: Literal[1, 2] = 1
 
     def iterates(self, problem, rng):
         yield from ()
@@ -62,6 +64,14 @@ def test_fields_become_documented_parameters() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "meant"),
+    [("yes", True), ("No", False), ("on", True), ("off", False), ("true", True), ("0", False), (True, True)],
+)
+def test_a_flag_is_written_in_words(text, meant) -> None:
+    assert validated(Example, {"shrinking": text}, owner="solver 'example'") == {"shrinking": meant}
+
+
+@pytest.mark.parametrize(
     ("name", "value", "expectation"),
     [
         ("epochs", "0", "expected int in [1, inf)"),
@@ -75,6 +85,16 @@ def test_fields_become_documented_parameters() -> None:
         ("layers", "(1,x)", "expected tuple of int in [1, inf), written (1,2)"),
         ("mode", "quick", "expected 'fast' or 'slow'"),
         ("level", "3", "expected 1 or 2"),
+        ("level", True, "expected 1 or 2"),
+        ("times", True, "expected 1 or 2"),
+        ("epochs", True, "expected int in [1, inf)"),
+        ("epochs", 1.5, "expected int in [1, inf)"),
+        ("tau", True, "expected float in (0, 1)"),
+        ("tau", float("nan"), "expected float in (0, 1)"),
+        ("cache", "inf", "expected float or none in (0, inf)"),
+        ("cache", "1e400", "expected float or none in (0, inf)"),
+        ("shrinking", 2, "expected bool, written yes or no"),
+        ("log", 3, "expected path"),
     ],
 )
 def test_a_wrong_value_is_refused_with_value_and_expectation(name: str, value, expectation: str) -> None:
@@ -120,6 +140,21 @@ def test_a_label_and_a_record_read_back_as_the_same_solver(
     (cell,) = item.grid()
     assert Example(**validated(Example, cell, owner="example")) == solver
     assert Example(**json.loads(json.dumps(values_of(solver)))) == solver
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("epochs", "1e3", 1000), ("epochs", 2.0, 2), ("epochs", np.int64(3), 3), ("epochs", 10**30, 10**30),
+        ("tau", np.float32(0.5), 0.5), ("tau", "1e-3", 1e-3), ("cache", "NONE", None), ("cache", 3, 3.0), ("cache", 10**30, 1e30),
+        ("shrinking", "False", False), ("times", "2", 2), ("level", "2", Level.TWO), ("mode", "slow", Mode.SLOW),
+        ("layers", "3", (3,)), ("layers", [1, 2], (1, 2)), ("layers", np.array([4, 5]), (4, 5)), ("words", "none", None),
+        ("log", "a/b", Path("a/b")),
+    ],
+)  # fmt: skip
+def test_text_numbers_and_arrays_are_read_as_the_type_of_the_parameter(name: str, value, expected) -> None:
+    result = validated(Example, {name: value}, owner="solver 'example'")[name]
+    assert (result, type(result)) == (expected, type(expected))
 
 
 def test_tuples_make_a_grid() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import textwrap
 from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.metadata import EntryPoint
 
 import pytest
 
 from harness import CSVC, CSVCNoBias, Solver, UsageError, __version__
 from harness.problems import EpsSVR
-from harness.registry.discovery import load_registry
-from harness.registry.entries import code_of
+from harness.registry.discovery import Registry, load_registry
+from harness.registry.entries import running_plugin
 from harness.registry.hookspecs import FORMATS
 from tests.registry.good_plugin import GOOD, labels
 
@@ -73,6 +75,7 @@ def test_a_plugin_path_that_is_no_plugin_is_refused(tmp_path) -> None:
         (tmp_path / "notes.txt", "is no Python file"),
         (tmp_path / "none.py", "does not exist"),
         ("a\0b", "cannot be read"),
+        (3, "cannot be read"),
     ):
         with pytest.raises(UsageError, match=f"{what}.*; --plugin-path takes a .py file or a package folder"):
             load_registry([path])
@@ -194,12 +197,63 @@ BROKEN = {
         for name in (*FORMATS, "JSON", "Table")
     },
     "metrics-no-dict": (METRICS.format("[1]"), "harness_metrics returned [1]; it must return functions by name"),
+    "metric-no-function": (METRICS.format("{'one': 1.0}"), "metric 'one' is 1.0; it must be a function."),
+    "metric-of-number": (
+        "import harness\n" + METRICS.format("{'one': harness.Metric(1.0)}"),
+        "metric 'one' is 1.0; it must be a",
+    ),
+    "metric-better": (
+        "import harness\n" + METRICS.format("{'one': harness.Metric(min, better='up')}"),
+        "a metric: parameter better='up' is not valid; expected 'low' or 'high' or none.",
+    ),
+    "metric-name": (METRICS.format("{'a b': min}"), "metric has the name 'a b'; it must be text of letters, digits"),
+    "serves-text": (
+        GOOD.replace('name = "{plugin}"\n', 'name = "{plugin}"\n        serves = "optimum"\n'),
+        "solver class First has serves='optimum'; it must be a tuple: serves = ('reference',).",
+    ),
     "hook-raises": (METRICS.format("helper()"), "alpha.py:3, in helper: ZeroDivisionError: division by zero"),
     "no-python": ("x = 1\ndef f(:\n", "alpha.py:2: SyntaxError: invalid syntax"),
     "no-part": ("import harness.none\n", "alpha.py:1: ModuleNotFoundError: No module named 'harness.none'"),
     "arguments": (
         METRICS.replace("metrics():", "run_finished(rec, record, x=1):").format("{}"),
-        "alpha.py:4: its hook 'harness_run_finished' takes 'rec', which the harness does not pass; write def",
+        "its hook 'harness_run_finished' takes 'rec', which the harness does not pass; write def",
+    ),
+    "keyword-only": (
+        METRICS.replace("metrics():", "run_finished(*, record):").format("{}"),
+        "its hook 'harness_run_finished' takes 'record', which the harness does not pass; write def harness_run_finished(record).",
+    ),
+    "async": (METRICS.replace("def harness_", "async def harness_").format("{}"), "is a wrapper or async; a hook"),
+    "hook-no-function": (
+        "harness_solvers = 3\n",
+        "its 'harness_solvers' is not marked as a hook; put @harness.hookimpl",
+    ),
+    "dict-of-classes": (
+        GOOD.replace("[First, Second]", "{'alpha': First}"),
+        "harness_solvers returned {'alpha': <class 'alpha.First'>}; it must return a list of classes",
+    ),
+    "generator-exit": ("raise GeneratorExit('no')\n", "alpha.py:1: GeneratorExit: no"),
+    "null-byte": ("x = 1\0\n", "SyntaxError: source code string cannot contain null bytes"),
+    "no-default": (
+        GOOD.replace("epochs: int", "seed: int\n        epochs: int"),
+        "has parameters without a default: seed",
+    ),
+    "type-unknown": (
+        GOOD.replace("epochs: int", "epochs: 'Whole'"),
+        "First has a parameter 'epochs' of the type 'Whole', which cannot be evaluated (name 'Whole' is not defined); import",
+    ),
+    "type-unreadable": (
+        GOOD.replace("epochs: int = parameter(1", "epochs: Enum('E', {'half': 0.5}) = parameter(0.5").replace(
+            "from dataclasses", "from enum import Enum\n    from dataclasses", 1
+        ),
+        "solver class First: parameter epochs has the type 0.5, which cannot be checked (Enums must contain either",
+    ),
+    "default-bool": (
+        GOOD.replace("ter(1, ", "ter(True, "),
+        "parameter epochs=True is not valid; expected int in [1, inf).",
+    ),
+    "default-long": (
+        GOOD.replace("ter(1, ", "ter('9' * 5000, "),
+        f"parameter epochs='{'9' * 79} is not valid; expected int in [1, inf).",
     ),
     "wrapper": (METRICS.replace("@hookimpl", "@hookimpl(wrapper=True)").format("(yield)"), "is a wrapper"),
     "newer": (
@@ -230,6 +284,7 @@ def test_a_broken_plugin_is_reported_by_name_and_the_others_work(plugin, fault: 
     registry = plugin(source, GOOD)
     assert reason in registry.broken["alpha"].reason
     assert "\n" not in registry.broken["alpha"].reason
+    assert "<frozen" not in registry.broken["alpha"].reason, "a place is a file"
     assert "alpha" not in registry.solvers, "a plugin is taken whole or not at all"
     assert not registry.manager.has_plugin("alpha")
     chosen = registry.select_solvers("alpha,beta")
@@ -250,15 +305,63 @@ def test_a_solver_name_belongs_to_the_plugin_that_came_first(plugin) -> None:
     assert registry.owner("solver", "alpha") == "alpha"
 
 
-def test_a_plugin_file_may_not_hide_another_module(tmp_path) -> None:
+def test_a_plugin_file_may_not_hide_another_module(tmp_path, monkeypatch) -> None:
     module = sys.modules["numpy"]
-    (tmp_path / "numpy.py").write_text(textwrap.dedent(GOOD))
-    assert "has the name of the Python module 'numpy'" in load_registry([tmp_path / "numpy.py"]).broken["numpy"].reason
+    installed = tmp_path / "site"
+    installed.mkdir()
+    (installed / "not_imported.py").touch()
+    monkeypatch.syspath_prepend(str(installed))
+    for name in ("numpy", "not_imported", "antigravity"):
+        if name == "antigravity":
+            monkeypatch.syspath_prepend(str(tmp_path))  # as `python -m harness` does in the plugin's folder
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(GOOD))
+        registry = load_registry([tmp_path / f"{name}.py"])
+        assert registry.broken[name].reason.endswith(
+            f"{name}.py has the name of the Python module '{name}'; rename it."
+        )
     assert sys.modules["numpy"] is module
+    assert not {"antigravity", "not_imported"} & set(sys.modules)
+
+
+@pytest.mark.parametrize("package", [True, False])
+def test_a_plugin_is_imported_as_its_files_are_now(plugin, tmp_path, package: bool) -> None:
+    home = tmp_path / "alpha"
+    home.mkdir()
+    source = textwrap.dedent(GOOD).replace("{plugin}", "alpha")
+    file = home / ("parts.py" if package else "alpha.py")
+    (home / "__init__.py").write_text("from .parts import harness_solvers\n")
+    for passes in (1, 2):  # files of one size, written in one second
+        file.write_text(source.replace("parameter(1", f"parameter({passes}"))
+        importlib.invalidate_caches()
+        if package:
+            os.utime(file, (passes, passes))
+        registry = load_registry([home if package else file])
+        assert registry.solver_class("alpha")().epochs == passes
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (
+            "no_such_module_at_all",
+            "it needs the package 'no_such_module_at_all', which is not installed: pip install no_such",
+        ),
+        (
+            "os:getcwd",
+            "it is <built-in function getcwd>, which is no module; the entry point of a plugin names a module",
+        ),
+        ("json", "it defines no hooks and no solver at its top level; expected at least one of harness_solvers"),
+    ],
+)
+def test_an_entry_point_that_fails_is_a_broken_plugin(value: str, reason: str) -> None:
+    registry = Registry()
+    registry.load_all([EntryPoint("mine", value, "harness"), EntryPoint("qp", "harness_qp", "harness")])
+    assert registry.broken["mine"].reason.startswith(reason)
+    assert list(registry.plugins) == ["qp"]
 
 
 def test_an_interrupt_between_two_lines_of_the_host_is_no_error_of_a_plugin():
-    context = code_of("own")
+    context = running_plugin("own")
     context.__enter__()
     context.gen.close()  # as Python does where the interrupt came before the body
     assert context.gen.gi_frame is None

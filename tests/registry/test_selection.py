@@ -50,6 +50,22 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "item"),
+    [
+        ("a[ (b) =1]", Item("a", {"(b)": ["1"]})),
+        ("a[b=[(1,2),(3)],]", Item("a", {"b": ["(1,2)", "(3)"]})),
+        ('a [b=[ "x,y" , z ]]', Item("a", {"b": ["x,y", "z"]})),
+        ("(a,b)", Item("(a,b)")),
+        ("é[ß=“x”]", Item("é", {"ß": ["“x”"]})),
+        ('a"b"', Item('a"b"')),
+        ("a[b=c=d]", Item("a", {"b": ["c=d"]})),
+    ],
+)
+def test_brackets_quotes_and_tuples_stand_where_a_name_or_a_value_begins(text: str, item: Item) -> None:
+    assert parse(text) == [item]
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("lasvm[epochs=2", "'[' without its ']'"),
@@ -58,9 +74,18 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         ("lasvm[=2]", "which is not parameter=value"),
         ("lasvm[epochs=]", "which is not parameter=value"),
         ("lasvm[epochs=1,epochs=2]", "the parameter 'epochs' twice; for a grid write epochs=[a,b]"),
-        ("lasvm[epochs=[1,,2]]", "an empty value in the list epochs=[1,,2]"),
+        ("lasvm[epochs=[1,,2]]", "an empty value in epochs=[1,,2]"),
         ("lasvm[epochs=2]x", "goes on after its ']'"),
         ("[epochs=2]", "has no name"),
+        ("lasvm[epochs=2][tau=1]", "']' without its '['"),
+        ("lasvm[epochs=[1],[2]]", "has '[2]', which is not parameter=value"),
+        ('lasvm["epochs=2"]', "which is not parameter=value"),
+        ('lasvm["epochs"=2]', """has '"epochs"=2', which is not parameter=value"""),
+        ('"lasvm', "has a double quote without its second"),
+        ('lasvm[tau="1]', "has a double quote without its second"),
+        ('"lasvm"2', "goes on after a double quote"),
+        ('lasvm[tau="1"2]', "goes on after a double quote"),
+        ('lasvm[tau=""]', 'has an empty value in tau=""'),
     ],
 )
 def test_a_mistake_is_named_with_its_remedy(text: str, message: str) -> None:

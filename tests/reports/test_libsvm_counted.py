@@ -68,7 +68,7 @@ def run(solver, posed):
 def test_the_count_is_that_of_the_values_one_by_one(counted, seed):
     posed = problem(seed=seed)
     solver = counted()
-    assert solver.skip(posed) is None
+    assert solver.refusal(posed) is None
     naive = c_longlong.in_dll(sys.modules[counted.package].libsvm, "one_by_one")
     naive.value = 0
     assert posed.n < run(solver, posed).info[COUNT] == naive.value

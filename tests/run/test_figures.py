@@ -79,9 +79,12 @@ def test_a_column_that_cannot_be(values, message):
 
 @pytest.mark.parametrize(
     ("columns", "message"),
-    [(["margin"], "a tuple of harness.Column"), ((Column("a"), Column("a")), "two columns of the name a;")],
+    [
+        (["margin"], "a tuple of harness.Column"),
+        ((Column("a"), Column("a")), "a tuple of harness.Column, each with another name"),
+    ],
 )
 def test_columns_that_a_formulation_cannot_declare(columns, message):
     formulation = type("Own", (CSVC,), {"name": "own", "columns": columns})
     with pytest.raises(PluginError, match=message):
-        check_class("formulation", "harness_formulations", formulation)
+        check_class("formulation", formulation)

@@ -28,7 +28,7 @@ EXPECTED = {
     "compiles-for-ever": ("timeout", "s of them compiling; compile in warm_ups()"),
     "compiles-each-step": ("timeout|budget", "compil"),
     "never-closes": ("timeout", "still running after its last model"),
-    "stops-worker": ("timeout", "the process that carries out the solver's runs failed: nothing was heard for"),
+    "stops-worker": ("ok", ""),  # the host continues it
     "hangs-in-skip": ("timeout", "still importing or in skip()"),
 }
 

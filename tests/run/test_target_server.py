@@ -1,13 +1,12 @@
 """The worker's ledger of queried targets, and the client of its child; cheats are in tests/adversaries."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.run.channel import frame
 from harness.run.messages import TargetReply
-from harness.run.target_server import QUERY_POINTS, WAKING_SECONDS, TargetClient, TargetServer
+from harness.run.target_server import QUERY_POINTS, TargetClient, TargetServer
 
 LABELS = np.where(np.arange(50) % 3 == 0, 1.0, -1.0)
 
@@ -28,12 +27,12 @@ def test_each_target_is_served_once_and_no_more_than_the_budget(queries, budget)
         assert bool(server.refusal) == refused
 
 
-def connected(server, *, seconds=0.0):
+def connected(server):
     """Return a client of a server in this process."""
     client, replies = TargetClient(), []
 
     def emit(message):
-        replies.append(TargetReply(server.query(message.indices), seconds, server.refusal))
+        replies.append(TargetReply(server.query(message.indices), server.refusal))
 
     client.connect(emit, replies.pop)
     return client
@@ -46,16 +45,14 @@ def test_a_large_query_is_made_in_pieces_that_a_pipe_takes_whole():
     order = np.random.default_rng(0).permutation(n)
     np.testing.assert_array_equal(connected(server)(order), labels[order])
     assert server.queried == order.tolist()
-    largest = frame(TargetReply(np.ones(QUERY_POINTS), 0.123456789012345), b"x" * 16)
+    largest = frame(TargetReply(np.ones(QUERY_POINTS)), b"x" * 16)
     assert len(largest) <= 4096, "of which a socket that is not waited for takes all or nothing"
 
 
-def test_waiting_is_credited_as_far_as_the_worker_took_and_a_process_sleeps(monkeypatch):
-    clock = iter([0.0, 10.0, 20.0, 20.001])
-    monkeypatch.setattr("harness.run.target_server.perf_counter", lambda: next(clock))
-    client = connected(TargetServer(LABELS.copy(), 9), seconds=0.5)
-    client(np.array([1]))
-    assert client.seconds == pytest.approx(0.5 + WAKING_SECONDS)
-    client(np.array([2]))
-    assert client.seconds == pytest.approx(0.5 + WAKING_SECONDS + 0.001)
-    assert client.cpu_seconds <= client.seconds
+def test_what_queries_take_is_known_to_both_sides():
+    client, server, asked = TargetClient(), TargetServer(LABELS.copy(), 9), []
+    client.connect(asked.append, lambda: TargetReply(server.query(asked[-1].indices)))
+    for index in range(2):
+        client(np.array([index]))
+    assert 0.0 < asked[1].waited < client.seconds
+    assert 0.0 <= client.cpu_seconds <= client.seconds + 0.01

@@ -28,7 +28,7 @@ def test_it_is_the_librarys_model_and_certified(stored, class_weight) -> None:
 
 
 def test_what_it_cannot_take_is_refused_in_a_sentence() -> None:
-    reason = WrappedSVC().skip(CSVC.build(KernelOracle(Poly(), X), Y, {}))
+    reason = WrappedSVC().refusal(CSVC.build(KernelOracle(Poly(), X), Y, {}))
     assert reason == "wrapped-svc wraps the kernels rbf and linear, and not 'poly'; take libsvm."
-    assert "both classes" in str(WrappedSVC().skip(CSVC.build(KernelOracle(RBF(), X), np.ones(80), {})))
-    assert WrappedSVC().skip(CSVC.build(KernelOracle(RBF(), X), Y, {})) is None
+    assert "both classes" in str(WrappedSVC().refusal(CSVC.build(KernelOracle(RBF(), X), np.ones(80), {})))
+    assert WrappedSVC().refusal(CSVC.build(KernelOracle(RBF(), X), Y, {})) is None

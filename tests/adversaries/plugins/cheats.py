@@ -6,13 +6,14 @@ All but the last few are ways of one solver, which its warm process carries out 
 import ctypes
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from harness import CSVCNoBias, Iterate, Problem, Solver, get_solver, hookimpl, parameter
+from harness import CSVCNoBias, Iterate, Problem, ProblemSummary, Solver, get_solver, hookimpl, parameter
 from harness.run.messages import FitResult
 from harness.run.record import Claims
 
@@ -93,25 +94,6 @@ def patches_clock(problem):
     time.sleep(0.3)
 
 
-@way(BEFORE, "patches-drive")
-def patches_drive(problem):
-    """Patches the host's own names for the clocks."""
-    import harness.measure.compilation as compilation
-
-    compilation.perf_counter = lambda: -6811.0
-
-
-@way(BEFORE, "slows-clock")
-def slows_clock(problem):
-    """Lets the host's clock run at a hundredth of its speed while it works."""
-    import harness.measure.compilation as compilation
-
-    true, began, worked = time.perf_counter, time.perf_counter(), time.process_time()
-    compilation.perf_counter = lambda: began + 0.01 * (true() - began)
-    while time.process_time() < worked + 2.5 or true() - began < 2.0:
-        np.linalg.norm(np.ones(1000))
-
-
 @way(BEFORE, "patches-certificate")
 @way(BEFORE, "infeasible-unseen")
 def patches_certificate(problem):
@@ -180,12 +162,6 @@ def forges_result(problem):
     time.sleep(60)
 
 
-@way(BEFORE, "forges-status")
-def forges_status(problem):
-    emitter()(FitResult(Claims(status="splendid")))
-    time.sleep(60)
-
-
 @way(BEFORE, "forges-kinds")
 def forges_kinds(problem):
     """Sends a message whose parts are none."""
@@ -250,17 +226,6 @@ def strange_info(problem, last):
 # -- instead of the work -----------------------------------------------------------------------------------
 
 
-@way(INSTEAD, "claims-gap")
-def claims_gap(problem, own):
-    """A model of weights has no gap; the host's own function in this process says that it has one, and of other data."""
-    import harness.run.child as execute
-
-    if problem.n > WARM_UP_POINTS:
-        said = {"relative_gap": 0.0, "train_accuracy": 1.0, "dataset": "elsewhere", "key": "of another run"}
-        execute.now = lambda: said
-    yield Iterate(weights=np.zeros(problem.kernel.n_features), done=True)
-
-
 @way(INSTEAD, "closes-slowly")
 def closes_slowly(problem, own):
     """Takes its time when its generator is closed: on no clock, and no lie."""
@@ -287,20 +252,93 @@ def intercept_text(problem, own):
     yield Iterate(weights=np.zeros(problem.kernel.n_features), intercept="0", done=True)
 
 
+# -- off the clock -----------------------------------------------------------------------------------------
+
+
+class Lazy:
+    """An array that is computed when it is looked at."""
+
+    def __init__(self, coef):
+        self.coef = coef
+
+    def __array__(self, dtype=None, copy=None):
+        time.sleep(0.3)
+        return self.coef
+
+
+ends_with("lazy", "dual_coef", lambda problem, last: Lazy(last.dual_coef))
+ends_with("listed", "dual_coef", lambda problem, last: last.dual_coef.tolist())
+ends_with("objects", "dual_coef", lambda problem, last: last.dual_coef.astype(object))
+
+
+class LateIterate(Iterate):
+    """What it holds could be code."""
+
+
+@way(INSTEAD, "subclass")
+def subclass(problem, own):
+    for last in own:
+        yield LateIterate(dual_coef=last.dual_coef, done=True)
+
+
+@way(INSTEAD, "pool-at-yield")
+def pool_at_yield(problem, own):
+    """An honest mistake: processes that are waited for when all is over, when no clock counts what they did."""
+    from multiprocessing import get_context
+
+    pool = get_context("fork").Pool(1)
+    try:
+        if problem.n > WARM_UP_POINTS:
+            pool.apply(spin, (0.4,))
+        yield from own
+    finally:
+        pool.terminate()
+        pool.join()
+
+
+def spin(seconds):
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        sum(range(1000))
+
+
+@way(BEFORE, "thread-at-end")
+def thread_at_end(problem):
+    """A thread that goes on for a while after the last model: it changes nothing."""
+    threading.Thread(target=spin, args=(1.0,)).start()
+
+
+@way(BEFORE, "compiles-late")
+def compiles_late(problem):
+    from numba.core.event import end_event, start_event
+
+    start_event("numba:compiler_lock")
+    time.sleep(0.3)
+    end_event("numba:compiler_lock")
+
+
 # -- before the host calls it ------------------------------------------------------------------------------
+
+
+class SkipSolves(Cheat):
+    name = "skip-solves"
+
+    def skip(self, problem: ProblemSummary) -> str | None:
+        (*_, last) = self.own(problem, np.random.default_rng(0))
+        return None if last.done else "no"
 
 
 class SkipRaises(Cheat):
     name = "skip-raises"
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         return str(1 / 0)
 
 
 class SkipTrue(Cheat):
     name = "skip-true"
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         return True
 
 
@@ -321,4 +359,4 @@ class LabelRaises(Cheat):
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
-    return [Cheat, SkipRaises, SkipTrue, InitRaises, LabelRaises]
+    return [Cheat, SkipSolves, SkipRaises, SkipTrue, InitRaises, LabelRaises]

@@ -1,27 +1,21 @@
-"""Ways of a solver to have labels that it did not query, or to have queried others than it says; and of one to have test labels.
+"""Ways of a solver to have labels that it did not query, or to have queried others than it says.
 
 All of them run in the isolated process of a measured run; what becomes of each is in the tests beside this folder.
 """
 
-import gc
 import sys
-import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from harness_active.pool_svc import PoolSVC
 
-from harness import CSVC, Iterate, Problem, Solver, hookimpl, parameter
+from harness import Iterate, Problem, Solver, hookimpl, parameter
 from harness.registry.discovery import shared_registry
 from harness.run.messages import TargetReply, TargetRequest
 
 WARM_UP_POINTS = 40
-OBJECTS = 1_000_000  # that a search looks at beyond those where it begins
-STASH: list[list[int]] = []  # what a search found in another process of the same worker
-ROOTS: dict[str, Callable[[Problem], list[Any]]] = {}
+STASH: list[list[int]] = []  # what was read beside the problem
 BEFORE: dict[str, Callable[[Problem], None]] = {}
 AT_END: dict[str, Callable[[Problem, Iterate], None]] = {}
 MIDWAY: dict[str, Callable[[Problem, Iterate], None]] = {}
@@ -30,55 +24,6 @@ MIDWAY: dict[str, Callable[[Problem, Iterate], None]] = {}
 def way(table, name):
     """Enter a function into a table under the name of the way."""
     return lambda function: table.setdefault(name, function)
-
-
-# -- searches ----------------------------------------------------------------------------------------------
-
-
-def label_arrays(roots: list[Any], sizes: tuple[int, ...]) -> list[list[int]]:
-    """Return the arrays of -1 and +1, both there, of one of the sizes that are reached from the roots."""
-    seen, queue, found = set(map(id, roots)), deque(roots), []
-    most = len(seen) + OBJECTS
-    while queue and len(seen) < most:
-        each = queue.popleft()  # what is near first: the modules behind it are without end
-        array = None
-        if isinstance(each, np.ndarray):
-            array = each
-        elif isinstance(each, (bytes, bytearray)) and len(each) in [8 * size for size in sizes]:
-            array = np.frombuffer(each)
-        if array is not None and array.dtype.kind in "if" and array.size in sizes:
-            values = np.unique(array)
-            if np.array_equal(values, [-1, 1]):
-                found.append(array.astype(int).reshape(-1).tolist())
-        more = [each.base] if isinstance(each, np.ndarray) else gc.get_referents(each)
-        more = [other for other in more if id(other) not in seen]
-        seen.update(map(id, more))
-        queue.extend(more)
-    return found
-
-
-@way(ROOTS, "frames")
-def frames(problem):
-    """What the callers have in their variables, the host's among them."""
-    frame, found = sys._getframe(), []
-    while frame is not None:
-        found.append(dict(frame.f_locals))
-        frame = frame.f_back
-    return found
-
-
-@way(ROOTS, "objects")
-def objects(problem):
-    """Whatever the collector knows of, those that the host took out of its sight among them."""
-    gc.unfreeze()
-    return gc.get_objects()
-
-
-ROOTS["problem"] = lambda problem: [problem, vars(problem), problem._answer if problem.queries_targets else None]
-ROOTS["kernel"] = lambda problem: [problem.kernel, vars(problem.kernel)]
-SEARCHES = tuple(ROOTS)
-EVERYWHERE = "everywhere"
-ROOTS[EVERYWHERE] = lambda problem: [root for search in SEARCHES for root in ROOTS[search](problem)]
 
 
 # -- a run -------------------------------------------------------------------------------------------------
@@ -94,17 +39,13 @@ class LabelCheat(Solver):
     way: str = parameter("", "of cheating; honest, or none, is none")
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        order, most, told = rng.permutation(problem.n), problem.queries_left, {}
-        if self.way in ROOTS:  # in a warm-up, which the worker makes too, for whoever comes later
-            sizes = (problem.n,) if problem.n > WARM_UP_POINTS else (200, 50)
-            STASH.extend(label_arrays(ROOTS[self.way](problem), sizes))
-            told = {"found": list(STASH)}
+        order, most = rng.permutation(problem.n), problem.queries_left
         measured = problem.n > WARM_UP_POINTS
         if self.way in BEFORE and measured:
             BEFORE[self.way](problem)
         for count in [*range(3, most, 3), most]:
             problem.query(order[len(problem.queried) : count])
-            last = Iterate(pair(problem), done=count == most, info=told)
+            last = Iterate(pair(problem), done=count == most)
             if self.way in MIDWAY and measured and count == 30:
                 MIDWAY[self.way](problem, last)
             if self.way in AT_END and measured and last.done:
@@ -161,20 +102,7 @@ def forges_reply(problem):
 
     def receive():
         reply = true()
-        return TargetReply(-reply.targets, reply.seconds)
-
-    client._receive = receive
-
-
-@way(BEFORE, "works-while-waiting")
-def works_while_waiting(problem):
-    """Does its work where the harness believes that it waits for a reply."""
-    client = problem._answer
-    true = client._receive
-
-    def receive():
-        time.sleep(0.1)
-        return true()
+        return TargetReply(-reply.targets)
 
     client._receive = receive
 
@@ -227,19 +155,6 @@ def tells_what_it_read(problem, last):
     last.info = {"found": list(STASH)}
 
 
-@dataclass(frozen=True)
-class SeeksTestLabels(Solver):
-    """The zero model, after a search for the labels of the test points."""
-
-    name = "seeks-test-labels"
-    solves = (CSVC,)
-    where: str = parameter("frames", "to search")
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        STASH.extend(label_arrays(ROOTS[self.where](problem), (50,)))
-        yield Iterate(np.zeros(problem.n), done=True, info={"found": list(STASH)})
-
-
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
-    return [LabelCheat, SeeksTestLabels]
+    return [LabelCheat]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness import CSVC, Iterate, Problem, Solver, hookimpl, parameter
+from harness import CSVC, Iterate, Problem, ProblemSummary, Solver, hookimpl, parameter
 
 AT_IMPORT = os.getpid()
 WARM_UP_POINTS = 100  # at most; those faults pass that could not be told from a warm-up that hangs
@@ -41,7 +41,7 @@ class Faulty(Solver):
     solves = (CSVC,)
     fault: str = parameter("", "what is wrong")
 
-    def skip(self, problem: Problem) -> str | None:
+    def skip(self, problem: ProblemSummary) -> str | None:
         return time.sleep(3600) if self.fault == "hangs-in-skip" else None
 
     def with_target_gap(self, gap: float) -> Solver | None:

@@ -1,0 +1,67 @@
+"""What is done to a run from outside, by a rival or anybody: it goes on, or its row is the machine's and is measured again."""
+
+import time
+
+import pytest
+
+from tests.adversaries.plugins import PLUGINS
+from tests.run.conftest import compared
+
+pytestmark = pytest.mark.slow  # each compares
+DATA = ("--datasets", "checkerboard[n=200,n_test=50]", "--time-limit", "20")
+DISTURBED = {  # way -> what its reason says
+    "stopped-and-fails": "its process was stopped, not by the host",
+    "limited-and-fails": "RLIMIT_CPU of its process is (1, 1) and was",
+    "worker-limited-and-fails": "RLIMIT_NOFILE of its process is (20, 20) and was",
+}
+
+
+def neighbours(store, solvers, *options, **environment):
+    code, records, errors = compared(
+        store, PLUGINS / "neighbours.py", solvers, *DATA, *options, environment=environment
+    )
+    return code, {(record["solver"], record["parameters"]["way"]): record for record in records}, errors
+
+
+@pytest.fixture(scope="module")
+def disturbed(tmp_path_factory):
+    """Runs that were disturbed, twice by the same command."""
+    store = tmp_path_factory.mktemp("neighbours") / "store.sqlite"
+    solvers = f"neighbour[way=[stopped,{','.join(DISTURBED)}]]"
+    return [neighbours(store, solvers)[1] for _ in range(2)]
+
+
+@pytest.mark.parametrize("way", DISTURBED)
+def test_a_run_that_fails_after_it_was_stopped_or_limited_from_outside_is_measured_again(disturbed, way):
+    for records in disturbed:
+        record = records["neighbour", way]
+        assert (record["status"], record["reused"]) == ("environment", False), record["reason"]
+        assert DISTURBED[way] in record["reason"]
+
+
+def test_a_run_that_is_stopped_from_outside_is_continued_and_says_so(disturbed):
+    record = disturbed[0]["neighbour", "stopped"]
+    assert record["status"] == "ok"
+    assert record["faults"] == ["its process was stopped from outside, and continued by the host"]
+    assert record["fit_seconds"] < 10.0
+
+
+@pytest.mark.parametrize("way", ["stops-rivals", "limits-rivals"])
+def test_what_a_solver_does_to_its_rivals_costs_them_nothing(tmp_path, way):
+    began = time.monotonic()
+    code, records, errors = neighbours(tmp_path / "store", f"victim,neighbour[way={way}]", "--repeat", "2")
+    assert code == 0, errors
+    assert all(record["status"] == "ok" and record["relative_gap"] < 1e-2 for record in records.values())
+    assert time.monotonic() - began < 60.0
+
+
+def test_a_silent_certifier_is_started_anew_and_the_row_has_all_its_figures(tmp_path):
+    began = time.monotonic()
+    options = ("--metrics", "stops-the-certifier")
+    mark = str(tmp_path / "mark")
+    code, records, errors = neighbours(tmp_path / "store", "victim", *options, STOPPED_MARK=mark)
+    assert code == 0, errors
+    record = records["victim", "none"]
+    assert record["metrics"] == {"stops-the-certifier": 1.0}
+    assert record["relative_gap"] < 1e-2
+    assert time.monotonic() - began < 60.0
