@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from time import monotonic
 from typing import Any
+from weakref import WeakSet
 
 import msgspec
 
@@ -116,7 +117,9 @@ def run_task(task: bytes, node: str = "") -> bytes:
     specs = decode(request.runs, list[RunSpec])
     reading = {spec.data_key: _reading_seconds.get(spec.data_key, 0.0) for spec in specs}
     with _lent_pool(_code(request)) as pool:
-        pool.prepare(specs, reading, lambda _: None)
+        if pool not in _prepared:  # the first block has all solvers
+            pool.prepare(specs, reading, lambda _: None)
+            _prepared.add(pool)
         began = monotonic()
         records = [pool.run(spec, reading[spec.data_key]) for spec in specs]
         seconds = monotonic() - began
@@ -181,6 +184,7 @@ def _registry(code: bytes) -> Registry:
 
 
 _idle: list[tuple[bytes, ProcessPool]] = []  # with the code of the plugins that their processes have
+_prepared = WeakSet[ProcessPool]()
 _stop = threading.Event()  # of the runs that go on
 
 
