@@ -70,7 +70,7 @@ class Driver:
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
         self.records: dict[int, Record] = {}
         self.failed_hooks: set[tuple[str, str]] = set()  # (plugin, hook)
-        self._own_versions = functools.cache(own_versions)
+        self._versions = functools.cache(lambda requires: {**versions(), **own_versions(requires)})
         self._key = functools.cache(self._compute_key)
 
     def run(self) -> list[Record]:
@@ -188,12 +188,13 @@ class Driver:
         # paths say where a plugin or a file lies, its content is in the fingerprints
         unlocated = {name: value for name, value in spec.source_parameters.items() if name not in ("path", "test")}
         return replace(spec, dataset="", plugin_paths=(), source_parameters=unlocated).key(
-            {"harness": _host_sha256(), "plugin": code, "versions": self._versions(spec), "machine": machine_id}
+            {
+                "harness": _host_sha256(),
+                "plugin": code,
+                "versions": self._versions(spec.requires),
+                "machine": machine_id,
+            }
         )
-
-    def _versions(self, spec: RunSpec) -> dict[str, str]:
-        """Return the versions of what a run's worker has."""
-        return {**versions(), **self._own_versions(spec.requires)}
 
     def _completed(self, index: int, outcome: Record, place: Mapping[str, Any]) -> Record:
         """Return the full record of a run on a machine: what was measured and what was requested, unknown figures None."""
@@ -210,7 +211,7 @@ class Driver:
             "density": dataset.density,
             "positive_share": dataset.positive_share,
             "data_notes": dict(dataset.notes) or None,
-            "versions": self._versions(spec) | release,
+            "versions": self._versions(spec.requires) | release,
             "machine": place,
             "git_commit": git_commit(),
             "code_sha256": plugin and plugin.fingerprint,

@@ -11,7 +11,7 @@ import math
 import queue
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 from pathlib import Path
 from threading import Timer
@@ -135,37 +135,43 @@ class NodeRunner:
         """Send blocks of runs to the nodes and yield what comes back; see `Runner`."""
         # the processes of a node hold one data set, so the blocks of one follow each other
         waiting = deque(sorted(self._blocks(indices), key=lambda block: self.specs[block[0]].data_key))
-        under_way, lost = 0, None
-        while waiting or under_way or lost is not None:
+        under_way = 0
+        while waiting or under_way:
             try:
-                slots = self._slots() if lost is None else 0
-                while waiting and lost is None and under_way < _TASKS_PER_SLOT * max(1, slots):
+                slots = self._slots()
+                while waiting and under_way < _TASKS_PER_SLOT * max(1, slots):
                     runs = self._next_runs(waiting, slots)
                     yield from map(RunStarted, runs)
                     self._send(runs)
                     under_way += 1
-                if lost is None and monotonic() - self._shown >= _PROGRESS_SECONDS:
+                if monotonic() - self._shown >= _PROGRESS_SECONDS:
                     yield self._progress()
+                runs, future = self._ended.get(timeout=_PROGRESS_SECONDS)
+                if future.cancelled():
+                    raise CancelledError
+            except queue.Empty:
+                continue
             except UsageError:
                 raise
             except Exception as error:
-                lost = f" ({self.executor.format_error(error)})"
-            try:
-                runs, future = self._ended.get(timeout=_PROGRESS_SECONDS if lost is None else 0.0)
-            except queue.Empty:
-                if lost is None:
-                    continue
+                yield from self._last_results()
+                why = "" if isinstance(error, CancelledError) else f" ({self.executor.format_error(error)})"
                 raise EngineLost(
-                    f"{self.url} is gone{lost}. What came back is kept in the store. Start it again, with its workers; "
+                    f"{self.url} is gone{why}. What came back is kept in the store. Start it again, with its workers; "
                     "the same command goes on where it stopped."
-                ) from None
+                ) from error
             under_way -= 1
-            if future.cancelled():
-                lost = lost or ""
-            elif (result := self._result(runs, future)) is not None:
+            if result := self._result(runs, future):
                 yield result
-                continue
-            waiting.extendleft(reversed(self._blocks(runs)))
+            else:
+                waiting.extendleft(reversed(self._blocks(runs)))
+
+    def _last_results(self) -> Iterator[RunsEnded]:
+        """Yield what had come back before the engine was lost."""
+        while not self._ended.empty():
+            runs, future = self._ended.get()
+            if not future.cancelled() and (result := self._result(runs, future)):
+                yield result
 
     def _slots(self) -> int:
         slots = self.executor.slots()
