@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from harness.measure.outcome import NO_LIMITS, Limits, TracePoint
 from harness.measure.scored import CosineFeatures, FreeModel, Weights
 from harness.run.channel import BrokenStream, Busy, decode, encode
-from harness.run.record import CertifiedFigures, Claims
+from harness.run.record import CertifiedFigures, Claims, Record
 from harness.solver.path import Grid
 
 Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
@@ -343,3 +343,54 @@ FromProcess = Prepared | Busy | RunResult | Certified
 Emit = Callable[[FromChild], None]
 Receive = Callable[[], ToChild]
 Body = Callable[[Emit, Receive], None]  # what a child does
+
+
+# -- from a runner to the driver, in one process ------------------------------------------------------------
+
+
+class RunStarted(NamedTuple):
+    """A run, by its index, begins on this machine, or is sent to a node."""
+
+    run: int
+
+
+class Progress(NamedTuple):
+    """A text on what goes on, which replaces the one before."""
+
+    text: str
+
+
+class RunsEnded(NamedTuple):
+    """Runs that ended together, by index, and the machine that they were on."""
+
+    records: Mapping[int, Record]
+    machine: Mapping[str, Any]
+
+
+Event = RunStarted | Progress | RunsEnded
+Stored = Callable[[str], Mapping[int, Record]]
+"""Return the records that the store has of runs on a class of machines, named by its ``id``, by index."""
+
+
+class Runner(Protocol):
+    """Carries out runs of a study, which are named by their index in the plan."""
+
+    def reusable(self, stored: Stored) -> Mapping[int, Record]:
+        """Return the records that stand for runs; those of one block are of one class of machines. Called once, first.
+
+        Raises
+        ------
+        UsageError : a node cannot run the harness.
+        """
+
+    def run(self, indices: Sequence[int]) -> Iterator[Event]:
+        """Carry out runs and yield what happens as it happens; called once.
+
+        Raises
+        ------
+        EngineLost : the engine is gone; everything that had come back was yielded.
+        UsageError : no node is left.
+        """
+
+    def close(self) -> list[RunsEnded]:
+        """End what goes on, and return what had ended and was not yielded."""
