@@ -29,7 +29,6 @@ from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry.discovery import Registry, load_registry, share_registry
 from harness.run import allowed
 from harness.run.channel import BrokenStream, Channel
-from harness.run.child import ProblemFactory, is_environment
 from harness.run.messages import (
     Busy,
     Certified,
@@ -43,12 +42,13 @@ from harness.run.messages import (
     ToProcess,
 )
 from harness.run.plan import RunSpec
+from harness.run.problem_factory import ProblemFactory
 from harness.run.record import CertifiedFigures
 from harness.run.target_server import only_queried
 from harness.solver.path import GridPoint, SolutionPath
 from harness.solver.protocol import DEFAULT_RELATIVE_GAP
 from harness.support.errors import InvalidKernel, InvalidModel, PluginError
-from harness.support.faults import format_error
+from harness.support.faults import format_error, is_environment
 from harness.support.printable import clean, clipped
 
 if TYPE_CHECKING:

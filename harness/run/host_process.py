@@ -17,13 +17,11 @@ from typing import Any
 
 from harness.run import allowed
 from harness.run.channel import BrokenStream, Channel
-from harness.run.descendants import living, signal_to
 from harness.run.environments import Environment
-from harness.run.folder import sweep
+from harness.run.descendants import sweep
 from harness.run.messages import Busy, FromProcess, ToProcess
 from harness.run.template import start, template, variables
-from harness.support.machine import is_stopped
-from harness.support.processes import account
+from harness.support.processes import account, is_stopped, living, signal_to
 
 _CLOSE_SECONDS = 1.5  # seconds that a process may take to end when its socket is closed
 _LATE_SECONDS = 0.5  # seconds that a message may be late
