@@ -14,19 +14,15 @@ from __future__ import annotations
 import math
 
 _SLACK_SECONDS = 2.0  # seconds of a phase beyond the time limit
-_OFF_THE_CLOCK_SECONDS = (
-    0.8  # most seconds of compilation and the host's own work in the measured run that do not count
-)
-_FIT_SECONDS = (
-    1.5  # seconds beyond the time limit at which a solver that does not yield is killed; one that does is stopped
-)
+_OFF_THE_CLOCK_SECONDS = 0.8  # most seconds of compilation and the host's work in a fit that do not count
+_FIT_SECONDS = 1.5  # seconds beyond the time limit at which a run is killed whose solver does not yield
 _WITHOUT_LIMIT_SECONDS = 60.0  # most seconds of a phase beside the measured run, before the slack
-_PREPARATION_SECONDS = 30.0  # least limit in seconds of a warm-up without its compilation, and of imports and skip()
+_PREPARATION_SECONDS = 30.0  # least limit in seconds of a warm-up without its compilation, of imports and skip()
 _COMPILATION_SECONDS = 90.0  # least limit in seconds of the compilation in a warm-up
 _START_SECONDS = 60.0  # least limit in seconds of a process that imports plugins and reads data
 _CERTIFY_SECONDS = 1800.0  # most seconds of a certificate
 SILENT_SECONDS = 10.0  # seconds after the last sign of life of a certifier at which it is started anew
-_LOST_SHARE = 4.0  # most seconds that other work takes from a run of one thread and that do not count, in time limits
+_LOST_SHARE = 4.0  # most seconds that other work takes from a run and that do not count, in time limits
 _LEAST_SHARE = 0.8  # fraction of its time limit that a run must have been able to use, else the machine cut it
 
 

@@ -272,5 +272,5 @@ def _packed_model(outcome: Outcome, problem: Problem) -> bytes:
     """
     if outcome.model is None:
         return Model.of(*problem.checked(outcome.dual_coef, outcome.intercept)).packed()
-    make = Model.linear if isinstance(outcome.model, Weights) else Model.free
-    return make(outcome.model).packed()
+    model = Model.linear(outcome.model) if isinstance(outcome.model, Weights) else Model.free(outcome.model)
+    return model.packed()

@@ -69,7 +69,11 @@ class Usage(NamedTuple):
 
     def since(self, before: Usage) -> Usage:
         """Return the times that were taken since ``before``."""
-        return Usage(*(max(0.0, now - then) for now, then in zip(self[:3], before[:3], strict=True)))
+        cpu_seconds, unseen, delay = (max(0.0, now - then) for now, then in zip(self[:3], before[:3], strict=True))
+        return Usage(cpu_seconds, unseen, delay)
+
+
+NOTHING_USED = Usage()
 
 
 class Descendants:

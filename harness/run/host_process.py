@@ -17,8 +17,8 @@ from typing import Any
 
 from harness.run import allowed
 from harness.run.channel import BrokenStream, Channel
-from harness.run.environments import Environment
 from harness.run.descendants import sweep
+from harness.run.environments import Environment
 from harness.run.messages import Busy, FromProcess, ToProcess
 from harness.run.template import start, template, variables
 from harness.support.processes import account, is_stopped, living, signal_to

@@ -37,8 +37,8 @@ from harness.support.errors import UsageError
 from harness.support.files import write_whole
 
 if TYPE_CHECKING:
-    from harness.run.child import ProblemFactory
     from harness.run.plan import RunSpec
+    from harness.run.problem_factory import ProblemFactory
     from harness.solver.protocol import Solver
 
 _POINTS = 32  # number of points, of two classes

@@ -29,7 +29,7 @@ import msgspec
 from harness.measure.outcome import FAILED, Limits, Status, StoppedBy
 from harness.run import allowed, messages
 from harness.run.channel import SECRET_BYTES, BrokenStream, Channel
-from harness.run.descendants import Descendants, Folder, Usage, at_parents_end, trackers_of
+from harness.run.descendants import NOTHING_USED, Descendants, Folder, Usage, at_parents_end, trackers_of
 from harness.run.record import MEASURED_AGAIN, Claims
 from harness.run.target_server import TargetServer
 from harness.support.machine import now
@@ -151,7 +151,7 @@ class Observed:
     limits: Limits
     threads: int = 1
     server: TargetServer = field(default_factory=TargetServer)
-    take_sample: Callable[[float | None], Usage] = lambda _: Usage()
+    take_sample: Callable[[float | None], Usage] = lambda _: NOTHING_USED
     result: messages.FitResult | None = None
     points: list[messages.Point] = field(default_factory=list)
     cells: list[messages.FinishedCell] = field(default_factory=list)
@@ -160,13 +160,13 @@ class Observed:
     host_seconds: float = 0.0  # wall time inside the fit of the host's own work: certificates of trace points
     phase: str = "warm-up"  # one of `_PHASES`
     phase_began: float = field(default_factory=monotonic)
-    usage_began: Usage = Usage()  # when the phase began
-    usage: Usage = Usage()  # of the last sample
+    usage_began: Usage = NOTHING_USED  # when the phase began
+    usage: Usage = NOTHING_USED  # of the last sample
     sampled: float = 0.0  # time of ``monotonic()`` of the last sample
     compiling_since: float | None = None
     compiled_before: float = 0.0  # seconds of compilation in this phase that are over
     fit_seconds: float | None = None  # wall time of the fit, without compilation
-    fit_usage: Usage = Usage()  # during the fit, without compilation
+    fit_usage: Usage = NOTHING_USED  # during the fit, without compilation
     peak_bytes: int = 0  # of the samples since the fit began
     output_end: bytes = b""  # the last bytes that the child printed
     output_bytes: int = 0
@@ -290,9 +290,7 @@ class Observed:
         return Status.TIMEOUT, stopped_by, reason
 
 
-def watch(
-    child: Child, observed: Observed, descendants: Descendants, control: Channel, busy: Callable[[float], None]
-) -> None:
+def watch(child: Child, observed: Observed, control: Channel, busy: Callable[[float], None]) -> None:
     """Wait until a child has sent its result, ends or passes a limit. It is ended by :func:`finish`.
 
     control : the channel to the driver

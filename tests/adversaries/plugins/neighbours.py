@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from harness import CSVC, Iterate, Metric, Problem, Solver, get_solver, hookimpl, parameter
-from harness.run.descendants import living
+from harness.support.processes import living
 
 WARM_UP_POINTS = 40
 WAYS: dict[str, Callable[[], None]] = {"none": lambda: None}
