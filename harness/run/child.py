@@ -9,6 +9,7 @@ import math
 import re
 import resource
 from collections.abc import Sequence
+from dataclasses import dataclass
 from time import monotonic, process_time, thread_time
 from typing import TYPE_CHECKING, Any
 
@@ -24,16 +25,18 @@ from harness.measure.scored import Weights
 from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem
 from harness.problems.summary import ProblemSummary
-from harness.run import allowed
-from harness.run.messages import ClockStarted, Emit, FinishedCell, FitResult, Model, ModelCopied, Point
+from harness.run import allowed, messages
+from harness.run.messages import Emit, Model
+from harness.run.problem_factory import ProblemFactory
 from harness.run.record import MEASURED_AGAIN, Claims
-from harness.run.target_server import TargetClient
+from harness.run.target_server import TargetClient, TargetServer
+from harness.run.warm_up import State, WarmUp, warm_up
 from harness.solver.path import SolutionPath
 from harness.support.errors import DataChanged, InvalidKernel, InvalidModel
 from harness.support.faults import format_error, is_environment, is_out_of_memory, output_of, text
 from harness.support.machine import load_average, now
 from harness.support.printable import clean, clipped
-from harness.support.processes import below, delay_seconds, reset_peak_memory
+from harness.support.processes import below, delay_seconds, memory_figures, private_bytes, reset_peak_memory
 
 if TYPE_CHECKING:
     from harness.run.plan import RunSpec
@@ -47,63 +50,105 @@ _READ_ONLY = re.compile("read-?only")  # what NumPy and Numba say of an array
 _COPY = "what the problem hands out is read-only: copy it first, row = problem.kernel.row(i).copy()"
 
 
-def measure(
-    spec: RunSpec,
-    solver: Solver,
-    problem: Problem,
-    emit: Emit,
-    *,
-    compilation: CompilationWatch,
-    client: TargetClient,
-    path: SolutionPath | None = None,
-) -> FitResult:
-    """Drive the solver; return the claims of its process, with the model. Never raises for a fault of the solver.
+@dataclass
+class ChildRun:
+    """A run as its worker prepares it, and as a child of the worker carries it out.
 
-    emit : called with `ClockStarted`, and with every `Point`, a trace point or a finished cell, outside the clock
-    client : through which the problem queries targets; what that takes is on no clock
-    path : the problems to go through, in the place of ``problem``
+    compilation : the watch over the compiler, which the worker installed
+    largest : most bytes of a message of the child
+    only_compile : whether the child ends behind the warm-up
     """
-    faults: list[str] = []
-    problem, plain = problem.counted(spec.cache_mb), problem
-    summary = ProblemSummary.of(problem if path is None else path.problem(path.cells[0]))
-    refused = refusal(solver, summary, faults, spec.plugin)
-    if refused is not None:
-        return FitResult(Claims(status=Status.SKIPPED, reason=refused, measured_at=now()))
-    load = load_average()
-    before, model = _checksums(problem, plain, path), b""
-    switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
-    reset_peak_memory()
-    emit(ClockStarted())
-    clocks = _Clocks(compilation, client, spec.limits.time_limit, spec.threads)
-    try:
-        if path is None:
-            outcome = _drive(spec, solver, problem, plain, clocks, emit)
-            claims = _claims(outcome)
-            _add_counts(claims, solver, problem.kernel.counter)
-            if outcome.info_cut:
-                faults.append(f"info was cut to {INFO[0]:,} entries and {INFO[1]:,} characters, 4,000 of a text")
-            model = _packed_model(outcome, problem)
-        else:
-            claims = _drive_path(spec, solver, path, clocks, emit)
-    except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
-        claims = failure_claims(error, spec.plugin)
-    after = _checksums(problem, plain, path)
-    if changed := [name for name in {**before, **after} if before.get(name) != after.get(name)]:
-        what = f"{', '.join(changed)} differ from what it was given"
-        claims.status, claims.reason = Status.INVALID, f"solver '{solver.name}' changed its problem: {what}"
-    claims.compile_seconds = compiled = compilation.seconds - compiled
-    if compiled > max(_COMPILED_SECONDS, _COMPILED_SHARE * (claims.fit_seconds or math.inf)):
-        faults.append(f"compiled {compiled:.1f} s inside the measured run; compile in warm_ups()")
-    claims.unexplained_cpu_seconds = unexplained = max(0.0, clocks.unexplained)
-    if unexplained > max(_UNEXPLAINED_SECONDS, _UNEXPLAINED_SHARE * (claims.cpu_seconds or math.inf)):
-        claims.status, claims.stopped_by = Status.INVALID, StoppedBy.FAULT
-        claims.reason = (
-            f"{unexplained:.2f} s of CPU time were used while the clock stood still, by threads that the "
-            "solver had at a yield: wait for them before the yield"
-        )
-    claims.load_average, claims.faults, claims.measured_at = load, faults, now()
-    claims.involuntary_switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
-    return FitResult(claims, model)
+
+    spec: RunSpec
+    solver: Solver
+    factory: ProblemFactory
+    compilation: CompilationWatch
+    server: TargetServer
+    warm_up: WarmUp
+    largest: int
+    only_compile: bool
+
+    def body(self, emit: Emit, receive: messages.Receive) -> None:
+        """Measure the run in the process of its solver."""
+        spec, factory, compilation, seconds = self.spec, self.factory, self.compilation, 0.0
+        clocks, limit = (compilation.clock, compilation.cpu_clock), spec.limits.time_limit
+        factory.client.connect(emit, receive)
+        limit_memory(spec.limits.memory_limit)
+        compilation.on_change = lambda on: emit(messages.Compiling(on))  # a time limit counts no compilation
+        if self.warm_up.state is not State.FAILED:
+            # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
+            seconds = warm_up(self.solver, factory.small(spec, clocks), limit, compilation.clock)
+        emit(messages.Warm(seconds, factory.registry.sources()))
+        if self.only_compile:
+            emit(messages.FitResult(Claims()))
+            return
+        problem, path = factory.problem(spec.first), factory.path(spec, clocks) if spec.path else None
+        claims, model = self._measure(problem, path, emit)
+        limit_memory(None)  # what is left is the host's own work
+        claims.sources = factory.registry.sources()
+        emit(messages.FitResult(claims, model, factory.kernel_sample(spec)))
+
+    def _measure(self, problem: Problem, path: SolutionPath | None, emit: Emit) -> tuple[Claims, bytes]:
+        """Drive the solver; return the claims of its process, and the model. Never raises for a fault of the solver.
+
+        path : the problems to go through, in the place of ``problem``
+        emit : called with `ClockStarted`, and with every `Point`, a trace point or a finished cell, outside the clock
+        """
+        spec, solver, compilation = self.spec, self.solver, self.compilation
+        faults: list[str] = []
+        problem, plain = problem.counted(spec.cache_mb), problem
+        summary = ProblemSummary.of(problem if path is None else path.problem(path.cells[0]))
+        refused = refusal(solver, summary, faults, spec.plugin)
+        if refused is not None:
+            return Claims(status=Status.SKIPPED, reason=refused, measured_at=now()), b""
+        load = load_average()
+        before, model = _checksums(problem, plain, path), b""
+        switches, compiled = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw, compilation.seconds
+        reset_peak_memory()
+        emit(messages.ClockStarted())
+        clocks = _Clocks(compilation, self.factory.client, spec.limits.time_limit, spec.threads)
+        try:
+            if path is None:
+                outcome = _drive(spec, solver, problem, plain, clocks, emit)
+                claims = _claims(outcome)
+                _add_counts(claims, solver, problem.kernel.counter)
+                if outcome.info_cut:
+                    faults.append(f"info was cut to {INFO[0]:,} entries and {INFO[1]:,} characters, 4,000 of a text")
+                model = _packed_model(outcome, problem)
+            else:
+                claims = _drive_path(spec, solver, path, clocks, emit)
+        except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
+            claims = failure_claims(error, spec.plugin)
+        after = _checksums(problem, plain, path)
+        if changed := [name for name in {**before, **after} if before.get(name) != after.get(name)]:
+            what = f"{', '.join(changed)} differ from what it was given"
+            claims.status, claims.reason = Status.INVALID, f"solver '{solver.name}' changed its problem: {what}"
+        claims.compile_seconds = compiled = compilation.seconds - compiled
+        if compiled > max(_COMPILED_SECONDS, _COMPILED_SHARE * (claims.fit_seconds or math.inf)):
+            faults.append(f"compiled {compiled:.1f} s inside the measured run; compile in warm_ups()")
+        claims.unexplained_cpu_seconds = unexplained = max(0.0, clocks.unexplained)
+        if unexplained > max(_UNEXPLAINED_SECONDS, _UNEXPLAINED_SHARE * (claims.cpu_seconds or math.inf)):
+            claims.status, claims.stopped_by = Status.INVALID, StoppedBy.FAULT
+            claims.reason = (
+                f"{unexplained:.2f} s of CPU time were used while the clock stood still, by threads that the "
+                "solver had at a yield: wait for them before the yield"
+            )
+        claims.load_average, claims.faults, claims.measured_at = load, faults, now()
+        claims.involuntary_switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
+        return claims, model
+
+
+def limit_memory(limit: int | None) -> None:
+    """Bound this process's private data so that its memory can grow to ``limit`` bytes; None: lift the bound.
+
+    Private data are anonymous memory, touched or not, and private mappings of files that may be written to.
+    """
+    bound = hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    if limit is not None:
+        figures = memory_figures()
+        bound = figures.get("VmData", 0) + max(0, limit - private_bytes(figures))
+        bound = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (bound, hard))
 
 
 class _Clocks(Clocks):
@@ -144,11 +189,11 @@ def _drive(spec: RunSpec, solver: Solver, problem: Problem, plain: Problem, cloc
     """Drive the solver on one problem, and send each trace point as it is taken."""
 
     def observe(point: TracePoint, model: Any) -> None:
-        emit(Point(point, clocks.beside(point.seconds), Model.of(*model).packed() if model else b""))
+        emit(messages.Point(point, clocks.beside(point.seconds), Model.of(*model).packed() if model else b""))
 
     return drive(
         solver, problem, np.random.default_rng(spec.seed), spec.limits, TracePlan(),
-        plain=plain, observer=observe, stopped=lambda: emit(ModelCopied()), clocks=clocks,
+        plain=plain, observer=observe, stopped=lambda: emit(messages.ModelCopied()), clocks=clocks,
     )  # fmt: skip
 
 
@@ -170,10 +215,10 @@ def _drive_path(spec: RunSpec, solver: Solver, path: SolutionPath, clocks: _Cloc
         except InvalidModel as error:
             claims.status, claims.stopped_by, claims.reason = Status.INVALID, StoppedBy.FAULT, str(error)
         beside = clocks.beside(seconds + shared.seconds)
-        emit(FinishedCell(cell.cell.index, claims, shared.seconds, shared.cpu_seconds, beside, model))
+        emit(messages.FinishedCell(cell.cell.index, claims, shared.seconds, shared.cpu_seconds, beside, model))
         claims.info = None
         finished.append(claims)
-    emit(ModelCopied())
+    emit(messages.ModelCopied())
     total = _path_ending(spec.limits, finished, len(path.cells), stopped_by)
     total.fit_seconds = seconds + path.shared.seconds
     total.cpu_seconds = cpu_seconds + path.shared.cpu_seconds

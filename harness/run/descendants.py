@@ -22,17 +22,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
 
-from harness.support.processes import (
-    Account,
-    below,
-    bytes_of_memory_files,
-    delay_seconds,
-    is_alive,
-    living,
-    memory_figures,
-    private_bytes,
-    signal_to,
-)
+from harness.support import processes
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -85,8 +75,8 @@ class Descendants:
 
     def begin(self) -> None:
         """A run begins: what is there already is none of its processes, what a plugin's import started for one."""
-        self._before = frozenset(living(os.getpid()))
-        self._accounts = dict[int, Account]()  # of the last sample
+        self._before = frozenset(processes.living(os.getpid()))
+        self._accounts = dict[int, processes.Account]()  # of the last sample
         self._delays = dict[int, float]()  # seconds, by pid
         self._lost_seconds = 0.0  # CPU time of processes that ended and that nobody waited for
         self._memory_files = set[str]()  # names of files in memory that a process of the run had open
@@ -100,17 +90,17 @@ class Descendants:
             CPU time is looked at
         """
         before = self._accounts
-        now = self._accounts = {each.pid: each for each in below(os.getpid()) if each.pid not in self._before}
+        now = self._accounts = {each.pid: each for each in processes.below(os.getpid()) if each.pid not in self._before}
         gone = sum(each.cpu_seconds for pid, each in before.items() if pid not in now)
         if gone:  # their parents have their CPU time, if they waited for them
             waited = sum(now[pid].waited_seconds - before[pid].waited_seconds for pid in now.keys() & before.keys())
             self._lost_seconds += max(0.0, gone - waited)
         unseen = self._lost_seconds
         if now.keys() != {child}:
-            known = {child, *(each.pid for each in below(child))}
+            known = {child, *(each.pid for each in processes.below(child))}
             unseen += sum(each.cpu_seconds for pid, each in now.items() if pid not in known)
         alive = [pid for pid, each in now.items() if not each.ended]
-        self._delays.update((pid, delay_seconds(pid)) for pid in alive)
+        self._delays.update((pid, processes.delay_seconds(pid)) for pid in alive)
         usage = Usage(
             self._lost_seconds + sum(each.cpu_seconds for each in now.values()),
             unseen,
@@ -119,7 +109,7 @@ class Descendants:
         )
         if memory_limit is None:
             return usage
-        figures = {pid: memory_figures(pid) for pid in alive}
+        figures = {pid: processes.memory_figures(pid) for pid in alive}
         peak = figures.get(child, {})
         self._most_mapped = max(self._most_mapped, peak.get("RssFile", 0))
         return usage._replace(
@@ -129,12 +119,12 @@ class Descendants:
 
     def _memory_bytes(self, figures: Mapping[int, Mapping[str, int]], limit: float) -> int:
         """Return the memory of processes and of the files in memory that they made, at least: files may be mapped or not."""
-        private = sum(map(private_bytes, figures.values()))
-        files = bytes_of_memory_files(figures, self._memory_files)
+        private = sum(map(processes.private_bytes, figures.values()))
+        files = processes.bytes_of_memory_files(figures, self._memory_files)
         shared = max([files, *(each.get("RssShmem", 0) for each in figures.values())])
         if len(figures) > 1 and private + shared > limit:
-            shares = ((memory_figures(pid, "smaps_rollup"), each) for pid, each in figures.items())
-            private = sum(share.get("Pss_Anon", private_bytes(each)) for share, each in shares)
+            shares = ((processes.memory_figures(pid, "smaps_rollup"), each) for pid, each in figures.items())
+            private = sum(share.get("Pss_Anon", processes.private_bytes(each)) for share, each in shares)
         return private + shared
 
     def end(self) -> int:
@@ -144,7 +134,7 @@ class Descendants:
         if trackers:
             self._kill(spared=trackers)
             until = monotonic() + _TRACKER_SECONDS
-            while any(map(is_alive, trackers)) and monotonic() < until:
+            while any(map(processes.is_alive, trackers)) and monotonic() < until:
                 sleep(_ROUND_SECONDS)
                 _reap()
         self._kill()
@@ -153,7 +143,7 @@ class Descendants:
     def _left(self) -> set[int]:
         """Return what is alive; that nothing is, at the second look alone: processes move within their tree."""
         _reap()
-        return set(living(os.getpid())) - self._before or set(living(os.getpid())) - self._before
+        return set(processes.living(os.getpid())) - self._before or set(processes.living(os.getpid())) - self._before
 
     def _kill(self, spared: Collection[int] = ()) -> None:
         """Kill all but the spared, after all are stopped: who waits for the end of another cannot start it anew."""
@@ -161,7 +151,7 @@ class Descendants:
         while (left := self._left().difference(spared)) and monotonic() < until:
             running = left - stopped
             for pid in running or left:
-                signal_to(pid, signal.SIGSTOP if running else signal.SIGKILL)
+                processes.signal_to(pid, signal.SIGSTOP if running else signal.SIGKILL)
             stopped |= running
             if not running:
                 sleep(_ROUND_SECONDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from harness.kernels.checks import check_finite, check_kernel, sample_values
 from harness.kernels.engine import Engine
 from harness.kernels.points import is_mapped
 from harness.run.target_server import TargetClient
+from harness.run.warm_up import few_points
 from harness.solver.path import SolutionPath
 from harness.solver.protocol import with_target
 from harness.support.errors import DataChanged
@@ -100,6 +102,14 @@ class ProblemFactory:
             seed=spec.seed, cache_mb=spec.cache_mb, threads=spec.threads,
             cold=clocks is not None and grid.cold, **({} if clocks is None else {"clocks": clocks}),
         )  # fmt: skip
+
+    def small(self, spec: RunSpec, clocks: Any = None) -> Any:
+        """Return the problem or path of a run over a few of its points; None if there is none: the run itself says why.
+
+        clocks : see :meth:`path`
+        """
+        with contextlib.suppress(BaseException):  # whatever a plugin raises, sys.exit() included
+            return few_points(self.path(spec, clocks)) if spec.path else few_points(self.problem(spec)).counted()
 
     def solver(self, spec: RunSpec) -> Solver:
         """Return the configured solver, with the target gap as its own stopping parameter."""

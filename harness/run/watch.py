@@ -13,7 +13,6 @@ import fcntl
 import math
 import os
 import re
-import resource
 import select
 import selectors
 import signal
@@ -33,7 +32,7 @@ from harness.run.descendants import NOTHING_USED, Descendants, Folder, Usage, at
 from harness.run.record import MEASURED_AGAIN, Claims
 from harness.run.target_server import TargetServer
 from harness.support.machine import now
-from harness.support.processes import is_stopped, memory_figures, private_bytes, signal_to
+from harness.support.processes import is_stopped, signal_to
 
 _POLL_SECONDS = 0.05  # seconds between two looks at a child that says nothing
 _TERM_SECONDS = 0.3  # seconds between SIGTERM and SIGKILL
@@ -124,19 +123,6 @@ def fork(body: messages.Body, folder: Folder, hidden: Channel, largest: int) -> 
             os.write(2, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
     finally:
         os._exit(status)
-
-
-def limit_memory(limit: int | None) -> None:
-    """Bound this process's private data so that its memory can grow to ``limit`` bytes; None: lift the bound.
-
-    Private data are anonymous memory, touched or not, and private mappings of files that may be written to.
-    """
-    bound = hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    if limit is not None:
-        figures = memory_figures()
-        bound = figures.get("VmData", 0) + max(0, limit - private_bytes(figures))
-        bound = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (bound, hard))
 
 
 @dataclass

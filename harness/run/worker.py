@@ -15,20 +15,19 @@ import os
 import sys
 from pathlib import Path
 from time import monotonic  # by name: what a solver patches later is not this clock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from harness.measure.compilation import CompilationWatch
 from harness.measure.outcome import Status
 from harness.measure.scored import room_for_own_points
 from harness.run import allowed, messages
 from harness.run.channel import Channel
-from harness.run.child import failure_claims, measure
+from harness.run.child import ChildRun, failure_claims
 from harness.run.descendants import Descendants, Folder
 from harness.run.problem_factory import ProblemFactory
-from harness.run.record import Claims
 from harness.run.target_server import TargetServer
-from harness.run.warm_up import State, WarmUp, layout, small_problem, warm_up
-from harness.run.watch import DriverGone, Observed, exit_words, finish, fork, limit_memory, outcome_claims, watch
+from harness.run.warm_up import State, WarmUp, layout, warm_up
+from harness.run.watch import DriverGone, Observed, exit_words, finish, fork, outcome_claims, watch
 from harness.support.machine import constraints, now
 
 if TYPE_CHECKING:
@@ -40,19 +39,6 @@ _END_SECONDS = 10.0  # seconds that the host may need, after a phase, to end a r
 _WENT_WELL = (Status.OK, Status.BUDGET, Status.UNFINISHED)
 _MESSAGE_BYTES = 33 << 20  # bytes of a child's message, beside its model's
 _POINT_BYTES = 16  # bytes of a model for each point
-
-
-class _Run(NamedTuple):
-    """A run that is about to be measured; its problem is not among it: a warm-up comes before.
-
-    largest : most bytes of a message of its child
-    """
-
-    spec: RunSpec
-    solver: Any
-    server: TargetServer
-    warm_up: WarmUp
-    largest: int
 
 
 class Worker:
@@ -95,7 +81,7 @@ class Worker:
         if run.warm_up.must_compile:
             run.warm_up.compiled(self._run_child(run)[0].warm_up_seconds or 0.0)
 
-    def _plan(self, spec: RunSpec, *, warm_worker: bool) -> _Run:
+    def _plan(self, spec: RunSpec, *, warm_worker: bool) -> ChildRun:
         """Return a run with what it needs; errors are those of a plugin or a data source."""
         self._load(spec)
         self.folder = self.folder or Folder()
@@ -114,7 +100,8 @@ class Worker:
             server = TargetServer(self.factory.dataset(spec).y_train, self.factory.problem(spec).target_budget)
         self._constraints = constraints(os.getpid())
         self.folder.new()
-        return _Run(spec, solver, server, progress, _MESSAGE_BYTES + _POINT_BYTES * points + room)
+        largest = _MESSAGE_BYTES + _POINT_BYTES * points + room
+        return ChildRun(spec, solver, self.factory, self.compilation, server, progress, largest, self._only_compiles)
 
     def _changes(self) -> str:
         """Return in words what was done to this process since a run was planned; a child may change itself."""
@@ -153,10 +140,12 @@ class Worker:
         if not is_sent:
             self._send_result(observed, run)
 
-    def _run_child(self, run: _Run, *faults: str) -> tuple[Observed, bool]:
+    def _run_child(self, run: ChildRun, *faults: str) -> tuple[Observed, bool]:
         """Measure a run in a child; return what was observed of it, and whether its result was sent to the driver already."""
         self.descendants.begin()
-        child, spec = fork(self._body(run), self.folder, self.channel, run.largest), run.spec
+        gc.collect()
+        gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
+        child, spec = fork(run.body, self.folder, self.channel, run.largest), run.spec
         observed = Observed(
             spec.limits,
             spec.threads,
@@ -173,7 +162,7 @@ class Worker:
         finish(child, observed, self.descendants)
         return observed, is_sent
 
-    def _send_result(self, observed: Observed, run: _Run) -> None:
+    def _send_result(self, observed: Observed, run: ChildRun) -> None:
         """Send the outcome of a run."""
         observed.disturbance = observed.disturbance or self._changes()
         claims = outcome_claims(observed)
@@ -217,42 +206,12 @@ class Worker:
             hash(plugin.fingerprint)  # of the source as it was loaded, and once for all children
         registry.used.clear()
 
-    def _body(self, run: _Run) -> messages.Body:
-        """Return what a child does to measure a run; where the worker only compiles, it ends behind its warm-up."""
-        spec, solver, factory, compilation = run.spec, run.solver, self.factory, self.compilation
-        limits, clocks = spec.limits, (compilation.clock, compilation.cpu_clock)
-
-        def body(emit: messages.Emit, receive: messages.Receive) -> None:
-            factory.client.connect(emit, receive)
-            limit_memory(limits.memory_limit)
-            # a time limit counts no compilation
-            compilation.on_change = lambda on: emit(messages.Compiling(on))
-            seconds = 0.0
-            if run.warm_up.state is not State.FAILED:
-                # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
-                small = small_problem(factory, spec, clocks)
-                seconds = warm_up(solver, small, limits.time_limit, compilation.clock)
-            emit(messages.Warm(seconds, factory.registry.sources()))
-            if self._only_compiles:
-                emit(messages.FitResult(Claims()))
-                return
-            problem, path = factory.problem(spec.first), factory.path(spec, clocks) if spec.path else None
-            result = measure(spec, solver, problem, emit, compilation=compilation, client=factory.client, path=path)
-            limit_memory(None)  # what is left is the host's own work
-            result.claims.sources = factory.registry.sources()
-            emit(messages.FitResult(result.claims, result.model, factory.kernel_sample(spec)))
-
-        gc.collect()
-        gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
-        return body
-
     def _warm_worker(self, spec: RunSpec, solver: Any, progress: WarmUp) -> None:
         """Warm this process up as a child of it did; it ends if that leaves threads, which a forked child would lack."""
         limit, threads = spec.limits.time_limit, len(os.listdir("/proc/self/task"))
         self.channel.send(messages.Busy(allowed.preparation(limit) + progress.seconds + _END_SECONDS, running=False))
         with self.folder.entered():
-            small = small_problem(self.factory, spec)
-            progress.worker_ran(warm_up(solver, small, limit, self.compilation.clock))
+            progress.worker_ran(warm_up(solver, self.factory.small(spec), limit, self.compilation.clock))
         if len(os.listdir("/proc/self/task")) > threads:
             sys.exit(0)  # the driver starts a new worker
 
