@@ -25,10 +25,11 @@ from time import monotonic  # by name: what a solver patches later is not this c
 
 import msgspec
 
-from harness.measure.outcome import FAILED, Limits, Status, StoppedBy
+from harness.measure.outcome import FAILED, Status, StoppedBy
 from harness.run import allowed, messages
 from harness.run.channel import SECRET_BYTES, BrokenStream, Channel
 from harness.run.descendants import NOTHING_USED, Descendants, Folder, Usage, at_parents_end, trackers_of
+from harness.run.plan import RunSpec
 from harness.run.record import MEASURED_AGAIN, Claims
 from harness.run.target_server import TargetServer
 from harness.support.machine import now
@@ -129,20 +130,17 @@ def fork(body: messages.Body, folder: Folder, hidden: Channel, largest: int) -> 
 class Observed:
     """What the worker observes of a child.
 
-    limits, threads : of the run
     server : of the targets that the child queries
     take_sample : see `Descendants.sample`; called with a memory limit, or None
     """
 
-    limits: Limits
-    threads: int = 1
+    spec: RunSpec
     server: TargetServer = field(default_factory=TargetServer)
     take_sample: Callable[[float | None], Usage] = lambda _: NOTHING_USED
     result: messages.FitResult | None = None
     points: list[messages.Point] = field(default_factory=list)
     cells: list[messages.FinishedCell] = field(default_factory=list)
-    sources: dict[str, str] = field(default_factory=dict)
-    warm_up_seconds: float | None = None
+    warm: messages.Warm | None = None
     host_seconds: float = 0.0  # wall time inside the fit of the host's own work: certificates of trace points
     phase: str = "warm-up"  # one of `_PHASES`
     phase_began: float = field(default_factory=monotonic)
@@ -160,6 +158,7 @@ class Observed:
     failure: Failure | None = None  # for which the worker ends the child
     exit_status: int = 0
     left_behind: int = 0  # number of processes
+    is_sent: bool = False  # whether the driver has the outcome
     faults: list[str] = field(default_factory=list)  # sentences on what cost the run nothing
     disturbance: str = ""  # what was done to the child or to the worker from outside, in words
 
@@ -180,7 +179,7 @@ class Observed:
 
         It is later by what other work takes from the child, which is looked at once the phase would be over otherwise.
         """
-        limit, elapsed = self.limits.time_limit, monotonic() - self.phase_began
+        limit, elapsed = self.spec.limits.time_limit, monotonic() - self.phase_began
         most = _PHASES[self.phase][0](limit)
         if self.phase == "warm-up":
             most += min(self.compiled, allowed.compilation(limit))
@@ -188,7 +187,7 @@ class Observed:
             most += min(self.server.seconds, limit)
         if elapsed > most:
             usage = self.usage.since(self.usage_began)
-            most += allowed.lost(limit, self.threads, usage.delay_seconds, elapsed, usage.cpu_seconds)
+            most += allowed.lost(limit, self.spec.threads, usage.delay_seconds, elapsed, usage.cpu_seconds)
         return self.phase_began + most
 
     def note(self, message: messages.FromChild, channel: Channel) -> None:
@@ -199,9 +198,10 @@ class Observed:
             case messages.Compiling():
                 self.compiled_before, self.compiling_since = self.compiled, None
             case messages.Warm():
-                self.warm_up_seconds, self.sources = message.seconds, message.sources
+                self.warm = message
                 self._enter("start")
             case messages.ClockStarted():
+                self.sample(memory=False)
                 self.peak_bytes = 0  # what the process took before is no part of the run
                 self._enter("fit")
             case messages.Point():
@@ -220,7 +220,6 @@ class Observed:
                 self.server.serve(message, channel)
 
     def _enter(self, phase: str) -> None:
-        self.sample(memory=False)
         self.phase, self.phase_began, self.compiled_before, self.usage_began = phase, monotonic(), 0.0, self.usage
 
     def end_fit(self) -> None:
@@ -234,7 +233,7 @@ class Observed:
 
     def sample(self, *, memory: bool = True) -> None:
         """Look at what the child and all that it started take; their memory is what takes longest."""
-        limit = math.inf if self.limits.memory_limit is None else self.limits.memory_limit
+        limit = math.inf if self.spec.limits.memory_limit is None else self.spec.limits.memory_limit
         self.usage, self.sampled = self.take_sample(limit if memory else None), monotonic()
         self.peak_bytes = max(self.peak_bytes, self.usage.memory_bytes)
 
@@ -261,15 +260,15 @@ class Observed:
         """Return the failure by the limit that is passed; None if none is."""
         if monotonic() - self.sampled >= _POLL_SECONDS:
             self.sample()
-            if self.limits.memory_limit is not None and self.usage.memory_bytes > self.limits.memory_limit:
-                reason = f"its memory passed the limit of {self.limits.memory_limit / 2**20:g} MB; killed"
+            if self.spec.limits.memory_limit is not None and self.usage.memory_bytes > self.spec.limits.memory_limit:
+                reason = f"its memory passed the limit of {self.spec.limits.memory_limit / 2**20:g} MB; killed"
                 return Status.MEMORY, StoppedBy.MEMORY, reason
         if (wall := monotonic()) <= self.deadline:
             return None
         seconds, doing = _PHASES[self.phase]
-        limit, stopped_by = f"the time limit of {self.limits.time_limit or 60.0:g} s", StoppedBy.TIME
+        limit, stopped_by = f"the time limit of {self.spec.limits.time_limit or 60.0:g} s", StoppedBy.TIME
         if self.phase in ("warm-up", "start"):
-            limit, stopped_by = f"the limit of {seconds(self.limits.time_limit):g} s for it", StoppedBy.PREPARATION
+            limit, stopped_by = f"the limit of {seconds(self.spec.limits.time_limit):g} s for it", StoppedBy.PREPARATION
         reason = f"still {doing} at {limit}; killed after {wall - self.phase_began:.1f} s"
         if self.compiled > 0.1:
             reason += f", {self.compiled:.1f} s of them compiling; compile in warm_ups()"
@@ -299,7 +298,9 @@ def watch(child: Child, observed: Observed, control: Channel, busy: Callable[[fl
             if child.handle in ready:
                 break
             if control.fileno() in ready:
-                _raise_if_driver_gone(control)
+                with contextlib.suppress(BlockingIOError):
+                    if control.end.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
+                        raise DriverGone
                 selector.unregister(control)  # the next request waits until this run is over
             if not observed.disturbance and is_stopped(child.pid):
                 observed.disturbance = "its process was stopped"
@@ -339,16 +340,11 @@ def finish(child: Child, observed: Observed, descendants: Descendants) -> None:
     os.close(child.handle)
 
 
-def _raise_if_driver_gone(control: Channel) -> None:
-    with contextlib.suppress(BlockingIOError):
-        if control.end.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
-            raise DriverGone
-
-
 def outcome_claims(observed: Observed) -> Claims:
     """Return the outcome of a child: its claims where they are plausible, else how its process ended."""
     result, usage, output = observed.result, observed.fit_usage, observed.output_end.decode(errors="replace")
-    claims = Claims(measured_at=now(), sources=observed.sources) if result is None else result.claims
+    claims = Claims(measured_at=now()) if result is None else result.claims
+    claims.sources = claims.sources or (observed.warm.sources if observed.warm else {})
     failure = _failure(observed)
     if failure is not None:
         claims.status, claims.stopped_by, claims.reason = failure
@@ -370,7 +366,7 @@ def outcome_claims(observed: Observed) -> Claims:
         claims.killed_cpu_seconds = max(0.0, usage.cpu_seconds - observed.host_seconds)
     if claims.cpu_seconds is not None:
         claims.cpu_seconds += usage.unseen_cpu_seconds
-        if claims.fit_seconds is not None and observed.threads == 1 and observed.usage.delay_seconds:
+        if claims.fit_seconds is not None and observed.spec.threads == 1 and observed.usage.delay_seconds:
             claims.waited_seconds = max(0.0, claims.fit_seconds - claims.cpu_seconds - usage.delay_seconds)
     return claims
 
@@ -381,14 +377,13 @@ def _failure(observed: Observed) -> Failure | None:
         return observed.failure
     if observed.result is None:
         code = observed.exit_status
-        lines = [line for line in observed.output_end.decode(errors="replace").splitlines() if line.strip()]
-        fatal = [line for line in lines if line.lstrip().startswith("Fatal Python error")]
-        reason = f"exited with code {code} without a result"
-        if code < 0:
-            reason = f"ended by signal {-code} ({exit_words(code)})"
-        last = [line.strip()[:_LINE_CHARACTERS] for line in (fatal or lines)[-1:]]
+        lines = [line.strip() for line in observed.output_end.decode(errors="replace").splitlines() if line.strip()]
+        fatal = [line for line in lines if line.startswith("Fatal Python error")]
+        reason = f"ended by signal {-code} ({exit_words(code)})"
+        if code >= 0:
+            reason = f"exited with code {code} without a result"
         who = StoppedBy.KILLED if code == -signal.SIGKILL else StoppedBy.FAULT
-        return Status.CRASHED, who, ": ".join([reason, *last])
+        return Status.CRASHED, who, ": ".join([reason, *(line[:_LINE_CHARACTERS] for line in (fatal or lines)[-1:])])
     if observed.left_behind:
         return _fault(f"left {observed.left_behind} child process{'es' * (observed.left_behind > 1)} behind")
     if observed.output_bytes > _OUTPUT_LIMIT:
@@ -399,8 +394,8 @@ def _failure(observed: Observed) -> Failure | None:
 
 def _disturbed(observed: Observed) -> str:
     """Return the sentence on a run that was cut at its time limit and could not use it; empty if it could."""
-    limit, seconds, usage = observed.limits.time_limit or 0.0, observed.fit_seconds or 0.0, observed.fit_usage
-    delayed = allowed.delayed(observed.threads, usage.delay_seconds, seconds, usage.cpu_seconds)
+    limit, seconds, usage = observed.spec.limits.time_limit or 0.0, observed.fit_seconds or 0.0, observed.fit_usage
+    delayed = allowed.delayed(observed.spec.threads, usage.delay_seconds, seconds, usage.cpu_seconds)
     if not allowed.was_disturbed(limit, seconds, delayed):
         return ""
     cut = f"cut at the time limit of {limit:g} s after {usage.cpu_seconds:.2g} s of CPU time in {seconds:.2g} s"

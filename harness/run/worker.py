@@ -79,7 +79,8 @@ class Worker:
         except Exception:  # the run itself will say what is wrong
             return
         if run.warm_up.must_compile:
-            run.warm_up.compiled(self._run_child(run)[0].warm_up_seconds or 0.0)
+            warm = self._run_child(run).warm
+            run.warm_up.compiled(warm.seconds if warm else 0.0)
 
     def _plan(self, spec: RunSpec, *, warm_worker: bool) -> ChildRun:
         """Return a run with what it needs; errors are those of a plugin or a data source."""
@@ -128,49 +129,44 @@ class Worker:
             claims.measured_at = now()
             self.channel.send(messages.RunResult(claims))
             return
-        observed, is_sent = self._run_child(run)
-        if observed.phase == "warm-up" and not is_sent and run.warm_up.state is not State.FAILED:
+        observed = self._run_child(run)
+        if observed.phase == "warm-up" and not observed.is_sent and run.warm_up.state is not State.FAILED:
             # what it does on a few points need not happen in the measured run
             run.warm_up.failed()
             self.folder.new()
             why = observed.failure[0] if observed.failure else exit_words(observed.exit_status)
-            observed, is_sent = self._run_child(
-                run, f"{spec.solver}: warm-up failed ({why}); measured without warm-up."
-            )
-        if not is_sent:
+            observed = self._run_child(run, f"{spec.solver}: warm-up failed ({why}); measured without warm-up.")
+        if not observed.is_sent:
             self._send_result(observed, run)
 
-    def _run_child(self, run: ChildRun, *faults: str) -> tuple[Observed, bool]:
-        """Measure a run in a child; return what was observed of it, and whether its result was sent to the driver already."""
+    def _run_child(self, run: ChildRun, *faults: str) -> Observed:
+        """Measure a run in a child; return what was observed of it."""
         self.descendants.begin()
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
-        child, spec = fork(run.body, self.folder, self.channel, run.largest), run.spec
-        observed = Observed(
-            spec.limits,
-            spec.threads,
-            run.server,
-            functools.partial(self.descendants.sample, child.pid),
-            faults=[*faults],
-        )
+        child = fork(run.body, self.folder, self.channel, run.largest)
+        sample = functools.partial(self.descendants.sample, child.pid)
+        observed = Observed(run.spec, run.server, sample, faults=[*faults])
         watch(child, observed, self.channel, self._busy)
-        is_sent = observed.result is not None and not observed.left_behind and not self._only_compiles
-        if is_sent:  # its process ends while its model is certified
+        if observed.result is not None and not observed.left_behind and not self._only_compiles:
+            # its process ends while its model is certified
             self._send_result(observed, run)
         else:
             self._busy(monotonic())
         finish(child, observed, self.descendants)
-        return observed, is_sent
+        return observed
 
     def _send_result(self, observed: Observed, run: ChildRun) -> None:
         """Send the outcome of a run."""
         observed.disturbance = observed.disturbance or self._changes()
         claims = outcome_claims(observed)
         is_alone = run.spec.threads == 1 and bool(run.solver.observable) and run.spec.path is None
-        seconds = run.warm_up.run_ended(observed.warm_up_seconds, well=is_alone and claims.status in _WENT_WELL)
+        seconds = observed.warm.seconds if observed.warm else None
+        seconds = run.warm_up.run_ended(seconds, well=is_alone and claims.status in _WENT_WELL)
         if seconds is not None:
             claims.compile_seconds = seconds + (claims.compile_seconds or 0.0)
         self.channel.send(messages.RunResult(claims, observed.to_certify))
+        observed.is_sent = True
 
     def _busy(self, deadline: float) -> None:
         """Say by when the next message comes, once the time that was said is nearly over; ``deadline`` : of what goes on."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness_active.pool_svc import PoolSVC
 
-from harness import RBF, KernelOracle, Limits
+from harness import RBF, KernelOracle
 from harness.datasets.generators import Checkerboard
 from harness.measure.outcome import Status, StoppedBy
 from harness.problems import ReducedHull
@@ -15,10 +15,9 @@ from harness.run.record import Record
 from harness.run.target_server import TargetServer
 from harness.run.warm_up import few_points
 from harness.run.watch import Observed
-from tests.run.conftest import PLUGINS, compared
+from tests.run.conftest import PLUGINS, SPEC, compared
 
-LIMIT = 2.0
-LIMITS = Limits(time_limit=LIMIT)
+LIMIT = 2.0  # seconds, as in SPEC
 EXPECTED = {
     "hangs-in-worker": ("ok", ""),  # twice: before the second run its worker warms itself up
     "none": ("ok", ""),
@@ -34,7 +33,7 @@ EXPECTED = {
 
 def remaining(*messages, seconds=0.0, **observed_then):
     """Return how long a child may still take that sent these messages, ``seconds`` ago."""
-    observed = Observed(LIMITS)
+    observed = Observed(SPEC)
     for message in messages:
         observed.note(message, None)
     observed.phase_began -= seconds
