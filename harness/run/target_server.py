@@ -72,11 +72,12 @@ class TargetClient:
 
     def __init__(self) -> None:
         self.seconds = self.cpu_seconds = 0.0
-        self._channel: tuple[Emit, Receive] | None = None
+        self._emit: Emit | None = None
+        self._receive: Receive | None = None
 
     def connect(self, emit: Emit, receive: Receive) -> None:
         """Send queries to the worker from now on, in the process that it forked."""
-        self._channel = emit, receive
+        self._emit, self._receive = emit, receive
 
     def __call__(self, indices: Any) -> Vector:
         """Return the targets of the points ``indices``, (m,), each once and none of them queried before.
@@ -91,11 +92,11 @@ class TargetClient:
         return np.concatenate([np.zeros(0), *(self._query(piece) for piece in pieces)])
 
     def _query(self, indices: Any) -> Vector:
-        if self._channel is None:
+        if self._emit is None or self._receive is None:
             raise BrokenStream("no targets are served here: this is not the process of a measured run")
-        (emit, receive), began, cpu_began = self._channel, perf_counter(), thread_time()
-        emit(TargetRequest(indices, self.seconds))
-        reply = receive()
+        began, cpu_began = perf_counter(), thread_time()
+        self._emit(TargetRequest(indices, self.seconds))
+        reply = self._receive()
         self.seconds += perf_counter() - began
         self.cpu_seconds += thread_time() - cpu_began
         if reply.targets is None or len(reply.targets) != len(indices):

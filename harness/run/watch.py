@@ -265,11 +265,12 @@ class Observed:
                 return Status.MEMORY, StoppedBy.MEMORY, reason
         if (wall := monotonic()) <= self.deadline:
             return None
-        seconds, doing = _PHASES[self.phase]
-        limit, stopped_by = f"the time limit of {self.spec.limits.time_limit or 60.0:g} s", StoppedBy.TIME
+        limit, (seconds, doing) = self.spec.limits.time_limit, _PHASES[self.phase]
         if self.phase in ("warm-up", "start"):
-            limit, stopped_by = f"the limit of {seconds(self.spec.limits.time_limit):g} s for it", StoppedBy.PREPARATION
-        reason = f"still {doing} at {limit}; killed after {wall - self.phase_began:.1f} s"
+            stopped_by, reason = StoppedBy.PREPARATION, f"still {doing} after its limit of {seconds(limit):g} s; killed"
+        else:
+            stopped_by, at = StoppedBy.TIME, f"the time limit of {limit or 60.0:g} s"
+            reason = f"still {doing} at {at}; killed after {wall - self.phase_began:.1f} s"
         if self.compiled > 0.1:
             reason += f", {self.compiled:.1f} s of them compiling; compile in warm_ups()"
         return Status.TIMEOUT, stopped_by, reason

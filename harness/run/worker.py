@@ -108,7 +108,7 @@ class Worker:
         """Return in words what was done to this process since a run was planned; a child may change itself."""
         after = constraints(os.getpid())
         return "; ".join(
-            f"{name} of its worker is {after[name]} and was {before}"
+            f"{name} of its process is {after[name]} and was {before}"
             for name, before in self._constraints.items()
             if after[name] != before
         )

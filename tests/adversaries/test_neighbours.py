@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow  # each compares
 DATA = ("--datasets", "checkerboard[n=200,n_test=50]", "--time-limit", "20")
 DISTURBED = {  # way -> what its reason says
     "stopped-and-fails": "its process was stopped, not by the host",
-    "worker-limited-and-fails": "RLIMIT_NOFILE of its worker is (20, 20) and was",
+    "worker-limited-and-fails": "RLIMIT_NOFILE of its process is (20, 20) and was",
 }
 
 
