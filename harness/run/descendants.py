@@ -118,14 +118,18 @@ class Descendants:
         )
 
     def _memory_bytes(self, figures: Mapping[int, Mapping[str, int]], limit: float) -> int:
-        """Return the memory of processes and of the files in memory that they made, at least: files may be mapped or not."""
-        private = sum(map(processes.private_bytes, figures.values()))
+        """Return the memory of processes and of the files in memory that they made, at least: files may be mapped or not.
+
+        Above the limit the private memory is what they share among them, and no less than the largest has: the worker has a
+        share, too.
+        """
+        private = [processes.private_bytes(each) for each in figures.values()]
         files = processes.bytes_of_memory_files(figures, self._memory_files)
         shared = max([files, *(each.get("RssShmem", 0) for each in figures.values())])
-        if len(figures) > 1 and private + shared > limit:
-            shares = ((processes.memory_figures(pid, "smaps_rollup"), each) for pid, each in figures.items())
-            private = sum(share.get("Pss_Anon", processes.private_bytes(each)) for share, each in shares)
-        return private + shared
+        if len(private) > 1 and sum(private) + shared > limit:
+            shares = (processes.memory_figures(pid, "smaps_rollup").get("Pss_Anon", 0) for pid in figures)
+            return max(*private, sum(shares)) + shared
+        return sum(private) + shared
 
     def end(self) -> int:
         """End and reap all that is left when a run's process is gone; return how many were alive, resource trackers not."""
