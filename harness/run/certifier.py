@@ -32,14 +32,14 @@ from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry.discovery import Registry, load_registry, share_registry
 from harness.run import allowed, messages
 from harness.run.channel import BrokenStream, Busy, Channel
-from harness.run.child import ProblemFactory, is_environment
+from harness.run.problem_factory import ProblemFactory
 from harness.run.record import CertifiedFigures
 from harness.run.target_server import only_queried
 from harness.solver.path import GridPoint, SolutionPath
 from harness.solver.protocol import DEFAULT_RELATIVE_GAP
 from harness.support.arrays import Vector
 from harness.support.errors import InvalidKernel, InvalidModel, PluginError
-from harness.support.faults import format_error
+from harness.support.faults import format_error, is_environment
 from harness.support.printable import clean, clipped
 
 _TOLERATED = 0.01  # rounding of a cell's gap, as a share of the target gap: less costs as much as to solve ten cells

@@ -28,7 +28,7 @@ from harness.support.parameters import values_of
 
 _RESULTS_DEPEND_ON = (
     "harness.kernels", "harness.measure", "harness.problems", "harness.run.certifier", "harness.run.child",
-    "harness.run.record", "harness.solver.path", "harness.solver.protocol",
+    "harness.run.problem_factory", "harness.run.record", "harness.solver.path", "harness.solver.protocol",
 )  # fmt: skip
 
 

@@ -32,11 +32,9 @@ import msgspec
 
 from harness.run import allowed
 from harness.run.channel import BrokenStream, Busy, Channel
-from harness.run.descendants import at_parents_end, living, signal_to
-from harness.run.folder import sweep
+from harness.run.descendants import at_parents_end, sweep
 from harness.support.files import user_cache, writable_folder
-from harness.support.machine import is_stopped
-from harness.support.processes import account, is_alive
+from harness.support.processes import account, is_alive, is_stopped, living, signal_to
 
 _IDLE_TEMPLATES = 2  # most templates of other environments that no living process was forked from
 _ANSWER_SECONDS = 300.0  # seconds until a template answers; the first time when all is imported, and once compiled

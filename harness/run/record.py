@@ -34,6 +34,8 @@ from harness.measure.outcome import (
 )  # fmt: skip
 from harness.support.printable import clean
 
+MEASURED_AGAIN = "such a run is measured again when the command is repeated"
+
 
 class Request(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What was requested, over which data, with which code and on which machine: the driver knows it before the run."""
@@ -111,9 +113,7 @@ class Claims(Ending, kw_only=True, omit_defaults=True):
     def blame_environment(self, what: str) -> None:
         """Make a failed run the machine's fault, after ``what`` was done to it from outside."""
         self.status, self.stopped_by = Status.ENVIRONMENT, StoppedBy.KILLED
-        self.reason = (
-            f"{what}, not by the host; {self.reason}; such a run is measured again when the command is repeated"
-        )
+        self.reason = f"{what}, not by the host; {self.reason}; {MEASURED_AGAIN}"
 
 
 class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
