@@ -62,7 +62,7 @@ def track_harness_overhead() -> float:
 
     def once() -> float:
         began = time.process_time()
-        drive(Nothing(), problem, np.random.default_rng(0), cells.limits_class()(seconds=60.0))
+        drive(Nothing(), problem, np.random.default_rng(0), cells.limits(60.0))
         return (time.process_time() - began) / _YIELDS
 
     return 1e6 * min(once() for _ in range(_REPETITIONS))

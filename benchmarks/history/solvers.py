@@ -38,8 +38,8 @@ class Fit:
             spec, _, self.solver, self.problem = cells.bench().stated(solver, dataset)
         except cells.Absent as error:
             raise NotImplementedError(str(error)) from error
-        if self.solver.skip(self.problem) is not None:
-            raise NotImplementedError(self.solver.skip(self.problem))
+        if (reason := self.solver.refusal(self.problem)) is not None:
+            raise NotImplementedError(reason)
         import numpy as np
 
         self.outcome, self.rng = None, np.random.default_rng(spec.seed)
@@ -47,7 +47,7 @@ class Fit:
     def _fit(self) -> None:
         from harness import drive
 
-        self.outcome = drive(self.solver, self.problem, self.rng, cells.limits_class()(seconds=cells.TIME_LIMIT))
+        self.outcome = drive(self.solver, self.problem, self.rng, cells.limits(cells.TIME_LIMIT))
 
     def time_fit(self, solver: str, dataset: str) -> None:
         self._fit()

@@ -228,6 +228,8 @@ def _printable(value: Any) -> Any:
     """Return a field's value as a record has it: clean text, finite numbers, points of a trace as mappings."""
     if type(value) in _PLAIN:
         return value
+    if isinstance(value, StrEnum):
+        return str(value)
     if isinstance(value, list) and value and isinstance(value[0], TracePoint):
         return [point.as_dict() for point in value]
     return clean(value)

@@ -172,10 +172,10 @@ class Measuring:
         self.amiss += 1
         self._say(f"{block['set']}, {solver}: not measured: {reason}")
         what = {"set": block["set"], "solver": solver, "dataset": dataset, "status": MISSING, "reason": reason}
-        self._keep(rows.tidy([({**self._of_run(block["figure"]), **what, "date": now()["measured_at"]}, ())]))
+        self._keep(rows.tidy([({**self._of_run(block["figure"]), **what, "date": now()}, ())]))
 
     def _own(self, name: str) -> None:
-        session = now()["measured_at"]
+        session = now()
         runs: dict[tuple[Any, ...], list[tuple[str, int, float]]] = {}
         of_run: dict[tuple[Any, ...], dict[str, Any]] = {}
         for row in self.study.own[name](self.quick):

@@ -152,7 +152,15 @@ def test_a_stream_that_takes_no_more_loses_no_row(tmp_path, streams, code, sente
 @pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize("between", [0.0, 0.01, 0.1, 0.5])
 def test_a_second_interrupt_ends_the_command_with_a_sentence(tmp_path, slow, between):
-    given = ("compare", "--plugin-path", slow, "--plugins", "sleeper", "--datasets", "twonorm[n=60,n_test=10]")
+    given = (
+        "compare",
+        "--plugin-path",
+        slow,
+        "--plugins",
+        "sleeper[seconds=20]",
+        "--datasets",
+        "twonorm[n=200,n_test=10]",
+    )
     command = subprocess.Popen(
         [*COMMAND, *given, "--store", str(tmp_path / "store.sqlite"), "--jobs", "2", "--repeat", "2"], stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONUNBUFFERED": "1"},
