@@ -298,10 +298,24 @@ class Template:
         with self._lock:
             try:
                 self.channel.send(request, descriptors)
-                return self.channel.receive(_ANSWER_SECONDS, stop).number
+                return self._answer(stop).number
             except (OSError, BrokenStream) as error:
                 self.close()
                 raise ConnectionError("the template does not answer") from error
+
+    def _answer(self, stop: threading.Event | None) -> Any:
+        """Wait for an answer. A template that somebody stopped is continued once; stopped again, it is given up."""
+        until, continued = monotonic() + _ANSWER_SECONDS, False
+        while True:
+            try:
+                return self.channel.receive(_POLL_SECONDS, stop)
+            except TimeoutError:
+                stopped = is_stopped(self.process.pid)
+                if monotonic() > until or (stopped and continued):
+                    raise
+                if stopped:
+                    continued = True
+                    signal_to(self.process.pid, signal.SIGCONT)
 
     def fork(
         self, module: str, descriptors: list[int], environment: Mapping[str, str], stop: threading.Event

@@ -73,6 +73,16 @@ def test_a_template_that_was_killed_is_replaced_and_what_it_forked_goes_on(envir
         assert process.process.poll() is not None
 
 
+def test_a_template_that_was_stopped_is_continued(environment, tmp_path):
+    template = host_process.template(environment)
+    (tmp_path / "told.py").write_text(WHAT_IS_THERE)
+    forked({**environment, "HARNESS_TOLD": "before"}, "told")
+    os.kill(template.process.pid, signal.SIGSTOP)
+    process, said = forked({**environment, "HARNESS_TOLD": "after"}, "told")
+    assert json.loads(said)[3] == "after"
+    assert process.template is template
+
+
 def test_where_nothing_can_be_forked_a_process_is_started_by_itself(environment, monkeypatch):
     def refused(*_arguments, **_values):
         raise OSError("no more processes")
