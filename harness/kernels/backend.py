@@ -67,7 +67,7 @@ class KernelBackend:
 
 
 class GeneralBackend(KernelBackend):
-    """A kernel that is no function of inner products computes its own blocks; mapped points are read in pieces."""
+    """Backend of kernels that are no function of inner products, by ``Kernel.block``; mapped points are read in pieces."""
 
     def __init__(self, kernel: Kernel, x: Points, dtype: np.dtype[Any]) -> None:
         self.kernel, self.dtype, self.n = kernel, dtype, int(x.shape[0])
@@ -131,9 +131,9 @@ def pieces_of(columns: Columns, features: int, dtype: np.dtype[Any]) -> Iterator
 
 
 def centre_of(x: Any, dtype: np.dtype[Any]) -> Block:
-    """Return what dense points are centred about for values of a dtype, (d,) float64: their mean, or 0 where that is near.
+    """Return the centre of dense points for values of a dtype, (d,) float64: their mean, or 0 if the mean is small.
 
-    Products of far-away points cancel, and in float32 their coordinates are coarse: centring keeps both small.
+    Centring reduces cancellation in products of points far from 0, and their rounding to float32.
     """
     sample = np.asarray(x[:: max(1, len(x) // _CENTRE_SAMPLE)], dtype=np.float64)
     middle = sample.mean(axis=0) if len(x) else np.zeros(x.shape[1])

@@ -1,4 +1,4 @@
-"""Vectors of a fixed width for compiled loops: what the loop vectoriser does not find, said outright.
+"""Explicit vectors of a fixed width for compiled loops that the loop vectoriser does not vectorise.
 
 Used inside numba intrinsics only. One AVX-512 register a vector: the compiler splits it on smaller machines.
 """

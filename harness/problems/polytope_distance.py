@@ -51,7 +51,7 @@ class PolytopeDistance(Problem):
         return max(float(-dual_coef.min()), abs(float(dual_coef.sum()) - 1.0), 0.0)
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
-        """Bounds of the distance, epsilon, and the gap as this module defines it.
+        """Return bounds of the distance, epsilon, and the gap as defined in this module.
 
         epsilon_plus is the least epsilon of Definition 1, 1 - min_i <w, x_i> / |w|^2; epsilon_minus is that of the
         support, max <w, x_i> / |w|^2 - 1 over s_i > 0. Where w = 0 the origin is inside, see Certificate.

@@ -267,7 +267,7 @@ class SolutionPath:
         return self._cached("oracle", (cell.fold, values), make)
 
     def rows(self, index: Block, members: Block) -> Any:
-        """Return the points ``index`` as new points of a problem over ``members``: or the values with ``members`` if they are given."""
+        """Return the points ``index`` as new points for a problem over ``members``, or their given values with ``members``."""
         given = isinstance(self.kernel(**self.kernel_parameters).form, GivenValues)
         return self.points[np.ix_(index, members)] if given else self.points[index]
 
