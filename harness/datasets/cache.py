@@ -1,9 +1,9 @@
 """Parsed data on disk: a source is parsed once, afterwards each process maps the binary arrays into memory.
 
-An entry is a folder with a file for each array and a ``manifest.json``. It is made beside its place and renamed, so that
-a reader sees a whole entry or none. Its name is the SHA-256 of everything the content depends on: raw checksums, source,
-parameters, :data:`PARSER_VERSION`. Whatever is loaded is hashed and compared with the manifest. The whole cache may be
-deleted at any time.
+An entry is a folder with a file for each array and a ``manifest.json``. It is written to a scratch folder and renamed,
+so that it is complete or absent. Its name is the SHA-256 of everything the content depends on: raw checksums, source,
+parameters, :data:`PARSER_VERSION`. Loaded data are hashed and compared with the manifest. The cache may be deleted at any
+time.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def _stored(folder: Path, key: str, parsed: Dataset, sources: Mapping[Path, str]
 
 
 def unpacked_sha256(path: Path) -> str:
-    """Return the SHA-256 of what a file holds, unpacked where it is compressed: the same whatever wraps it.
+    """Return the SHA-256 of the content of a file, unpacked if it is compressed.
 
-    The cache has it under the file's own SHA-256, which is computed each time, so that a file is unpacked once.
+    The cache stores it under the SHA-256 of the file, which is computed each time, so that a file is unpacked once.
     """
     packed = file_sha256(path)
     if compression_of(path) is None:
@@ -114,7 +114,7 @@ def _refuse_changed(sources: Mapping[Path, str]) -> None:
 
 
 def _manifest(key: str, facts: Mapping[str, Any], content: str) -> dict[str, Any]:
-    """Return what is written of an entry beside its arrays, with a SHA-256 of all of it and of the arrays' content."""
+    """Return the manifest of an entry, with a SHA-256 of the manifest and of the content of the arrays."""
     whole = json.dumps([key, facts, content], sort_keys=True)
     return {"key": key, "facts": facts, "sha256": hashlib.sha256(whole.encode()).hexdigest()}
 

@@ -113,11 +113,8 @@ class _Part:
         if self._packed is None and self.index is not None:
             laid_out = whole.is_laid_out(self.dtype)
             self._requested += rows
-            if (
-                not laid_out
-                and self.n <= _SMALL_PART * whole.source.shape[0]
-                and isinstance(whole.kernel.form, OfProducts)
-            ):
+            is_small = self.n <= _SMALL_PART * whole.source.shape[0]
+            if not laid_out and is_small and isinstance(whole.kernel.form, OfProducts):
                 x: Any = whole.source
                 if self.n * width_of(x) * self.dtype.itemsize <= _PACKED_BYTES:
                     self._packed = choose_backend(whole.kernel, x[self.index], self.dtype)

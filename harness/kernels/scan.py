@@ -206,11 +206,8 @@ class ScanBackend(KernelBackend):
 
         panels, _, norms = self.points
         compiled.gather(*source.points, index[changed], changed, panels, norms)
-        self.n, self.index, self._by_feature = (
-            len(index),
-            index.copy(),
-            None if self.rare_features else self._no_columns,
-        )
+        self.n, self.index = len(index), index.copy()
+        self._by_feature = None if self.rare_features else self._no_columns
 
     def columns(self, index: Block) -> ScanBackend:
         """Return the points ``index`` as columns; the next call from this thread overwrites them if few differ."""

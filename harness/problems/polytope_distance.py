@@ -39,10 +39,8 @@ class PolytopeDistance(Problem):
     @classmethod
     def zoo(cls) -> list[cases.Case]:
         line = np.outer(np.arange(1.0, 6.0), [1.0, 1.0])
-        through_the_origin = cases.Case.of(
-            cls, "line-through-the-origin", line, [1, -1, 1, -1, 1], Linear(), {}, optimum=1.0
-        )
-        return [*cases.away_from_the_origin(cls, {}, optimum=0.5), through_the_origin]
+        case = cases.Case.of(cls, "line-through-the-origin", line, [1, -1, 1, -1, 1], Linear(), {}, optimum=1.0)
+        return [*cases.away_from_the_origin(cls, {}, optimum=0.5), case]
 
     def dual_form(self) -> DualForm:
         return replace(capped_simplex(self.n, 1.0), relative=True)

@@ -501,9 +501,8 @@ class Problem(ABC):
         """
         if self.kernel.ridge or not self.checks_zero_norm:
             return Expansion.of_scores(dual_coef, scores)
-        return Expansion.of_scores(
-            dual_coef, scores, _IN_DOUBT * (self.largest_diagonal() if largest is None else largest)
-        )
+        largest = self.largest_diagonal() if largest is None else largest
+        return Expansion.of_scores(dual_coef, scores, _IN_DOUBT * largest)
 
 
 def _of_scores_alone(problem: Problem, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
