@@ -44,10 +44,7 @@ class Refusal(DataError):
 
     def __init__(self, where: str, faults: Sequence[Fault], n: int, label: str = "") -> None:
         """``n`` : number of rows; ``label`` : the column that is the label by default."""
-        self.n, self.label = (
-            n,
-            f" The label is '{abbreviated(label)}'; label_column=NAME chooses another." if label else "",
-        )
+        self.n, self.label = n, f" The label is '{short(label)}'; label_column=NAME chooses another." if label else ""
         self.needs = {name: value for fault in faults for name, value in fault.needs.items()}
         self.is_mendable = all(fault.needs for fault in faults)
         super().__init__(f"'{where}': {'; '.join(dict.fromkeys(fault.text for fault in faults))}.")
@@ -63,7 +60,7 @@ def class_name(value: Any) -> str:
     return str(value)
 
 
-def abbreviated(name: str) -> str:
+def short(name: str) -> str:
     """Return the name of a class, abbreviated for a message."""
     return plain_line(name, 40)
 
@@ -99,7 +96,7 @@ class Classes:
         for index, name in enumerate(map(class_name, values.tolist())):
             matches = _matches(self.names, name, _certain_key)
             if len(matches) != 1:
-                what = f"the label '{abbreviated(name)}' does not occur in the training data; expected one of {listing(self.names)}"
+                what = f"the label '{short(name)}' does not occur in the training data; expected one of {listing(self.names)}"
                 raise DataError(f"'{where}': {what}. Correct the labels of one file.")
             positive[index] = matches[0] == self.positive
         return np.where(positive[codes], 1.0, -1.0)
@@ -122,15 +119,15 @@ def learn_classes(labels: Array, positive: str | None) -> Classes | Fault:
     are_numbers = all(map(is_number, names))
     names.sort(key=float if are_numbers else str)
     if len(names) == 1:
-        return Fault(f"all labels are '{abbreviated(names[0])}'; expected two classes")
+        return Fault(f"all labels are '{short(names[0])}'; expected two classes")
     if positive is not None:
         if len(matches := _matches(names, positive, _likely_key)) == 1:
             return Classes(tuple(names), matches[0])
-        near = did_you_mean(positive, [abbreviated(name) for name in names])
+        near = did_you_mean(positive, [short(name) for name in names])
         return Fault(f"no row has the label '{positive}'{near}; the classes are {listing(names)}")
     for one, other in itertools.combinations(names, 2) if len(names) <= _MOST_CLASSES else ():
         if _likely_key(one) == _likely_key(other):
-            what = f"the labels '{abbreviated(one)}' and '{abbreviated(other)}' are written differently and may mean the same"
+            what = f"the labels '{short(one)}' and '{short(other)}' are written differently and may mean the same"
             return Fault(f"{what}; write them alike, or name the class that is +1 with positive")
     if len(names) > 2:
         what = f"{len(names):,} classes ({listing(names)}); expected two. Name the one that is +1 with positive"
@@ -151,7 +148,7 @@ def is_regression(labels: Array, options: Any) -> bool:
 
 def listing(names: Sequence[str], details: Sequence[str] = ("",) * _LISTED) -> str:
     """Return the first names with their details, abbreviated for a message, and the number of the others."""
-    texts = [f"'{abbreviated(name)}'{detail}" for name, detail in zip(names[:_LISTED], details, strict=False)]
+    texts = [f"'{short(name)}'{detail}" for name, detail in zip(names[:_LISTED], details, strict=False)]
     return ", ".join(texts) + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")
 
 

@@ -67,7 +67,7 @@ def test_values_that_were_given_take_an_expansion_without_points_of_its_own():
         (COEF, OWN[:, :2], 0.0, r"extra_points: .* shape \(0, 2\); a training point has 3 features"),
         (COEF, np.where(OWN[4, 2] == OWN, np.nan, OWN), 0.0, r"extra_points: .* contain nan"),
         (COEF, OWN.astype(object), 0.0, "extra_points: .* of type object"),
-        (np.broadcast_to(1.0, 12 + 10**7), np.broadcast_to(0.0, (10**7, 3)), 0.0, "of 10,000,000 .* least 76.3 MB; .* may take 1.0 MB"),
+        (np.broadcast_to(1.0, 12 + 10**7), np.broadcast_to(0.0, (10**7, 3)), 0.0, "of 10,000,000 .* least 76.3 MB; .* take 1.0 MB"),
         (np.ones(12 + 10**5), np.zeros((10**5, 3)), 0.0, "the 100,000 extra_points .* take at least 2.3 MB"),
         (np.ones(12 + 10**5), scipy.sparse.csr_array((10**5, 3)), 0.0, "the 100,000 extra_points .* take at least 2.3 MB"),
     ],
