@@ -28,7 +28,7 @@ from harness.support.files import file_sha256, locked_scratch, user_cache, write
 __all__ = ["PARSER_VERSION", "cache_root", "dataset", "file_sha256", "unpacked_sha256"]
 
 PARSER_VERSION = 8
-"""Increase it when a parser's output or the form of an entry changes: entries of other versions are then not looked for."""
+"""Version of the entries, to be increased when a parser's output or the format changes; other entries are ignored."""
 _ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 
 
@@ -124,7 +124,7 @@ def _load(folder: Path, key: str) -> Dataset | None:
     try:
         manifest = json.loads((folder / "manifest.json").read_text())
         data = _mapped(folder, manifest["facts"])
-    except Exception:  # whatever a damaged file makes NumPy, zipfile or json raise
+    except Exception:  # a damaged file makes NumPy, zipfile or json raise various exceptions
         return None
     return data if manifest == _manifest(key, manifest["facts"], data.sha256) else None
 
@@ -155,7 +155,7 @@ def _read(path: Path) -> Any:
         return mapped if mapped.ndim > 1 and mapped.size else np.array(mapped)
     import scipy.sparse
 
-    with path.with_suffix(".npz").open("rb") as file:  # which SciPy leaves open if it is damaged
+    with path.with_suffix(".npz").open("rb") as file:  # opened here, as SciPy does not close a damaged file
         matrix = scipy.sparse.csr_array(scipy.sparse.load_npz(file))
-    matrix.has_canonical_format = True  # as it was written; spares a pass over all indices
+    matrix.has_canonical_format = True  # stored in canonical format; saves a pass over all indices
     return matrix

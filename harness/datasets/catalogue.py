@@ -102,7 +102,7 @@ _FORMATS: Mapping[str, Callable[..., tuple[Any, Any]]] = {
 class RawSource(DataSource):
     """A set of raw files, read alike: the first one has the rows for training, a second one those for testing."""
 
-    facts: ClassVar[Mapping[str, Any]]  # its entry
+    facts: ClassVar[Mapping[str, Any]]  # entry in catalogue.toml
     files: ClassVar[Mapping[str, str]]  # name in the registry -> SHA-256 of the content
 
     @property
@@ -362,4 +362,4 @@ def _field(name: str, default: Any = None, **how: Any) -> tuple[str, Any, Any]:
 _ENTRIES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 CATALOGUE = tuple(_class_of(name, facts) for name, facts in _ENTRIES.items())
 """The sets that come with scikit-learn, then those of raw files, the papers' first."""
-globals().update({cls.__name__: cls for cls in CATALOGUE})  # where pickle looks for them
+globals().update({cls.__name__: cls for cls in CATALOGUE})  # so that instances can be pickled

@@ -223,7 +223,7 @@ class PartitionedData:
                 yield number, future.result()
         except HarnessError:
             raise
-        except Exception as error:  # whatever an engine raises: a worker that died, a lost connection
+        except Exception as error:  # an engine may raise anything: a worker died, a connection was lost
             where = f"'{self.parts[number].path}': {text(error).rstrip('.')}"
             remedy = "Look at its workers (memory, versions), and begin again"
             raise HarnessError(f"the executor failed at the part {where}. {remedy}.") from error

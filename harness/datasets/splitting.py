@@ -1,4 +1,4 @@
-"""From all points of a set to its training and its test part: drawing the rows, scaling by what the training rows say."""
+"""Splitting of points into a training and a test part, and scaling by the statistics of the training part."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def rescaled(x_train: Points, x_test: Points, how: Scale) -> tuple[Points, Point
 
 
 def are_constant(low: Vector, high: Vector) -> Any:
-    """Return which columns with these least and greatest values, (d,), differ by no more than rounding."""
+    """Return a mask of columns whose least and greatest values, (d,), differ at most by rounding."""
     return high - low <= 16 * np.finfo(low.dtype).eps * np.maximum(abs(low), abs(high))
 
 

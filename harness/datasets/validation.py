@@ -31,13 +31,13 @@ def first_non_finite(x: Any) -> tuple[int, int] | None:
 
 
 def load(source: DataSource, memory_limit: int | None) -> Dataset:
-    """Return a source's data set, validated, with the SHA-256 of its content as it is.
+    """Return a source's data set, validated, with the measured SHA-256 of its content.
 
     memory_limit : bytes that reading may take; None: half of the memory that is available
 
     Raises
     ------
-    UsageError, DataError : it could not be loaded, whatever the source's code raised.
+    UsageError, DataError : the data set could not be loaded.
     """
     try:
         with reading_within(memory_limit):
@@ -88,7 +88,7 @@ def _faults_of_part(part: str, x: Any, y: Any, task: Task) -> Iterator[str]:
     import scipy.sparse
 
     dense = isinstance(x, np.ndarray) and x.flags.c_contiguous
-    sparse = isinstance(x, scipy.sparse.csr_array)  # which is canonical, see `Dataset`
+    sparse = isinstance(x, scipy.sparse.csr_array)  # in canonical format, see `Dataset`
     if not (dense or sparse) or x.ndim != 2 or not x.shape[1] or x.dtype not in FLOATS:
         expected = "numbers of shape (n, d), d > 0, a scipy.sparse.csr_array or C-contiguous, float64 or float32"
         yield f"x_{part} is {_described(x)}; expected {expected}: convert with numpy.ascontiguousarray(x, float)."

@@ -26,7 +26,7 @@ class _Flag:
 
 @dataclass
 class Counter:
-    """What one run requested of its kernel; shared by all oracles made from one, restricted ones included.
+    """Counts of the kernel requests of one run, shared by all oracles made from one, including restricted ones.
 
     evaluations : kernel values computed, used or not; a cache hit is none
     cache_hits : rows read from memory, by the oracle or by a solver from its row cache, instead of being computed
@@ -60,7 +60,7 @@ class Counter:
             self.__dict__["_lower_bound"].up()
 
     def add(self, values: int) -> None:
-        """Count kernel values, computed in whatever process."""
+        """Count kernel values computed in any process."""
         self.__dict__["evaluations"] += values
         if os.getpid() != self.__dict__["_lower_bound"].pid:
             self.__dict__["_lower_bound"].up()

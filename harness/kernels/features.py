@@ -32,7 +32,7 @@ class Features:
     Parameters
     ----------
     points : (n, d) dense, memory-mapped or CSR
-    ridge : what the kernel adds to k(x_i, x_i); no call of this object adds it
+    ridge : ridge that the kernel adds to k(x_i, x_i), and this object does not
     counter : that of the oracle
     threads : that share a pass, at least 1
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Form:
-    """What is known of k(x, z): here no more than that the kernel's ``block`` computes it from points."""
+    """Form of k(x, z); this base class is for kernels of which only ``block`` is known."""
 
 
 class GivenValues(Form):
@@ -72,7 +72,7 @@ class Kernel(ABC):
 
     @property
     def form(self) -> Form:
-        """What is known of the function, with its parameters: :class:`Exponential`, :class:`Power`, or less."""
+        """The form of the function with its parameters: :class:`Exponential`, :class:`Power`, or a base class."""
         return Form()
 
     @abstractmethod
@@ -88,7 +88,7 @@ class Kernel(ABC):
 class DotProductKernel(Kernel):
     """A kernel computed from inner products and squared norms."""
 
-    centred: ClassVar[bool] = False  # as of OfProducts
+    centred: ClassVar[bool] = False  # as in OfProducts
 
     def __init_subclass__(cls) -> None:
         """Reset the form of a subclass that overrides ``from_products`` without declaring a form."""

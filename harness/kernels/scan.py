@@ -37,24 +37,24 @@ if TYPE_CHECKING:
     Points = Block | scipy.sparse.csr_array
     Prepared = tuple[Block, ...]
 
-DIFFERENCES = 32  # features up to which an RBF kernel sums (x - z)^2
-_LISTED = 0.6  # share of non-zeros from which on lines read once for a few rows save more than zeros left out
-_DENSE = 1 / 16  # share of points from which on a feature is stored dense: reading a line beats scattering then
-_SAMPLE = 2000  # points in which zeros are counted
-_LOADED_BYTES = 256 << 20  # mapped points that take no more are laid out in memory like any others
+DIFFERENCES = 32  # largest number of features for which an RBF kernel sums (x - z)^2
+_LISTED = 0.6  # share of non-zeros from which rows list all features, so that several rows share the lines read
+_DENSE = 1 / 16  # share of points with a feature from which it is stored dense
+_SAMPLE = 2000  # number of points in which zeros are counted
+_LOADED_BYTES = 256 << 20  # largest size of mapped points that are laid out in memory
 _CHUNK_BYTES = 256
 _LINE_BYTES = 64
-_BLOCK = 1024  # points; grows where there are many rare features and few points have them
-_LARGEST_BLOCK = 65536  # places in a block are 16-bit numbers
+_BLOCK = 1024  # smallest number of points of a block; larger with many rare features of few points
+_LARGEST_BLOCK = 65536  # largest number of points of a block, as positions are 16-bit numbers
 _STRIP = 512  # rows of distances computed at a time
 _PIECE = 8192  # points laid out at a time
-_FEW = 4  # rows up to which the rare features of picked columns are read point by point
-_SOME = 8  # one column of so many may be another one than in the request before: more are gathered anew with all others
-_GROWTH = 1.25  # of the memory for columns
+_FEW = 4  # number of rows up to which the rare features of picked columns are read point by point
+_SOME = 8  # if at most one column in so many differs from the last request, only these are gathered
+_GROWTH = 1.25  # capacity of gathered columns, as a multiple of their number
 
 
 def choose_backend(kernel: Kernel, x: Any, dtype: np.dtype[Any]) -> KernelBackend:
-    """Return what computes the values of a kernel between the points ``x``."""
+    """Return the backend of a kernel between the points ``x``."""
     if isinstance(kernel.form, GivenValues):
         return PrecomputedBackend(x, dtype)
     if not isinstance(kernel.form, OfProducts):

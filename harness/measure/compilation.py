@@ -37,7 +37,7 @@ class CompilationWatch:
         from numba.core import event
 
         numba: Any = event
-        numba.Listener.register(CompilationWatch)  # whose methods need numba to be imported
+        numba.Listener.register(CompilationWatch)  # its methods require numba
         numba.register("numba:compiler_lock", self)
 
     def notify(self, event: Any) -> None:

@@ -39,7 +39,7 @@ class OneClass(Problem):
     """The one-class SVM; ``restrict`` preserves nu, so that the cap is 1 / (nu n) for the remaining points."""
 
     name = "one-class"
-    metrics = ("roc-auc",)  # the labels take part here only: +1 is what the points are, -1 an outlier
+    metrics = ("roc-auc",)  # labels are used in metrics only: +1 for inliers, -1 for outliers
     parameter_class = OneClassParameters
     constraints = "0 <= dual_coef_i <= 1 / (nu n) and sum dual_coef = 1"
     laws = Laws(doubled={}, objective=1)
