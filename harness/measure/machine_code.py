@@ -3,7 +3,7 @@
 numba keys its disk cache by the file that defines a function only; after a change in another file the old machine code
 would be measured. The machine code of a plugin depends on the plugin's files and on the host's kernels, whose hash names
 the folder; a change in one plugin recompiles no other. numba imports this module by the name in the environment of the
-harness's processes (:mod:`harness.run.pool`).
+harness's processes (:mod:`harness.run.host_process`).
 """
 
 from __future__ import annotations
