@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     Points = Block | scipy.sparse.csr_array
     Columns = slice | Block
 
-PRODUCTS, RBF_OF_PRODUCTS, RBF_OF_DIFFERENCES = range(
-    3
-)  # values of compiled.scan(): <x, z>, or the RBF kernel in two ways
+# values of compiled.scan(): <x, z>, or the RBF kernel in two ways
+PRODUCTS, RBF_OF_PRODUCTS, RBF_OF_DIFFERENCES = range(3)
 ROWS_BYTES = 64 << 20  # bytes of points converted, or read from a mapped file, at a time
 _CENTRE_SAMPLE = 2000  # number of points whose mean and spread decide whether to centre
 _FAR = 1e3  # distance from the origin, as a multiple of the spread, beyond which float64 points are centred
