@@ -1,6 +1,6 @@
-"""How much memory reading data may take, so that a file is refused before it fills the machine.
+"""Bounds of the memory for reading data, so that a file is refused before it fills the machine.
 
-What is unpacked is counted as it comes, and what a header or an index claims is compared before room is made for it.
+Unpacked bytes are counted as they are read, and sizes in a header or an index are checked before memory is allocated.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 from harness.support.errors import DataError
 
 AS_TEXT = 3
-"""Bytes of memory that a byte of text takes while it is parsed: itself, its numbers, and these in their parts."""
+"""Bytes of memory for a byte of text while it is parsed: the text, its numbers, and these divided into parts."""
 
-_limit: ContextVar[int | None] = ContextVar("memory_limit", default=None)  # bytes, what the user gave
+_limit: ContextVar[int | None] = ContextVar("memory_limit", default=None)  # limit of the user, in bytes
 
 
 @contextmanager
 def reading_within(limit: int | None) -> Iterator[None]:
-    """Bound the memory that reading takes meanwhile: bytes, what the user gave; None: the bound that there is already."""
+    """Context that bounds the memory for reading to ``limit`` bytes; None for the current bound."""
     token = _limit.set(_limit.get() if limit is None else limit)
     try:
         yield
@@ -29,12 +29,12 @@ def reading_within(limit: int | None) -> Iterator[None]:
 
 
 def given_limit() -> int | None:
-    """Return the bytes that the user gave."""
+    """Return the limit that the user gave, in bytes; None if there is none."""
     return _limit.get()
 
 
 def bound() -> int:
-    """Return the bytes that reading may take: what the user gave, else half of the memory that is available."""
+    """Return the bytes that reading may take: the limit of the user, else half of the available memory."""
     given = _limit.get()
     return available_memory() // 2 if given is None else given
 
@@ -44,41 +44,41 @@ def refuse_beyond(needed: float, path: Path | str, what: str, remedy: str = "") 
 
     Parameters
     ----------
-    what : what takes them, the beginning of a clause: ``its array x, float64 of shape (4, 3),``
-    remedy : what to do beside another limit, the end of the sentence: ``or unpack it first``
+    what : subject of the message: ``its array x, float64 of shape (4, 3),``
+    remedy : alternative to another limit, as the end of the message: ``or unpack it first``
 
     Raises
     ------
-    DataError : it is more.
+    DataError : ``needed`` is larger than the bound.
     """
     if needed > bound():
-        raise too_large(path, f"{what} takes {shown(needed)}", remedy)
+        raise too_large(path, f"{what} takes {megabytes(needed)}", remedy)
 
 
 def too_large(path: Path | str, why: str, remedy: str = "") -> DataError:
-    """Return the error on data that take more memory than reading may."""
+    """Return the error for data that need more memory than reading may take."""
     whose = "half of the memory that is available" if _limit.get() is None else "--memory-limit"
     more = f", {remedy}" if remedy else ""
     return DataError(
-        f"'{path}': {why}; reading may take {shown(bound())} ({whose}). Give a greater --memory-limit{more}."
+        f"'{path}': {why}; reading may take {megabytes(bound())} ({whose}). Give a greater --memory-limit{more}."
     )
 
 
-def shown(size: float) -> str:
-    """Return a number of bytes as a reader would say it: ``1,536.00 MB``."""
-    return f"{min(size, 2**80) / 2**20:,.2f} MB"  # a size beyond every float is refused as well
+def megabytes(size: float) -> str:
+    """Return a number of bytes as text: ``1,536.00 MB``."""
+    return f"{min(size, 2**80) / 2**20:,.2f} MB"  # avoids the overflow of very large sizes
 
 
 def available_memory() -> int:
-    """Return the bytes that this process can still have: of the machine, and of its control groups where they say."""
+    """Return the memory available to this process, in bytes, by the machine and its control groups."""
     import psutil
 
-    found = [int(psutil.virtual_memory().available)]
+    limits = [int(psutil.virtual_memory().available)]
     with suppress(OSError):
         name = Path("/proc/self/cgroup").read_text().rpartition(":")[2]  # the last line is that of version 2
         group = Path("/sys/fs/cgroup", name.strip().strip("/"))
         for folder in (group, *group.parents):
-            with suppress(OSError, ValueError):  # a group that does not say; 'max' is no bound
-                most, used = ((folder / f"memory.{each}").read_text() for each in ("max", "current"))
-                found.append(int(most) - int(used))
-    return max(min(found), 0)
+            with suppress(OSError, ValueError):  # a group without these files; 'max' is no bound
+                most, used = ((folder / f"memory.{name}").read_text() for name in ("max", "current"))
+                limits.append(int(most) - int(used))
+    return max(min(limits), 0)

@@ -1,9 +1,9 @@
 """Parsed data on disk: a source is parsed once, afterwards each process maps the binary arrays into memory.
 
-An entry is a folder with a file for each array and a ``manifest.json``. It is made beside its place and renamed, so that
-a reader sees a whole entry or none. Its name is the SHA-256 of everything the content depends on: raw checksums, source,
-parameters, :data:`PARSER_VERSION`. Whatever is loaded is hashed and compared with the manifest. The whole cache may be
-deleted at any time.
+An entry is a folder with a file for each array and a ``manifest.json``. It is written to a scratch folder and renamed,
+so that it is complete or absent. Its name is the SHA-256 of everything the content depends on: raw checksums, source,
+parameters, :data:`PARSER_VERSION`. Loaded data are hashed and compared with the manifest. The cache may be deleted at any
+time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from harness.support.files import file_sha256, locked_scratch, user_cache, write
 __all__ = ["PARSER_VERSION", "cache_root", "dataset", "file_sha256", "unpacked_sha256"]
 
 PARSER_VERSION = 8
-"""Increase it when a parser's output or the form of an entry changes: entries of other versions are then not looked for."""
+"""Version of the entries, to be increased when a parser's output or the format changes; other entries are ignored."""
 _ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 
 
@@ -93,9 +93,9 @@ def _stored(folder: Path, key: str, parsed: Dataset, sources: Mapping[Path, str]
 
 
 def unpacked_sha256(path: Path) -> str:
-    """Return the SHA-256 of what a file holds, unpacked where it is compressed: the same whatever wraps it.
+    """Return the SHA-256 of the content of a file, unpacked if it is compressed.
 
-    The cache has it under the file's own SHA-256, which is computed each time, so that a file is unpacked once.
+    The cache stores it under the SHA-256 of the file, which is computed each time, so that a file is unpacked once.
     """
     packed = file_sha256(path)
     if compression_of(path) is None:
@@ -114,7 +114,7 @@ def _refuse_changed(sources: Mapping[Path, str]) -> None:
 
 
 def _manifest(key: str, facts: Mapping[str, Any], content: str) -> dict[str, Any]:
-    """Return what is written of an entry beside its arrays, with a SHA-256 of all of it and of the arrays' content."""
+    """Return the manifest of an entry, with a SHA-256 of the manifest and of the content of the arrays."""
     whole = json.dumps([key, facts, content], sort_keys=True)
     return {"key": key, "facts": facts, "sha256": hashlib.sha256(whole.encode()).hexdigest()}
 
@@ -124,7 +124,7 @@ def _load(folder: Path, key: str) -> Dataset | None:
     try:
         manifest = json.loads((folder / "manifest.json").read_text())
         data = _mapped(folder, manifest["facts"])
-    except Exception:  # whatever a damaged file makes NumPy, zipfile or json raise
+    except Exception:  # a damaged file makes NumPy, zipfile or json raise various exceptions
         return None
     return data if manifest == _manifest(key, manifest["facts"], data.sha256) else None
 
@@ -155,7 +155,7 @@ def _read(path: Path) -> Any:
         return mapped if mapped.ndim > 1 and mapped.size else np.array(mapped)
     import scipy.sparse
 
-    with path.with_suffix(".npz").open("rb") as file:  # which SciPy leaves open if it is damaged
+    with path.with_suffix(".npz").open("rb") as file:  # opened here, as SciPy does not close a damaged file
         matrix = scipy.sparse.csr_array(scipy.sparse.load_npz(file))
-    matrix.has_canonical_format = True  # as it was written; spares a pass over all indices
+    matrix.has_canonical_format = True  # stored in canonical format; saves a pass over all indices
     return matrix

@@ -1,11 +1,11 @@
-"""Every real set: of raw files, and the three small ones that come with scikit-learn.
+"""Real data sets: from raw files, and the three small ones of scikit-learn.
 
-A set is an entry in ``catalogue.toml``. It says what the set is, which files it is read from and how, its parameters, and
-the C and gamma of its paper. Its class is made from the entry; the kind that the entry names, a class here, divides the
-rows into training and test part.
+A data set is an entry in ``catalogue.toml`` with its description, its files and their format, its parameters, and the C and
+gamma of its paper. The class of the data set is made from the entry; its base class, which the entry names, divides the rows
+into training and test part.
 
-The checksums of raw files stand in ``registry.txt``. A file with other content than what its parser was tested against may
-parse, but to other points; so it is refused instead. The parsed data are cached.
+The checksums of raw files are in ``registry.txt``. A file with other content is refused, as it may parse to other points.
+The parsed data are cached.
 """
 
 from __future__ import annotations
@@ -102,12 +102,12 @@ _FORMATS: Mapping[str, Callable[..., tuple[Any, Any]]] = {
 class RawSource(DataSource):
     """A set of raw files, read alike: the first one has the rows for training, a second one those for testing."""
 
-    facts: ClassVar[Mapping[str, Any]]  # its entry
+    facts: ClassVar[Mapping[str, Any]]  # entry in catalogue.toml
     files: ClassVar[Mapping[str, str]]  # name in the registry -> SHA-256 of the content
 
     @property
     def task(self) -> Task:
-        """What is predicted: the entry says it, or a parameter ``regression``; otherwise two classes."""
+        """The task: that of the entry or of a parameter ``regression``; by default classification."""
         return "regression" if getattr(self, "regression", False) else self.facts.get("task", "classification")
 
     @property
@@ -127,7 +127,7 @@ class RawSource(DataSource):
         ------
         DataError : a raw file is missing or has the wrong checksum.
         """
-        return {verified(name, sha256, wanted_by=self.name): sha256 for name, sha256 in self.files.items()}
+        return {verified(name, sha256, needed_by=self.name): sha256 for name, sha256 in self.files.items()}
 
     def read(self, path: Path) -> tuple[Any, Vector]:
         """Return the (n, d) points and (n,) labels of one file."""
@@ -181,7 +181,7 @@ class Marked(RawSource):
 class Stratified(RawSource):
     """A set that is divided here, each class in the same proportion."""
 
-    test_fraction: float = parameter(1 / 3, "share of each class that is held out for testing", ge=0, lt=1)
+    test_fraction: float = parameter(1 / 3, "share of each class for testing", ge=0, lt=1)
     split_seed: int = parameter(0, "seed of the split", ge=0)
 
     def rows(self, y: Vector, first: int) -> tuple[Any, Any]:
@@ -218,9 +218,9 @@ class Drawn(RawSource):
 
 @dataclass(frozen=True)
 class Raetsch(Drawn):
-    """A set of Raetsch's collection: all rows, and an archive with his own splits."""
+    """A set of Raetsch's collection: all rows, and an archive with his splits."""
 
-    realisation: int | None = parameter(None, "instead, one of Raetsch's own splits, 400 for training", ge=1, le=10)
+    realisation: int | None = parameter(None, "instead, one of Raetsch's splits, 400 for training", ge=1, le=10)
 
     def parse(self, *paths: Path) -> Dataset:
         """Return the rows drawn and the others, or the 400 and the others of a split."""
@@ -361,5 +361,5 @@ def _field(name: str, default: Any = None, **how: Any) -> tuple[str, Any, Any]:
 
 _ENTRIES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 CATALOGUE = tuple(_class_of(name, facts) for name, facts in _ENTRIES.items())
-"""The sets that come with scikit-learn, then those of raw files, the papers' own first."""
-globals().update({cls.__name__: cls for cls in CATALOGUE})  # where pickle looks for them
+"""The sets that come with scikit-learn, then those of raw files, the papers' first."""
+globals().update({cls.__name__: cls for cls in CATALOGUE})  # so that instances can be pickled

@@ -55,8 +55,8 @@ class ChunkedFile:
     Raises
     ------
     UsageError : ``rows`` below 1, another ``index_base``.
-    DataError : the file is missing, damaged, of another format, or holds no two classes; when iterated, also numbers
-        that are not finite, with their row.
+    DataError : the file is missing, damaged, of another format, or has fewer than two classes; when iterated, also if
+        numbers are not finite, with their row.
     """
 
     d: int
@@ -97,7 +97,7 @@ class ChunkedFile:
         return self
 
     def _chunks(self) -> Iterator[tuple[Any, Array]]:
-        """Yield points and labels as they stand in the file; of LIBSVM text, column j holds index j."""
+        """Yield points and labels as in the file; column j of LIBSVM text is index j."""
         file = existing_file(self.path)
         if self.kind == "npy":
             array = array_of(file)
@@ -151,14 +151,14 @@ class PartitionedData:
     ----------
     where : a folder (names that begin with . or _ are left out), or a pattern such as ``points/*.npy``. Where an executor's
         workers run elsewhere, they have to see the same files under the same names
-    rows : examples of a chunk, at least 1
-    positive, index_base : as of :class:`harness.ChunkedFile`, which also says what a part may be
-    executor : reads the parts, any that has the methods of :class:`concurrent.futures.Executor`; None: this process does
+    rows : number of examples of a chunk, at least 1
+    positive, index_base : as in :class:`harness.ChunkedFile`, which also lists the formats of a part
+    executor : an object with the methods of :class:`concurrent.futures.Executor` that reads the parts; None: this process
 
     Attributes
     ----------
     parts : a :class:`harness.ChunkedFile` each; starts : the number, from 0, of the first example of each, int64
-    n, d, classes, labels : of all parts; a part may hold one class
+    n, d, classes, labels : of all parts together; a single part may have one class
 
     Each part is read once to begin with. Memory: a chunk.
 
@@ -203,11 +203,11 @@ class PartitionedData:
 
         Parameters
         ----------
-        function : pure, and known by name to the workers; an engine may run it twice
+        function : pure function that workers can import; an engine may run it twice
 
         Raises
         ------
-        HarnessError : the function's own, or a sentence on what else was raised, with the part.
+        HarnessError : raised by the function, or made from another exception, with the part.
         """
         jobs = {number: (self.parts[number], int(self.starts[number]), *rest) for number, rest in arguments.items()}
         if executor is None:
@@ -223,7 +223,7 @@ class PartitionedData:
                 yield number, future.result()
         except HarnessError:
             raise
-        except Exception as error:  # whatever an engine raises: a worker that died, a lost connection
+        except Exception as error:  # an engine may raise anything: a worker died, a connection was lost
             where = f"'{self.parts[number].path}': {text(error).rstrip('.')}"
             remedy = "Look at its workers (memory, versions), and begin again"
             raise HarnessError(f"the executor failed at the part {where}. {remedy}.") from error
@@ -240,8 +240,8 @@ def _validate_options(rows: int, index_base: IndexBase | int) -> None:
 def _paths(where: str) -> list[str]:
     """Return the parts, in the order of their names."""
     folder = Path(where).expanduser()
-    found = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(str(folder), recursive=True))  # noqa: PTH207 - from the root too
-    paths = sorted(str(path) for path in found if path.is_file() and path.name[0] not in "._")
+    candidates = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(str(folder), recursive=True))  # noqa: PTH207 - from the root too
+    paths = sorted(str(path) for path in candidates if path.is_file() and path.name[0] not in "._")
     if not paths:
         raise DataError(f"'{where}' has no parts; expected a folder, or a pattern: 'points/*.npy'. Check the path.")
     return paths

@@ -1,7 +1,7 @@
-"""Columns of a table as features and a label: what their cells hold, and all that is wrong with them at once.
+"""Columns of a table as features and a label: the content of their cells, and a list of all their faults.
 
 The training part decides which column is the label, which columns are text and which are numbers. A test part is aligned
-with it by the names of the columns, and its cells are read as those of the training part.
+with it by the names of the columns, and its cells are read like those of the training part.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Kind = Literal["number", "boolean", "text"]
 
 LABEL_NAMES = ("label", "target", "class", "y")
 TABLE_OPTIONS = ("label_column", "categories", "missing", "drop", "decimal", "dates")
-"""Parameters of data whose columns may have names, text and empty cells."""
+"""Names of the parameters of tables, whose columns may have names, text and empty cells."""
 
 _DATE = r"\d{4}-\d\d(-\d\d)?([T ].*)?"
-_MIXED = 20  # distinct cells of a column of text and numbers that are still categories
-_CATEGORIES = 1000  # categories of one column
-_ROWS_OF_EACH = 5  # rows that each of many categories has on average
+_MIXED = 20  # largest number of distinct cells of a column of text and numbers that are categories
+_CATEGORIES = 1000  # largest number of categories of one column
+_ROWS_OF_EACH = 5  # smallest mean number of rows of a category, if there are more than _MIXED
 _DECORATED = r"\W*(\d{1,3}([.,'\s]\d{3})*|\d+)([.,]\d+)?\W*"  # a number with signs around it or groups: 45 %, $1,250
-_THOUSANDS = r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$"  # or a number with three decimals
-_ROW_NUMBER = r"#1|Unnamed: \d+|(?i:id|index|row)|.*([ _-]id|[a-z]Id|ID)"  # names of columns
+_THOUSANDS = r"^[+-]?[1-9]\d{0,2}(\.\d{3})+$"  # dots between thousands, or a number with three decimals
+_ROW_NUMBER = r"#1|Unnamed: \d+|(?i:id|index|row)|.*([ _-]id|[a-z]Id|ID)"  # names of columns of row numbers
 _COMMAS = r"[+-]?\d+(,\d+)+"
 _GROUPS = r"[+-]?\d{1,3}(,\d{3})+"
 _COMMA_NUMBER = r"^[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+)?(,\d+)?([eE][+-]?\d+)?$"  # a dot separates thousands
@@ -41,10 +41,10 @@ _COMMA_NUMBER = r"^[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+)?(,\d+)?([eE][+-]?\d+)?$"  #
 
 @dataclass(frozen=True)
 class Table:
-    """A pandas frame as it was read; a column without a name is called by its position, ``#1``.
+    """A pandas frame as read from a file; a column without a name is named by its position, ``#1``.
 
-    ``where``: what messages call the table. ``lines``: returns the line in which each row begins; None: rows count from 1.
-    ``doubt``: why the first row may or may not hold names. Raises DataError if two columns have the same name.
+    ``where``: name of the table in messages. ``lines``: returns the line in which each row begins; None: rows count from 1.
+    ``doubt``: why the first row may or may not be names. Raise DataError if two columns have the same name.
     """
 
     frame: Any
@@ -60,7 +60,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Schema:
-    """What a training part decides for a test part. ``kinds``: of each feature, by name, in order; empty for arrays."""
+    """Schema of the training part, for the test part. ``kinds``: feature -> kind, in order; empty for arrays."""
 
     where: str = ""
     label: str = ""
@@ -70,11 +70,11 @@ class Schema:
 
 @dataclass(frozen=True)
 class Part:
-    """Points and labels as they were read.
+    """Points and labels of one part as read from a file.
 
-    ``x``: (n, d), dense or CSR; of a table a frame of float64 or text, NaN or None where a cell is empty. ``labels``: (n,) numbers
-    or text. ``defaults``: those of a data set that was stored, see :class:`harness.datasets.Dataset`. ``left_out``: number of rows
-    with empty cells that are not among them.
+    ``x``: (n, d), dense or CSR; a frame of float64 or text for a table, with NaN or None for empty cells. ``labels``: (n,) numbers
+    or text. ``defaults``: those of a stored data set, see :class:`harness.datasets.Dataset`. ``left_out``: number of dropped rows
+    with empty cells.
     """
 
     x: Any
@@ -89,13 +89,13 @@ def read_columns(table: Table, options: Any, like: Schema | None = None) -> Part
 
     Parameters
     ----------
-    options : a `FileSource`, whose parameters say how columns are read
-    like : what the training part decided, if this is the test part
+    options : a `FileSource` with the parameters of columns
+    like : schema of the training part, if this is the test part
 
     Raises
     ------
-    Refusal : all that keeps the rows from being points.
-    DataError : no such column; columns that the other part does not have; no rows, no features.
+    Refusal : the table has faults; lists all of them.
+    DataError : no such column, columns that the other part does not have, no rows, or no features.
     """
     import pandas as pd
 
@@ -127,70 +127,70 @@ def refuse_empty(n: int, d: int, where: str) -> None:
 
 
 def choose(table: Table, options: Any) -> Schema:
-    """Return the schema of a training part, its kinds not yet known: the columns that are not dropped, and the label.
+    """Return the schema of a training part without kinds: the columns that are not dropped, and the label.
 
     The label is ``label_column``, a name or a position (0 the first, -1 last); else the column named label, target,
-    class or y, whatever the case (there must not be two of them), else the last one that is not empty. Errors as of
+    class or y in any case (there must not be two of them), else the last one that is not empty. Raise the errors of
     :func:`read_columns`.
     """
-    dropped = {_find(table, wanted) for wanted in options.drop}
+    dropped = {_find(table, reference) for reference in options.drop}
     remaining = [name for name in table.frame if name not in dropped]
-    filled = (name for name in reversed(remaining) if _Column(table, name, options).holds != "nothing")
+    filled = (name for name in reversed(remaining) if _Column(table, name, options).cells != "nothing")
     if options.label_column is not None:
-        found = [_find(table, options.label_column)]
+        label = [_find(table, options.label_column)]
     else:
-        found = [name for name in remaining if name.lower() in LABEL_NAMES]
-        found = found or list(itertools.islice(filled, 1)) or remaining[-1:]
-    if len(found) > 1:
-        what = f"the columns {listing(found)} could each be the label; expected one"
-        raise Refusal(table.where, [Fault(what, {"label_column": found[0]})], len(table.frame))
-    if not found or found[0] in dropped:
+        label = [name for name in remaining if name.lower() in LABEL_NAMES]
+        label = label or list(itertools.islice(filled, 1)) or remaining[-1:]
+    if len(label) > 1:
+        fault = f"the columns {listing(label)} could each be the label; expected one"
+        raise Refusal(table.where, [Fault(fault, {"label_column": label[0]})], len(table.frame))
+    if not label or label[0] in dropped:
         raise DataError(f"'{table.where}' has no column for the label, or drop leaves it out. Drop fewer columns.")
-    return Schema(table.where, found[0], {name: "number" for name in remaining if name != found[0]}, frozenset(dropped))
+    return Schema(table.where, label[0], {name: "number" for name in remaining if name != label[0]}, frozenset(dropped))
 
 
-def _find(table: Table, wanted: str) -> str:
+def _find(table: Table, column: str) -> str:
     """Return the name of the column with a name or at a position."""
     names: list[str] = list(table.frame)
-    if wanted in names:
-        return wanted
-    if re.fullmatch(r"[+-]?\d+", wanted.strip()) and -len(names) <= int(wanted) < len(names):
-        return names[int(wanted)]
+    if column in names:
+        return column
+    if re.fullmatch(r"[+-]?\d+", column.strip()) and -len(names) <= int(column) < len(names):
+        return names[int(column)]
     expected = f"one of its {len(names)} columns ({listing(names)}) or its position, 0..{len(names) - 1} (-1: the last)"
-    raise DataError(f"'{table.where}' has no column '{wanted}'{did_you_mean(wanted, names)}; expected {expected}.")
+    raise DataError(f"'{table.where}' has no column '{column}'{did_you_mean(column, names)}; expected {expected}.")
 
 
 def align(table: Table, like: Schema) -> Schema:
-    """Return the schema of a test part: that of the training part, if it has the same columns; else raise DataError."""
+    """Return the schema of the training part if a test part has the same columns; else raise DataError."""
     expected = [*like.kinds, like.label]
     lacking = [name for name in expected if name not in table.frame]
     more = [name for name in table.frame if name not in expected and name not in like.dropped]
     if lacking or more:
-        differences = [f"no {listing(lacking)}"] * bool(lacking) + [f"{listing(more)} besides"] * bool(more)
+        differences = [f"no {listing(lacking)}"] * bool(lacking) + [f"also {listing(more)}"] * bool(more)
         raise unlike(table.where, ", and ".join(differences), like.where)
     return like
 
 
 def unlike(where: str, has: str, like: str) -> DataError:
-    """Return the error on a file that ``has`` what does not go with the first one, ``like``."""
+    """Return the error for a file that ``has`` something inconsistent with the first file, ``like``."""
     expected = "one format and the same columns, the label's too, in tables all with a header or all without"
     return DataError(f"'{where}' has {has}, unlike '{like}'; expected {expected}. Write one of them again.")
 
 
-# -- what cells hold ---------------------------------------------------------------------------------------
+# -- the content of cells ----------------------------------------------------------------------------------
 
 
 class _Column:
-    """A column of n cells. ``numbers``: (n,), NaN where a cell is empty or no number; ``missing``: (n,), the empty cells.
+    """A column of n cells. ``numbers``: (n,), NaN if a cell is empty or no number; ``missing``: (n,), whether a cell is empty.
 
-    kind : how the training part's cells are read, if these are the test part's
+    kind : kind of the column in the training part, if this is the test part
     """
 
     def __init__(self, table: Table, name: str, options: Any, kind: Kind | None = None) -> None:
         self.table, self.name, self.options, self.is_test = table, name, options, kind is not None
         self.column: Any = table.frame[name]
         kind_of_dtype = self.column.dtype.kind
-        self.stored = kind_of_dtype if kind_of_dtype in "fiub" else ""  # as numbers or truth values
+        self.stored = kind_of_dtype if kind_of_dtype in "fiub" else ""  # kind of a dtype of numbers or booleans
         self.is_boolean = self.stored == "b"
         if self.stored:
             self.missing: Mask = self.column.isna().to_numpy()
@@ -199,7 +199,7 @@ class _Column:
         else:
             self._read_text(kind)
         self.odd: Index = np.flatnonzero(~np.isfinite(self.numbers) & ~self.missing)
-        self.kind: Kind = kind or ("text" if self.holds == "categories" else "boolean" if self.is_boolean else "number")
+        self.kind: Kind = kind or ("text" if self.cells == "categories" else "boolean" if self.is_boolean else "number")
 
     def _read_text(self, kind: Kind | None) -> None:
         import pandas as pd
@@ -214,7 +214,7 @@ class _Column:
         self._text = text = pc.if_else(pc.or_(missing, pc.is_null(words)), None, words)
         self.missing = pc.is_null(text).to_numpy(zero_copy_only=False)
         truth = pc.index_in(pc.utf8_lower(text), value_set=pa.array(["false", "true"], type=pa.large_string()))
-        are_words = len(truth) > truth.null_count == text.null_count  # there is a cell, and each is true or false
+        are_words = len(truth) > truth.null_count == text.null_count  # at least one cell, and each is true or false
         self.is_boolean = are_words and kind in (None, "boolean")
         if self.is_boolean:
             numbers: Any = pc.cast(truth, pa.float64())
@@ -225,11 +225,11 @@ class _Column:
             if self.options.decimal == "comma":
                 pattern, text = _COMMA_NUMBER, pc.replace_substring(pc.replace_substring(text, ".", ""), ",", ".")
             numbers = pc.cast(pc.if_else(pc.match_substring_regex(self._text, pattern), text, None), pa.float64())
-        self.numbers = np.array(numbers, dtype=np.float64)  # a copy: that of Arrow is read-only
+        self.numbers = np.array(numbers, dtype=np.float64)  # a copy, as the array of Arrow is read-only
 
     @cached_property
     def words(self) -> Array:
-        """The cells as text, (n,) objects, None where a cell is empty."""
+        """The cells as text, (n,) objects, None for empty cells."""
         if self.stored:
             words = self.column.astype(object).map(class_name, na_action="ignore")
             return np.array(words.where(~self.missing, None), dtype=object)
@@ -246,8 +246,8 @@ class _Column:
         return _match(_DATE, self.distinct) and not np.isnan(_days(self.distinct)).any()
 
     @cached_property
-    def holds(self) -> str:
-        """What most cells are: ``numbers``, or what :data:`_FAULTS` calls it; names are texts that hardly occur twice."""
+    def cells(self) -> str:
+        """The kind of most cells: ``numbers``, ``categories`` or a key of :data:`_FAULTS`; names hardly occur twice."""
         present = int((~self.missing).sum())
         if not present:
             return "nothing"
@@ -255,43 +255,43 @@ class _Column:
         is_category = self.column.dtype.name == "category"
         if not len(text) and not is_category:
             return "thousands" if self.may_be_thousands else "numbers"
-        found = len(self.distinct)
+        count = len(self.distinct)
         if _match(_COMMAS, text):
             return "groups" if _match(_GROUPS, text) else "commas"
-        if found > _MIXED and _match(_DECORATED, text):
+        if count > _MIXED and _match(_DECORATED, text):
             return "signs"
-        if 2 * len(text) <= present and found > min(_MIXED, present // 2) and not is_category:
+        if 2 * len(text) <= present and count > min(_MIXED, present // 2) and not is_category:
             return "numbers"
         if self.are_dates:
             return "dates"
-        are_few = found <= _MIXED or (found <= _CATEGORIES and _ROWS_OF_EACH * found <= present)
+        are_few = count <= _MIXED or (count <= _CATEGORIES and _ROWS_OF_EACH * count <= present)
         return "categories" if are_few else "names"
 
     @property
     def may_be_thousands(self) -> bool:
-        """Whether dots may separate thousands: 900 beside 1.350, but neither 0.9 nor 1.35 nor 1200."""
-        found = self.numbers[~self.missing]
-        if self.stored or self.options.decimal == "comma" or not (1e3 * found % 1 < 1e-9).all():
+        """Whether dots may separate thousands: 900 and 1.350, but neither 0.9 nor 1.35 nor 1200."""
+        values = self.numbers[~self.missing]
+        if self.stored or self.options.decimal == "comma" or not (1e3 * values % 1 < 1e-9).all():
             return False
         short = [word for word in self.distinct if not re.match(_THOUSANDS, word)]
         return bool(short) and len(short) < len(self.distinct) and max(map(len, short)) < 4
 
     @property
     def are_row_numbers(self) -> bool:
-        """Whether a column that is called like an index, or not at all, holds different whole numbers."""
+        """Whether a column without a name, or with that of an index, has distinct whole numbers."""
         if not re.fullmatch(_ROW_NUMBER, self.name) or "#2" in self.table.frame:
             return False
         return len(np.unique(self.numbers)) == len(self.numbers) > 2 and bool((self.numbers % 1 == 0).all())
 
     @property
     def reference(self) -> str:
-        """The name by which a parameter refers to the column: its position where it would be taken for something else."""
+        """The name of the column in parameters, or its position if the name would be ambiguous."""
         is_plain = re.fullmatch(r'[^\W\d][^()\[\]",=]*', self.name)
         return self.name if is_plain else str(self.table.frame.columns.get_loc(self.name))
 
     @property
     def labels(self) -> Array:
-        """The cells as (n,) labels: numbers where they are stored as such, or for regression; else text."""
+        """The cells as (n,) labels: numbers if they are stored as such, or for regression; else text."""
         if self.stored in ("i", "u"):
             return np.asarray(self.column.to_numpy(dtype=f"{self.stored}8", na_value=0))
         if self.stored == "f" or (self.options.task == "regression" and not len(self.odd)):
@@ -303,16 +303,16 @@ class _Column:
 
     @cached_property
     def faults(self) -> list[str]:
-        """Which of :data:`_FAULTS` a feature has. In a test part, whatever the training part does not have is a mistake."""
-        holds = "numbers" if self.is_test else self.holds
-        is_known = holds in _FAULTS and (holds, self.options.categories) != ("categories", "one-hot")
-        is_odd = holds not in _FAULTS and self.kind != "text" and len(self.odd)
-        has_gaps = self.options.missing == "none" and self.missing.any() and holds not in ("nothing", "names")
+        """The keys of :data:`_FAULTS` that apply to a feature. In a test part, other content than in training is ``odd``."""
+        content = "numbers" if self.is_test else self.cells
+        is_known = content in _FAULTS and (content, self.options.categories) != ("categories", "one-hot")
+        is_odd = content not in _FAULTS and self.kind != "text" and len(self.odd)
+        has_gaps = self.options.missing == "none" and self.missing.any() and content not in ("nothing", "names")
         is_index = not self.is_test and self.are_row_numbers
-        return [holds] * is_known + ["odd"] * bool(is_odd) + ["ids"] * is_index + ["gaps"] * bool(has_gaps)
+        return [content] * is_known + ["odd"] * bool(is_odd) + ["ids"] * is_index + ["gaps"] * bool(has_gaps)
 
     def detail(self, fault: str) -> str:
-        """Return the number of cells that have a fault, the first of them and where they are; or of distinct cells."""
+        """Return the number of cells with a fault, the first value and their rows, or the number of distinct cells, as text."""
         if fault in ("thousands", "nothing", "ids"):
             return ""
         if fault in ("dates", "names", "categories"):
@@ -325,7 +325,7 @@ class _Column:
 
 
 def _days(words: list[Any]) -> Array:
-    """Return dates as days since 1970, NaN where there is none."""
+    """Return dates as days since 1970, NaN for other texts."""
     import pandas as pd
 
     when = pd.to_datetime(pd.Series(words), utc=True, format="ISO8601", errors="coerce")
@@ -337,13 +337,13 @@ def _match(pattern: str, words: Sequence[str] | Array) -> bool:
     return len(words) > 0 and all(re.fullmatch(pattern, word) for word in words)
 
 
-# -- what is wrong -----------------------------------------------------------------------------------------
+# -- faults ------------------------------------------------------------------------------------------------
 
 _FAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    # a clause, of which {} is the columns, and the parameters with which these are read; of ``drop`` the columns are the value
+    # fault -> (clause with {} for the columns, parameters with which they can be read; ``drop`` gets the columns)
     "odd": ("not a finite number in {}: correct these cells, empty them, or delete their rows", {}),
     "signs": ("numbers with signs or blanks in {}: write plain numbers, 1250.5", {}),
-    "thousands": ("900 beside 1.350 in {}: write 1350 or 1.35, or give decimal=comma if it is 1350", {}),
+    "thousands": ("both 900 and 1.350 in {}: write 1350 or 1.35, or give decimal=comma if it is 1350", {}),
     "groups": ("numbers with a comma in {}: write 1,000 as 1000, or give decimal=comma if it is 1.000", {}),
     "commas": ("numbers with a comma in {}", {"decimal": "comma"}),
     "dates": ("dates in {}", {"dates": "days"}),
@@ -356,18 +356,18 @@ _FAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 
 def _faults(table: Table, options: Any, columns: Sequence[_Column], label: _Column) -> Iterator[Fault]:
-    """Yield all that keeps the rows of a table from being points."""
+    """Yield all faults of a table."""
     if table.doubt:
         yield table.doubt
     is_test = columns[0].is_test
-    found = {fault: [column for column in columns if fault in column.faults] for fault in _FAULTS}
-    is_unclear = not is_test and label.holds in ("nothing", "commas", "groups", "thousands", "signs")
+    having = {fault: [column for column in columns if fault in column.faults] for fault in _FAULTS}
+    is_unclear = not is_test and label.cells in ("nothing", "commas", "groups", "thousands", "signs")
     if is_unclear:
-        found[label.holds].append(label)
-    if found["commas"]:
-        found["commas"] += found.pop("groups")
-    dropped = [column.reference for fault, (_, needs) in _FAULTS.items() if "drop" in needs for column in found[fault]]
-    for fault, which in found.items():
+        having[label.cells].append(label)
+    if having["commas"]:
+        having["commas"] += having.pop("groups")
+    dropped = [column.reference for fault, (_, needs) in _FAULTS.items() if "drop" in needs for column in having[fault]]
+    for fault, which in having.items():
         clause, needs = _FAULTS[fault]
         listed = listing([column.name for column in which], [column.detail(fault) for column in which])
         if which:
@@ -392,5 +392,5 @@ def _label_faults(options: Any, label: _Column, is_test: bool) -> Iterator[Fault
 
 
 def clean_names(names: Iterable[Any]) -> list[str]:
-    """Return names of columns as text in one line each, without blanks around them; ``#4`` of the fourth if it has none."""
+    """Return names of columns as text in one line each, without surrounding blanks; ``#4`` if the fourth has none."""
     return [plain_line(str(name).strip(), 100) or f"#{place}" for place, name in enumerate(names, 1)]

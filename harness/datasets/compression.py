@@ -49,7 +49,7 @@ def existing_file(path: str) -> Path:
 
 
 def compression_of(path: Path) -> str | None:
-    """Return ``.gz``, ``.bz2`` or ``.xz`` where a file starts like that, whatever its name."""
+    """Return ``.gz``, ``.bz2`` or ``.xz`` by the first bytes of a file; None for other files."""
     with path.open("rb") as file:
         start = file.read(6)
     return next((kind for kind, magic in _MAGIC.items() if start.startswith(magic)), None)

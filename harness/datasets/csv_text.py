@@ -1,16 +1,16 @@
-"""CSV and its relatives: which bytes are text, which mark separates cells, whether the first row holds names.
+"""CSV and related formats: the encoding, the separator, and whether the first row is a header.
 
-Every cell is read as text; what it means is for `harness.datasets.columns` to say. Whether the first row holds names is decided by
-its cells, each of which is a number, missing or text, and by the cells below it:
+Every cell is read as text, which `harness.datasets.columns` interprets. Whether the first row is a header is decided by its
+cells, each of which is a number, missing or text, and by the cells below it:
 
-* a ``label``, ``target`` or ``class`` among its cells makes it names;
-* without text it is a point; but numbers that count the columns (``0,1,2``), or whose label does not occur among the few below
-  it, may be names;
+* a row with a cell ``label``, ``target`` or ``class`` is a header;
+* a row without text is a point; but if its numbers count the columns (``0,1,2``), or if its label does not occur among the few
+  labels below, it may be a header;
 * text above a column of numbers is a name, or a mistake;
-* text alone is names, unless one of its cells occurs below it, as a category does: then it may be a point;
-* text and numbers are a point if one of its texts occurs below it; else they may be names.
+* a row of texts is a header, unless one of them occurs below, as a category does: then it may be a point;
+* a row of texts and numbers is a point if one of its texts occurs below; else it may be a header.
 
-Where it may be both, the data are refused and ``header`` decides.
+If both are possible, the data are refused until ``header`` is given.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.datasets.columns import Table, clean_names, refuse_empty
-from harness.datasets.labels import MISSING, Fault, is_number, shown
+from harness.datasets.labels import MISSING, Fault, is_number, short
 from harness.support.errors import DataError
 from harness.support.printable import plain_line
 
-_CLASSES = 20  # different cells of a column of labels
-_BLOCK = (1 << 31) - 2  # bytes of text that pyarrow parses at a time, as many as it can
+_CLASSES = 20  # largest number of distinct cells of a column of labels
+_BLOCK = (1 << 31) - 2  # largest number of bytes that pyarrow parses at a time
 _PREAMBLE = re.compile(r"[^\S\n]*(?:\n|[#%](?P<comment>.*)(?:\n|$)|sep=(?P<separator>.)\s*(?:\n|$))")
 _NO_DATA = (
     (rb"version https://git-lfs", "is a pointer of Git LFS, not the file itself. Fetch it: git lfs pull"),
@@ -40,7 +40,7 @@ _NO_DATA = (
 
 
 def refuse_no_data(start: bytes, where: str, suffix: str) -> None:
-    """Raise DataError if a file that begins like this is no data, whatever its suffix."""
+    """Raise DataError if the start of a file shows that it has no data, whatever its suffix."""
     start = b"PK\x03\x04" if suffix in (".xlsx", ".xls", ".ods") else start
     for pattern, what in _NO_DATA:
         if re.match(pattern, start) and (suffix, start[:2]) != (".npz", b"PK"):
@@ -52,7 +52,7 @@ def decode(content: bytes, where: str) -> str:
 
     Raises
     ------
-    DataError : it is in another encoding; with the line and a command that converts it.
+    DataError : the text has another encoding; the message has the line and a command that converts it.
     """
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16")
@@ -72,14 +72,14 @@ def decode(content: bytes, where: str) -> str:
 def read_csv(content: bytes, where: str, options: Any) -> Table:
     """Return a table of text. Its cells are separated by commas, semicolons, tabs, bars or blanks.
 
-    Lines at the beginning that are blank or begin with # or % are left out; a line after # with as many names as the first row has
-    cells holds their names. A line ``sep=;`` names the separator.
+    Leading lines that are blank or begin with # or % are skipped; such a line after # with as many names as the first row has
+    cells is the header. A line ``sep=;`` gives the separator.
 
-    options : a `FileSource`, which says what the file does not say itself
+    options : a `FileSource` with the parameters of the format
 
     Raises
     ------
-    DataError : no rows, rows of different lengths, another encoding.
+    DataError : no rows, rows of different lengths, or another encoding.
     """
     text = decode(content, where)
     start, comment, separator = 0, "", ""
@@ -95,7 +95,7 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
     is_header = options.header == "auto" and len(header) == len(cells) and not any(map(is_number, header))
     lines = functools.cache(lambda: list(_lines(body, separator, skipped + 1, where)))
     if '"' in body:
-        for _ in _lines(body, separator, skipped + 1, where):  # refuses quotes that do not pair
+        for _ in _lines(body, separator, skipped + 1, where):  # raises if quotes do not pair
             pass
     frame, ragged = _parse(body, separator, len(cells))
     if ragged:
@@ -105,7 +105,7 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
         raise DataError(f"'{where}': {what}. Name each column; cells with {separator!r} need double quotes.")
     if is_header:
         return Table(frame.set_axis(clean_names(header), axis=1), where, lines)
-    named, doubt = _holds_names([cell.strip() for cell in cells], frame, options)
+    named, doubt = _read_header([cell.strip() for cell in cells], frame, options)
     if not named:
         return Table(frame, where, lines, doubt)
     below = frame.iloc[1:].reset_index(drop=True)
@@ -113,7 +113,7 @@ def read_csv(content: bytes, where: str, options: Any) -> Table:
 
 
 def _parse(body: str, separator: str, width: int) -> tuple[Any, list[Any]]:
-    """Return the cells of all rows as text, and pyarrow's account of the rows that do not have ``width`` of them."""
+    """Return the cells of all rows as text, and pyarrow's reports on the rows without exactly ``width`` cells."""
     import pyarrow as pa
     import pyarrow.csv
 
@@ -125,14 +125,14 @@ def _parse(body: str, separator: str, width: int) -> tuple[Any, list[Any]]:
 
     names, content = clean_names([""] * width), body.encode()
     read = pyarrow.csv.ReadOptions(block_size=min(len(content) + 1, _BLOCK), column_names=names)
-    read.use_threads = False  # pyarrow then says which rows are ragged
+    read.use_threads = False  # pyarrow then reports the numbers of ragged rows
     parse = pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=skip)
     convert = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
     return pyarrow.csv.read_csv(io.BytesIO(content), read, parse, convert).to_pandas(), ragged
 
 
 def _lines(body: str, separator: str, first: int, where: str) -> Iterator[int]:
-    """Yield the line in which each row begins, as an editor counts: the body's first one is ``first``, those within quotes count.
+    """Yield the line in which each row begins; the first line of the body is ``first``, and lines within quotes count.
 
     Raises
     ------
@@ -151,11 +151,11 @@ def _lines(body: str, separator: str, first: int, where: str) -> Iterator[int]:
 
 
 def _separator(body: str) -> str:
-    """Return the mark between the cells of the first line."""
+    """Return the separator of the cells of the first line."""
     first = re.sub(r'"[^"]*"', "", body.partition("\n")[0])
     marks = (";", "\t", ",") if not re.search(r",(?!\d)", first) else (",", ";", "\t")  # 1,5;2,5 are two numbers
-    found = next((mark for mark in marks if mark in first), " ")
-    return "|" if first.count("|") > first.count(found) or ("|" in first and found == " ") else found
+    separator = next((mark for mark in marks if mark in first), " ")
+    return "|" if first.count("|") > first.count(separator) or ("|" in first and separator == " ") else separator
 
 
 def _first_row(text: str, separator: str) -> list[str]:
@@ -164,17 +164,17 @@ def _first_row(text: str, separator: str) -> list[str]:
     return next(filter(None, rows), [])
 
 
-def _holds_names(cells: list[str], frame: Any, options: Any) -> tuple[bool, Fault | None]:
-    """Return whether the first row, which is also that of the frame, holds names, by the rules at the top of this file.
+def _read_header(cells: list[str], frame: Any, options: Any) -> tuple[bool, Fault | None]:
+    """Return whether the first row of the frame is a header, by the rules at the top of this file, and a fault in case of doubt.
 
-    And why that is in doubt: a fault, whose remedy is the more likely of the two.
+    The fault's remedy is the more likely choice.
     """
     if options.header != "auto":
         return options.header == "yes", None
     filled = [place for place, cell in enumerate(cells) if cell.lower() not in MISSING]
     texts = {place: cells[place] for place in filled if not is_number(cells[place])}
     below = {place: frame.iloc[1:, place].str.strip() for place in texts}
-    found = sum(bool((below[place] == text).any()) for place, text in texts.items())
+    repeated = sum(bool((below[place] == text).any()) for place, text in texts.items())
     counted = [cell for place, cell in enumerate(cells) if cell or place]  # pandas leaves the first one empty
     named, why = True, "none of its words occurs below it"
     if any(text.lower() in ("label", "target", "class") or text == options.label_column for text in texts.values()):
@@ -187,12 +187,12 @@ def _holds_names(cells: list[str], frame: Any, options: Any) -> tuple[bool, Faul
         if options.label_column is not None or not few or (labels == cells[-1]).any():
             return False, None
         why = f"its last cell does not occur among the {labels.nunique()} different ones below it"
-    elif found and len(texts) == len(filled):
-        named, why = 2 * found <= len(texts), f"{found} of its words occur below it"
-    elif found or len(texts) == len(filled):
-        return not found, None
+    elif repeated and len(texts) == len(filled):
+        named, why = 2 * repeated <= len(texts), f"{repeated} of its words occur below it"
+    elif repeated or len(texts) == len(filled):
+        return not repeated, None
     elif numeric := [text for place, text in texts.items() if _are_numbers(below[place])]:
-        why = f"it holds '{shown(numeric[0])}' above numbers"
+        why = f"it has '{short(numeric[0])}' above numbers"
     line = f"the first row, {plain_line(','.join(cells), 60)}, may be names or a point: {why}. Give header=yes or header=no"
     return named, Fault(line, {"header": "yes" if named else "no"})
 

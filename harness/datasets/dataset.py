@@ -1,4 +1,4 @@
-"""The container every data source returns, and the protocol of a data source."""
+"""The data set that every data source returns, and the protocol of a data source."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 Task = Literal["classification", "regression"]
 
 _SEED = "seed of the choice of {}; none: the seed of the draw or the split, else 0"
-_PIECE = 1 << 20  # values that are read at a time
+_PIECE = 1 << 20  # number of values read at a time
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Training and test points with everything a run needs to state its problem.
+    """Training and test points with all data that a run needs for its problem.
 
-    ``x_*`` : (n, d), C-contiguous float64 or float32 (perhaps memory-mapped) or ``scipy.sparse.csr_array``; sparse ones
-        of any other kind are converted
+    ``x_*`` : (n, d), C-contiguous float64 or float32 (perhaps memory-mapped) or ``scipy.sparse.csr_array``; other
+        sparse types are converted
     ``y_*`` : (n,) float64; -1 / +1 for classification, any finite real for regression
-    ``sha256`` : what the source says of its content, see :func:`content_sha256`; a claim, the host measures
-        (:func:`measured_sha256`) what it plans, runs and records
+    ``sha256`` : hash of the content that the source claims, see :func:`content_sha256`; the host computes it anew
+        (:func:`measured_sha256`) for plans, runs and records
     ``task`` : ``classification`` or ``regression``
-    ``planted`` : (n,) bool, the training points that the source or its noise made outliers: mislabelled, or drawn
-        elsewhere than the rest; None where there are none. Solvers are not told
-    ``defaults``: the source's (or its paper's) ``kernel``, ``gamma``, ``C``; the user's options win
-    ``notes`` : what a table's head says of the data, as JSON has it: ``label_column``; ``positive``, the class that is +1;
-        ``regression``, why the labels are numbers to predict; ``preprocessing``, what was fitted on the training part;
-        ``unscaled``, where columns lie far apart: the ``widest`` and the ``narrowest``, each with its range, and what to ``write``
+    ``planted`` : (n,) bool, the training points that the source or its noise made outliers: mislabelled, or drawn from
+        another distribution; None if there are none. Solvers do not get it
+    ``defaults``: the source's (or its paper's) ``kernel``, ``gamma``, ``C``, which options of the user override
+    ``notes`` : JSON data for the head of a table: ``label_column``; ``positive``, the class that is +1; ``regression``, why
+        the labels are numbers to predict; ``preprocessing``, the steps fitted on the training part; ``unscaled``, if ranges of
+        columns differ much: the ``widest`` and the ``narrowest``, each with its range, and the text to ``write``
     """
 
     name: str
@@ -59,19 +59,19 @@ class Dataset:
 
     def __post_init__(self) -> None:
         for name in ("x_train", "x_test"):
-            if hasattr(x := getattr(self, name), "tocsr") and np.ndim(x) != 1:  # what else is wrong, `validate` says
+            if hasattr(x := getattr(self, name), "tocsr") and np.ndim(x) != 1:  # `validate` reports other faults
                 object.__setattr__(self, name, as_points(x, f"data set '{self.name}': {name}"))
 
     @functools.cached_property
     def density(self) -> float:
-        """The share of the features of the training points that are not zero; all of them are read once."""
-        x: Any = self.x_train  # scipy's types do not know what it counts
-        found = x.count_nonzero() if is_csr(x) else sum(np.count_nonzero(piece) for _, piece in pieces(x))
-        return float(found / max(1, x.shape[0] * x.shape[1]))
+        """The share of nonzero features of the training points, which are read once."""
+        x: Any = self.x_train  # scipy's types lack the result of count_nonzero
+        count = x.count_nonzero() if is_csr(x) else sum(np.count_nonzero(piece) for _, piece in pieces(x))
+        return float(count / max(1, x.shape[0] * x.shape[1]))
 
     @functools.cached_property
     def positive_share(self) -> float | None:
-        """The share of the training points whose label is +1; None in regression."""
+        """The share of training points with label +1; None in regression."""
         return float((self.y_train > 0).mean()) if self.task == "classification" else None
 
 
@@ -79,15 +79,14 @@ class Dataset:
 class DataSource(ABC):
     """A named source of data. Its dataclass fields are its parameters (``checkerboard[n=1000,seed=3]``).
 
-    Every source can be thinned to a ratio of its classes, ``digits[imbalance=20]``, and has label noise,
-    ``breast-cancer[noise=0.15]``. It needs to know nothing of either: its :meth:`load` is called for the whole, clean
-    data, what the caller gets are the thinned ones, then the noisy ones of these. A source with a parameter
-    ``imbalance`` or ``noise`` of its own is left to itself in that.
+    Every source has an imbalance of its classes, ``digits[imbalance=20]``, and label noise, ``breast-cancer[noise=0.15]``.
+    Its :meth:`load` returns the whole, clean data, from which the host leaves positives out, and then flips labels. A source
+    that declares a parameter ``imbalance`` or ``noise`` handles it.
     """
 
     name: ClassVar[str]
-    description: ClassVar[str]  # one sentence: what the points are, which class is +1, where the data come from
-    noisy_defaults: ClassVar[Mapping[str, Any]] = {}  # of ``Dataset.defaults``, those that are others under noise
+    description: ClassVar[str]  # one sentence on the points, the class that is +1, and the source
+    noisy_defaults: ClassVar[Mapping[str, Any]] = {}  # values that replace ``Dataset.defaults`` under noise
     imbalance: float | None = parameter(
         None, "negatives per positive in training, positives left out at random; None: all stay", gt=0, kw_only=True
     )
@@ -99,7 +98,7 @@ class DataSource(ABC):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if not hasattr(cls.load, "changes_labels"):  # it may come from a class that is no source
+        if not hasattr(cls.load, "changes_labels"):  # it may be inherited from a class that is no source
             setattr(cls, "load", _with_label_changes(cls.load))  # noqa: B010  mypy takes no assignment to a method
 
     def __post_init__(self) -> None:
@@ -111,32 +110,32 @@ class DataSource(ABC):
         return parameters.label_of(self)
 
     def clean_parameters(self) -> dict[str, Any]:
-        """Return the parameters that the clean data depend on, name -> value: all but those of every source."""
+        """Return the parameters of the clean data, name -> value: all but imbalance and noise."""
         changes = _label_changes(self)
         return {name: value for name, value in parameters.values_of(self).items() if name not in changes}
 
     def for_task(self, task: Task) -> Self:
-        """Return this source with the targets of ``task``; itself where it has no others."""
+        """Return this source with the targets of ``task``; the source itself if it has no others."""
         return self
 
     @abstractmethod
     def load(self) -> Dataset:
-        """Return the data, from the parsed cache where there is one; a source writes it as if there were no noise.
+        """Return the data, from the cache of parsed data if possible; implementations ignore imbalance and noise.
 
         Raises
         ------
-        DataError : a file is missing, has the wrong checksum or does not parse; the sentence says what to do.
+        DataError : a file is missing, has the wrong checksum or does not parse; the message has the remedy.
         """
 
 
 def _label_changes(source: DataSource) -> dict[str, Any]:
-    """Return the parameters of every source, name -> default, but those that this source declares itself."""
-    own = type(source).__dataclass_fields__
-    return {shared.name: shared.default for shared in fields(DataSource) if own[shared.name] is shared}
+    """Return imbalance, noise and their seeds, name -> default, without those that the source declares itself."""
+    declared = type(source).__dataclass_fields__
+    return {shared.name: shared.default for shared in fields(DataSource) if declared[shared.name] is shared}
 
 
 def _with_label_changes(load: Callable[[Any], Dataset]) -> Callable[[Any], Dataset]:
-    """Return a source's ``load`` with the imbalance and the noise of every source around it."""
+    """Return a ``load`` that applies imbalance and noise to the data of the given ``load``."""
 
     @functools.wraps(load)
     def changed(source: DataSource) -> Dataset:
@@ -144,10 +143,9 @@ def _with_label_changes(load: Callable[[Any], Dataset]) -> Callable[[Any], Datas
         imbalance, noise = (name in changes and getattr(source, name) for name in ("imbalance", "noise"))
         if not (imbalance or noise):
             return load(source)
-        # the source sees itself without them: a load() that calls its parent's is then changed once, and what it keeps
-        # in a cache is whole and clean
+        # load without them, so that a load() that calls its parent's is changed once, and cached data are clean
         clean = replace(source, **changes)
-        object.__setattr__(clean, "_asked", source)  # for messages that say what to type
+        object.__setattr__(clean, "_requested", source)  # for messages with text to type
         data = replace(load(clean), name=source.label)
         if data.task == "regression":
             raise DataError(
@@ -166,45 +164,45 @@ def _with_label_changes(load: Callable[[Any], Dataset]) -> Callable[[Any], Datas
 
 
 def _seed(source: DataSource, name: str) -> int:
-    seeds = (getattr(source, known, None) for known in (name, "seed", "split_seed"))
+    seeds = (getattr(source, parameter, None) for parameter in (name, "seed", "split_seed"))
     return next((seed for seed in seeds if seed is not None), 0)
 
 
 def with_imbalance(whole: Dataset, ratio: float, seed: int) -> Dataset:
-    """Return the data set with ``ratio`` negatives per positive in training, or as near to it as whole points come.
+    """Return the data set with ``ratio`` negatives per positive in training, or the nearest possible ratio.
 
-    Negatives are never left out, so that what a smaller share of positives costs is measured beside the same negatives.
-    With the same seed fewer positives are among more of them. The points that stay keep their order and their mark in
-    ``planted``. They are copied, once, unless all of them stay.
+    Negatives are never left out, so that all ratios have the same negatives. With the same seed, the positives of a larger
+    ratio are a subset of those of a smaller one. Remaining points preserve their order and their mark in ``planted``. They
+    are copied once, unless all of them remain.
 
     Raises
     ------
-    DataError : there are fewer positives than that, or it would leave none.
+    DataError : there are too few positives, or none would remain.
     """
     positives = np.flatnonzero(whole.y_train > 0)
     present, negatives = len(positives), len(whole.y_train) - len(positives)
     fewer = max(1, int(min(negatives / ratio, present)))
-    # of two counts that are equally near the greater; it may be more than there are
+    # of two equally near counts the greater one, which may be too large
     count = min(fewer + 1, fewer, key=lambda count: abs(negatives / count - ratio))
     if ratio > negatives or count > present:
         raise DataError(
-            f"data set '{whole.name}': imbalance={ratio:g} cannot be had by leaving positives out: {negatives} negatives to "
+            f"data set '{whole.name}': imbalance={ratio:g} cannot be reached by leaving positives out: {negatives} negatives to "
             f"{present} positives allow {negatives / max(1, present):.6g} to {negatives}. Choose an imbalance between these, or none."
         )
     if count == present:
         return whole
-    rng = np.random.default_rng([seed, 2])  # a stream of its own, for the reason that noise has one
+    rng = np.random.default_rng([seed, 2])  # a separate stream, as for noise
     rows = np.delete(np.arange(len(whole.y_train)), rng.permutation(positives)[count:])
     x: Any = whole.x_train
-    # the rows of a map are read from the disk in order, into an array; those of sparse points are sparse
+    # the rows of a mapped array are read from the disk in order
     planted = None if whole.planted is None else whole.planted[rows]
     return replace(whole, x_train=x[rows], y_train=whole.y_train[rows], planted=planted)
 
 
 def flipped(y: Vector, share: float, seed: int) -> Vector:
     """Return a copy of (n,) labels with exactly round(share * n) of them, drawn at random, negated."""
-    # a stream of its own: default_rng(seed).permutation(n) is also the order in which an online solver with the same
-    # seed visits the points, so the first of them would be exactly those with a wrong label
+    # a separate stream: default_rng(seed).permutation(n) is also the order in which an online solver with the same
+    # seed visits the points, so that the first of them would be exactly those with a wrong label
     rng = np.random.default_rng([seed, 1])
     y = np.array(y)
     y[rng.permutation(len(y))[: round(share * len(y))]] *= -1.0
@@ -212,10 +210,10 @@ def flipped(y: Vector, share: float, seed: int) -> Vector:
 
 
 def with_noise(clean: Dataset, share: float, seed: int) -> Dataset:
-    """Return the data set with a share of the training labels negated; the points themselves are not copied.
+    """Return the data set with a share of the training labels negated; the points are not copied.
 
-    ``planted`` marks these points beside those that the source planted. Where all labels are the same then, ``validate``
-    refuses them.
+    ``planted`` marks these points in addition to those that the source planted. If all labels are then the same, ``validate``
+    raises.
     """
     y = flipped(clean.y_train, share, seed)
     wrong: Mask = y != clean.y_train
@@ -223,7 +221,7 @@ def with_noise(clean: Dataset, share: float, seed: int) -> Dataset:
 
 
 def measured_sha256(dataset: Dataset) -> str:
-    """Return the SHA-256 of a data set as it was loaded, whatever its source says of it.
+    """Return the SHA-256 of the content of a loaded data set, computed from its arrays.
 
     It covers points and targets of both parts (values, shapes, dtypes, sparse structure) and the task. The same content
     has the same hash in memory and on disk, in every process, and for classification it is
@@ -231,7 +229,7 @@ def measured_sha256(dataset: Dataset) -> str:
 
     Parameters
     ----------
-    dataset : as :func:`harness.datasets.validate` lets it pass; read once, 1 to 2 GB a second; not copied
+    dataset : a data set that passes :func:`harness.datasets.validate`; read once, 1 to 2 GB a second; not copied
     """
     content = content_sha256(dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test)
     if dataset.task == "classification":
@@ -252,14 +250,14 @@ def is_csr(x: Any) -> bool:
 
 
 def pieces(x: Any) -> Iterator[tuple[int, Any]]:
-    """Yield (first row, rows) of a dense array, some MB at a time: it may be a map larger than memory."""
+    """Yield (first row, rows) of a dense array, some MB at a time, as it may be mapped and larger than memory."""
     step = max(1, _PIECE // max(1, x[:1].size))
     for start in range(0, len(x), step):
         yield start, x[start : start + step]
 
 
 def content_sha256(*arrays: Any) -> str:
-    """Return the SHA-256 of dense or CSR arrays: shapes, dtypes and bytes, in order. None is copied as a whole."""
+    """Return the SHA-256 of dense or CSR arrays: shapes, dtypes and bytes, in order, without copying an array as a whole."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(repr(array.shape).encode())

@@ -1,6 +1,6 @@
-"""Fetching from the network with pooch: files of any address, and data sets of OpenML by scikit-learn.
+"""Fetching files from the network with pooch, and data sets of OpenML with scikit-learn.
 
-What comes is written beside its target, checked and renamed, under a lock: one process fetches, the others find the file.
+A file is written to a scratch folder, checked and renamed, under a lock, so that only one process fetches it.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _PIN = "#sha256="
 
 
 def is_address(text: str) -> bool:
-    """Return whether the name of a data file is one of the network."""
+    """Return whether the name of a data file is an address in the network."""
     return text.startswith((OPENML, "https://", "http://"))
 
 
 def local(
     address: str, *, wait: float = WAIT, progress: bool = False, tell: Callable[[str], object] | None = None
 ) -> Path:
-    """Return the copy of what an address has, fetched once.
+    """Return the local copy of a file in the network, fetched once.
 
     Parameters
     ----------
-    address : a URL, ``#sha256=...`` behind it pins its content: another copy is fetched again, and other content refused;
-        ``openml:61``, which comes as a Parquet file, its target last
+    address : a URL, where ``#sha256=...`` pins the content: another copy is fetched again, and other content refused;
+        or ``openml:61``, which becomes a Parquet file with the target in the last column
     wait : seconds without a byte after which a request for a URL fails
-    tell : called with a sentence on the SHA-256 of what was fetched just now, if the address has no pin
+    tell : called with a sentence on the SHA-256 of a newly fetched file, if the address has no pin
 
     Raises
     ------
@@ -53,25 +53,25 @@ def local(
     def get(url: str, made: str, _pooch: object) -> None:
         sha256 = file_sha256(download(url, Path(made), wait, progress))
         if tell is not None and not pin:
-            tell(f"{url} holds SHA-256 {sha256}; {url}{_PIN}{sha256} accepts nothing else.")
+            tell(f"{url} has SHA-256 {sha256}; {url}{_PIN}{sha256} accepts nothing else.")
 
     return retrieve([url], target, pin.lower(), get, "Check the address and its pin.")
 
 
 def retrieve(addresses: Iterable[str], target: Path, sha256: str, get: Get, remedy: str) -> Path:
-    """Return ``target``, made by ``get`` from the first address that works if it is not there with the right content.
+    """Return ``target``, fetched by ``get`` from the first address that works unless it exists with the right content.
 
-    Of several processes one fetches, and the others wait for it.
+    One process fetches, and others wait for it.
 
     Parameters
     ----------
-    sha256 : of the content; empty: any content is taken
-    get : pooch's downloader: writes what an address has to a file
-    remedy : what to do where no address has it, a sentence
+    sha256 : hash of the content; empty to accept any content
+    get : a downloader of pooch, which writes the content of an address to a file
+    remedy : advice if no address has the file, a sentence
 
     Raises
     ------
-    DataError : no address has it; the sentence gives the reason for each.
+    DataError : no address has the file; the message has the reason for each.
     UsageError : pooch is not installed, or the cache folder cannot be written.
     """
 
@@ -88,7 +88,7 @@ def retrieve(addresses: Iterable[str], target: Path, sha256: str, get: Get, reme
     pooch.get_logger().setLevel("ERROR")
     faults = []
     with locked_scratch(target) as scratch:
-        if is_there():  # another process has fetched it meanwhile
+        if is_there():  # fetched by another process
             return target
         for address in addresses:
             try:
@@ -105,7 +105,7 @@ def reason(error: Exception) -> str:
 
 
 def download(address: str, file: Path, wait: float, progress: bool) -> Path:
-    """Write what an address, or a path of this machine, has to a file, and return that."""
+    """Copy an address or a local path to a file, and return the file."""
     if address.startswith(OPENML):
         _openml(address, file)
     elif "://" not in address:
@@ -113,19 +113,19 @@ def download(address: str, file: Path, wait: float, progress: bool) -> Path:
     else:
         import pooch
 
-        # as it is: what a server compresses on its way would arrive unpacked, under another SHA-256
+        # without transfer compression, which would change the SHA-256
         headers = {"Accept-Encoding": "identity"}
         pooch.HTTPDownloader(progress, 1 << 16, timeout=wait, headers=headers)(address, str(file), None)
     return file
 
 
 def _openml(name: str, file: Path) -> None:
-    """Write a data set of OpenML as a Parquet file, the target in the last column; scikit-learn checks OpenML's own sum."""
+    """Write a data set of OpenML as a Parquet file, the target in the last column; scikit-learn checks the MD5."""
     from sklearn.datasets import fetch_openml
 
-    found = fetch_openml(data_id=int(name.removeprefix(OPENML)), as_frame=True, cache=False, parser="auto")
-    if len(found.target_names) != 1:
-        raise DataError(f"it has {len(found.target_names)} targets ({', '.join(found.target_names)}), expected one")
-    frame = found.frame[[*found.frame.columns.drop(found.target_names), *found.target_names]]
+    dataset = fetch_openml(data_id=int(name.removeprefix(OPENML)), as_frame=True, cache=False, parser="auto")
+    if len(dataset.target_names) != 1:
+        raise DataError(f"it has {len(dataset.target_names)} targets ({', '.join(dataset.target_names)}), expected one")
+    frame = dataset.frame[[*dataset.frame.columns.drop(dataset.target_names), *dataset.target_names]]
     kinds = frame.dtypes.astype(str)
     frame.astype(dict.fromkeys(kinds.index[kinds == "category"], object)).to_parquet(file, index=False)

@@ -1,7 +1,7 @@
-"""Artificial data sets, drawn anew from their seed: as many points as one likes, with a known best rule.
+"""Artificial data sets, drawn from their seed with any number of points and a known best rule.
 
-Where the definition gives the classes equal chances, they get equal numbers of points (-1 one more when n is odd), so
-that already n = 2 defines a problem. The test points come from a stream of their own: they do not change with ``n``.
+If the definition gives the classes equal probability, they get equal numbers of points (-1 one more if n is odd), so that
+n = 2 already defines a problem. The test points come from a separate stream and do not change with ``n``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness.support.parameters import parameter
 if TYPE_CHECKING:
     from harness.support.arrays import Matrix, Vector
 
-COPIES = 4  # drawing holds up to so many arrays of the size of the points and labels at once (measured: 2 to 4)
+COPIES = 4  # largest number of arrays of the size of the points in memory while drawing (measured: 2 to 4)
 
 
 @dataclass(frozen=True)

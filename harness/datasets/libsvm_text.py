@@ -1,4 +1,4 @@
-"""LIBSVM text: scikit-learn reads it; here are the first index, the number of columns and the line at fault."""
+"""LIBSVM text, read by scikit-learn, with checks of the first index, the number of columns and faulty lines."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Literal
 
 import scipy.sparse
 
-from harness.datasets.bounds import bound, given_limit, shown
+from harness.datasets.bounds import bound, given_limit, megabytes
 from harness.support.arrays import Array
 from harness.support.errors import DataError
 
 Csr = scipy.sparse.csr_array
 IndexBase = Literal["auto", "0", "1"]
 
-_COLUMN_BYTES = 16  # bytes a column takes where an array is made over all columns: a count and a share
-_LIKELY_BYTES = 1 << 30  # bytes of such arrays from which a greatest index may be a mistake
-_LIKELY_RATIO = 100  # times the bytes of the values, from which it may be one too
+_COLUMN_BYTES = 16  # bytes for each column of arrays over all columns: a count and a share
+_LIKELY_BYTES = 1 << 30  # bytes of such arrays above which the greatest index may be a mistake
+_LIKELY_RATIO = 100  # bytes of such arrays, as a multiple of those of the values, above which it may be one too
 
 
 def read_libsvm(lines: Iterable[bytes], above: int = 0) -> tuple[Csr, Array]:
-    """Return (n, most index + 1) points in which column j holds index j, and (n,) labels.
+    """Return (n, most index + 1) points in which column j is index j, and (n,) labels.
 
     Parameters
     ----------
     lines : a binary file, or some of its lines
-    above : number of the lines above them, for the message
+    above : number of lines before them, for messages
 
     Raises
     ------
-    ValueError : a line is not LIBSVM text; with its number.
+    ValueError : a line is not LIBSVM text; the message has its number.
     """
     from sklearn.datasets import load_svmlight_file
 
@@ -44,7 +44,7 @@ def read_libsvm(lines: Iterable[bytes], above: int = 0) -> tuple[Csr, Array]:
 
 
 class _Lines:
-    """A file for scikit-learn, without byte-order marks; ``number`` counts its lines as they are read."""
+    """A file for scikit-learn without byte-order marks; ``number`` is the number of the last line read."""
 
     def __init__(self, lines: Iterable[bytes], above: int) -> None:
         self.lines, self.number = lines, above
@@ -59,12 +59,12 @@ class _Lines:
 
 
 def index_range(x: Csr) -> tuple[int, int] | None:
-    """Return the least and the greatest index of points as they were read; None if there are no values."""
+    """Return the least and the greatest index of points read from a file; None if there are no values."""
     return (int(x.indices.min()), int(x.indices.max())) if x.nnz else None
 
 
 def base_of(ranges: Sequence[tuple[int, int] | None], chosen: str, places: Sequence[str]) -> int:
-    """Return the index of the first feature, for all files: what is ``chosen``, else 0 if the first file has it, else 1.
+    """Return the index of the first feature of all files: the ``chosen`` one, else 0 if the first file has it, else 1.
 
     Parameters
     ----------
@@ -73,43 +73,43 @@ def base_of(ranges: Sequence[tuple[int, int] | None], chosen: str, places: Seque
 
     Raises
     ------
-    DataError : an index 0 where indices begin with 1; with ``auto`` also another file that seems to begin otherwise than the first.
+    DataError : an index is 0 although indices begin with 1; or, with ``auto``, files seem to begin with different indices.
     """
-    known = [(found, place) for found, place in zip(ranges, places, strict=True) if found]
-    first, first_place = known[0] if known else ((1, 0), "")
+    used = [(indices, place) for indices, place in zip(ranges, places, strict=True) if indices]
+    first, first_place = used[0] if used else ((1, 0), "")
     base = int(chosen) if chosen != "auto" else int(first[0] > 0)
-    for (least, most), place in known:
+    for (least, most), place in used:
         if chosen == "1" and least == 0:
             raise DataError(f"'{place}' has the index 0, which index_base=1 excludes. Give index_base=0.")
         if chosen == "auto" and (least < base or (least > base == 0 and most == first[1] + 1)):
-            ranges_found = f"indices {least} to {most}, '{first_place}' {first[0]} to {first[1]}: do both begin with 0?"
-            raise DataError(f"'{place}' has {ranges_found} Give index_base=0 if they do; else write one of them again.")
+            differing = f"indices {least} to {most}, '{first_place}' {first[0]} to {first[1]}: do both begin with 0?"
+            raise DataError(f"'{place}' has {differing} Give index_base=0 if they do; else write one of them again.")
     return base
 
 
 def based(x: Csr, base: int, width: int, where: Path | str) -> Csr:
-    """Return (n, width) points of which column 0 holds the index ``base``.
+    """Return (n, width) points in which column 0 is the index ``base``.
 
     Raises
     ------
-    DataError : an index is beyond these columns, as in a file that has changed since they were counted.
+    DataError : an index is beyond these columns, for example as the file has changed since they were counted.
     """
-    found = index_range(x)
-    if found is not None and not base <= found[0] <= found[1] < base + width:
-        what = f"indices from {found[0]} to {found[1]}; expected {base} to {base + width - 1}"
+    indices = index_range(x)
+    if indices is not None and not base <= indices[0] <= indices[1] < base + width:
+        what = f"indices from {indices[0]} to {indices[1]}; expected {base} to {base + width - 1}"
         raise DataError(f"'{where}' has {what}. Fetch or write it again.")
     return Csr((x.data, x.indices - base, x.indptr), shape=(x.shape[0], width))
 
 
 def refuse_too_wide(n: int, d: int, values: int, where: str) -> None:
-    """Raise if so many columns take more memory than reading may, or more than ``values`` numbers make likely.
+    """Raise if d columns take more memory than reading may, or are implausible for so few ``values``.
 
     Raises
     ------
-    DataError : they do; a memory limit that has room for them says that they are meant.
+    DataError : there are too many columns; with a memory limit, plausibility is not checked.
     """
     needed = _COLUMN_BYTES * d
     likely = max(_LIKELY_BYTES, 12 * _LIKELY_RATIO * values) if given_limit() is None else needed
     if needed > min(likely, bound()):
-        what = f"{n:,} points with {values:,} values; by its greatest index {d:,} columns, whose counts take {shown(needed)}"
+        what = f"{n:,} points with {values:,} values; by its greatest index {d:,} columns, whose counts take {megabytes(needed)}"
         raise DataError(f"'{where}' has {what}. Correct that index, or give a --memory-limit above that.")

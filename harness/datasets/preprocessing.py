@@ -1,4 +1,4 @@
-"""Missing values, categories and scales: fitted on the training part by scikit-learn, and applied to both parts."""
+"""Imputation, encoding of categories and scaling, fitted by scikit-learn on the training part and applied to both parts."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from harness.kernels.points import as_points
 from harness.support.errors import DataError
 
 DENSE_FROM = 0.25
-"""Share of non-zeros from which points become a dense array: CSR (12 bytes a value) then gains little."""
+"""Share of non-zeros from which points become a dense array, as CSR (12 bytes a value) then gains little."""
 
-_APART = 100.0  # times the narrowest range of a column, from which the widest one outweighs it
+_APART = 100.0  # ratio of the widest to the narrowest range of a column above which scaling is advised
 _SCALERS = {"standard": "StandardScaler", "minmax": "MinMaxScaler", "by their largest value": "MaxAbsScaler"}
 
 
 def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) -> tuple[Any, Any, list[str]]:
-    """Return both parts as points, and what was done to them.
+    """Return both parts as points, and a list of the steps.
 
     Parameters
     ----------
-    train, test : (n, d) and (m, d) arrays or sparse arrays; or frames with the same columns, numbers or text, NaN or None where a
-        cell is empty, of which the points have the numbers first and then a column of 0 and 1 for each category
-    kinds : of the columns of a frame, ``text`` or another one
-    options : a `FileSource`; its ``missing`` and ``scale``
+    train, test : (n, d) and (m, d) arrays or sparse arrays; or frames with the same columns of numbers or text, with NaN or None
+        for empty cells, whose points have the numbers first and then a column of 0 and 1 for each category
+    kinds : column of a frame -> ``text`` or another kind
+    options : a `FileSource` with ``missing`` and ``scale``
 
-    An empty cell of text, or a category that only the test part has, is 0 in all of its columns. Categories are not scaled. Points
-    of a frame are sparse where less than :data:`DENSE_FROM` of them is not 0; sparse ones are divided by their largest values.
+    Empty cells of text, and categories that only the test part has, are 0 in all columns of the categories. Categories are not
+    scaled. Points of a frame are sparse if less than :data:`DENSE_FROM` of them are nonzero; sparse points are divided by their
+    largest values.
 
     Raises
     ------
-    DataError : a column of text none of whose cells in the test part is a category of the training part.
+    DataError : no cell of a column of text in the test part is a category of the training part.
     """
     from sklearn import preprocessing
     from sklearn.compose import ColumnTransformer
@@ -42,7 +43,7 @@ def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) ->
 
     numbers = [name for name, kind in kinds.items() if kind != "text"]
     categories = {name: sorted(set(train[name].dropna())) for name, kind in kinds.items() if kind == "text"}
-    categories = {name: found for name, found in categories.items() if found}
+    categories = {name: values for name, values in categories.items() if values}
     steps, done = [], []
     if options.missing in ("mean", "median"):
         steps.append(SimpleImputer(strategy=options.missing, keep_empty_features=True))
@@ -60,19 +61,19 @@ def preprocess(train: Any, test: Any, kinds: Mapping[str, str], options: Any) ->
     elif not steps:
         return train, test, done
     if categories:
-        done.append(f"one-hot of {', '.join(f'{name} ({len(found)})' for name, found in categories.items())}")
-        if unknown := sum(_unknown(test[name].dropna(), found) for name, found in categories.items()):
+        done.append(f"one-hot of {', '.join(f'{name} ({len(values)})' for name, values in categories.items())}")
+        if unknown := sum(_unknown(test[name].dropna(), values) for name, values in categories.items()):
             done.append(f"{unknown:,} cells of the test part with other categories are 0 in all columns")
     x = transformer.fit_transform(train)
     return as_points(x), as_points(transformer.transform(test) if test.shape[0] else x[:0]), done
 
 
 def spread(x: Any, kinds: Mapping[str, str]) -> dict[str, Any]:
-    """Return the ``widest`` and the ``narrowest`` column of (n, d) points, each with its range, if they lie far apart; else nothing.
+    """Return the ``widest`` and the ``narrowest`` column of (n, d) points with their ranges; empty if these are similar.
 
-    Constant columns have no range; categories have range 1. Of sparse points without categories nothing is said.
+    Constant columns are ignored; categories have range 1. The result is empty for sparse points without categories.
 
-    kinds : as of :func:`preprocess`, whose result the points are
+    kinds : the argument of :func:`preprocess`, which returned the points
     """
     categories = [name for name in kinds if kinds[name] == "text"]
     if is_csr(x) and not categories:
@@ -80,14 +81,14 @@ def spread(x: Any, kinds: Mapping[str, str]) -> dict[str, Any]:
     names = [name for name in kinds if name not in categories] if kinds else [str(1 + j) for j in range(x.shape[1])]
     numbers = x[:, : len(names)].toarray() if is_csr(x) else x[:, : len(names)]
     ranges = np.subtract(numbers.max(axis=0), numbers.min(axis=0)).tolist() + [1.0] * len(categories)
-    found = sorted((size, name) for size, name in zip(ranges, [*names, *categories], strict=True) if size > 0)
-    if not found or found[-1][0] <= _APART * found[0][0]:
+    by_range = sorted((size, name) for size, name in zip(ranges, [*names, *categories], strict=True) if size > 0)
+    if not by_range or by_range[-1][0] <= _APART * by_range[0][0]:
         return {}
-    return {"widest": list(found[-1][::-1]), "narrowest": list(found[0][::-1])}
+    return {"widest": list(by_range[-1][::-1]), "narrowest": list(by_range[0][::-1])}
 
 
 def _unknown(present: Any, categories: Sequence[str]) -> int:
-    """Return how many cells of a column of the test part are no categories of the training part; refuse if all are."""
+    """Return the number of cells of a test column that are no training categories; raise DataError if all are not."""
     unknown = ~present.isin(categories)
     if len(present) and unknown.all():
         what = f"no category of the test part ('{min(present)}' ...) is one for training ('{categories[0]}' ...)"

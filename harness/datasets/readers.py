@@ -1,8 +1,8 @@
-"""Reading a user's file: LIBSVM text, CSV, NPZ, NPY, Parquet or ARFF, plain or compressed (.gz, .bz2, .xz).
+"""Reading files of users: LIBSVM text, CSV, NPZ, NPY, Parquet or ARFF, plain or compressed (.gz, .bz2, .xz).
 
-The suffix names the format; where it does not (``.txt``, ``.data``, none), the first line does. Libraries read: scikit-learn
-LIBSVM text, pyarrow CSV and Parquet, liac-arff ARFF, NumPy its own files, never a pickle. This module adds what they leave open:
-bounds of memory, finite numbers, and labels of which none is missing.
+The suffix determines the format, or the first line for other suffixes (``.txt``, ``.data``, none). scikit-learn reads LIBSVM
+text, pyarrow CSV and Parquet, liac-arff ARFF, and NumPy its formats, without pickles. This module adds bounds of memory, and
+checks for finite numbers and missing labels.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def read_parts(files: Sequence[tuple[str, str]], options: Any) -> list[Part]:
 
     Parameters
     ----------
-    files : path, and what messages call it
-    options : a `FileSource`, which says how they are read
+    files : path of each file, and its name in messages
+    options : a `FileSource` with the parameters of reading
 
     Raises
     ------
-    DataError : a file is missing, empty, damaged or of no known format; the two have different features.
-    Refusal : a table, with all that is wrong with its cells.
+    DataError : a file is missing, empty, damaged or of an unknown format, or the two have different features.
+    Refusal : a table has faults; lists all of them.
     """
     kinds: list[str] = []
     parts: list[Any] = []
@@ -62,8 +62,8 @@ def read_parts(files: Sequence[tuple[str, str]], options: Any) -> list[Part]:
             for name in changed(options):
                 if kinds[-1] not in _OPTIONS.get(name, kinds):
                     raise DataError(f"'{where}' is {kinds[-1]}, which has no choice of {name}; leave it out.")
-            found = _read(file, where, kinds[-1], options)
-            parts += found if len(files) == 1 else found[:1]
+            read = _read(file, where, kinds[-1], options)
+            parts += read if len(files) == 1 else read[:1]
     places = [where for _, where in files]
     if len(set(kinds)) > 1:
         raise unlike(places[1], f"the format {kinds[1]}, not {kinds[0]}", places[0])
@@ -83,7 +83,7 @@ def read_parts(files: Sequence[tuple[str, str]], options: Any) -> list[Part]:
 
 
 def _read(path: Path, where: str, kind: str, options: Any) -> Sequence[Table | Part]:
-    """Return the parts in one file; LIBSVM text with its indices as they stand, not yet checked."""
+    """Return the parts in one file; indices of LIBSVM text are unchanged and unchecked."""
     if kind == "npy":
         array = array_of(path)
         x = array[:, :-1]
@@ -120,7 +120,7 @@ def _on_one_base(parts: Sequence[Part], places: Sequence[str], chosen: Any) -> l
 
 
 def _alike(train: Part, test: Part, places: Sequence[str]) -> Part:
-    """Return the test part in the training part's form, dense or sparse, after comparing the features."""
+    """Return the test part dense or sparse like the training part; raise DataError if the features differ."""
     d, x = train.x.shape[1], test.x
     if x.shape[1] != d:
         raise unlike(places[-1], f"{x.shape[1]} features for testing, not {d}", places[0])
@@ -131,11 +131,11 @@ def _alike(train: Part, test: Part, places: Sequence[str]) -> Part:
 
 
 def format_of(path: Path, where: str) -> str:
-    """Return ``libsvm``, ``csv``, ``npz``, ``npy``, ``parquet`` or ``arff`` by the suffix, else by what the first line is.
+    """Return ``libsvm``, ``csv``, ``npz``, ``npy``, ``parquet`` or ``arff`` by the suffix, else by the first line.
 
     Raises
     ------
-    DataError : the content is no data; the suffix is unknown and the first line is neither LIBSVM text nor a table.
+    DataError : the content is no data, or the suffix is unknown and the first line is neither LIBSVM text nor a table.
     """
     suffix = format_suffix(path)
     with streamed(path) as file:
@@ -157,12 +157,12 @@ def format_of(path: Path, where: str) -> str:
 
 
 def refuse_non_finite(x: Any, where: str, first: int = 0) -> None:
-    """Raise DataError, with the row and column counted from 1, if (n, d) points hold NaN or infinity.
+    """Raise DataError, with the row and column counted from 1, if (n, d) points contain NaN or infinity.
 
-    first : rows of the file that are above these
+    first : number of rows of the file before these
     """
     if (bad := first_non_finite(x)) is not None:
-        what = f"row {first + bad[0] + 1}, column {bad[1] + 1} holds {x[bad]}; expected a finite number"
+        what = f"row {first + bad[0] + 1}, column {bad[1] + 1} is {x[bad]}; expected a finite number"
         raise DataError(f"'{where}': {what} (counted from 1, without the label). Fill in or drop such rows.")
 
 
@@ -170,11 +170,11 @@ def refuse_missing(labels: Array, where: str, first: int = 0) -> None:
     """Raise DataError, with the first one's row counted from 1, if any of (n,) labels is missing."""
     if (missing := is_missing(labels)).any():
         what = f"the label of row {first + missing.argmax() + 1} is missing, {missing.sum()} of the {len(missing)} labels are"
-        remedy = "Fill in or drop such rows; a class that is called none, NA or nan needs another name"
+        remedy = "Fill in or drop such rows; a class with the name none, NA or nan needs another one"
         raise DataError(f"'{where}': {what}; expected a class. {remedy}.")
 
 
-# -- NumPy's own files -------------------------------------------------------------------------------------
+# -- NumPy's formats ---------------------------------------------------------------------------------------
 
 
 def array_of(path: Path) -> Array:
@@ -182,7 +182,7 @@ def array_of(path: Path) -> Array:
 
     Raises
     ------
-    DataError : an array of another kind; bytes after it.
+    DataError : the array has another shape or type, or bytes follow it.
     """
     array: Array
     if compression_of(path) is None:
@@ -196,22 +196,22 @@ def array_of(path: Path) -> Array:
         what = f"an array of {array.dtype} of shape {array.shape}{', and more bytes after it' * (size > array.nbytes)}"
         expected = "expected numbers of shape (n, d + 1), the label in the last column"
         write = "numpy.save(path, numpy.column_stack([points, labels]))"
-        raise DataError(f"'{path}' holds {what}; {expected}. Write it again with {write}.")
+        raise DataError(f"'{path}' has {what}; {expected}. Write it again with {write}.")
     return array
 
 
 def _read_npz(file: BinaryIO, where: str) -> list[Part]:
     """Return the points and labels of an archive, and its test part if it has one that is not empty."""
-    found: Any = np.lib.npyio.NpzFile(file, allow_pickle=False)
-    with found as archive:
-        refuse_beyond(sum(each.file_size for each in archive.zip.infolist()), where, "its arrays")
+    opened_file: Any = np.lib.npyio.NpzFile(file, allow_pickle=False)
+    with opened_file as archive:
+        refuse_beyond(sum(member.file_size for member in archive.zip.infolist()), where, "its arrays")
         names = {name.removesuffix(".indptr").lower(): name for name in archive.files}
         pairs = [pair for pair in (("x_train", "y_train"), ("x", "y")) if names.keys() >= {*pair}][:1]
         test = names.keys() & {"x_test", "y_test"}
         if not pairs or len(test) == 1:
             what = f"the arrays {plain_line(', '.join(sorted(archive.files)), 200) or '(none)'}"
             expected = "expected x and y, or x_train, y_train, x_test and y_test"
-            raise DataError(f"'{where}' holds {what}; {expected}. Save it with numpy.savez(path, x=points, y=labels).")
+            raise DataError(f"'{where}' has {what}; {expected}. Save it with numpy.savez(path, x=points, y=labels).")
         defaults = dict(json.loads(str(archive["defaults"]))) if "defaults" in names else {}
         pairs += [("x_test", "y_test")] * bool(test)
         parts = [
@@ -222,7 +222,7 @@ def _read_npz(file: BinaryIO, where: str) -> list[Part]:
 
 
 def _points(archive: Any, key: str, where: str) -> Any:
-    """Return points; sparse ones are stored as the parts of a CSR array: ``x.data``, ``.indices``, ``.indptr``, ``.shape``."""
+    """Return points; sparse points are stored as ``x.data``, ``x.indices``, ``x.indptr`` and ``x.shape`` of a CSR array."""
     x = archive[key]
     if key.endswith(".indptr"):
         key = key.removesuffix(".indptr")
@@ -253,7 +253,7 @@ def _read_parquet(file: BinaryIO, where: str) -> Any:
 
 
 def _read_arff(file: BinaryIO, where: str) -> Any:
-    """Return the columns of an ARFF file, that of KEEL included, whose attributes have ranges, and files ``@inputs``."""
+    """Return the columns of an ARFF file, or of a KEEL file, which has ranges of attributes and ``@inputs``."""
     import pandas as pd
 
     try:
@@ -264,5 +264,5 @@ def _read_arff(file: BinaryIO, where: str) -> Any:
     # liac-arff reads neither ranges nor blanks before the commas and the bracket of a nominal attribute
     untidy = re.compile(r"\s+(?=[,}])|(?<=\{)\s+|(?<=real|eger)\s*\[.*", re.IGNORECASE)
     text = re.sub(r"(?im)^@attribute.*$", lambda line: untidy.sub("", line[0]), text)
-    found = arff.loads(text)
-    return pd.DataFrame(found["data"], columns=[name for name, _ in found["attributes"]])
+    content = arff.loads(text)
+    return pd.DataFrame(content["data"], columns=[name for name, _ in content["attributes"]])

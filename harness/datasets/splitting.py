@@ -1,4 +1,4 @@
-"""From all points of a set to its training and its test part: drawing the rows, scaling by what the training rows say."""
+"""Splitting of points into a training and a test part, and scaling by the statistics of the training part."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def random_split(n: int, n_train: int, seed: int) -> tuple[Index, Index]:
 def stratified_split(y: Vector, test_fraction: float, seed: int) -> tuple[Index, Index]:
     """Return training and test rows with each class divided in the same proportion, both in random order.
 
-    ``train, test = harness.stratified_split(y, 0.25, seed=0)``, then ``x[train], y[train]``. Every class keeps at least
+    ``train, test = harness.stratified_split(y, 0.25, seed=0)``, then ``x[train], y[train]``. Every class has at least
     one training row, so that a tiny file still defines a problem.
 
     Parameters
@@ -49,12 +49,12 @@ def stratified_split(y: Vector, test_fraction: float, seed: int) -> tuple[Index,
 
 
 def rescaled(x_train: Points, x_test: Points, how: Scale) -> tuple[Points, Points]:
-    """Return both parts with their features scaled by what the training part says.
+    """Return both parts with their features scaled by the statistics of the training part.
 
-    ``x_train, x_test = harness.rescaled(x[train], x[test], "standard")``. The test part has no say: its values are not
-    known when a solver is trained.
+    ``x_train, x_test = harness.rescaled(x[train], x[test], "standard")``. The test part is not used, as its
+    values are unknown when a solver is trained.
 
-    ``none``: both as they are. ``standard``: mean 0, standard deviation 1. ``minmax``: training values fill [0, 1], test
+    ``none``: both unchanged. ``standard``: mean 0, standard deviation 1. ``minmax``: training values fill [0, 1], test
     values may leave it; ``box``: the same with [-1, 1], as LIBSVM's svm-scale does.
     A sparse matrix would lose its zeros under any of them, so its columns are divided by their largest absolute
     value instead. A constant column is shifted only, never divided by 0.
@@ -87,7 +87,7 @@ def rescaled(x_train: Points, x_test: Points, how: Scale) -> tuple[Points, Point
 
 
 def are_constant(low: Vector, high: Vector) -> Any:
-    """Return which columns with these least and greatest values, (d,), differ by no more than rounding."""
+    """Return a mask of columns whose least and greatest values, (d,), differ at most by rounding."""
     return high - low <= 16 * np.finfo(low.dtype).eps * np.maximum(abs(low), abs(high))
 
 

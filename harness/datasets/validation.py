@@ -1,4 +1,4 @@
-"""What every data set must satisfy before a solver sees it, third-party ones included."""
+"""Validation of data sets, including those of plugins, before any solver gets them."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def first_non_finite(x: Any) -> tuple[int, int] | None:
 
 
 def load(source: DataSource, memory_limit: int | None) -> Dataset:
-    """Return a source's data set, validated, with the SHA-256 of its content as it is.
+    """Return a source's data set, validated, with the measured SHA-256 of its content.
 
     memory_limit : bytes that reading may take; None: half of the memory that is available
 
     Raises
     ------
-    UsageError, DataError : it could not be loaded, whatever the source's code raised.
+    UsageError, DataError : the data set could not be loaded.
     """
     try:
         with reading_within(memory_limit):
             dataset = source.load()
         validate(dataset)
-        return replace(dataset, sha256=measured_sha256(dataset))  # what a source says of its content is a claim
+        return replace(dataset, sha256=measured_sha256(dataset))  # replace the hash that the source claims
     except UsageError:
         raise
     except Exception as error:
@@ -51,7 +51,7 @@ def load(source: DataSource, memory_limit: int | None) -> Dataset:
 
 
 def validate(dataset: Dataset) -> None:
-    """Raise unless the data set keeps the promises of :class:`Dataset` and defines a problem.
+    """Raise unless the data set satisfies the requirements of :class:`Dataset` and defines a problem.
 
     Parameters
     ----------
@@ -88,19 +88,19 @@ def _faults_of_part(part: str, x: Any, y: Any, task: Task) -> Iterator[str]:
     import scipy.sparse
 
     dense = isinstance(x, np.ndarray) and x.flags.c_contiguous
-    sparse = isinstance(x, scipy.sparse.csr_array)  # which is canonical, see `Dataset`
+    sparse = isinstance(x, scipy.sparse.csr_array)  # in canonical format, see `Dataset`
     if not (dense or sparse) or x.ndim != 2 or not x.shape[1] or x.dtype not in FLOATS:
         expected = "numbers of shape (n, d), d > 0, a scipy.sparse.csr_array or C-contiguous, float64 or float32"
         yield f"x_{part} is {_described(x)}; expected {expected}: convert with numpy.ascontiguousarray(x, float)."
     if (bad := first_non_finite(x)) is not None:
-        yield f"x_{part} holds {x[bad]} in row {bad[0]}, column {bad[1]} (counted from 0); expected finite numbers."
+        yield f"x_{part} is {x[bad]} in row {bad[0]}, column {bad[1]} (counted from 0); expected finite numbers."
     if not isinstance(y, np.ndarray) or y.dtype != np.float64 or y.shape != x.shape[:1] or not y.flags.c_contiguous:
         expected = f"a contiguous NumPy array of float64 of shape ({x.shape[0]},), one value for each row of x_{part}"
         yield f"y_{part} is {_described(y)}; expected {expected}: convert with numpy.ascontiguousarray(y, float)."
     wrong = np.flatnonzero(~np.isfinite(y) if task == "regression" else np.abs(y) != 1)
     if len(wrong):
         expected = "finite numbers" if task == "regression" else "-1 or +1 (for numbers to predict, task='regression')"
-        yield f"y_{part} holds {y[wrong[0]]:g} in row {wrong[0]} (counted from 0); expected {expected}."
+        yield f"y_{part} is {y[wrong[0]]:g} in row {wrong[0]} (counted from 0); expected {expected}."
 
 
 def _described(array: Any) -> str:

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     Points = Block | scipy.sparse.csr_array
     Columns = slice | Block
 
-PRODUCTS, RBF_OF_PRODUCTS, RBF_OF_DIFFERENCES = range(3)  # what compiled.scan() leaves: <x, z>; or the RBF kernel
-ROWS_BYTES = 64 << 20  # points converted or read from a mapped file at a time
-_CENTRE_SAMPLE = 2000  # points whose mean and spread say whether a set lies far from the origin
-_FAR = 1e3  # distance from the origin over the spread beyond which float64 loses digits worth a copy
+# values of compiled.scan(): <x, z>, or the RBF kernel in two ways
+PRODUCTS, RBF_OF_PRODUCTS, RBF_OF_DIFFERENCES = range(3)
+ROWS_BYTES = 64 << 20  # bytes of points converted, or read from a mapped file, at a time
+_CENTRE_SAMPLE = 2000  # number of points whose mean and spread decide whether to centre
+_FAR = 1e3  # distance from the origin, as a multiple of the spread, beyond which float64 points are centred
 _scratch = threading.local()
 
 
@@ -67,7 +68,7 @@ class KernelBackend:
 
 
 class GeneralBackend(KernelBackend):
-    """A kernel that is no function of inner products computes its own blocks; mapped points are read in pieces."""
+    """Backend of kernels that are no function of inner products, by ``Kernel.block``; mapped points are read in pieces."""
 
     def __init__(self, kernel: Kernel, x: Points, dtype: np.dtype[Any]) -> None:
         self.kernel, self.dtype, self.n = kernel, dtype, int(x.shape[0])
@@ -131,9 +132,9 @@ def pieces_of(columns: Columns, features: int, dtype: np.dtype[Any]) -> Iterator
 
 
 def centre_of(x: Any, dtype: np.dtype[Any]) -> Block:
-    """Return what dense points are centred about for values of a dtype, (d,) float64: their mean, or 0 where that is near.
+    """Return the centre of dense points for values of a dtype, (d,) float64: their mean, or 0 if the mean is small.
 
-    Products of far-away points cancel, and in float32 their coordinates are coarse: centring keeps both small.
+    Centring reduces cancellation in products of points far from 0, and their rounding to float32.
     """
     sample = np.asarray(x[:: max(1, len(x) // _CENTRE_SAMPLE)], dtype=np.float64)
     middle = sample.mean(axis=0) if len(x) else np.zeros(x.shape[1])

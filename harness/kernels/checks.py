@@ -1,7 +1,6 @@
 """Checks of kernel values.
 
-A certificate depends on values that are finite, of one function, symmetric, PSD: of any other matrix a dual solution
-bounds nothing, and a gap of 0 says nothing.
+A certificate is valid only if the kernel values are finite, of one function, symmetric and positive semi-definite.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ from harness.support.errors import DataError, InvalidKernel, UsageError
 if TYPE_CHECKING:
     from harness.support.arrays import Vector
 
-_ROWS = 16  # looked at for finite values
-_SPECTRUM_POINTS = 400  # a principal submatrix of a PSD matrix is PSD
-_PROVEN = (Linear, RBF, Poly)  # whatever their parameters may be; a subclass may compute what it likes
-# Half the digits: d rounded terms cost about sqrt(d) last digits, and scales of features a few more
-_UNSURE = float(np.sqrt(np.finfo(np.float64).eps))  # of the largest value
-_OTHERWISE = float(np.sqrt(np.finfo(np.float32).eps))  # the same of values computed in another way: solvers use float32
-_WRITTEN = 1e-6  # of given values: files have six digits
+_ROWS = 16  # number of rows that are checked for finite values
+_SPECTRUM_POINTS = 400  # number of points of the principal submatrix whose spectrum is checked
+_PROVEN = (Linear, RBF, Poly)  # kernels that are valid for all parameters; subclasses may not be
+# tolerances of half the digits: d rounded terms lose about sqrt(d) last digits, and scales of features a few more
+_UNSURE = float(np.sqrt(np.finfo(np.float64).eps))  # tolerance of float64 values, relative to the largest value
+_OTHERWISE = float(np.sqrt(np.finfo(np.float32).eps))  # tolerance of values computed in another way, maybe in float32
+_WRITTEN = 1e-6  # tolerance of given values, relative to the largest one: files have six digits
 
 
 def check_finite(oracle: Engine) -> None:
-    """Raise UsageError if a sample of rows or the diagonal holds values that are not finite.
+    """Raise UsageError if a sample of rows or the diagonal has values that are not finite.
 
-    oracle : one of the host's own, that no solver gets: what is looked at here is counted and cached
+    oracle : an engine of the host, not that of a solver, as the values may be counted and cached
     """
     sample = _spread(oracle.n)
     with np.errstate(all="ignore"):
         finite = bool(np.isfinite(oracle.diagonal()).all() and np.isfinite(oracle.block(sample)).all())
-        finite = finite and not np.isnan(oracle.largest)  # known from here on, off a solver's clock
+        finite = finite and not np.isnan(oracle.largest)  # cached from here on, outside the clock of a solver
     if not finite:
         raise UsageError(
             f"{described(oracle.kernel)} gives values that are not finite on these data; scale the data or choose smaller parameters."
@@ -47,8 +46,8 @@ def check_finite(oracle: Engine) -> None:
 def sample_values(kernels: Iterable[Kernel], x: Any) -> Vector:
     """Return the values of each kernel between 16 points spread over ``x``, (n, d), one kernel after another.
 
-    Two processes must agree on them: a kernel that is drawn at import is another function in each. Of the kernels linear,
-    rbf and poly nothing is computed.
+    Two processes must agree on them, as a kernel that is drawn at import differs between processes. The kernels linear, rbf
+    and poly are skipped.
     """
     points, values = _spread(x.shape[0]), [np.zeros(0)]
     for kernel in kernels:
@@ -59,7 +58,7 @@ def sample_values(kernels: Iterable[Kernel], x: Any) -> Vector:
 
 
 def check_same_values(kernel: str, computed: Vector, solver: Vector | None) -> None:
-    """Raise InvalidKernel unless a solver's process computed the same :func:`sample_values` as this one did."""
+    """Raise InvalidKernel unless a solver's process computed the same :func:`sample_values` as this process."""
     same = solver is not None and computed.shape == solver.shape
     unsure = _UNSURE * np.abs(computed).max(initial=0.0)
     if not same or not np.allclose(computed, solver, rtol=0.0, atol=unsure, equal_nan=True):  # type: ignore[arg-type]
@@ -84,20 +83,20 @@ def check_kernel(kernel: Kernel, x: Any) -> None:
 
 
 def reasons_against(kernel: Kernel, x: Any, *, points: int = 64, seed: int = 0) -> list[str]:
-    """Return why no certificate holds with this kernel on these points, a clause each; empty if nothing was found.
+    """Return why certificates with this kernel are invalid on these points, a clause each; empty if no reason is known.
 
-    Looked at are the values between a few of the points, in milliseconds and uncounted: whether they are finite, symmetric,
-    positive semi-definite, and of one function: asked of some points, of dense and CSR points where the kernel takes
-    both, and by ``diagonal``. What is wrong between other points is not found; a thorough look takes more points and
-    several seeds. Of the kernels linear, rbf and poly all that is proved, and nothing is computed.
+    Values between a few of the points are checked, in milliseconds and uncounted: whether they are finite, symmetric,
+    positive semi-definite, and equal if computed for some points, for dense and CSR points if the kernel takes both, and by
+    ``diagonal``. A thorough check takes more points and several seeds. The kernels linear, rbf and poly are skipped, as these
+    properties are proved.
 
-    An indefinite kernel is refused like the others. SMO may end on one, but at a point that no gap tells from an
-    optimum: its costs compare with nobody's.
+    Indefinite kernels are refused. SMO may end on one, but no gap tells its end point from an optimum, and its costs cannot
+    be compared.
 
     Parameters
     ----------
-    x : (n, d) points, or (n, n) values where the kernel's form is `GivenValues`
-    points : that are looked at, at most; drawn with ``seed``
+    x : (n, d) points, or (n, n) values if the kernel's form is `GivenValues`
+    points : largest number of points to check, drawn with ``seed``
     """
     if type(kernel) in _PROVEN:
         return []
@@ -106,45 +105,45 @@ def reasons_against(kernel: Kernel, x: Any, *, points: int = 64, seed: int = 0) 
     part = _part(kernel, x, sample)
     whole = np.empty((len(sample), len(sample)))
     with np.errstate(all="ignore"):
-        ways = {} if given else _ways(kernel, part)
-        for how, (values, place) in ways.items():
+        variants = {} if given else _variants(kernel, part)
+        for how, (values, place) in variants.items():
             if np.shape(values) != whole[place].shape:
                 return [f"{who} gives an array of shape {np.shape(values)} {how}, and not {whole[place].shape}"]
         whole = Engine(kernel, part).block(np.arange(len(sample)))
-        if not all(np.isfinite(values).all() for values in (whole, *(values for values, _ in ways.values()))):
+        if not all(np.isfinite(values).all() for values in (whole, *(values for values, _ in variants.values()))):
             return [f"{who} gives values that are not finite; scale the data or choose other parameters"]
         scale = float(np.abs(whole).max(initial=0.0))
-        found = []
-        for how, (values, place) in ways.items():
-            apart = np.abs(values - whole[place])
-            if apart.max() > _OTHERWISE * scale:
-                worst = apart.argmax()
-                told = f"{np.ravel(values)[worst]:.6g} {how}, and {whole[place].ravel()[worst]:.6g} in its row"
-                found.append(f"{who} is not one function: the same value is {told}; block() and diagonal() must agree")
-    return [*found, *(f"{who} {reason}" for reason in _no_gram(whole, _WRITTEN if given else _UNSURE))]
+        faults = []
+        for how, (values, place) in variants.items():
+            error = np.abs(values - whole[place])
+            if error.max() > _OTHERWISE * scale:
+                worst = error.argmax()
+                pair = f"{np.ravel(values)[worst]:.6g} {how}, and {whole[place].ravel()[worst]:.6g} in its row"
+                faults.append(f"{who} is not one function: the same value is {pair}; block() and diagonal() must agree")
+    return [*faults, *(f"{who} {reason}" for reason in _matrix_faults(whole, _WRITTEN if given else _UNSURE))]
 
 
-def _ways(kernel: Kernel, part: Any) -> dict[str, tuple[Any, Any]]:
-    """Return the values as they are asked for in other ways, and where in the matrix of all they belong."""
+def _variants(kernel: Kernel, part: Any) -> dict[str, tuple[Any, Any]]:
+    """Return values computed in other ways, and their position in the matrix of all values."""
     import scipy.sparse
 
     n = part.shape[0]
     some = n // 2 + 1
-    found: dict[str, tuple[Any, Any]] = {
-        f"asked of {some} points and {n}": (kernel.block(part[:some], part), np.s_[:some]),
+    variants: dict[str, tuple[Any, Any]] = {
+        f"in a block of {some} x {n} points": (kernel.block(part[:some], part), np.s_[:some]),
         "by diagonal()": (kernel.diagonal(part), np.diag_indices(n)),
     }
     dense = isinstance(part, np.ndarray)
-    other = scipy.sparse.csr_array(part) if dense else part.toarray()
-    with contextlib.suppress(Exception):  # it need not take both
-        found["of CSR points" if dense else "of dense points"] = kernel.block(other, other), np.s_[:]
-    return found
+    converted = scipy.sparse.csr_array(part) if dense else part.toarray()
+    with contextlib.suppress(Exception):  # the kernel need not take both
+        variants["of CSR points" if dense else "of dense points"] = kernel.block(converted, converted), np.s_[:]
+    return variants
 
 
-def _no_gram(values: Any, unsure: float) -> list[str]:
-    """Return what keeps a square matrix from being one of a kernel.
+def _matrix_faults(values: Any, unsure: float) -> list[str]:
+    """Return why a square matrix is not that of a kernel; empty if it may be.
 
-    unsure : of the largest value, what rounding may have changed each one by: an eigenvalue by n times as much (Weyl)
+    unsure : tolerance of a value, relative to the largest; that of an eigenvalue is n times as large (Weyl)
     """
     scale = float(np.abs(values).max(initial=0.0))
     skew = np.abs(values - values.T)
@@ -154,9 +153,9 @@ def _no_gram(values: Any, unsure: float) -> list[str]:
     spectrum = np.linalg.eigvalsh(0.5 * (values + values.T))
     if spectrum[0] >= -unsure * scale * len(values):
         return []
-    told = f"the matrix of {len(values)} points has eigenvalues from {spectrum[0]:.3g} to {spectrum[-1]:.3g}"
+    spectrum_text = f"the matrix of {len(values)} points has eigenvalues from {spectrum[0]:.3g} to {spectrum[-1]:.3g}"
     advice = f"choose other parameters or another kernel, or add at least {-spectrum[0]:.3g} to the diagonal"
-    return [f"is not positive semi-definite: {told}, so that no certificate would hold; {advice}"]
+    return [f"is not positive semi-definite: {spectrum_text}, so that no certificate would be valid; {advice}"]
 
 
 def check_precomputed(dataset: Any) -> None:
@@ -167,10 +166,10 @@ def check_precomputed(dataset: Any) -> None:
         raise DataError(
             f"data set '{dataset.name}' has {n} training rows of {values.shape[1]} values and {tests[0]} test rows of "
             f"{tests[1]}; the precomputed kernel needs those of each point with every training point, {n}: give the test rows "
-            "in a file of their own, or none with test_fraction=0."
+            "in a separate file, or none with test_fraction=0."
         )
     step = max(1, n // _SPECTRUM_POINTS)
     sample = np.arange(0, n, step)
     part = values[np.ix_(sample, sample)] if isinstance(values, np.ndarray) else values[sample][:, sample].toarray()
-    for reason in _no_gram(part.astype(np.float64), _WRITTEN):
+    for reason in _matrix_faults(part.astype(np.float64), _WRITTEN):
         raise DataError(f"data set '{dataset.name}' {reason}.")

@@ -1,6 +1,6 @@
-"""One row of the column scan, or a few, with one chunk of points, sums in registers: what the compiled loops are made of.
+"""Numba intrinsics for one or a few rows of the column scan with one chunk of points, with the sums in registers.
 
-Numba intrinsics, see simd.py; how points lie is said in scan.py.
+See simd.py for intrinsics and scan.py for the layout of the points.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _register: Any = cgutils.alloca_once
 
 
 class _Chunk:
-    """The running sums of one chunk of points, in registers; arrays are reached by element offsets."""
+    """The running sums of one chunk of points, in registers; arrays are accessed by element offsets."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any, panels: int) -> None:
         self.context, self.builder, self.types, self.arguments = context, builder, signature.args, arguments
@@ -43,7 +43,7 @@ class _Chunk:
             self.lanes.store(self.builder.load(total), pointer, offset)
 
     def add(self, pointer: Any, base: Any, factor: Any, *, difference: bool = False) -> None:
-        """Add factor * x, or (x - factor)^2, or x^2 where factor is None."""
+        """Add factor * x, or (x - factor)^2, or x^2 if factor is None."""
         for total, offset in zip(self.sums, self.offsets(base), strict=True):
             x = self.lanes.load(pointer, offset)
             a = self.builder.fsub(x, factor) if difference else x
@@ -54,7 +54,7 @@ class _Chunk:
         for total in self.sums:
             self.builder.store(self.lanes.constant(0.0), total)
 
-    def to_rbf(self, difference: Any, norms: Any, column: Any, own: Any, gamma: Any) -> None:
+    def to_rbf(self, difference: Any, norms: Any, column: Any, norm_of_row: Any, gamma: Any) -> None:
         """Turn squared distances, or products and the squared norms, into exp(-gamma |x - z|^2)."""
         lanes, builder, zero = self.lanes, self.builder, self.lanes.constant(0.0)
         with builder.if_else(difference) as (distances, products):
@@ -62,11 +62,11 @@ class _Chunk:
                 for total in self.sums:
                     builder.store(builder.fneg(builder.load(total)), total)
             with products:
-                mine = lanes.splat(own)
+                row_norm = lanes.splat(norm_of_row)
                 for total, offset in zip(self.sums, self.offsets(column), strict=True):
                     product, norm = builder.load(total), lanes.load(norms, offset)
                     # exactly 0 for a point with itself; rounding must not give a kernel value above 1
-                    distance = builder.fadd(builder.fsub(product, mine), builder.fsub(product, norm))
+                    distance = builder.fadd(builder.fsub(product, row_norm), builder.fsub(product, norm))
                     above = builder.fcmp_ordered(">", distance, zero)
                     builder.store(builder.select(above, zero, distance), total)
         width = lanes.splat(gamma)
@@ -75,28 +75,28 @@ class _Chunk:
 
 
 def _begin(builder: Any, seeded: Any, target: Any, chunks: list[_Chunk], places: list[Any]) -> None:
-    """Let the sums begin with what lies at their places of ``target`` if ``seeded``, else with zeros."""
-    with builder.if_else(seeded) as (begun, fresh):
-        with begun:
+    """Start the sums with the values at ``places`` of ``target`` if ``seeded``, else with zeros."""
+    with builder.if_else(seeded) as (from_target, from_zero):
+        with from_target:
             for chunk, place in zip(chunks, places, strict=True):
                 chunk.read(target, place)
-        with fresh:
+        with from_zero:
             for chunk in chunks:
                 chunk.clear()
 
 
 def _typed_row(
     _typing: Any, panels: Any, _base: Any, offsets: Any, values: Any, _first: Any, _last: Any, out: Any, _at: Any,
-    _seeded: Any, _mode: Any, sq: Any, _column: Any, own: Any, gamma: Any,
+    _seeded: Any, _mode: Any, sq: Any, _column: Any, norm: Any, gamma: Any,
 ) -> Any:  # fmt: skip
-    """out[at : at + chunk] = the values of one row with a chunk of points, sums in out counted in if seeded.
+    """out[at : at + chunk] = the values of one row with a chunk of points, added to out if seeded.
 
     The sums are of values[f] * panels[base + offsets[f] :], or of (panels[...] - values[f])^2, first <= f < last.
     """
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         chunk = _Chunk(context, builder, signature, arguments, 0)
-        _, base, _, _, first, last, _, at, seeded, mode, _, column, own, gamma = arguments
+        _, base, _, _, first, last, _, at, seeded, mode, _, column, norm, gamma = arguments
         panel = builder.gep(chunk.pointer(0), [base])
         offset_of, value_of, target, norms = (chunk.pointer(k) for k in (2, 3, 6, 10))
         _begin(builder, seeded, target, [chunk], [at])
@@ -109,22 +109,22 @@ def _typed_row(
                     factor = chunk.lanes.splat(builder.load(builder.gep(value_of, [f])))
                     chunk.add(panel, offset, factor, difference=differences)
         with builder.if_then(builder.icmp_signed("!=", mode, mode.type(PRODUCTS))):
-            chunk.to_rbf(difference, norms, column, own, gamma)
+            chunk.to_rbf(difference, norms, column, norm, gamma)
         chunk.write(target, at)
         return no_value(context)
 
     index, flag = types.intp, types.boolean
-    given = (panels, index, offsets, values, index, index, out, index, flag, index, sq, index, own, gamma)
-    return types.void(*given), build
+    argument_types = (panels, index, offsets, values, index, index, out, index, flag, index, sq, index, norm, gamma)
+    return types.void(*argument_types), build
 
 
 def _typed_rows(
     _typing: Any, panels: Any, _base: Any, _depth: Any, values: Any, _row: Any, _first: Any, _last: Any, out: Any, slots: Any,
-    _stride: Any, _at: Any, _seeded: Any, _mode: Any, sq: Any, _column: Any, own: Any, gamma: Any,
+    _stride: Any, _at: Any, _seeded: Any, _mode: Any, sq: Any, _column: Any, row_norms: Any, gamma: Any,
 ) -> Any:  # fmt: skip
-    """Do for the ROWS rows from ``row`` on what _typed_row() does for one, features [first, last) of ``depth``.
+    """Do the work of _typed_row() for the ROWS rows from ``row``, with features [first, last) of ``depth``.
 
-    All their features are listed, so that each line of the panel is read once for all of them.
+    The rows list all features, so that each line of the panel is read once for all of them.
     """
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -159,10 +159,10 @@ def _typed_rows(
         return no_value(context)
 
     index, flag = types.intp, types.boolean
-    given = (
-        panels, index, index, values, index, index, index, out, slots, index, index, flag, index, sq, index, own, gamma,
+    argument_types = (
+        panels, index, index, values, index, index, index, out, slots, index, index, flag, index, sq, index, row_norms, gamma,
     )  # fmt: skip
-    return types.void(*given), build
+    return types.void(*argument_types), build
 
 
 def _typed_squares(_typing: Any, panels: Any, _base: Any, _depth: Any, out: Any, _at: Any) -> Any:

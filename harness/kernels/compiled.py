@@ -12,10 +12,10 @@ from harness.kernels.chunks import squares, values_of_row, values_of_rows
 from harness.kernels.simd import CHUNK_BYTES, ROWS
 from harness.support.jit import compiled, copied, inlined, inner
 
-_FEATURES = 96  # at most, whose lines of a panel, 24 kB, are read by many rows in turn
-# chunks that a row is scanned with before the next one: writing in short pieces to hundreds of rows costs more than sums
-_RUN, _SHORT_RUN = 16, 4  # of rows scanned together, and alone, whose lines should be in the first cache
-_GROUP_BYTES = 1 << 18  # of output touched while a block of points is scanned: part of a core's L2
+_FEATURES = 96  # largest number of features whose lines of a panel (24 kB) many rows read in turn
+_RUN = 16  # chunks scanned in a run by rows together; longer runs write in longer pieces
+_SHORT_RUN = 4  # chunks scanned in a run by a single row, whose lines should be in the L1 cache
+_GROUP_BYTES = 1 << 18  # bytes of output written while a block of points is scanned: part of a core's L2
 
 
 @compiled
@@ -66,23 +66,23 @@ def add_by_point(rare, count, index, rows, out, slots, position):  # type: ignor
 
 
 @inlined
-def _together(points, listed, own, q, span, flat, slots, stride, position, begin, end, kind, gamma):  # type: ignore[no-untyped-def]
-    """Scan ROWS rows from ``q`` on, that list all features, with the points [begin, end), chunk by chunk."""
+def _together(points, listed, norms, q, span, flat, slots, stride, position, begin, end, kind, gamma):  # type: ignore[no-untyped-def]
+    """Scan the ROWS rows from ``q``, which list all features, with the points [begin, end), chunk by chunk."""
     panels, depth, sq = points
     for panel in range(begin, end, CHUNK_BYTES // flat.itemsize):
         values_of_rows(
             panels, panel * depth, depth, listed, q, span[0], span[1], flat, slots, stride, position + panel,
-            span[0] > 0, kind, sq, panel, own, gamma,
+            span[0] > 0, kind, sq, panel, norms, gamma,
         )  # fmt: skip
 
 
 @inner
-def _alone(panels, depth, sq, offsets, values, span, flat, position, begin, end, seeded, kind, own, gamma):  # type: ignore[no-untyped-def]
+def _alone(panels, depth, sq, offsets, values, span, flat, position, begin, end, seeded, kind, norm, gamma):  # type: ignore[no-untyped-def]
     """Scan a row, its features listed in ``span``, with the points [begin, end), chunk by chunk, to flat[position:]."""
     for panel in range(begin, end, CHUNK_BYTES // flat.itemsize):
         values_of_row(
             panels, panel * depth, offsets, values, span[0], span[1], flat, position + panel - begin,
-            seeded, kind, sq, panel, own, gamma,
+            seeded, kind, sq, panel, norm, gamma,
         )  # fmt: skip
 
 
@@ -97,14 +97,14 @@ def scan(points, columns, rows, out, slots, position, start, stop, seeded, gamma
     seeded : whether ``out`` has the sums of the rare features, by add_by_point()
     """
     panels, depth, sq = points
-    ptr, offsets, values, own, _, _, _ = rows
+    ptr, offsets, values, row_norms, _, _, _ = rows
     block, flat = columns[0], out.reshape(out.size)
     stride, chunk = out.shape[1], CHUNK_BYTES // out.itemsize
     tail = np.zeros(chunk, panels.dtype)
     group = max(1, _GROUP_BYTES // (block * out.itemsize))
     count = ptr.size - 1
     parts = max(1, -(-depth // _FEATURES))
-    length = -(-depth // parts)  # parts are alike: a pass over few features costs nearly what one over many does
+    length = -(-depth // parts)  # equal parts, as a pass over few features costs nearly as much as one over many
     ends = _cut(ptr, offsets, parts, length * chunk)
     filled = seeded or columns[1].shape[1] > 1
     full = ROWS > 1 and ptr[count] - ptr[0] == count * depth and not filled  # whether all rows list all features
@@ -119,28 +119,28 @@ def scan(points, columns, rows, out, slots, position, start, stop, seeded, gamma
             whole = high - (high - low) % chunk
             for begin in range(low, whole, run):
                 end = min(begin + run, whole)
-                for b in range(parts):  # of the features: their lines stay at hand while all rows of the group pass
+                for b in range(parts):  # parts of the features, whose lines stay in the cache for all rows of the group
                     kind = mode if b == parts - 1 else PRODUCTS
                     span = b * length, min((b + 1) * length, depth)
                     together = first + (last - first) // ROWS * ROWS if full else first
                     for q in range(first, together, ROWS):
                         at = position - start
-                        _together(points, listed, own, q, span, flat, slots, stride, at, begin, end, kind, gamma)
+                        _together(points, listed, row_norms, q, span, flat, slots, stride, at, begin, end, kind, gamma)
                     for q in range(together, last):
                         at = slots[q] * stride + position + begin - start
                         more = b > 0 or filled
                         span = ends[q, b], ends[q, b + 1]
                         _alone(
-                            panels, depth, sq, offsets, values, span, flat, at, begin, end, more, kind, own[q], gamma
+                            panels, depth, sq, offsets, values, span, flat, at, begin, end, more, kind, row_norms[q], gamma
                         )  # fmt: skip
-            if whole < high:  # vectors are whole: the last points go through an array of their own
+            if whole < high:  # vectors are full, so the last points go through the array ``tail``
                 for q in range(first, last):
                     at = slots[q] * stride + position + whole - start
                     copied(flat, at, tail, 0, high - whole)
                     more, span, past = filled, (ptr[q], ptr[q + 1]), whole + chunk
-                    # a literal 0 would compile it once more
+                    # a literal 0 would compile another specialization
                     _alone(
-                        panels, depth, sq, offsets, values, span, tail, np.int64(0), whole, past, more, mode, own[q], gamma
+                        panels, depth, sq, offsets, values, span, tail, np.int64(0), whole, past, more, mode, row_norms[q], gamma
                     )  # fmt: skip
                     copied(tail, 0, flat, at, high - whole)
 
@@ -160,22 +160,22 @@ def rare_rows(row_ptr, row_feature, row_value, rows):  # type: ignore[no-untyped
 
 
 @compiled
-def dense_rows(panels, depth, sq, rows, everything):  # type: ignore[no-untyped-def]
-    """Return (ptr, offsets, values, sq) of the non-zero dense features of ``rows``, all of them if ``everything``."""
+def dense_rows(panels, depth, sq, rows, every):  # type: ignore[no-untyped-def]
+    """Return (ptr, offsets, values, sq) of the non-zero dense features of ``rows``, all of them if ``every``."""
     chunk = CHUNK_BYTES // panels.itemsize
-    ptr, own = np.zeros(rows.size + 1, np.int64), np.empty(rows.size, panels.dtype)
+    ptr, norms = np.zeros(rows.size + 1, np.int64), np.empty(rows.size, panels.dtype)
     offsets, values = np.empty(rows.size * depth, np.int32), np.empty(rows.size * depth, panels.dtype)
-    found = 0
+    count = 0
     for q in range(rows.size):
         i = rows[q]
         base = (i // chunk) * chunk * depth + i % chunk
         for f in range(depth):
             value = panels[base + f * chunk]
-            if everything or value != 0.0:
-                offsets[found], values[found] = f * chunk, value
-                found += 1
-        ptr[q + 1], own[q] = found, sq[i]
-    return ptr, offsets, values, own
+            if every or value != 0.0:
+                offsets[count], values[count] = f * chunk, value
+                count += 1
+        ptr[q + 1], norms[q] = count, sq[i]
+    return ptr, offsets, values, norms
 
 
 @compiled
@@ -195,7 +195,7 @@ def gather(panels, depth, sq, points, places, result, norms):  # type: ignore[no
 def rare_columns(row_ptr, row_feature, row_value, columns, count, block):  # type: ignore[no-untyped-def]
     """Return the rare features of the points ``columns`` feature by feature, in blocks of points.
 
-    count : rare features
+    count : number of rare features
     Returns block_ptr (blocks, count + 1) into rare_index (place within the block) and rare_value.
     """
     blocks = -(-columns.size // block)
@@ -205,7 +205,7 @@ def rare_columns(row_ptr, row_feature, row_value, columns, count, block):  # typ
             block_ptr[k // block, row_feature[e]] += 1
     total = 0
     for b in range(blocks):
-        for f in range(count + 1):  # counts become where each feature begins
+        for f in range(count + 1):  # counts become start positions
             size = block_ptr[b, f]
             block_ptr[b, f] = total
             total += size
@@ -216,7 +216,7 @@ def rare_columns(row_ptr, row_feature, row_value, columns, count, block):  # typ
             place = block_ptr[k // block, f]
             rare_index[place], rare_value[place] = k % block, row_value[e]
             block_ptr[k // block, f] += 1
-    for b in range(blocks):  # each has moved to where the next one begins
+    for b in range(blocks):  # each position has moved to the start of the next feature
         for f in range(count, 0, -1):
             block_ptr[b, f] = block_ptr[b, f - 1]
         block_ptr[b, 0] = block_ptr[b - 1, count] if b else 0
@@ -225,7 +225,7 @@ def rare_columns(row_ptr, row_feature, row_value, columns, count, block):  # typ
 
 @compiled
 def squared_norms(panels, depth, row_ptr, row_value, count):  # type: ignore[no-untyped-def]
-    """Return |x|^2 of all points, summed in the order of scan(): a point's distance from itself is exactly 0."""
+    """Return |x|^2 of all points, summed in the order of scan(), so that a point's distance from itself is exactly 0."""
     chunk = CHUNK_BYTES // panels.itemsize
     size = -(-count // chunk) * chunk
     result = np.zeros(size, panels.dtype)
@@ -246,13 +246,13 @@ def powers(values, slots, position, width, gamma, coef0, degree):  # type: ignor
         for j in range(width):
             base[j] = gamma * row[j] + coef0
             result[j] = 1.0
-        left = degree
-        while left:
-            if left & 1:
+        exponent = degree
+        while exponent:
+            if exponent & 1:
                 for j in range(width):
                     result[j] *= base[j]
-            left >>= 1
-            if left:
+            exponent >>= 1
+            if exponent:
                 for j in range(width):
                     base[j] *= base[j]
         copied(result, 0, row, 0, width)
@@ -260,9 +260,9 @@ def powers(values, slots, position, width, gamma, coef0, degree):  # type: ignor
 
 @compiled
 def fill_panels(x, centre, first, panels):  # type: ignore[no-untyped-def]
-    """Put the rows ``x``, (m, depth), of the points first, first + 1, ..., less ``centre``, where the scan reads them.
+    """Write the rows ``x``, (m, depth), of the points first, first + 1, ..., minus ``centre``, to the panels of the scan.
 
-    panels : (panels, depth, chunk); point p stands at [p // chunk, :, p % chunk]
+    panels : (panels, depth, chunk); point p is at [p // chunk, :, p % chunk]
     """
     chunk = panels.shape[2]
     for i in range(x.shape[0]):
@@ -284,11 +284,11 @@ def copy_rows(source, rows, out, slots):  # type: ignore[no-untyped-def]
 def carry(rows, slots, columns, target):  # type: ignore[no-untyped-def]
     """Write the chosen columns of ``rows[slots]``, slots ascending, to the first rows of ``target`` in the same memory.
 
-    Row t of ``target``, no longer than the others, ends before row t + 1 of ``rows`` begins: none is overwritten unread.
+    Row t of ``target``, which is not longer, ends before row t + 1 of ``rows`` begins, so that no row is overwritten unread.
     """
-    kept = np.empty(columns.size, rows.dtype)
+    buffer = np.empty(columns.size, rows.dtype)
     for t in range(slots.size):
         source = rows[slots[t]]
         for j in range(columns.size):
-            kept[j] = source[columns[j]]
-        target[t, : columns.size] = kept
+            buffer[j] = source[columns[j]]
+        target[t, : columns.size] = buffer

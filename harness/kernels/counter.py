@@ -26,12 +26,12 @@ class _Flag:
 
 @dataclass
 class Counter:
-    """What one run requested of its kernel; shared by all oracles made from one, restricted ones included.
+    """Counts of the kernel requests of one run, shared by all oracles made from one, including restricted ones.
 
     evaluations : kernel values computed, used or not; a cache hit is none
     cache_hits : rows read from memory, by the oracle or by a solver from its row cache, instead of being computed
-    cache_misses : rows computed again, as the cache that had them needed their place for others
-    cache_needed_bytes : memory that would have held every row that such a cache was asked for; 0: the caches had room
+    cache_misses : rows computed again after their eviction from a cache
+    cache_needed_bytes : memory for all rows that were requested from such a cache; 0 if no row was evicted
     oracle_calls, oracle_evaluations : solvers called for a subproblem, and their part of ``evaluations``
     evaluations_at_least : values came from points, from a copy or from another process: ``evaluations`` is a lower bound
 
@@ -60,13 +60,13 @@ class Counter:
             self.__dict__["_lower_bound"].up()
 
     def add(self, values: int) -> None:
-        """Count kernel values, computed in whatever process."""
+        """Count kernel values computed in any process."""
         self.__dict__["evaluations"] += values
         if os.getpid() != self.__dict__["_lower_bound"].pid:
             self.__dict__["_lower_bound"].up()
 
     def miss(self, rows: int, needed_bytes: int) -> None:
-        """Count ``rows`` computed again for lack of memory, and note how much would have held all; for caches of any kind."""
+        """Count ``rows`` computed again for lack of memory, and the memory for all rows; for caches of any kind."""
         self.cache_misses += rows
         self.cache_needed_bytes = max(self.cache_needed_bytes, needed_bytes)
 

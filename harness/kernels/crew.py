@@ -14,11 +14,11 @@ _TURNS = 4  # parts a thread: cores are not equally fast, least of all where oth
 class Crew:
     """Threads that start with the first request of a process and end with the crew.
 
-    A fork has none of its parent's threads, so that a crew starts afresh in a child.
+    A fork has none of its parent's threads, so a child process starts new ones.
     """
 
     def __init__(self) -> None:
-        self._kept: tuple[int, int] = (0, 0)  # process, and number of threads
+        self._started: tuple[int, int] = (0, 0)  # process id, and number of threads
         self._threads: Any = None
         self._blas: Any = None
 
@@ -60,8 +60,8 @@ class Crew:
         if threads == 1:
             work()
             return
-        if self._kept[0] != os.getpid() or self._kept[1] < threads - 1:
-            self._kept = os.getpid(), threads - 1
+        if self._started[0] != os.getpid() or self._started[1] < threads - 1:
+            self._started = os.getpid(), threads - 1
             self._threads = ThreadPoolExecutor(threads - 1, thread_name_prefix="harness-kernels")
         if self._blas is None:
             from threadpoolctl import ThreadpoolController

@@ -1,6 +1,6 @@
 """Squared distances of all points from each other, computed once for kernels of several widths.
 
-The RBF kernel of any width is one exponential of what is stored: a grid of widths need not pass over the features again.
+The RBF kernel of any width is one exponential of a stored distance, so that a grid of widths reads the features once.
 In few dimensions, where the scan sums (x - z)^2, that would save nothing: reading a distance takes as long.
 """
 

@@ -1,8 +1,8 @@
 """Kernel values between training points: one engine for dense, sparse and mapped data, and for parts of them.
 
-The engine computes; it neither counts nor caches: that is what an oracle, its subclass, does for a solver. How a value
-comes about is the backend's business (see backend.py); the engine cuts requests into tiles of columns that stay in the core's
-cache, shares them among threads, and maps the points of a restricted problem to those of the whole.
+The engine neither counts nor caches; its subclass, the oracle, does so for a solver. The backend computes the values (see
+backend.py); the engine divides requests into tiles of columns that stay in the core's cache, distributes them over threads,
+and maps the points of a restricted problem to those of the whole set.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     Points = Block | scipy.sparse.csr_array
     After = Callable[[int, int], None]
 
-_TILE_BYTES = 1 << 20  # one tile of values: measured best near the size of a core's L2
-_NARROWEST = 256  # columns of a tile
-_PACKED_BYTES = 64 << 20  # a part lays out its own points if they take no more
-_PACKS_AFTER = 8  # rows requested with all columns of a part, after which a layout of its own has paid
-_SMALL_PART = 0.5  # of the whole: a smaller part lays out its own points rather than have the whole laid out for it
-_CALLBACK_ROWS = 8  # a callback is taken to do as much work as so many rows at least
+_TILE_BYTES = 1 << 20  # size of a tile of values: measured best near the size of a core's L2
+_NARROWEST = 256  # smallest number of columns of a tile
+_PACKED_BYTES = 64 << 20  # largest size of the layout of a part's points
+_PACKS_AFTER = 8  # rows requested with all columns of a part after which a separate layout pays
+_SMALL_PART = 0.5  # fraction of the whole set up to which a part is laid out separately if the whole is not laid out
+_CALLBACK_ROWS = 8  # assumed work of a callback, in rows
 EXPAND_ROWS = 128  # rows of a tile in expand()
-_PREPARED_ROWS = 512  # at most are stored prepared for the next request
-_EXPAND_PREPARED = 2048  # rows prepared at a time
-_SAMPLE = 4096  # mapped points whose norms are looked at
+_PREPARED_ROWS = 512  # largest number of prepared rows that are stored for the next request
+_EXPAND_PREPARED = 2048  # rows that expand() prepares at a time
+_SAMPLE = 4096  # number of mapped points whose norms bound the values
 
 
 class _Whole:
-    """What all parts of one training set share: the points, laid out once a dtype, and the threads."""
+    """Data that all parts of one training set share: the points, laid out once for each dtype, and the threads."""
 
     def __init__(self, kernel: Kernel, source: Points, distances: Distances | None = None) -> None:
         self.kernel, self.source = kernel, source
@@ -57,23 +57,23 @@ class _Whole:
     def is_laid_out(self, dtype: np.dtype[Any]) -> bool:
         """Return whether there is a backend of a dtype, over stored distances if there are any."""
         if dtype not in self._backends and self._distances is not None:
-            found = self._distances.backend(self.kernel, dtype)
-            self._backends.update({} if found is None else {dtype: found})
+            backend = self._distances.backend(self.kernel, dtype)
+            self._backends.update({} if backend is None else {dtype: backend})
         return dtype in self._backends
 
     @cached_property
     def largest(self) -> float:
-        """The largest number on the way to a kernel value: k(x, z)^2 <= k(x, x) k(z, z), |x - z|^2 <= 4 max |x|^2."""
+        """The largest intermediate number of a kernel value, by k(x, z)^2 <= k(x, x) k(z, z), |x - z|^2 <= 4 max |x|^2."""
         source: Any = self.source[:: max(1, len(self.source) // _SAMPLE)] if is_mapped(self.source) else self.source
         with np.errstate(all="ignore"):
             form = self.kernel.form
             if isinstance(form, GivenValues):
                 return float(abs(source).max())
             square = np.float64(squared_norms(source).max(initial=0.0))
-            apart, power = 4.0 * square, 0.0
+            distance, power = 4.0 * square, 0.0
             if isinstance(form, Power):
                 power = (form.gamma * square + abs(form.coef0)) ** form.degree
-            return float(max(apart, power))
+            return float(max(distance, power))
 
     def backend(self, dtype: np.dtype[Any]) -> KernelBackend:
         if not self.is_laid_out(dtype):
@@ -82,7 +82,7 @@ class _Whole:
 
 
 class _Identity:
-    """What kernels over the same points have in common; says nothing of them."""
+    """Weak-referenceable key for kernels over the same points."""
 
 
 class _Part:
@@ -92,49 +92,46 @@ class _Part:
         self.whole, self.index, self.dtype = whole, index, np.dtype(dtype)
         self.n = int(whole.source.shape[0]) if index is None else len(index)
         self.identity = _Identity()
-        self._own: KernelBackend | None = None  # over these points alone
+        self._packed: KernelBackend | None = None  # backend over these points only
         self._requested = 0
         self._prepared: tuple[Any, Block, Any] = (None, np.empty(0, dtype=np.intp), None)
 
     @cached_property
     def points(self) -> Any:
-        """The points themselves; of a part, a copy that is made when it is first needed."""
+        """The points; those of a part are copied when first needed."""
         x: Any = self.whole.source
         if self.index is None:
             return x
         return x[np.ix_(self.index, self.index)] if self.whole.is_given else x[self.index]
 
     def backend(self, rows: int = 0) -> KernelBackend:
-        """Return what computes values: over these points alone where that pays, else over the whole.
+        """Return the backend of the values: over these points only if that pays, else over the whole set.
 
-        rows : requested now with all columns
+        rows : number of rows requested now with all columns
         """
         whole = self.whole
-        if self._own is None and self.index is not None:
+        if self._packed is None and self.index is not None:
             laid_out = whole.is_laid_out(self.dtype)
             self._requested += rows
-            if (
-                not laid_out
-                and self.n <= _SMALL_PART * whole.source.shape[0]
-                and isinstance(whole.kernel.form, OfProducts)
-            ):
+            is_small = self.n <= _SMALL_PART * whole.source.shape[0]
+            if not laid_out and is_small and isinstance(whole.kernel.form, OfProducts):
                 x: Any = whole.source
                 if self.n * width_of(x) * self.dtype.itemsize <= _PACKED_BYTES:
-                    self._own = choose_backend(whole.kernel, x[self.index], self.dtype)
+                    self._packed = choose_backend(whole.kernel, x[self.index], self.dtype)
             elif self._requested >= _PACKS_AFTER and whole.backend(self.dtype).bytes_of(self.n) <= _PACKED_BYTES:
-                self._own = whole.backend(self.dtype).take(self.index)
-        return whole.backend(self.dtype) if self._own is None else self._own
+                self._packed = whole.backend(self.dtype).take(self.index)
+        return whole.backend(self.dtype) if self._packed is None else self._packed
 
     def places(self, backend: KernelBackend, points: Block | None) -> Any:
-        """Return the backend's numbers of some of these points; None if they are all of its points, in order."""
-        if self.index is None or backend is self._own:
+        """Return indices in the backend of some of these points; None for all of its points in order."""
+        if self.index is None or backend is self._packed:
             return points
         return self.index if points is None else self.index[points]
 
     def rows(self, backend: KernelBackend, rows: Block) -> Any:
-        """Return the rows prepared; those of the last request, if it was a small one, are prepared already."""
-        source, known, prepared = self._prepared
-        if source is backend and known.shape == rows.shape and (known == rows).all():
+        """Return the prepared rows, which are stored if they equal those of the last small request."""
+        source, stored, prepared = self._prepared
+        if source is backend and stored.shape == rows.shape and (stored == rows).all():
             return prepared
         places: Any = self.places(backend, rows)
         prepared = backend.prepare_rows(places)
@@ -149,13 +146,12 @@ class Engine:
     Parameters
     ----------
     x : (n, d) dense, memory-mapped or sparse of any kind, see :func:`as_points`; for ``precomputed`` (n, n) kernel values
-    dtype : of the blocks, float64 or float32; the points are laid out when the first values are requested
+    dtype : dtype of the values, float64 or float32; the points are laid out when the first values are requested
     ridge : added to k(x_i, x_i) on the diagonal (l2-svc: 1/chi)
-    z : (n,) float64; z_i z_j is added to k(x_i, x_j): one more coordinate of each point, which takes part as
-        an inner product; new points have none
-    threads : that share the columns of a request, at least 1
-    distances : between the points, from which the values of an RBF kernel are computed where they are stored
-    part : some points of another engine, in the place of ``x``
+    z : (n,) float64; z_i z_j is added to k(x_i, x_j), as by one more coordinate of the points, which is 0 for new points
+    threads : number of threads that share the columns of a request, at least 1
+    distances : stored distances between the points, from which the values of an RBF kernel are computed
+    part : points of another engine, instead of ``x``
     """
 
     def __init__(
@@ -184,12 +180,12 @@ class Engine:
 
     @property
     def points(self) -> Any:
-        """The (n, d) training points; of a restricted engine, a copy that is made when it is first needed."""
+        """The (n, d) training points; those of a restricted engine are copied when first needed."""
         return self._part.points
 
     @property
     def storage(self) -> Any:
-        """No points, (0, d): an array of the type, dtype and order in which the points of the whole set are stored."""
+        """An array without points, (0, d), of the type, dtype and order of the stored points."""
         return self._part.whole.source[:0]
 
     @property
@@ -205,36 +201,36 @@ class Engine:
 
     @property
     def is_mapped(self) -> bool:
-        """True if these are all points of a file that is mapped into memory, and read from it when they are needed."""
+        """True if these are all points of a file that is mapped into memory."""
         return self._part.index is None and is_mapped(self._part.whole.source)
 
     @property
     def largest(self) -> float:
-        """A bound on the kernel values and on what they are computed from; of mapped points, that of a sample."""
+        """A bound of the kernel values and of intermediate numbers; for mapped points, that of a sample."""
         return self._part.whole.largest + (0.0 if self.z is None else float(np.max(self.z**2, initial=0.0)))
 
     @property
     def sums_differences(self) -> bool:
-        """Whether values are functions of sums of (x - z)^2, which lose nothing to where the points lie."""
+        """Whether values are functions of sums of (x - z)^2, which an offset of the points does not affect."""
         return self._part.backend().differences
 
     @property
     def work(self) -> float:
-        """Multiply-adds that a value takes, about; infinite where that says nothing of its time."""
+        """Approximate number of multiply-adds for a value; infinite if that does not determine its time."""
         return self._part.backend().work
 
     @property
     def is_linear(self) -> bool:
-        """True if k(x, z) = <x, z>, so that a solver may keep w itself."""
+        """True if k(x, z) = <x, z>, so that a solver may store w."""
         return self.z is None and self.kernel.form == Power()
 
     @property
     def identity(self) -> object:
-        """The same object for kernels over the same points: a weak key of what is known of them."""
+        """The same object for kernels over the same points, as a weak key."""
         return self._part.identity
 
     def count(self, values: int) -> None:
-        """Count kernel values that the caller computed itself: an oracle does, an engine has no counter."""
+        """Count kernel values that the caller computed; does nothing here, as only an oracle has a counter."""
 
     def features(self) -> Features | None:
         """Return the points of a linear kernel, see :class:`Features`; None if the kernel is not linear."""
@@ -246,31 +242,30 @@ class Engine:
         return Features(self._part.points, ridge=self.ridge, counter=counter, threads=self.threads)
 
     def _like(self, part: _Part, **settings: Any) -> Self:
-        """Return the same over other points, or with other settings."""
-        own = {"ridge": self.ridge, "z": self.z, "threads": self.threads, **settings}
-        return type(self)(self.kernel, None, part=part, **own)
+        """Return an engine of the same kernel over other points, or with other settings."""
+        settings = {"ridge": self.ridge, "z": self.z, "threads": self.threads, **settings}
+        return type(self)(self.kernel, None, part=part, **settings)
 
     def replace(self, **changes: Any) -> Self:
         """Return this kernel with other settings.
 
         Parameters
         ----------
-        dtype, ridge, z, threads : as of the constructor
-        extra_points : (m, d), put after a copy of these points: the ridge is that of every point, a product has none of
-            the new ones in it
+        dtype, ridge, z, threads : as in the constructor
+        extra_points : (m, d) points appended to a copy of the points, with the same ridge, and with z = 0
 
         Raises
         ------
-        DataError : no points, see :func:`harness.as_points`.
-        UsageError : values that overflow in a narrower ``dtype``; extra points of another width, or not finite; values were
-            given in place of points.
+        DataError : ``extra_points`` are no points, see :func:`harness.as_points`.
+        UsageError : values overflow in a narrower ``dtype``; extra points have another width or are not finite; the kernel
+            has given values instead of points.
         """
         part, dtype = self._part, np.dtype(changes.pop("dtype", self.dtype))
         if "extra_points" in changes:
             added = as_points(changes.pop("extra_points"))
-            refused = reason_against(added, self.kernel, self.n_features)
-            if refused is not None:
-                raise UsageError(f"the kernel cannot be extended: {refused}")
+            refusal = reason_against(added, self.kernel, self.n_features)
+            if refusal is not None:
+                raise UsageError(f"the kernel cannot be extended: {refusal}")
             part = _Part(_Whole(self.kernel, joined(part.points, added)), None, dtype)
             if self.z is not None:
                 changes["z"] = np.concatenate([self.z, np.zeros(part.n - self.n)])
@@ -291,11 +286,11 @@ class Engine:
         return self._like(_Part(part.whole, whole, self.dtype), z=None if self.z is None else self.z[index])
 
     def _checked(self, indices: Block) -> Block:
-        """Return indices as integers; IndexError where one is negative or too large."""
+        """Return indices as integers; raise IndexError if one is negative or too large."""
         index = np.asarray(indices, dtype=np.intp)
-        if index.size and index.view(np.uintp).max() >= self.n:  # as an unsigned number a negative one is large
-            wrong = int(index[(index < 0) | (index >= self.n)][0])
-            raise IndexError(f"index {wrong} asked of a kernel over {self.n} points; they run from 0 to {self.n - 1}.")
+        if index.size and index.view(np.uintp).max() >= self.n:  # as unsigned numbers, negative indices are large
+            invalid = int(index[(index < 0) | (index >= self.n)][0])
+            raise IndexError(f"index {invalid} is out of range for a kernel over {self.n} points (0 to {self.n - 1}).")
         return index
 
     def block(self, rows: Block, columns: Block | None = None) -> Block:
@@ -312,7 +307,7 @@ class Engine:
     ) -> None:
         """Compute K[rows, columns] into ``out[slots, :m]`` by tiles of columns; call ``after(start, stop)`` after each.
 
-        Numbers and arrays are known to be sound: nothing is checked.
+        The arguments are not validated.
         """
         width = self.n if columns is None else len(columns)
         plain = self.z is None and not self.ridge
@@ -326,7 +321,7 @@ class Engine:
             if prepared is not None:
                 part = slice(start, stop) if picked is None else picked[start:stop]
                 backend.compute_tile(prepared, part, out, slots, start)
-                if not plain:  # while the tile is in the core's cache
+                if not plain:  # the tile is still in the core's cache
                     self._complete(out, slots, rows, columns, start, stop)
             if after is not None:
                 after(start, stop)
@@ -355,7 +350,7 @@ class Engine:
         if self._part.whole.is_given:
             every: Any = source.diagonal() if index is None else source[index, index]
             values = np.array(every).astype(np.float64).reshape(-1)
-        elif isinstance(self.kernel.form, Exponential):  # picking points of a part costs more than a small solve
+        elif isinstance(self.kernel.form, Exponential):  # indexing the points of a part costs more than a small solve
             values = np.ones(self.n)
         else:
             values = self.kernel.diagonal(source if index is None else source[index])
@@ -379,16 +374,16 @@ class Engine:
         return scores
 
     def expand_models(self, support: Block, coef: Block) -> Block:
-        """Return sum_j coef_jk K[support_j, i] of m models at once, (m, n) float64, of k without a ridge; coef (support, m)."""
+        """Return sum_j coef_jk K[support_j, i] for m models, (m, n) float64, without ridge; coef (support, m)."""
         return self._weighted(support, coef, None)
 
     def _weighted(self, support: Block, coef: Block, columns: Block | None) -> Block:
-        """Return sum_j coef_j k(support_j, columns), float64, the values of a tile weighted while they are in the cache."""
+        """Return sum_j coef_j k(support_j, columns), float64, tile by tile."""
         width = self.n if columns is None else len(columns)
         scores = np.zeros((*coef.shape[1:], width))
         backend = self._part.backend(len(support) if columns is None else 0)
         picked = self._part.places(backend, columns)
-        # picked columns are gathered once a tile, not for each part
+        # picked columns are gathered once for each tile, not for each part
         takes = picked is not None and np.isfinite(backend.bytes_of(1))
         for first in range(0, len(support), _EXPAND_PREPARED):
             rows = support[first : first + _EXPAND_PREPARED]
@@ -414,8 +409,8 @@ class Engine:
     def expand_new(self, dual_coef: Block, points: Points) -> Block:
         """Return sum_j dual_coef_j k(x_j, x) for new points x (rows of ``points``), float64; no ridge, no z.
 
-        The values are computed as those between training points, and lose no more to where the points lie. For
-        ``precomputed``, ``points`` holds k(x, x_j) for every training point j.
+        The values are as accurate as those between training points. For ``precomputed``, ``points`` are the values
+        k(x, x_j) for all training points j.
         """
         coef, new = np.asarray(dual_coef, dtype=np.float64), as_points(points)
         support, count = np.flatnonzero(coef), int(new.shape[0])
@@ -434,16 +429,16 @@ class Engine:
         return scores
 
     def rows_at(self, points: Points) -> Block:
-        """Return k(z, x_i) of points z of the caller's own, (m, d), and all n training points, (m, n); no ridge, no z.
+        """Return k(z, x_i) for other points z, (m, d), and all n training points, (m, n); no ridge, no z.
 
         Raises
         ------
-        UsageError : points of another width, or not finite; values were given in place of points.
+        UsageError : the points have another width or are not finite, or the kernel has given values instead of points.
         """
         added, source = as_points(points), self._part.points
-        refused = reason_against(added, self.kernel, self.n_features)
-        if refused is not None:
-            raise UsageError(f"the kernel cannot be computed: {refused}")
+        refusal = reason_against(added, self.kernel, self.n_features)
+        if refusal is not None:
+            raise UsageError(f"the kernel cannot be computed: {refusal}")
         new: Any = stored_as(added, source).astype(np.float64)
         values = np.empty((new.shape[0], self.n), dtype=self.dtype)
         for part in pieces(self.n, new.shape[0] + width_of(source)):
@@ -452,7 +447,7 @@ class Engine:
 
 
 def _are_gathered(backend: ScanBackend, count: int) -> bool:
-    """Return whether so many picked columns are copied at once, and stay for the next request."""
+    """Return whether ``count`` picked columns are gathered into one layout, which the next request may reuse."""
     return count >= _NARROWEST and backend.bytes_of(count) <= _PACKED_BYTES
 
 

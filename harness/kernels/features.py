@@ -1,4 +1,4 @@
-"""The points behind a linear kernel, for a solver that keeps w = sum_i coef_i x_i and not the kernel's rows.
+"""The points of a linear kernel, for a solver that stores w = sum_i coef_i x_i instead of kernel rows.
 
 One pass over the points gives all scores <w, x_i> at the cost of reading them once, whatever the number of support
 vectors, and without the drift of scores that are updated.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.support.arrays import Block
 
 _PRODUCT_VALUES = 1 << 19  # features multiplied at a time with several w: 4 MB of each thread where they are converted
-_LARGEST_PIECE = 4_000_000  # numbers held at a time where the host sums up for itself
+_LARGEST_PIECE = 4_000_000  # numbers in memory at a time in sums of the host
 
 
 class Features:
@@ -32,7 +32,7 @@ class Features:
     Parameters
     ----------
     points : (n, d) dense, memory-mapped or CSR
-    ridge : what the kernel adds to k(x_i, x_i); no call of this object adds it
+    ridge : ridge that the kernel adds to k(x_i, x_i), and this object does not
     counter : that of the oracle
     threads : that share a pass, at least 1
 
@@ -149,7 +149,7 @@ class Features:
     def rows(self, points: Block) -> Block:
         """Return x_i of each of ``points``, a new (q, d) array of float64; one evaluation a point.
 
-        They give further kernel values without a count: the counter then says ``evaluations_at_least``.
+        As they give uncounted kernel values, ``evaluations_at_least`` of the counter becomes True.
 
         Raises
         ------
@@ -171,12 +171,12 @@ class Features:
         index = np.asarray(points, dtype=np.intp)
         if index.size and not (index.min() >= 0 and index.max() < self.n):
             wrong = int(index[(index < 0) | (index >= self.n)][0])
-            raise IndexError(f"point {wrong} asked of {self.n}; they run from 0 to {self.n - 1}.")
+            raise IndexError(f"point {wrong} is out of range; {self.n} points run from 0 to {self.n - 1}.")
         return index
 
 
 def width_of(points: Any) -> int:
-    """Return the numbers held for one point: the dimension, for sparse points the mean number of non-zeros."""
+    """Return the stored numbers of one point: the dimension, or for sparse points the mean number of non-zeros."""
     return int(points.shape[1]) if isinstance(points, np.ndarray) else int(points.nnz) // max(1, points.shape[0])
 
 

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class Form:
-    """What is known of k(x, z): here no more than that the kernel's ``block`` computes it from points."""
+    """Form of k(x, z); this base class is for kernels of which only ``block`` is known."""
 
 
 class GivenValues(Form):
-    """The data are the values: row i of the training data holds those of point i with all training points."""
+    """The data are the values: row i of the training data has those of point i with all training points."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Kernel(ABC):
 
     @property
     def form(self) -> Form:
-        """What is known of the function, with its parameters: :class:`Exponential`, :class:`Power`, or less."""
+        """The form of the function with its parameters: :class:`Exponential`, :class:`Power`, or a base class."""
         return Form()
 
     @abstractmethod
@@ -88,10 +88,10 @@ class Kernel(ABC):
 class DotProductKernel(Kernel):
     """A kernel computed from inner products and squared norms."""
 
-    centred: ClassVar[bool] = False  # as of OfProducts
+    centred: ClassVar[bool] = False  # as in OfProducts
 
     def __init_subclass__(cls) -> None:
-        """A subclass that computes its values anew has not the form of the kernel that it extends, unless it says so."""
+        """Reset the form of a subclass that overrides ``from_products`` without declaring a form."""
         if "from_products" in cls.__dict__ and "form" not in cls.__dict__:
             cls.form = DotProductKernel.form  # type: ignore[method-assign]
 
@@ -182,7 +182,7 @@ class Poly(DotProductKernel):
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """The data are kernel values: row i of the training data holds k(x_i, x_j) for all training points j.
+    """The data are kernel values: row i of the training data has k(x_i, x_j) for all training points j.
 
     Reading a value counts as one kernel evaluation, so that counts compare with those of other kernels.
     """
@@ -222,25 +222,25 @@ def reason_against(points: Any, kernel: Kernel, n_features: int) -> str | None:
     """
     if isinstance(kernel.form, GivenValues):
         return (
-            f"points beside the training points were given for kernel '{kernel.name}', whose values are those between "
+            f"extra points were given for kernel '{kernel.name}', whose values are those between "
             "the training points and no others; name a kernel that computes its values from features."
         )
     if (shape_of(points) or (0, -1))[1] != n_features:
         return (
-            f"the points beside the training points are a {type(points).__name__} of shape {np.shape(points)}; a training point has "
+            f"the extra points are a {type(points).__name__} of shape {np.shape(points)}; a training point has "
             f"{n_features} features: give an (m, {n_features}) numpy array or scipy.sparse.csr_array."
         )
     if points.dtype.kind not in "biuf":
-        return f"the points beside the training points are of type {points.dtype}; give real numbers."
+        return f"the extra points are of type {points.dtype}; give real numbers."
     if not isinstance(points, np.ndarray):
         try:
             points.check_format(full_check=True)
         except ValueError as error:
-            return f"the points beside the training points are no CSR array: {error}; give one that scipy.sparse made."
+            return f"the extra points are no CSR array: {error}; give one that scipy.sparse made."
     values = points if isinstance(points, np.ndarray) else points.data
     if not np.isfinite(values).all():
         wrong = np.asarray(values)[~np.isfinite(values)].flat[0]
-        return f"the points beside the training points hold {wrong}; give finite numbers."
+        return f"the extra points contain {wrong}; give finite numbers."
     return None
 
 

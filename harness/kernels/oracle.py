@@ -1,7 +1,7 @@
-"""The kernel oracle: the kernel that a solver is given, which counts every value and stores rows.
+"""The kernel oracle: the kernel of a solver, which counts every value and caches rows.
 
-A solver with compiled loops takes a row cache, ``problem.kernel.row_cache(cache_mb)``, passes its arrays to its loops, and fetches
-the rows that these miss. Which row makes way for another, and sums of rows, are the cache's business.
+A solver with compiled loops makes a row cache by ``problem.kernel.row_cache(cache_mb)``, passes its arrays to the loops, and
+fetches missing rows. The cache evicts rows and sums rows.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 
 class KernelOracle(Engine):
-    """Counted kernel values between the training points of one problem, with rows stored in memory for the next request.
+    """Counted kernel values between the training points of one problem, with a cache of rows.
 
-    A copy of an oracle (by ``copy`` or ``pickle``), and one that computes in another process than its own, count where
-    nobody reads it: the counter says ``evaluations_at_least`` then.
+    Counts of a copy of an oracle (by ``copy`` or ``pickle``), or of another process, are lost: ``evaluations_at_least`` of
+    the counter is True then.
 
     Parameters
     ----------
     kernel : the kernel function
-    x : (n, d) points, or (n, n) values for ``precomputed``; None with ``engine``, which has them
+    x : (n, d) points, or (n, n) values for ``precomputed``; None with ``engine``
     cache_mb : memory for cached rows, MB of 2^20 bytes; at least two rows are stored
-    ridge, z, dtype, threads : as of an :class:`Engine`; those of ``engine`` if None
+    ridge, z, dtype, threads : as in :class:`Engine`; those of ``engine`` if None
     shared : rows that the problems of a path share
 
-    Arrays are read-only: copy what you want to change.
+    Returned arrays are read-only.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class KernelOracle(Engine):
         shared: SharedRows | None = None,
     ) -> None:
         if engine is not None:
-            part, ridge = engine._part, engine.ridge if ridge is None else ridge  # noqa: SLF001 - of its own kind
+            part, ridge = engine._part, engine.ridge if ridge is None else ridge  # noqa: SLF001 - of the same class
             z, threads = engine.z if z is None else z, engine.threads if threads is None else threads
         super().__init__(
             kernel, x, dtype, ridge=ridge or 0.0, z=z, threads=1 if threads is None else threads, part=part
@@ -69,20 +69,20 @@ class KernelOracle(Engine):
         self.cache_mb = float(cache_mb)
         self._counter = Counter() if counter is None else counter
         if isinstance(engine, KernelOracle) and engine.counter is not self._counter:
-            engine.counter.evaluations_at_least = True  # what this oracle computes, the other one's run does not count
-        self._rows: RowCache | None = None  # of row() and rows()
+            engine.counter.evaluations_at_least = True  # values of this oracle are not in the count of the other
+        self._rows: RowCache | None = None  # cache of row() and rows()
         self._diagonal: Block | None = None
-        self._matrices = {} if matrices is None else matrices  # by dtype, of all oracles of the same values
+        self._matrices = {} if matrices is None else matrices  # by dtype, shared by all oracles of the same values
         self._shared = shared
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies count, but not to the run."""
+        """Mark the count as a lower bound, as the copy counts separately."""
         self._counter.evaluations_at_least = True
         return self.__dict__
 
     @property
     def counter(self) -> Counter:
-        """What was requested of this oracle and of all that were made from it."""
+        """The counter of this oracle and of all oracles made from it."""
         return self._counter
 
     def count(self, values: int) -> None:
@@ -92,9 +92,9 @@ class KernelOracle(Engine):
     def points(self) -> Any:
         """The (n, d) training points; of a restricted oracle, a copy that is made when it is first needed.
 
-        They give kernel values without a count, a linear kernel's as well: the counter then says ``evaluations_at_least``.
-        What is computed from a linear kernel's points is counted by :meth:`features`, values at a solver's own points by
-        :meth:`rows_at`; what else a solver may want to know of the points, other properties say.
+        As they give uncounted kernel values, ``evaluations_at_least`` of the counter becomes True. :meth:`features` counts
+        products with the points of a linear kernel, and :meth:`rows_at` kernel values at other points; see also
+        :attr:`storage`, :attr:`n_features` and :attr:`nbytes`.
         """
         self._counter.evaluations_at_least = True
         return super().points
@@ -104,18 +104,18 @@ class KernelOracle(Engine):
 
         Parameters
         ----------
-        cache_mb : memory for the rows, MB; this oracle's if None
-        least : number of rows that it stores at least, if there are so many
-        compute : ``compute(points, rows, slots, after)`` writes rows of the solver's own form, for which it asks this
-            oracle; None: rows as they are
+        cache_mb : memory for the rows, MB; that of the oracle if None
+        least : smallest number of rows in the cache, if there are so many
+        compute : ``compute(points, rows, slots, after)`` writes rows in another form, computed from this oracle; None for
+            kernel rows
         """
         a_row = self.n * self.dtype.itemsize
         rows = max(least, int((self.cache_mb if cache_mb is None else cache_mb) * 2**20 / max(1, a_row)))
-        # of another oracle: a cache that knew this one, which knows it, would outlive both until the next collection
+        # with another oracle, as a reference cycle would delay the release of the memory
         return RowCache(self._like(self._part), np.empty(-(-min(self.n, rows) * a_row // 8)), compute)
 
     def row(self, i: int) -> Block:
-        """Return K[i, :], (n,), from memory or at the cost of n kernel evaluations; read-only."""
+        """Return K[i, :], (n,), cached or at the cost of n kernel evaluations; read-only."""
         self._checked(np.array([i]))
         return _read_only(self._cached.row(int(i)))
 
@@ -127,24 +127,24 @@ class KernelOracle(Engine):
 
     def rows(self, indices: Block) -> list[Block]:
         """Return K[i, :] for each i, the missing ones computed together in one matrix product."""
-        wanted, kept, found = self._checked(indices), self._cached, {}
-        kept.hit(int(np.count_nonzero(kept.slot_of[wanted] >= 0)))
-        distinct = np.array(list(dict.fromkeys(wanted.tolist())), dtype=np.intp)
-        for start in range(0, len(distinct), kept.capacity):
-            part = distinct[start : start + kept.capacity]
-            kept.clock += 1
-            kept.fetch(part)
-            found.update({int(i): _read_only(kept.rows[kept.slot_of[i]].copy()) for i in part})
-        return [found[i] for i in wanted.tolist()]
+        requested, cache, by_index = self._checked(indices), self._cached, {}
+        cache.hit(int(np.count_nonzero(cache.slot_of[requested] >= 0)))
+        distinct = np.array(list(dict.fromkeys(requested.tolist())), dtype=np.intp)
+        for start in range(0, len(distinct), cache.capacity):
+            part = distinct[start : start + cache.capacity]
+            cache.clock += 1
+            cache.fetch(part)
+            by_index.update({int(i): _read_only(cache.rows[cache.slot_of[i]].copy()) for i in part})
+        return [by_index[i] for i in requested.tolist()]
 
     def block(self, rows: Block, columns: Block | None = None) -> Block:
-        """Return K[rows, columns] (all columns if None), computed afresh and counted; read-only."""
+        """Return K[rows, columns] (all columns if None), computed and counted at each call; read-only."""
         return _read_only(super().block(rows, columns))
 
     def matrix(self) -> Block | None:
-        """Return K, (n, n), stored with this oracle and those made from it; None if it takes more than ``cache_mb``.
+        """Return K, (n, n), stored for this oracle and those made from it; None if it takes more than ``cache_mb``.
 
-        n x n evaluations the first time, n cache hits later: problems of one path share it; read-only.
+        It costs n x n evaluations the first time and n cache hits later, also by problems of one path; read-only.
         """
         if self.n * self.n * self.dtype.itemsize > self.cache_mb * 2**20:
             return None
@@ -166,7 +166,7 @@ class KernelOracle(Engine):
         columns: Block | None = None,
         after: After | None = None,
     ) -> None:
-        """Compute K[rows, columns] straight into the caller's array, counted and not cached.
+        """Compute K[rows, columns] into an array of the caller, counted and not cached.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class KernelOracle(Engine):
 
         Raises
         ------
-        IndexError : a row or column outside its range; not one slot inside it for each row.
+        IndexError : a row, column or slot out of range, or not one slot for each row.
         ValueError : ``out`` has another dtype, order or shape.
         """
         rows = self._checked(rows)
@@ -191,10 +191,10 @@ class KernelOracle(Engine):
     def compute(
         self, rows: Block, out: Block, slots: Block, after: After | None = None, columns: Block | None = None
     ) -> None:
-        """Do what :meth:`fill` does for numbers and an array that are known to be sound: nothing is checked."""
+        """Do the work of :meth:`fill` without validation of the arguments."""
         stored = self._rows_shared(rows) if columns is None else None
         if stored is None:
-            # first: ``after`` may raise, and ``out`` has values by then
+            # count first, as ``after`` may raise when ``out`` already has values
             self.count(len(rows) * (self.n if columns is None else len(columns)))
             super().compute(rows, out, slots, after, columns)
             return
@@ -205,26 +205,26 @@ class KernelOracle(Engine):
         if after is not None:
             after(0, self.n)
 
-    def _rows_shared(self, wanted: Block) -> Block | None:
-        """Return (n, n) in which the rows ``wanted`` of k are, if rows are shared along a path; counted."""
+    def _rows_shared(self, requested: Block) -> Block | None:
+        """Return (n, n) with the rows ``requested`` of k, counted, if rows are shared along a path; else None."""
         if self._shared is None:
             return None
         return self._shared.rows(
-            Engine(self.kernel, None, threads=self.threads, part=self._part), wanted, self._counter
+            Engine(self.kernel, None, threads=self.threads, part=self._part), requested, self._counter
         )
 
     def features(self) -> Features | None:
-        """Return the points for a solver that keeps w itself, see :class:`Features`; None if the kernel is not linear.
+        """Return the points for a solver that stores w, see :class:`Features`; None if the kernel is not linear.
 
-        The kernel is <x_i, x_j> + ridge * delta_ij: the ridge is the solver's to add. Nothing is counted until asked.
+        The kernel is <x_i, x_j> + ridge * delta_ij; the solver must add the ridge. Only calls of the result are counted.
         """
         return self._features(self._counter)
 
     def share_range(self, job: Callable[[int, int], None], count: int, values: int) -> None:
-        """Do ``job(start, stop)`` for parts of 0 to ``count``, ``values`` of work each, among the kernel's threads.
+        """Call ``job(start, stop)`` for slices of 0 to ``count``, each item of ``values`` work, in the kernel's threads.
 
-        A thread that has done a part takes the next; BLAS has one thread meanwhile. The first error is raised when all
-        have ended.
+        A thread that has finished a slice takes the next; BLAS has one thread meanwhile. The first error is raised when all
+        threads have ended.
         """
         self._part.whole.crew.share(job, count, values, self.threads)
 
@@ -238,8 +238,8 @@ class KernelOracle(Engine):
     def expand(self, dual_coef: Block, rows: Block | None = None) -> Block:
         """Return sum_j dual_coef_j K[i, j] for i in ``rows`` (all if None), float64, computed in blocks.
 
-        Counts len(rows) x |support| evaluations (for the linear kernel the same number: one inner product
-        with w = sum_j dual_coef_j x_j stands for a row, which is cheaper in time, not in count).
+        Counts len(rows) x |support| evaluations (for the linear kernel the same number, although one inner product
+        with w = sum_j dual_coef_j x_j replaces a row).
         """
         if self.kernel.form == Power():
             self.count((self.n if rows is None else len(rows)) * int(np.count_nonzero(dual_coef)))
@@ -265,20 +265,20 @@ class KernelOracle(Engine):
         return _read_only(super().rows_at(points))
 
     def _like(self, part: _Part, **settings: Any) -> Self:
-        own: dict[str, Any] = {"ridge": self.ridge, "z": self.z, "threads": self.threads, "cache_mb": self.cache_mb}
+        base: dict[str, Any] = {"ridge": self.ridge, "z": self.z, "threads": self.threads, "cache_mb": self.cache_mb}
         same = part.whole is self._part.whole and part.index is self._part.index
-        own["shared"] = self._shared if same else None
+        base["shared"] = self._shared if same else None
         if same and settings.keys().isdisjoint(("ridge", "z")):
-            own["matrices"] = self._matrices
-        return type(self)(self.kernel, None, part=part, counter=self._counter, **{**own, **settings})
+            base["matrices"] = self._matrices
+        return type(self)(self.kernel, None, part=part, counter=self._counter, **{**base, **settings})
 
     def replace(self, **changes: Any) -> Self:
-        """Return this oracle with other settings, with the same counter and its own cache; see :meth:`Engine.replace`.
+        """Return an oracle with other settings, the same counter and a separate cache; see :meth:`Engine.replace`.
 
         Parameters
         ----------
-        cache_mb : as of the constructor
-        shared : None: without the rows that problems of a path share, for a solver that stores them all
+        cache_mb : as in the constructor
+        shared : None to use no rows that problems of a path share, for a solver that stores all rows
         """
         return super().replace(**changes)
 
@@ -289,7 +289,7 @@ def _read_only(values: Block) -> Block:
 
 
 def _checked_slots(out: Block, slots: Block | None, count: int, width: int, dtype: np.dtype[Any]) -> Block:
-    """Return the rows of ``out`` that ``count`` rows of ``width`` values are written to; the first ones if None."""
+    """Return validated ``slots`` of ``out`` for ``count`` rows of ``width`` values; the first ones if None."""
     if out.ndim != 2 or out.shape[1] < width or not out.flags.c_contiguous or out.dtype != dtype:
         raise ValueError(
             f"out is {out.dtype} of shape {out.shape}; give a C-ordered 2-D array of {dtype}, {width} columns wide."

@@ -1,4 +1,4 @@
-"""Points, dense or sparse: conversion to the two types that the harness computes with, and what is asked of points of either type."""
+"""Dense and sparse points: conversion to the two types that the harness uses, and functions for both types."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
     Points = Block | scipy.sparse.csr_array
 
-_PIECE = 1 << 20  # values that are read at a time
+_PIECE = 1 << 20  # number of values read at a time
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def as_points(x: Any, what: str = "the points") -> Points:
     """Return (n, d) points as a C-ordered array or a canonical ``csr_array`` (indices sorted, none twice), float64 or float32.
 
-    What is so already is returned as it is, a map of a file too. SciPy's other kinds, its *matrices* among them (whose
-    ``*`` and ``sum`` mean something else), lists and frames are converted; so are whole numbers and truth values, to
-    float64. Masked values become NaN. What is given is never changed.
+    Points of these types are returned unchanged, also if mapped from a file. Other SciPy types, including *matrices* (with
+    another meaning of ``*`` and ``sum``), lists and frames are converted; integers and booleans become float64. Masked
+    values become NaN. The argument is never changed.
 
     Parameters
     ----------
-    what : they are, for the message
+    what : name of the points in messages
 
     Raises
     ------
-    DataError : no real numbers of two dimensions. Whether they are finite is not looked at.
+    DataError : the points are no real numbers of two dimensions. They may be infinite or NaN.
     """
     if (
         isinstance(x, np.ndarray)
@@ -50,23 +50,23 @@ def as_points(x: Any, what: str = "the points") -> Points:
         return x
     sparse = scipy.sparse.issparse(x)
     try:
-        found: Any = x if sparse else np.asarray(x)
+        array: Any = x if sparse else np.asarray(x)
     except ValueError:
         raise DataError(f"{what} has rows of different lengths; expected numbers of shape (n, d).") from None
-    if found.ndim != 2 or found.dtype.kind not in "fiub":
-        raise DataError(f"{what} is {found.dtype} of shape {found.shape}; expected numbers of shape (n, d).")
-    dtype = found.dtype if found.dtype in FLOATS else np.dtype(np.float64)
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise DataError(f"{what} is {array.dtype} of shape {array.shape}; expected numbers of shape (n, d).")
+    dtype = array.dtype if array.dtype in FLOATS else np.dtype(np.float64)
     if not sparse:
-        return np.ascontiguousarray(found, dtype=dtype)
-    points = scipy.sparse.csr_array(found)
+        return np.ascontiguousarray(array, dtype=dtype)
+    points = scipy.sparse.csr_array(array)
     if not points.has_canonical_format:
-        points = points.copy() if found.format == "csr" else points  # a CSR one shares its memory with what was given
+        points = points.copy() if array.format == "csr" else points  # a CSR array shares its memory with the argument
         points.sum_duplicates()
     return cast("Points", points.astype(dtype, copy=False))
 
 
 def scale_gamma(x: Any) -> float:
-    """Return 1 / (d var(x)), scikit-learn's ``gamma="scale"``; 1 if the spread of the values is no more than rounding.
+    """Return 1 / (d var(x)), scikit-learn's ``gamma="scale"``; 1 if the spread of the values may be rounding.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def scale_gamma(x: Any) -> float:
         squares += float(np.sum(centred**2))
         rest += float(np.sum(centred))
         largest = max(largest, float(np.max(np.abs(stored[rows]), initial=0.0)))
-    variance = (squares - rest**2 / (n * d)) / (n * d)  # of the error of the mean
+    variance = (squares - rest**2 / (n * d)) / (n * d)  # corrected for the error of the mean
     if variance <= (8.0 * np.finfo(np.float64).eps * largest) ** 2:
         return 1.0
     gamma = 1.0 / (d * variance)
@@ -101,29 +101,29 @@ def is_mapped(x: Any) -> bool:
 
 
 def sum_of_words(x: Any) -> str:
-    """Return a sum of the words of dense or sparse points: fast, and enough to see a slip."""
+    """Return a sum of the words of dense or sparse points, a fast checksum against accidental changes."""
     arrays = [x] if isinstance(x, np.ndarray) else [x.data, x.indices, x.indptr]
     flat = [np.ascontiguousarray(array).reshape(-1) for array in arrays]
-    words = [each.view(np.uint64 if each.nbytes % 8 == 0 else np.uint8) for each in flat]
-    return " ".join(f"{int(each.sum(dtype=np.uint64)):x}" for each in words)
+    words = [array.view(np.uint64 if array.nbytes % 8 == 0 else np.uint8) for array in flat]
+    return " ".join(f"{int(array.sum(dtype=np.uint64)):x}" for array in words)
 
 
 def shape_of(points: Any) -> tuple[int, int] | None:
-    """Return (m, d) of a 2-D array or a CSR array or matrix; None of anything else."""
+    """Return (m, d) of a 2-D array or a CSR array or matrix; None for other types."""
     if not isinstance(points, np.ndarray) and getattr(points, "format", "") != "csr":
         return None
     return (int(points.shape[0]), int(points.shape[1])) if len(points.shape) == 2 else None
 
 
 def bytes_of(points: Any) -> int:
-    """Return the bytes that dense or CSR points take, or would if each of their numbers were stored."""
+    """Return the size of dense or CSR points in bytes; broadcast arrays count in full."""
     if isinstance(points, np.ndarray):
         return int(points.size * points.itemsize)
     return int(points.data.nbytes + points.indices.nbytes + points.indptr.nbytes)
 
 
 def stored_as(points: Any, source: Points) -> Points:
-    """Return a copy of the points, dense or CSR as the training points ``source`` are, in float32 or float64."""
+    """Return a copy of the points, dense or CSR like the training points ``source``, in float32 or float64."""
     import scipy.sparse
 
     points = as_points(points)
@@ -133,7 +133,7 @@ def stored_as(points: Any, source: Points) -> Points:
 
 
 def joined(source: Points, points: Points) -> Points:
-    """Return the training points and ``points`` after them, a copy, in the type of the training points."""
+    """Return a copy of the training points with ``points`` appended, in the type of the training points."""
     import scipy.sparse
 
     added: Any = stored_as(points, source).astype(source.dtype, copy=False)

@@ -1,6 +1,6 @@
 """Compiled loops over the features of points: inner products with w, and sums of points. Importing this imports numba.
 
-Sums are taken in float64 whatever the points' dtype. They may be reordered: without that a row's products are added
+Sums are taken in float64 for any dtype of the points. They may be reordered: without that a row's products are added
 one after the other, which takes several times as long as reading them from memory.
 """
 

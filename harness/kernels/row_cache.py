@@ -1,4 +1,4 @@
-"""Kernel rows in memory: those of one solver, and those that the problems of a path share."""
+"""Caches of kernel rows: of one solver, and shared by the problems of a path."""
 
 from __future__ import annotations
 
@@ -20,38 +20,40 @@ if TYPE_CHECKING:
         ) -> None: ...
 
 
-_ROOMY = 0.25  # of the places
-_NEVER = -(1 << 60)
-_AGED = 1 << 40  # ticks by which the row of a point at rest is older: it is seldom asked for again
-_LAST = 1 << 60
-_STAYS = np.iinfo(np.int64).max
-_FEW = 8  # places that are looked for one after the other: sorting all would take longer
+_ROOMY = 0.25  # fraction of the slots that low-priority rows may use
+_NEVER = -(1 << 60)  # last use of an empty slot
+_AGED = 1 << 40  # ticks by which the row of an evictable point is made older
+_LAST = 1 << 60  # ticks by which rows that are evicted last are made younger
+_STAYS = np.iinfo(np.int64).max  # last use of a row that must stay
+_FEW = 8  # number of slots up to which repeated searches are faster than sorting
 _PIECE = 256  # rows completed at a time
-_NEAR_BYTES = 2 << 20  # rows that take no more stay in the core's cache
-# Nanoseconds (Xeon 8488C): a value read far away, one computed in float32, each multiply-add of it, a request
-_READ, _VALUE, _MULTIPLY_ADD, _REQUEST = 10.0, 0.5, 0.025, 5e4
+_NEAR_BYTES = 2 << 20  # size of rows, in bytes, up to which they stay in the core's cache
+_READ = 10.0  # time to read a value from memory, in ns (Xeon 8488C)
+_VALUE = 0.5  # time to compute a float32 value, in ns, without its multiply-adds
+_MULTIPLY_ADD = 0.025  # time of a multiply-add, in ns
+_REQUEST = 5e4  # time of a request, in ns
 
 
 class RowCache:
-    """As many kernel rows as the memory holds; the row unused for longest makes way for another.
+    """Least-recently-used cache of kernel rows in a fixed memory.
 
-    Made by ``KernelOracle.row_cache()``. Values are counted where they are computed, and ``cache_hits`` counts the rows that
-    were read here and would have been computed else.
+    ``KernelOracle.row_cache()`` makes one. Values are counted when they are computed, and ``cache_hits`` counts the rows that
+    were read from the cache instead of being computed.
 
     Parameters
     ----------
-    kernel : what rows are fetched from
-    memory : 1-D float64 array that the rows lie in, maybe in the kernel's narrower dtype
-    compute : writes rows in another form than the kernel's, all of them n long; None: as the kernel gives them
+    kernel : kernel that computes the rows
+    memory : 1-D float64 array for the rows, whose dtype may be narrower
+    compute : function that writes rows of n values in another form than the kernel's; None for kernel rows
 
     Attributes
     ----------
-    rows : (capacity, n) in the kernel's dtype, a view of ``memory``; untouched memory costs nothing until a row arrives
-    slot_of : (n,) where the row of each point lies in ``rows``, -1 if it is not held
-    owner : (capacity,) the point whose row lies in each place, -1 where there is none yet
-    last_used : (capacity,) the ``clock`` at which the row in each place was last used; compiled loops write it too
-    clock : the present; a solver that counts by itself sets it, else :meth:`used` lets it go on
-    fetched : rows computed
+    rows : (capacity, n) in the kernel's dtype, a view of ``memory``; untouched memory costs nothing
+    slot_of : (n,) slot of the row of each point in ``rows``, -1 if it is not cached
+    owner : (capacity,) point whose row is in each slot, -1 if the slot is empty
+    last_used : (capacity,) ``clock`` of the last use of the row in each slot; compiled loops write it too
+    clock : current tick, advanced by :meth:`used` or set by the solver
+    fetched : number of rows computed
     """
 
     def __init__(self, kernel: Any, memory: Block, compute: Compute | None = None) -> None:
@@ -62,37 +64,37 @@ class RowCache:
         self.rows: Block = words[: self.capacity * self.n].reshape(self.capacity, self.n)
         self.slot_of = np.full(self.n, -1, dtype=np.intp)
         self.owner = np.full(self.capacity, -1, dtype=np.intp)
-        # places that no row took yet: a part of them is taken at once, the others only when no row is at rest
+        # a fraction of the empty slots is used at once, the others only if no row is evictable
         self.last_used = np.full(self.capacity, -_AGED // 2, dtype=np.int64)
         self.last_used[: int(_ROOMY * self.capacity)] = _NEVER
         self.clock = 0
         self.fetched = 0
-        self._counts = vars(kernel.counter)  # written to straight: loops come back after some microseconds
-        self._taken = 0  # places before this one have had a row
-        self._resting = False  # whether any row was told to be
-        self._evicted = np.zeros(self.n, dtype=bool)  # points whose row made way for another
+        self._counts = vars(kernel.counter)  # direct access, as loops return after a few microseconds
+        self._taken = 0  # number of leading slots that have had a row
+        self._resting = False  # whether any row was marked as evictable
+        self._evicted = np.zeros(self.n, dtype=bool)  # points whose row was evicted
         self._any_evicted = False
-        self._distinct = 0  # points whose row was asked for
-        self._unread = 0  # rows fetched since loops last said what they read
+        self._distinct = 0  # number of points whose row was requested
+        self._unread = 0  # rows fetched since the last call of read()
 
     @property
     def roomy(self) -> int:
-        """Places that may go to rows of little use: part of those that no row has taken, as touching memory costs time."""
+        """Number of free slots that low-priority rows may use; limited because first-touching memory is slow."""
         return max(0, int(_ROOMY * self.capacity) - int(np.count_nonzero(self.owner >= 0)))
 
-    # -- rows come and go ------------------------------------------------------------------------------------
+    # -- fetching and eviction -------------------------------------------------------------------------------
 
     def reserve(self, points: Index, *, keep: Index | None = None, last: Callable[[], Mask] | None = None) -> Index:
-        """Give places to ``points``, all different and none of them held; the caller computes their rows.
+        """Assign slots to distinct ``points`` that are not cached; the caller computes their rows.
 
         Parameters
         ----------
-        keep : points whose rows must stay; if that leaves too few places, the first of ``points`` alone get one
-        last : returns (n,) of all points: those whose rows make way only after all others; asked where places are short
+        keep : points whose rows must stay; if that leaves too few slots, only the first of ``points`` get one
+        last : returns a mask (n,) of points whose rows are evicted after all others; called if slots are short
 
         Returns
         -------
-        the places, as many as there were, at most one for each of ``points``
+        slots of the first of ``points``, of all if there is room
         """
         slots = self._room(len(points), keep, last)
         points = points[: len(slots)]
@@ -101,18 +103,18 @@ class RowCache:
         return slots
 
     def pass_by(self, points: Index) -> None:
-        """Count the rows of ``points``, which the caller computes itself, as there is no room for them."""
+        """Count the rows of ``points``, which the caller computes outside the cache for lack of room."""
         self.fetched += len(points)
         self._note(points)
         self._evicted[points], self._any_evicted = True, True
 
     def _note(self, points: Index) -> None:
-        """Count different rows, and those that were computed before and made way for others."""
+        """Count distinct rows, and rows that were evicted and are computed again."""
         self._distinct += len(points)
         if self._any_evicted:
-            again = int(np.count_nonzero(self._evicted[points]))
-            self._distinct -= again
-            self.kernel.counter.miss(again, self._distinct * self.n * self.kernel.dtype.itemsize)
+            misses = int(np.count_nonzero(self._evicted[points]))
+            self._distinct -= misses
+            self.kernel.counter.miss(misses, self._distinct * self.n * self.kernel.dtype.itemsize)
 
     def _room(self, count: int, keep: Index | None, last: Callable[[], Mask] | None) -> Index:
         if self._taken + count <= self.capacity and not self._resting:
@@ -122,31 +124,30 @@ class RowCache:
         if last is not None:
             age = np.where(last()[self.owner] & (self.owner >= 0), age + _LAST, age)
         if keep is not None:
-            age, held = age.copy(), self.slot_of[keep]
-            age[held[held >= 0]] = _STAYS
+            age, pinned = age.copy(), self.slot_of[keep]
+            age[pinned[pinned >= 0]] = _STAYS
         slots = _oldest(age, count)
         for point in self.owner[slots].tolist():
             if point >= 0:
                 self.slot_of[point] = -1
                 if full:
                     self._evicted[point] = self._any_evicted = True
-                else:  # at rest: as if it had not been asked for
+                else:  # an evictable row counts as if it had not been requested
                     self._distinct -= 1
         if self._taken < self.capacity:
             self._taken = max(self._taken, int(slots.max(initial=-1)) + 1)
         return slots
 
     def compute(self, points: Index, slots: Index, after: Callable[[int, int], None] | None = None) -> None:
-        """Compute the rows of ``points`` into the places that :meth:`reserve` gave them; see ``KernelOracle.fill``."""
+        """Compute the rows of ``points`` into their slots from :meth:`reserve`; see ``KernelOracle.fill``."""
         self.fetched += len(points)
         self._compute(points, self.rows, slots, after)
 
     def fetch(self, points: Index, *, keep: Index | None = None, last: Callable[[], Mask] | None = None) -> None:
-        """Bring the rows of ``points``, all different, into the buffer, and note that all of them are used now.
+        """Compute the missing rows of distinct ``points``, and mark the rows of all of them as used.
 
-        They are not checked: what compiled loops name runs from 0 to n - 1, and looking costs a tenth of a short row.
-        No more points than places, unless ``keep``, whose rows must stay, says that some may be left out; ``last``: see
-        :meth:`reserve`.
+        The points are not validated, which would take a tenth of the time of a short row. There must be a slot for each,
+        unless ``keep`` is given: then points without a slot are left out. ``keep`` and ``last``: see :meth:`reserve`.
         """
         missing = points[self.slot_of[points] < 0]
         complete = len(missing) == len(points)
@@ -156,7 +157,7 @@ class RowCache:
             missing = missing[: len(slots)]
             try:
                 self.compute(missing, slots)
-            except BaseException:  # an interrupt, say: what was not written is not held
+            except BaseException:  # for example an interrupt: the rows were not written
                 self.slot_of[missing], self.owner[slots], self.last_used[slots] = -1, -1, _NEVER
                 raise
             self._unread += len(missing)
@@ -165,18 +166,18 @@ class RowCache:
             self.last_used[places[places >= 0]] = self.clock
 
     def used(self, points: Index) -> None:
-        """Let the clock go on and note that the rows of ``points``, all held, are used: no other row stays longer."""
+        """Advance the clock and mark the cached rows of ``points`` as the most recently used."""
         self.clock += 1
         self.last_used[self.slot_of[points]] = self.clock
 
     def at_rest(self, points: Index) -> None:
-        """Let the rows of ``points``, if held, be the first to go: they will seldom be asked for again."""
+        """Mark the cached rows of ``points`` as the first to evict."""
         slots = self.slot_of[points]
         self.last_used[slots[slots >= 0]] = self.clock - _AGED
         self._resting = True
 
     def cheaper_anew(self, values: int, reads: int) -> bool:
-        """Return whether computing ``values`` takes less time than ``reads`` at random places of the rows held."""
+        """Return whether computing ``values`` is faster than ``reads`` from random positions of the cached rows."""
         if self._taken * self.n * self.kernel.dtype.itemsize <= _NEAR_BYTES or reads * _READ <= _REQUEST:
             return False
         value = (_VALUE + _MULTIPLY_ADD * self.kernel.work) * self.kernel.dtype.itemsize / 4
@@ -185,20 +186,20 @@ class RowCache:
     # -- counts ------------------------------------------------------------------------------------------------
 
     def hit(self, count: int) -> None:
-        """Count ``count`` rows that were read here instead of being computed."""
+        """Count ``count`` rows that were read from the cache instead of being computed."""
         self._counts["cache_hits"] += count
 
     def read(self, count: int) -> None:
-        """Count ``count`` rows that compiled loops read in ``rows``; those fetched for them were computed, once."""
+        """Count ``count`` rows that compiled loops read in ``rows``, minus the rows that were fetched for them."""
         computed = min(self._unread, count)
         self._unread -= computed
         if count > computed:
             self.hit(count - computed)
 
-    # -- what the rows give ------------------------------------------------------------------------------------
+    # -- use of the rows ---------------------------------------------------------------------------------------
 
     def row(self, point: int) -> Block:
-        """Return the row of ``point``, (n,), fetched if it is not here: a copy, as its place may go to another one."""
+        """Return a copy of the row of ``point``, (n,), computed if it is not cached."""
         points = np.array([point])
         self.clock += 1
         if self.slot_of[point] >= 0:
@@ -207,7 +208,7 @@ class RowCache:
         return np.array(self.rows[self.slot_of[point]])
 
     def add(self, total: Vector, points: Index, weights: Vector) -> None:
-        """Add sum_p weights_p row_p of ``points``, all held, to ``total``, (n,) float64; they count as hits."""
+        """Add sum_p weights_p row_p of cached ``points`` to ``total``, (n,) float64; they count as hits."""
         self.hit(len(points))
         self.add_part(total, self.slot_of[points], weights, 0, self.n)
 
@@ -218,26 +219,26 @@ class RowCache:
         add_rows(total, self.rows, slots, weights, start, stop)
 
     def expand(self, dual_coef: Vector, rows: Index | None = None) -> Vector:
-        """Return what ``KernelOracle.expand`` does, from the rows held; only the others are computed, and not kept."""
+        """Return ``KernelOracle.expand``, from cached rows as far as possible; other rows are computed and not cached."""
         support = np.flatnonzero(dual_coef)
-        held = support[self.slot_of[support] >= 0]
+        cached = support[self.slot_of[support] >= 0]
         total = np.zeros(self.n)
-        self.add(total, held, dual_coef[held])
-        found: Vector = total if rows is None else total[rows]
-        if len(held) < len(support):
+        self.add(total, cached, dual_coef[cached])
+        scores: Vector = total if rows is None else total[rows]
+        if len(cached) < len(support):
             rest = dual_coef.copy()
-            rest[held] = 0.0
-            found += self.kernel.expand(rest, rows)
-        return found
+            rest[cached] = 0.0
+            scores += self.kernel.expand(rest, rows)
+        return scores
 
     def moved(self, kernel: Any, place: Index, keep: Index) -> Self:
-        """Return the buffer over another set of points, in the same memory, with the rows of ``keep`` carried over.
+        """Return a cache over another set of points in the same memory, with the rows of ``keep`` carried over.
 
         Parameters
         ----------
-        kernel : over the new points
-        place : (m,) where each new point stood among the old ones, -1 for those that are new; m <= n
-        keep : old points whose rows are worth carrying, all of them among the new ones
+        kernel : kernel over the new set of points
+        place : (m,) index of each point in the old set, -1 for added points; m <= n
+        keep : indices in the old set of points whose rows to carry, all of them in the new set
         """
         from harness.kernels.compiled import carry
 
@@ -257,7 +258,7 @@ class RowCache:
         new.owner[:count] = owners
         new.slot_of[owners] = np.arange(count)
         new.last_used[:count] = self.last_used[slots]
-        new._taken, new._resting = count, self._resting  # noqa: SLF001 - one of its own kind
+        new._taken, new._resting = count, self._resting  # noqa: SLF001 - of the same class
         new._any_evicted = self._any_evicted  # noqa: SLF001
         new._evicted[old] = self._evicted[place[old]]  # noqa: SLF001
         new._distinct = int(np.count_nonzero(new._evicted | (new.slot_of >= 0)))  # noqa: SLF001
@@ -265,52 +266,52 @@ class RowCache:
 
 
 def _oldest(age: Index, count: int) -> Index:
-    """Return the places of the ``count`` smallest ages, the first among equals first, but for those that stay.
+    """Return the slots of the ``count`` smallest ages, ordered by age and index, without those that must stay.
 
-    ``age`` changes at these places, which are about to be used.
+    ``age`` may change at these slots.
     """
     if count > _FEW:
         slots: Index = np.arange(len(age))
-        if count < len(age):  # a part is sorted, not all
+        if count < len(age):  # sort only the selected slots
             last = np.partition(age, count - 1)[count - 1]
             older, equal = np.flatnonzero(age < last), np.flatnonzero(age == last)
             slots = np.concatenate([older, equal[: count - len(older)]])
         slots = slots[np.argsort(age[slots], kind="stable")]
         return slots[age[slots] < _STAYS]
-    found: list[int] = []
-    while len(found) < count and age[slot := int(age.argmin())] < _STAYS:
-        found.append(slot)
+    selected: list[int] = []
+    while len(selected) < count and age[slot := int(age.argmin())] < _STAYS:
+        selected.append(slot)
         age[slot] = _STAYS
-    return np.array(found, dtype=np.intp)
+    return np.array(selected, dtype=np.intp)
 
 
 class SharedRows:
-    """Rows k(x_i, .) over one set of points, held for all who ask for them: the problems of a path that share its kernel.
+    """Stored rows k(x_i, .) over one set of points, for the problems of a path with the same kernel.
 
-    They are those of k itself: a ridge and a product are added to what is handed out.
+    The rows are those of k, without ridge and product, which the oracle adds.
 
     Parameters
     ----------
-    most_bytes : memory for the rows of all dtypes together; those of a dtype are held if all of them fit
+    most_bytes : memory for the rows of all dtypes, in bytes; rows of a dtype are stored if all of them fit
     """
 
     def __init__(self, most_bytes: float) -> None:
         self._left = most_bytes
-        self._kept: dict[np.dtype[Any], tuple[Block, Block]] = {}  # the rows, and which of them are there
+        self._stored: dict[np.dtype[Any], tuple[Block, Block]] = {}  # (n, n) rows, and (n,) whether each is computed
 
-    def rows(self, engine: Engine, wanted: Block, counter: Counter) -> Block | None:
-        """Return (n, n) in which the rows ``wanted`` are there, computed and counted, or hits; None if all do not fit."""
+    def rows(self, engine: Engine, requested: Block, counter: Counter) -> Block | None:
+        """Return (n, n) with the rows ``requested`` computed and counted, or counted as hits; None if all do not fit."""
         size = engine.n * engine.n * engine.dtype.itemsize
-        if engine.dtype not in self._kept:
+        if engine.dtype not in self._stored:
             if size > self._left:
                 return None
             self._left -= size
-            self._kept[engine.dtype] = np.empty((engine.n, engine.n), engine.dtype), np.zeros(engine.n, dtype=bool)
-        rows, there = self._kept[engine.dtype]
-        missing = np.unique(wanted[~there[wanted]])
+            self._stored[engine.dtype] = np.empty((engine.n, engine.n), engine.dtype), np.zeros(engine.n, dtype=bool)
+        rows, computed = self._stored[engine.dtype]
+        missing = np.unique(requested[~computed[requested]])
         counter.add(engine.n * len(missing))
-        counter.cache_hits += len(wanted) - len(missing)
+        counter.cache_hits += len(requested) - len(missing)
         if len(missing):
             engine.compute(missing, rows, missing)
-            there[missing] = True
+            computed[missing] = True
         return rows

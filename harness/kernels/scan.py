@@ -4,7 +4,7 @@ Points lie in panels of one chunk (64 float32 or 32 float64 values): panel p hol
 values of points p * chunk ... of the *dense* features. A row of x_i adds up, in registers, the panel's lines of
 x_i's non-zero features, so that zeros cost nothing, and ends in the kernel function. Features of sparse data that few
 points have are *rare*: they are stored as (point, value) pairs, feature by feature in blocks of points, and added
-beforehand. RBF kernels in few dimensions sum (x - z)^2, which loses nothing to cancellation; else norms are used.
+beforehand. RBF kernels in few dimensions sum (x - z)^2, which avoids cancellation; else norms are used.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ if TYPE_CHECKING:
     Points = Block | scipy.sparse.csr_array
     Prepared = tuple[Block, ...]
 
-DIFFERENCES = 32  # features up to which an RBF kernel sums (x - z)^2
-_LISTED = 0.6  # share of non-zeros from which on lines read once for a few rows save more than zeros left out
-_DENSE = 1 / 16  # share of points from which on a feature is stored dense: reading a line beats scattering then
-_SAMPLE = 2000  # points in which zeros are counted
-_LOADED_BYTES = 256 << 20  # mapped points that take no more are laid out in memory like any others
+DIFFERENCES = 32  # largest number of features for which an RBF kernel sums (x - z)^2
+_LISTED = 0.6  # share of non-zeros from which rows list all features, so that several rows share the lines read
+_DENSE = 1 / 16  # share of points with a feature from which it is stored dense
+_SAMPLE = 2000  # number of points in which zeros are counted
+_LOADED_BYTES = 256 << 20  # largest size of mapped points that are laid out in memory
 _CHUNK_BYTES = 256
 _LINE_BYTES = 64
-_BLOCK = 1024  # points; grows where there are many rare features and few points have them
-_LARGEST_BLOCK = 65536  # places in a block are 16-bit numbers
+_BLOCK = 1024  # smallest number of points of a block; larger with many rare features of few points
+_LARGEST_BLOCK = 65536  # largest number of points of a block, as positions are 16-bit numbers
 _STRIP = 512  # rows of distances computed at a time
 _PIECE = 8192  # points laid out at a time
-_FEW = 4  # rows up to which the rare features of picked columns are read point by point
-_SOME = 8  # one column of so many may be another one than in the request before: more are gathered anew with all others
-_GROWTH = 1.25  # of the memory for columns
+_FEW = 4  # number of rows up to which the rare features of picked columns are read point by point
+_SOME = 8  # if at most one column in so many differs from the last request, only these are gathered
+_GROWTH = 1.25  # capacity of gathered columns, as a multiple of their number
 
 
 def choose_backend(kernel: Kernel, x: Any, dtype: np.dtype[Any]) -> KernelBackend:
-    """Return what computes the values of a kernel between the points ``x``."""
+    """Return the backend of a kernel between the points ``x``."""
     if isinstance(kernel.form, GivenValues):
         return PrecomputedBackend(x, dtype)
     if not isinstance(kernel.form, OfProducts):
@@ -142,9 +142,9 @@ class ScanBackend(KernelBackend):
         return (*dense, *rare)
 
     def slice_rows(self, prepared: Prepared, first: int, last: int) -> Prepared:
-        ptr, offsets, values, own, rare_ptr, features, rare_values = prepared
+        ptr, offsets, values, norms, rare_ptr, features, rare_values = prepared
         ends = slice(first, last + 1)
-        return ptr[ends], offsets, values, own[first:last], rare_ptr[ends], features, rare_values
+        return ptr[ends], offsets, values, norms[first:last], rare_ptr[ends], features, rare_values
 
     def compute_tile(self, prepared: Prepared, columns: Columns, out: Block, slots: Block, position: int) -> None:
         if isinstance(columns, slice):
@@ -201,28 +201,25 @@ class ScanBackend(KernelBackend):
         return ScanBackend(self.kernel, len(index), points, rare, self.rare_features, **settings)
 
     def _put(self, source: ScanBackend, index: Block, changed: Block) -> None:
-        """Become the points ``index`` of ``source``, of which those at the places ``changed`` are not here."""
+        """Replace the points by the points ``index`` of ``source``, which differ at the positions ``changed``."""
         from harness.kernels import compiled
 
         panels, _, norms = self.points
         compiled.gather(*source.points, index[changed], changed, panels, norms)
-        self.n, self.index, self._by_feature = (
-            len(index),
-            index.copy(),
-            None if self.rare_features else self._no_columns,
-        )
+        self.n, self.index = len(index), index.copy()
+        self._by_feature = None if self.rare_features else self._no_columns
 
     def columns(self, index: Block) -> ScanBackend:
-        """Return the points ``index`` as columns; the next call from this thread overwrites them, where few are others."""
+        """Return the points ``index`` as columns; the next call from this thread overwrites them if few differ."""
         thread = threading.get_ident()
         last = self._recent.get(thread)
         if last is not None and len(index) <= len(last.points[2]):
-            known: Any = last.index
+            gathered: Any = last.index
             both = min(len(index), last.n)
-            changed = np.concatenate([np.flatnonzero(known[:both] != index[:both]), np.arange(both, len(index))])
+            changed = np.concatenate([np.flatnonzero(gathered[:both] != index[:both]), np.arange(both, len(index))])
             if _SOME * len(changed) <= len(index):
                 if len(changed) or last.n != len(index):
-                    last._put(self, index, changed)  # noqa: SLF001 - one of its own kind
+                    last._put(self, index, changed)  # noqa: SLF001 - of the same class
                 return last
         last = self._recent[thread] = self._gathered(index.copy(), int(_GROWTH * len(index)))
         return last
@@ -298,14 +295,14 @@ def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Block:
     return memory[begin : begin + size * dtype.itemsize].view(dtype).reshape(shape)
 
 
-def finish(kernel: Any, out: Block, slots: Block, position: int, own: Block, sq: Block) -> None:
+def finish(kernel: Any, out: Block, slots: Block, position: int, row_norms: Block, sq: Block) -> None:
     """Turn the products in ``out[slots, position:]`` into kernel values.
 
-    own, sq : (q,) and (m,), squared norms of the rows and of the columns
+    row_norms, sq : (q,) and (m,), squared norms of the rows and of the columns
     """
     if not isinstance(kernel.form, Power):
         products = out[slots, position : position + len(sq)]
-        kernel.from_products(products, own, sq)
+        kernel.from_products(products, row_norms, sq)
         out[slots, position : position + len(sq)] = products
     elif kernel.form != Power():
         from harness.kernels import compiled

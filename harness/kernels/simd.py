@@ -1,4 +1,4 @@
-"""Vectors of a fixed width for compiled loops: what the loop vectoriser does not find, said outright.
+"""Explicit vectors of a fixed width for compiled loops that the loop vectoriser does not vectorise.
 
 Used inside numba intrinsics only. One AVX-512 register a vector: the compiler splits it on smaller machines.
 """
@@ -67,7 +67,7 @@ class Lanes:
         return self.builder.call(function, [a, b, c])
 
     def exp(self, x: Any) -> Any:
-        """Return e^x for x <= 0: -inf and what is below the cutoff give 0, NaN gives NaN.
+        """Return e^x for x <= 0: -inf and values below the cutoff give 0, NaN gives NaN.
 
         x = k ln 2 + r with an integer k and |r| <= ln 2 / 2 (Cody & Waite 1980, ln 2 in two parts); e^r = 1 + r + r^2 q(r),
         q of degree 4 (float32) or 9 (float64) through the Chebyshev nodes; 2^k is put together from its bits. Within 1.2

@@ -1,27 +1,27 @@
-"""The time that numba spends compiling, or loading machine code from its disk cache. No clock of a run counts it.
+"""The time that numba spends compiling, or loading machine code from its disk cache, which no clock of a run counts.
 
-A warm-up on a few points compiles the code that it reaches. What a solver compiles later, in the measured run, is taken
-off the clock by :class:`CompilationWatch`.
+A warm-up on a few points compiles the code that it reaches. Later compilation, in the measured run, is subtracted from the
+clock by :class:`CompilationWatch`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter, process_time  # by name: what is patched later is not this clock
+from time import perf_counter, process_time  # imported by name, so that later patches do not change the clock
 from typing import Any
 
 from harness.support.clocks import fit_clock, fit_cpu_clock, take_off
 from harness.support.processes import children_cpu_seconds
 
-_REPORT_SECONDS = 0.25  # between two reports of a compiler that gets on
+_REPORT_SECONDS = 0.25  # shortest interval between two reports of compilation, in seconds
 
 
 class CompilationWatch:
-    """Listens to numba's compiler lock, which is held while code is compiled or loaded.
+    """Listener of numba's compiler lock, which is locked while code is compiled or loaded.
 
-    seconds, cpu_seconds : held so far
-    on_change : called with True when the lock is taken and False when it is released. In between with True again, now and
-        then, as the compiler gets on: it takes the lock once more for each pass over each function
+    seconds, cpu_seconds : total time with the lock locked
+    on_change : called with True when the lock is taken and False when it is released, and with True again at intervals in
+        between, as the compiler takes the lock again for each pass over each function
     """
 
     def __init__(self) -> None:
@@ -37,11 +37,11 @@ class CompilationWatch:
         from numba.core import event
 
         numba: Any = event
-        numba.Listener.register(CompilationWatch)  # whose methods need numba to be imported
+        numba.Listener.register(CompilationWatch)  # its methods require numba
         numba.register("numba:compiler_lock", self)
 
     def notify(self, event: Any) -> None:
-        """Count the seconds of the lock; numba calls this whenever it is taken, which it may be while it is held, or released."""
+        """Count the seconds of the lock; numba calls this at each, possibly nested, acquisition and release."""
         if event.is_start:
             self._depth += 1
             if self._depth > 1:
@@ -60,7 +60,7 @@ class CompilationWatch:
 
     @property
     def compiling(self) -> bool:
-        """Whether the lock is held now."""
+        """Whether numba is compiling or loading code."""
         return self._depth > 0
 
     def clock(self) -> float:

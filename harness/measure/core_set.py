@@ -1,11 +1,10 @@
-"""The core-set certificate: what the margin of the points a solver ended with says of the margin of all points.
+"""The core-set certificate: a bound of the margin of all points relative to the margin of the support of a model.
 
 The support X of a model of a hull formulation is an epsilon-core set if margin(all) >= (1 - epsilon) margin(X): the
 problem over X alone, solved by an exact solver, is then as good as the problem over all points (Kumar & Yildirim 2009,
-Theorem 3.3). Both margins are bounded, not trusted: the margin of X is at most the |w| that the exact solver found, the
-margin of all points at least what their projections on w show. The ratio of these bounds is a lower bound of the true
-ratio, whatever either solver did. Close to 1, it proves that X is a core set. Far from 1, X is none, or this does not prove
-it.
+Theorem 3.3). Both margins are bounded: the margin of X is at most |w| of the exact solver, and the margin of all points is
+at least their smallest projection on w. The ratio of these bounds is a lower bound of the true ratio, whatever either
+solver did. A ratio close to 1 proves that X is a core set. A small ratio proves nothing.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from harness.support.errors import UsageError
 if TYPE_CHECKING:
     from harness.solver.protocol import Solver
 
-_ACCURACY = 1e-6  # relative gap the oracle is asked for; what it leaves widens the interval, no more
-_VALUES = 4_000_000_000  # n x |X| kernel values beyond which the certificate is left out
+_ACCURACY = 1e-6  # target relative gap of the sub-solver
+_VALUES = 4_000_000_000  # n x |X| kernel values above which no certificate is computed
 
 
 @dataclass(frozen=True)
 class CoreSetCertificate:
-    """What is known of margin(all) / margin(X), which is at most 1.
+    """A bound of margin(all) / margin(X), which is at most 1.
 
     oracle : name of the solver of the problem over X
     size : |X|
-    ratio : lower bound of the ratio: X is a (1 - ratio)-core set; 1 where the hulls of X meet already
-    margin : of X, no less than its optimum
+    ratio : lower bound of the ratio: X is a (1 - ratio)-core set; 1 if the hulls of X meet
+    margin : upper bound of the margin of X
     reason : why there is no ratio, in a sentence; empty if there is one
     """
 
@@ -50,7 +49,7 @@ class CoreSetCertificate:
 def core_set_certificate(problem: Problem, dual_coef: Any, oracle: str | Solver) -> CoreSetCertificate:
     """Solve ``problem`` over the support of ``dual_coef`` by ``oracle`` and bound margin(all) / margin(support) from below.
 
-    Costs the oracle's work on the support and n x |support| kernel values twice, none of them counted.
+    The cost is that of ``oracle`` on the support, and n x |support| kernel values twice, none of them counted.
 
     Parameters
     ----------
@@ -76,14 +75,14 @@ def core_set_certificate(problem: Problem, dual_coef: Any, oracle: str | Solver)
         reason = f"{problem.n:,} points x {size:,} in the core set are more kernel values than {_VALUES:,}"
         return CoreSetCertificate(name, size, reason=reason)
     core = problem.restrict(support)
-    refused = oracle.refusal(core)
-    if refused is not None:
-        return CoreSetCertificate(name, size, reason=refused)
+    refusal = oracle.refusal(core)
+    if refusal is not None:
+        return CoreSetCertificate(name, size, reason=refusal)
     solution = oracle.with_target_gap(_ACCURACY).solve(core)
-    found, intercept = core.checked(solution.dual_coef, solution.intercept)
-    everywhere = np.zeros(problem.n)
-    everywhere[support] = found
-    certificates = [problem.certify(everywhere, intercept), problem.certify(coef, 0.0)]
+    core_coef, intercept = core.checked(solution.dual_coef, solution.intercept)
+    full = np.zeros(problem.n)
+    full[support] = core_coef
+    certificates = [problem.certify(full, intercept), problem.certify(coef, 0.0)]
     margin = certificates[0].margin_upper
     if margin is None:
         return CoreSetCertificate(name, size, reason=certificates[0].undecidable)

@@ -1,10 +1,10 @@
-"""Drive a solver: the clock runs only inside ``next()``, everything else is the host's."""
+"""Drive a solver; its clock runs only inside ``next()``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from time import perf_counter, process_time  # by name: what is patched later is not this clock
+from time import perf_counter, process_time  # imported by name, so that later patches do not change the clock
 from typing import Any
 
 import numpy as np
@@ -20,18 +20,18 @@ from harness.support.printable import clean
 Dual = tuple[Any, float]  # coefficients, (n,), and intercept
 
 _NEVER = float("inf")
-_TRACE_INFO = (200, 5000)  # entries and characters of the info of a point: all points of a run are to fit in a record
-_VALUE_CHARACTERS = 40  # of a wrong value that a message repeats
+_TRACE_INFO = (200, 5000)  # largest number of entries and characters of the info of a trace point
+_VALUE_CHARACTERS = 40  # largest number of characters of an invalid value in a message
 
 
 @dataclass
 class Clocks:
     """Functions that return wall and CPU seconds.
 
-    overtime : (seconds inside the solver) -> seconds beside them that count as spent of the time limit
-    lost : (seconds, CPU seconds inside the solver) -> seconds of them that other work of the machine took, which do not count
+    overtime : (seconds inside the solver) -> further seconds that count towards the time limit
+    lost : (seconds, CPU seconds inside the solver) -> seconds in which other work had the core, which do not count
     others : CPU seconds of the solver's further threads
-    unexplained : of those, CPU seconds that were used while the clock stood still
+    unexplained : CPU seconds of these threads while the clock was paused
     """
 
     wall: Callable[[], float] = perf_counter
@@ -43,11 +43,11 @@ class Clocks:
     paused_at: float | None = None
 
     def pause(self) -> None:
-        """Note that the clock stands still: what threads of the solver do from here is unexplained."""
+        """Pause the clock: CPU time of the solver's threads is unexplained from here."""
         self.paused_at = self.others()
 
     def resume(self) -> None:
-        """Note that the clock runs again."""
+        """Resume the clock."""
         if self.paused_at is not None:
             self.unexplained += self.others() - self.paused_at
             self.paused_at = None
@@ -55,16 +55,16 @@ class Clocks:
 
 @dataclass
 class Outcome:
-    """What driving a solver gave: the last model, copied, and what it cost.
+    """Result of a drive: a copy of the last model, and its cost.
 
-    status : ``ok`` (the solver's own rule, or the host's target), ``budget`` or ``unfinished`` (see `Status`)
-    stopped_by : what ended it
-    reason : why, in words, for people; empty where the solver's own rule ended it
-    seconds, cpu_seconds : inside the solver
-    iterations : the solver's own steps where it says them, else yields
+    status : ``ok`` (the solver's rule, or the host's target), ``budget`` or ``unfinished`` (see `Status`)
+    stopped_by : the cause of the end
+    reason : explanation for users; empty if the solver ended by its own rule
+    seconds, cpu_seconds : time inside the solver
+    iterations : steps that the solver counts, else yields
     dual_coef, intercept : the model, if it is a dual solution
-    model : the model, checked, if it is another one
-    info, info_cut : what the solver says of itself, and whether it was more than is kept
+    model : the validated model, if it is no dual solution
+    info, info_cut : claims of the solver, and whether they were truncated
     """
 
     status: Status
@@ -100,17 +100,17 @@ def drive(
 
     Parameters
     ----------
-    plan : when trace points are due; None: no trace (a target gap needs one)
-    observer : called with each trace point as it is taken, so that a killed run leaves its trace, and with its model: coefficients
-        and intercept, copied; None where the certificate of the model would cost too much
-    plain : the same problem over a kernel that counts nothing, on which a target gap is certified; None: ``problem``
+    plan : when trace points are due; None for no trace (a target gap needs one)
+    observer : called with each trace point when it is taken, so that a killed run leaves its trace, and with a copy of its
+        coefficients and intercept; None if a certificate of the model would cost too much
+    plain : the same problem with an uncounted kernel, for certificates of the target gap; None: ``problem``
     stopped : called when the last model is copied, before the solver's generator is closed
 
     Raises
     ------
-    PluginError : the generator yields something that is no :class:`Iterate`, or nothing at all.
-    InvalidModel : the last model is none.
-    Whatever the solver raises passes through.
+    PluginError : the generator yields an object that is no :class:`Iterate`, or yields nothing.
+    InvalidModel : the last model is invalid.
+    Exceptions of the solver propagate.
     """
     driven = _Drive(solver, problem, limits or Limits(), plan, plain or problem, observer, clocks or Clocks())
     return driven.run(rng, stopped)
@@ -119,7 +119,7 @@ def drive(
 def outcome_of(
     solver: Solver, problem: Problem, last: Iterate, seconds: float, cpu_seconds: float, yields: int
 ) -> Outcome:
-    """Return the outcome of a solver whose iterates somebody else drove, up to ``last``; raises as :func:`drive` does."""
+    """Return the outcome of a solver whose iterates were driven elsewhere up to ``last``; raise as :func:`drive` does."""
     driven = _Drive(solver, problem, Limits(), None, problem, lambda *_: None, Clocks())
     return driven.outcome(last, None, seconds, cpu_seconds, yields)
 
@@ -131,9 +131,9 @@ _End = tuple[Status, StoppedBy, str]
 class _Drive:
     """The state of one drive.
 
-    reached : the target, by the certificate of the last trace point
-    due : series of trace points -> where its next one is due
-    beside : seconds of the time limit that were not inside the solver, less those inside it that do not count
+    reached : whether the certificate of the last trace point meets the target
+    due : series of trace points -> value at which the next one is due
+    excess : seconds outside the solver that count towards the time limit, minus those inside it that do not
     """
 
     solver: Solver
@@ -147,7 +147,7 @@ class _Drive:
     reached: bool = False
     cpu_began: float = 0.0
     host_cpu: float = 0.0
-    beside: float = 0.0
+    excess: float = 0.0
 
     def __post_init__(self) -> None:
         self.due = {series: self.plan.next(series, 0.0) if self.plan else _NEVER for series in TracePlan.SERIES}
@@ -178,7 +178,7 @@ class _Drive:
                 yields += 1
                 if type(last) is not Iterate:
                     raise self._breach(
-                        f"yielded {type(last).__name__}; a solver yields harness.Iterate, no subclass of it."
+                        f"yielded {type(last).__name__}; a solver yields harness.Iterate, not a subclass of it."
                     )
                 if last.done:
                     break
@@ -189,9 +189,9 @@ class _Drive:
                     or (queries and len(problem.queried) >= due_queried)
                 ):
                     began = clock()
-                    plain = with_arrays(last)
+                    converted = with_arrays(last)
                     seconds += clock() - began
-                    end = self._look(plain, seconds, yields)
+                    end = self._pause(converted, seconds, yields)
                     due_seconds, due_evaluations, due_queried = self._due()
                 began = clock()
             if last is None:
@@ -201,9 +201,9 @@ class _Drive:
             seconds += clock() - began
             cpu_seconds = self._inside(self.clocks.cpu())
             self.clocks.pause()
-            # copied before the generator is closed: its arrays are its own, and it may clear them
+            # copied before the generator is closed, which may clear its arrays
             outcome = self.outcome(last, end, seconds, cpu_seconds, yields)
-            self.clocks.resume()  # what threads do from here changes nothing
+            self.clocks.resume()  # later work of threads is not measured
             at_end()
             return outcome
         finally:
@@ -216,12 +216,12 @@ class _Drive:
         return kind(f"solver '{self.solver.name}' {what}")
 
     def _due(self) -> tuple[float, float, float]:
-        """Return the seconds, evaluations and queried targets at which the host must look again."""
-        seconds = min(self.due["seconds"], self.most_seconds - self.beside)
+        """Return the seconds, evaluations and queried targets at which the host must pause the solver next."""
+        seconds = min(self.due["seconds"], self.most_seconds - self.excess)
         return seconds, min(self.due["kernel_evaluations"], self.most_evaluations), self.due["queried"]
 
-    def _look(self, last: Iterate, seconds: float, yields: int) -> _End | None:
-        """Take the trace point that is due, if one is; return how the host ends the run, if it does."""
+    def _pause(self, last: Iterate, seconds: float, yields: int) -> _End | None:
+        """Take a trace point if one is due; return the end of the run if a limit or the target is reached."""
         cpu_now = self.clocks.cpu()
         self.clocks.pause()
         evaluations = self.problem.kernel.counter.evaluations
@@ -263,31 +263,31 @@ class _Drive:
         self.observer(point, model)
 
     def _check(self, iterate: Iterate) -> None:
-        """Raise a ``PluginError`` for a ``done`` that is no truth value, or an ``info`` that is no mapping."""
+        """Raise PluginError if ``done`` is no truth value or ``info`` is no mapping."""
         if not isinstance(iterate.done, (bool, np.bool_, int, np.integer)):
-            raise self._breach(f"yielded done={_shown(iterate.done)}; it must be True or False.")
+            raise self._breach(f"yielded done={_printable(iterate.done)}; it must be True or False.")
         if not isinstance(iterate.info, Mapping):
-            raise self._breach(f"yielded info={_shown(iterate.info)}; it must be a dict: names and values.")
+            raise self._breach(f"yielded info={_printable(iterate.info)}; it must be a dict: names and values.")
 
     def _whole(self, iterate: Iterate, name: str, otherwise: Any) -> Any:
-        """Return a count that the solver gives; raise a ``PluginError`` if it is none."""
+        """Return a count of an iterate; raise PluginError if it is no whole number."""
         value = getattr(iterate, name)
         if value is None:
             return otherwise
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 0 <= value < 2**63:
-            raise self._breach(f"yielded {name}={_shown(value)}; it must be a whole number from 0 to 2^63 - 1.")
+            raise self._breach(f"yielded {name}={_printable(value)}; it must be a whole number from 0 to 2^63 - 1.")
         return int(value)
 
     def _limit(self, seconds: float, cpu_seconds: float, evaluations: int, yields: int) -> _End | None:
-        """Return the limit that is reached, or the target, as the end of the run."""
+        """Return the end of the run if a limit or the target is reached, else None."""
         limits = self.limits
         overtime, lost = self.clocks.overtime(seconds), 0.0
         if seconds + overtime >= self.most_seconds:
             lost = self.clocks.lost(seconds, cpu_seconds)
-        self.beside = overtime - lost
-        if seconds + self.beside >= self.most_seconds:
+        self.excess = overtime - lost
+        if seconds + self.excess >= self.most_seconds:
             reason = f"stopped at the time limit of {limits.time_limit:g} s"
-            reason += f"; {overtime:.1f} s of it were compilation or the host's own work" if overtime > 0.05 else ""
+            reason += f"; {overtime:.1f} s of it were compilation or work of the host" if overtime > 0.05 else ""
             reason += f"; {lost:.1f} s more, in which other work had the core, do not count" if lost > 0.05 else ""
             return Status.BUDGET, StoppedBy.TIME, reason
         if evaluations >= self.most_evaluations:
@@ -300,8 +300,8 @@ class _Drive:
             return Status.OK, StoppedBy.TARGET, f"stopped by the host at the target gap of {limits.target_gap:g}"
         return None
 
-    def _own_end(self, last: Iterate, seconds: float, cpu_seconds: float) -> _End:
-        """Return how iterates ended that the host did not stop."""
+    def _solver_end(self, last: Iterate, seconds: float, cpu_seconds: float) -> _End:
+        """Return the end of a run that the host did not stop."""
         limits, evaluations = self.limits, self.problem.kernel.counter.evaluations
         if seconds > self.most_seconds and seconds - self.clocks.lost(seconds, cpu_seconds) > self.most_seconds:
             return Status.BUDGET, StoppedBy.TIME, f"finished, but after the time limit of {limits.time_limit:g} s"
@@ -318,21 +318,19 @@ class _Drive:
         return Status.UNFINISHED, StoppedBy.EXHAUSTED, str(clean(dict(last.info).get("stopped", NOT_DONE)))
 
     def _model(self, last: Iterate) -> Scored | None:
-        """Return the last model, copied and checked, if it is no dual solution; raise an ``InvalidModel`` if it is none."""
-        given = " beside ".join(
-            name for name in ("dual_coef", "weights", "free_coef") if getattr(last, name) is not None
-        )
-        wrong = ""
+        """Return a validated copy of the last model if it is no dual solution; raise InvalidModel if it is invalid."""
+        given = " and ".join(name for name in ("dual_coef", "weights", "free_coef") if getattr(last, name) is not None)
+        fault = ""
         if last.extra_points is not None and last.free_coef is None:
-            wrong = "extra_points but no free_coef; free_coef holds the coefficients of the training points and the extra points."
+            fault = "extra_points but no free_coef; free_coef holds the coefficients of the training points and the extra points."
         elif last.features is not None and given != "weights":
-            wrong = "features, but without weights or with dual_coef; give features and their weights, (m,), only."
+            fault = "features, but without weights or with dual_coef; give features and their weights, (m,), only."
         elif not given:
-            wrong = "neither dual_coef nor weights nor free_coef; one is needed."
-        elif "beside" in given:
-            wrong = f"{given}; give one of them only, dual_coef if it is feasible."
-        if wrong:
-            raise self._breach(f"ended with {wrong}", InvalidModel)
+            fault = "neither dual_coef nor weights nor free_coef; one is needed."
+        elif " and " in given:
+            fault = f"{given}; give one of them only, dual_coef if it is feasible."
+        if fault:
+            raise self._breach(f"ended with {fault}", InvalidModel)
         if given == "weights":
             return Weights.checked(self.problem.kernel, last.weights, last.intercept, last.features)
         if given == "free_coef":
@@ -340,11 +338,11 @@ class _Drive:
         return None
 
     def outcome(self, last: Iterate, end: _End | None, seconds: float, cpu_seconds: float, yields: int) -> Outcome:
-        """Return what the solver ended with, its last model copied; ``end`` : how the host ended it."""
+        """Return the outcome with a copy of the last model; ``end`` : the end if the host stopped the run."""
         self._check(last)
         info, info_cut = claims(last.info, *INFO)
         return Outcome(
-            *(end or self._own_end(last, seconds, cpu_seconds)),
+            *(end or self._solver_end(last, seconds, cpu_seconds)),
             seconds=seconds,
             cpu_seconds=cpu_seconds,
             yields=yields,
@@ -360,7 +358,7 @@ class _Drive:
         )
 
 
-def _shown(value: Any) -> str:
-    """Return a wrong value on one line, cut to a length that leaves the message readable."""
+def _printable(value: Any) -> str:
+    """Return an invalid value as one line of text, truncated for a message."""
     text = " ".join(str(clean(repr(value))).split())
     return text if len(text) <= _VALUE_CHARACTERS else f"{text[:_VALUE_CHARACTERS]} ..."

@@ -1,9 +1,9 @@
-"""Where numba keeps machine code: a folder for each state of the source that it was compiled from.
+"""The folder of numba's machine code, one for each state of the source that it was compiled from.
 
-numba keys its disk cache by the file that defines a function alone; after a change in another file the old machine code
-would be measured. What a plugin compiles depends on its own files and on the host's kernels, so that is what its folder is
-named by: a change in one plugin recompiles no other. numba imports this module by the name in the
-environment of the harness's processes (:mod:`harness.run.host_process`).
+numba keys its disk cache by the file that defines a function only; after a change in another file the old machine code
+would be measured. The machine code of a plugin depends on the plugin's files and on the host's kernels, whose hash names
+the folder; a change in one plugin recompiles no other. numba imports this module by the name in the environment of the
+harness's processes (:mod:`harness.run.host_process`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from numba.core.caching import UserProvidedCacheLocator
 import harness
 from harness.registry.plugin_files import digest, sibling_files, with_imports
 
-_KEPT = 8  # states of one package; the longest unused go first
+_MAX_STATES = 8  # largest number of stored states of one package; the least recently used are removed
 _HOST = Path(harness.__file__).resolve().parent
 
 
 class SourceKeyedLocator(UserProvidedCacheLocator):
-    """Puts the machine code of a function below NUMBA_CACHE_DIR, in the folder of its package's state."""
+    """Locator that stores the machine code of a function below NUMBA_CACHE_DIR, in the folder of its package's state."""
 
     def __init__(self, py_func: Any, py_file: str) -> None:
         made: Any = super().__init__
@@ -40,20 +40,20 @@ class SourceKeyedLocator(UserProvidedCacheLocator):
         self._cache_path = str(folder / file.parent.relative_to(package if package.is_dir() else package.parent))
 
     def get_source_stamp(self) -> str:
-        """Return the key of the package's state: where it lies, and when it was written there, says nothing."""
+        """Return the key of the package's state, independent of its location and its times."""
         return self._key
 
 
 def package_of(file: Path) -> Path:
     """Return the folder of the outermost package that a file is in, or the file if it is in none."""
-    found = file.resolve()
-    while (found.parent / "__init__.py").is_file():
-        found = found.parent
-    return found
+    path = file.resolve()
+    while (path.parent / "__init__.py").is_file():
+        path = path.parent
+    return path
 
 
 def source_key(package: Path) -> str:
-    """Return the SHA-256 of all source that the machine code of a package, or of a plugin's one file, depends on."""
+    """Return the SHA-256 of all source on which the machine code of a package, or of a single-file plugin, depends."""
     if package == _HOST:
         return _host_key()
     return digest(package.parent, _sources(package)) + _host_key()
@@ -64,11 +64,11 @@ def _sources(package: Path) -> Iterable[Path]:
 
 
 def warm_up_mark(file: Path, kind: str) -> Path | None:
-    """Return the file that is there when a warm-up of this ``kind`` was compiled from the present state of a package.
+    """Return the path of the file that marks a finished warm-up of this ``kind`` for the current state of a package.
 
-    It decides when something is compiled, and nothing else. None: the package names no compiler.
+    Return None if the package uses no compiler. The mark only decides when code is compiled.
 
-    file : of the package, or the plugin's one file
+    file : a file of the package, or the file of a single-file plugin
     """
     package = package_of(file)
     name = hashlib.sha256(f"{numba.__version__} {kind}".encode()).hexdigest()[:16]
@@ -77,7 +77,7 @@ def warm_up_mark(file: Path, kind: str) -> Path | None:
 
 @functools.cache
 def _compiles(package: Path) -> bool:
-    return any(word in each.read_bytes() for each in _sources(package) for word in (b"numba", b"harness.support.jit"))
+    return any(word in file.read_bytes() for file in _sources(package) for word in (b"numba", b"harness.support.jit"))
 
 
 @functools.cache
@@ -86,7 +86,7 @@ def _host_key() -> str:
 
 
 def compiled_of_host() -> list[Path]:
-    """Return the files of the host that machine code is made of; code elsewhere in the host is not compiled."""
+    """Return the files of the host that contain compiled code."""
     return [_HOST / "support/jit.py", *(_HOST / "kernels").rglob("*.py")]
 
 
@@ -98,7 +98,7 @@ def _folder(package: Path) -> Path:
     folder = root / f"{package.stem}-{key}"
     folder.mkdir(parents=True, exist_ok=True)
     os.utime(folder)
-    for old in sorted(root.glob(f"{package.stem}-*"), key=_last_used)[:-_KEPT]:
+    for old in sorted(root.glob(f"{package.stem}-*"), key=_last_used)[:-_MAX_STATES]:
         shutil.rmtree(old, ignore_errors=True)
     return folder
 

@@ -1,6 +1,6 @@
-"""How a run may end: its statuses, what stopped it, its limits, and the points of its trace.
+"""The end of a run: its status, its cause, its limits, and the points of its trace.
 
-No code decides by reading a reason: reasons are sentences for people. Decisions go by `Status` and `StoppedBy`.
+Reasons are sentences for users, which no code interprets; code uses `Status` and `StoppedBy`.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ Text = str | None
 Texts = list[str] | None
 Entries = dict[str, Any] | None
 
-INFO = (1000, 100_000)  # entries and characters of what a solver says of itself
+INFO = (1000, 100_000)  # largest number of entries and characters of the info of a solver
 
 
 class Status(StrEnum):
     """How a run ended.
 
-    ok : the solver's own rule held, or the host stopped it at the target; a target that was given is certified
-    budget : a limit stopped it, or it was done beyond one
+    ok : the solver's stopping rule was satisfied, or the host stopped it at the target; a given target is certified
+    budget : a limit stopped it, or it finished beyond one
     unfinished : it ended without claiming to be done
-    missed : the target that was given is not certified, whatever the solver claims
+    missed : the given target is not certified, whatever the solver claims
     timeout, memory : killed for a limit
     crashed : the process ended without a result
     error : an exception, or a breach of the protocol
-    invalid : a model, a figure or a problem that cannot be what it is said to be
-    environment : the machine's fault (disk full, too busy, a process stopped or limited from outside), never reused
-    skipped : not carried out, and why
+    invalid : a model, a figure or a problem that is not valid
+    environment : a fault of the machine (disk full, too busy, a process stopped or limited from outside), never reused
+    skipped : not run, with a reason
     """
 
     OK = "ok"
@@ -64,31 +64,31 @@ FAILED = frozenset({Status.TIMEOUT, Status.MEMORY, Status.CRASHED, Status.ERROR,
 
 
 class StoppedBy(StrEnum):
-    """What ended a run that the solver's process saw the end of, or that was ended from outside."""
+    """Cause of the end of a run."""
 
-    SOLVER = "solver"  # its own rule: done
-    EXHAUSTED = "exhausted"  # its iterates ended without done
-    TARGET = "target"  # the host, at the relative gap that was asked for
+    SOLVER = "solver"  # the solver's stopping rule
+    EXHAUSTED = "exhausted"  # the iterates ended without done
+    TARGET = "target"  # the host, at the target relative gap
     TIME = "time"  # the time limit
     PREPARATION = "preparation"  # the limit of imports, skip() and warm-up, before the clock of the time limit
     KERNEL_EVALUATIONS = "kernel-evaluations"  # the limit of kernel evaluations
     ITERATIONS = "iterations"  # the limit of iterations
     MEMORY = "memory"  # the memory limit
-    FAULT = "fault"  # an exception, an exit, a signal of its own
-    KILLED = "killed"  # a signal, a stop or a limit that is neither the solver's nor the host's, or the end of the host's process
+    FAULT = "fault"  # an exception, an exit, or a signal from within the process
+    KILLED = "killed"  # a signal or limit from outside, or the end of the host's process
 
 
 @dataclass(frozen=True)
 class Limits:
     """Limits of a run; None means no limit.
 
-    time_limit : seconds inside the solver. In an isolated run of one thread those do not count, up to four times the limit,
-        in which the solver was ready to run and other work had its core: it may use the limit as CPU time or wait
-    memory_limit : bytes of anonymous and shared memory of the run's process and of all that it started, not of the files
-        that they map; in isolated runs only
-    kernel_evaluation_limit : counted kernel values
-    iteration_limit : yields
-    target_gap : relative gap: each solver's own stopping parameter is set for it, the host stops at it, and certifies it
+    time_limit : seconds inside the solver. In an isolated run of one thread, seconds in which other work had the core while
+        the solver was ready to run do not count, up to four times the limit
+    memory_limit : bytes of anonymous and shared memory of the run's process and its descendants, without mapped files; in
+        isolated runs only
+    kernel_evaluation_limit : number of counted kernel values
+    iteration_limit : number of yields
+    target_gap : relative gap for which the stopping parameter of each solver is set, and at which the host stops a run
     """
 
     time_limit: float | None = None
@@ -102,7 +102,7 @@ NO_LIMITS = Limits()
 
 
 class TracePoint(msgspec.Struct, omit_defaults=True):
-    """One point of the trace; figures that would cost too much in mid-run are None."""
+    """One point of the trace; figures that would cost too much during a run are None."""
 
     seconds: A[float, "[s] inside the solver so far; certificates are outside the clocks"]
     kernel_evaluations: A[Count, "[kernel values] of the solver so far"]
@@ -121,10 +121,10 @@ class TracePoint(msgspec.Struct, omit_defaults=True):
     positive_support_vectors: A[Count, "[points] support vectors whose label is +1; in isolated runs"] = None
     cpu_seconds: A[Seconds, "[s] CPU time inside the solver so far"] = None
     metrics: A[dict[str, Any], "test metrics of the run by name, where targets are queried; in isolated runs"] = {}
-    info: A[dict[str, Any], "what the solver says of itself at this point"] = {}
+    info: A[dict[str, Any], "claims of the solver at this point"] = {}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the point as a record has it: without its empty figures."""
+        """Return the point as a dict for a record, without empty figures."""
         figures = msgspec.structs.asdict(self).items()
         return {
             name: value if type(value) is int else clean(value)

@@ -1,7 +1,7 @@
-"""Drive a solver along a path: as for one problem the clock runs only inside ``next()``, and each cell has its share of it.
+"""Drive a solver along a path; the clock runs only inside ``next()``, and its seconds are attributed to the cells.
 
-What several cells share, squared distances, is computed when the first of them asks for it; its seconds are kept apart
-(`SolutionPath.shared`), and in equal parts added to those of the cells that were finished.
+Squared distances, which several cells share, are computed when first requested; their seconds are measured separately
+(`SolutionPath.shared`) and divided equally among the finished cells.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness.support.errors import PluginError
 
 @dataclass
 class CellOutcome:
-    """What a cell gave, its own seconds without its part of what is shared; evaluations and hits are the cell's own."""
+    """The outcome of a cell, without its share of shared seconds, and the evaluations and cache hits of the cell."""
 
     cell: GridPoint
     outcome: Outcome
@@ -32,14 +32,14 @@ class CellOutcome:
 def drive_path(
     solver: Solver, path: SolutionPath, seed: int, limits: Limits, clocks: Clocks | None = None
 ) -> Iterator[CellOutcome | StoppedBy]:
-    """Yield each cell as it is finished; last the limit that stopped the path, if one did.
+    """Yield the outcome of each finished cell, and finally the limit that stopped the path, if any.
 
-    The cells of a path that is ``cold`` are solved one by one, each as by a run of its own.
+    The cells of a ``cold`` path are solved separately.
 
     Raises
     ------
-    PluginError : what is yielded is no (cell, iterate), a cell is none of the path's, or is yielded after its end.
-    Whatever the solver raises passes through.
+    PluginError : a yielded object is no (cell, iterate), or its cell is not in the path or has already ended.
+    Exceptions of the solver propagate.
     """
     clocks = clocks or Clocks()
     models = _one_by_one(solver, path, seed) if path.cold else solver.solve_path(path, np.random.default_rng(seed))
@@ -49,12 +49,12 @@ def drive_path(
         )
     advance, counter, shared, ended = iter(models).__next__, path.counter, path.shared, set[int]()
     most = float("inf") if limits.time_limit is None else limits.time_limit
-    total = total_cpu = seconds = cpu_seconds = 0.0  # of all cells; of this one
+    total = total_cpu = seconds = cpu_seconds = 0.0  # total: of all cells; seconds: of the current cell
     yields, before = 0, (0, 0, 0.0, 0.0)
     try:
         while len(ended) < len(path.cells):
             if path.cold:
-                path.problem(path.cells[len(ended)])  # stated off the clock, as that of a run is
+                path.problem(path.cells[len(ended)])  # built off the clock, as in a run
             clocks.resume()
             cpu_began, began = clocks.cpu(), clocks.wall()
             try:
@@ -91,20 +91,20 @@ def drive_path(
 
 
 def _one_by_one(solver: Solver, path: SolutionPath, seed: int) -> Iterator[tuple[GridPoint, Iterate]]:
-    """Yield the models of each cell, for which random numbers begin anew."""
+    """Yield the models of each cell, with the random numbers restarted for each."""
     for cell in path.cells:
         yield from solve_cell(solver, path, cell, np.random.default_rng(seed))
 
 
 def _checked(solver: Solver, path: SolutionPath, pair: Any, ended: set[int]) -> tuple[GridPoint, Iterate]:
-    """Return what the solver yielded if it is a cell of the path that has not ended, and a model."""
+    """Return the yielded cell and iterate; raise PluginError if they are invalid or the cell has ended."""
     cell, iterate = pair if isinstance(pair, tuple) and len(pair) == 2 else (None, None)
     if not isinstance(cell, GridPoint) or type(iterate) is not Iterate:
         raise PluginError(
             f"solver '{solver.name}' yielded {type(pair).__name__} from solve_path; it yields (cell, harness.Iterate)."
         )
     if not 0 <= cell.index < len(path.cells) or path.cells[cell.index] is not cell:
-        raise PluginError(f"solver '{solver.name}' yielded a cell that is none of path.cells: {cell}.")
+        raise PluginError(f"solver '{solver.name}' yielded a cell that is not in path.cells: {cell}.")
     if cell.index in ended:
         raise PluginError(f"solver '{solver.name}' yielded cell {cell.index} of the path again after its end.")
     return cell, iterate

@@ -1,9 +1,9 @@
-"""Models that are no dual solution of the stated problem: scored as they are, and certified as far as they can be.
+"""Models that are no dual solution of the problem, with their scores and, as far as possible, a certificate.
 
-A linear model of weights, f(x) = <w, x> + b, which may be over features of the solver's own, f(x) = <w, z(x)> + b, and an
-expansion over the training points and points of the solver's own, f(x) = sum_i coef_i k(x_i, x) + sum_j own_j k(z_j, x) +
-b: different costs, synthetic points, landmarks. What solvers hand over is looked at before any of it is copied, and once
-more by the process that scores it. Features are numbers that the host evaluates: it runs no code of a model.
+They are linear models f(x) = <w, x> + b, linear models over features f(x) = <w, z(x)> + b, and expansions over training
+points and further points, f(x) = sum_i coef_i k(x_i, x) + sum_j c_j k(z_j, x) + b, which arise from different costs,
+synthetic points and landmarks. The arrays of a solver are validated before they are copied, and again by the process that
+scores them. The host evaluates features from arrays and runs no code of a model.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from harness.problems.problem import Problem
     from harness.support.arrays import Array, Vector
 
-# as large as the training points, a model's own points may be: CSR points between two have the union
-_TIMES_THE_DATA = 4
-_LEAST_ROOM, _MOST_ROOM = 1 << 20, 1 << 30  # bytes
-_MOST_VALUES = 4_000_000_000  # kernel values between a model's own points that a primal value may take
+_MAX_SIZE_RATIO = 4  # largest size of extra points, as a multiple of that of the training points
+_MIN_ROOM = 1 << 20  # bytes that extra points may always take
+_MAX_ROOM = 1 << 30  # bytes that extra points may take at most
+_MAX_VALUES = 4_000_000_000  # kernel values of extra points that a primal value may take
 
 
 @dataclass(frozen=True, eq=False)
 class CosineFeatures:
-    """z(x) = sqrt(2 / m) cos(x @ directions + offsets): m features of a point in place of its d own ones.
+    """z(x) = sqrt(2 / m) cos(x @ directions + offsets): m features that replace the d features of a point.
 
-    With normal directions and uniform offsets they are the random Fourier features of an RBF kernel (Rahimi and Recht
+    With normal directions and uniform offsets these are the random Fourier features of an RBF kernel (Rahimi and Recht
     2007): <z(x), z(y)> is k(x, y) on average.
 
     directions : (d, m) float64
@@ -49,7 +49,7 @@ class CosineFeatures:
     offsets: Vector
 
     def of(self, points: Any) -> Array:
-        """Return z of points, dense or CSR, (rows of ``points``, m) float64."""
+        """Return z(x) for dense or CSR points, (rows of ``points``, m) float64."""
         angles: Array = np.asarray(points @ self.directions, dtype=np.float64) + self.offsets
         np.cos(angles, out=angles)
         angles *= math.sqrt(2.0 / len(self.offsets))
@@ -57,11 +57,11 @@ class CosineFeatures:
 
     @classmethod
     def checked(cls, kernel: KernelOracle, features: Any) -> CosineFeatures:
-        """Return a copy of what a solver gave, of which nothing but its two arrays is used.
+        """Return validated copies of the two arrays of a solver's features.
 
         Raises
         ------
-        InvalidModel : another kind of features, wrong shapes or types, NaN or infinity, more of them than can be meant.
+        InvalidModel : another type of features, wrong shapes or types, NaN or infinity, or too many features.
         """
         if not isinstance(features, cls):
             raise InvalidModel(f"features are of type {type(features).__name__}; give harness.CosineFeatures.")
@@ -69,7 +69,7 @@ class CosineFeatures:
         if not count:
             raise InvalidModel("features have no offsets; give one for each of at least one feature.")
         d, meaning = kernel.n_features, f"for {count:,} features of points with {kernel.n_features}"
-        _limit_size(kernel, f"the directions of {count:,} features", 8 * d * count)  # before as much memory is taken
+        _limit_size(kernel, f"the directions of {count:,} features", 8 * d * count)  # before the memory is allocated
         directions = _numbers("the directions of features", features.directions, (d, count), meaning)
         return cls(directions, _numbers("the offsets of features", features.offsets, (count,), meaning))
 
@@ -84,36 +84,36 @@ class Weights:
 
     @classmethod
     def checked(cls, kernel: KernelOracle, weights: Any, intercept: Any, features: Any = None) -> Weights:
-        """Return the model of what a solver gave, copied.
+        """Return the model from validated copies of a solver's arrays.
 
         Raises
         ------
-        InvalidModel : they are not as many finite numbers as there are features, or the features are none.
+        InvalidModel : the weights are not one finite number for each feature, or the features are invalid.
         """
-        own = None if features is None else CosineFeatures.checked(kernel, features)
-        count = kernel.n_features if own is None else len(own.offsets)
-        return cls(_numbers("weights", weights, (count,), "one for each feature"), _offset(intercept), own)
+        copied = None if features is None else CosineFeatures.checked(kernel, features)
+        count = kernel.n_features if copied is None else len(copied.offsets)
+        return cls(_numbers("weights", weights, (count,), "one for each feature"), _offset(intercept), copied)
 
     @property
     def support(self) -> None:
-        """Number of points with a coefficient: the model has no such."""
+        """None, as the model has no coefficients of points."""
 
     @property
     def form(self) -> str:
-        """What its solver calls it."""
+        """The field of the iterate that the model comes from."""
         return "weights" if self.features is None else "features"
 
     def scores(self, kernel: KernelOracle, points: Any) -> Vector:
-        """Return f(x) of points, (m,)."""
+        """Return f(x) for points, (m,)."""
         if self.features is None:
             return np.asarray(points @ self.weights) + self.intercept
-        found = np.empty(points.shape[0])
-        for part in pieces(len(found), len(self.weights)):
-            found[part] = self.features.of(points[part]) @ self.weights
-        return found + self.intercept
+        scores = np.empty(points.shape[0])
+        for part in pieces(len(scores), len(self.weights)):
+            scores[part] = self.features.of(points[part]) @ self.weights
+        return scores + self.intercept
 
     def certificate(self, problem: Problem, train: Vector) -> Certificate:
-        """Return what is known of the model; ``train`` : its scores of the training points."""
+        """Return the certificate of the model; ``train`` : its scores of the training points."""
         if self.features is not None:
             return Certificate()
         return problem.certify_weights(self.weights, self.intercept)
@@ -121,11 +121,11 @@ class Weights:
 
 @dataclass(frozen=True)
 class FreeModel:
-    """f(x) = sum_i coef_i k(x_i, x) + sum_j own_coef_j k(own_j, x) + intercept, the kernel's own k, without a ridge.
+    """f(x) = sum_i coef_i k(x_i, x) + sum_j own_coef_j k(own_j, x) + intercept, without the ridge of the kernel.
 
-    coef : (n,) float64, of the training points
-    own_coef : (m,) float64, none of them 0
-    own : (m, d), dense or CSR as the training points are; None where m = 0
+    coef : (n,) float64, coefficients of the training points
+    own_coef : (m,) float64, nonzero coefficients of the extra points
+    own : (m, d) extra points, dense or CSR like the training points; None if m = 0
     """
 
     coef: Vector
@@ -135,23 +135,23 @@ class FreeModel:
 
     @classmethod
     def checked(cls, kernel: KernelOracle, free_coef: Any, extra_points: Any, intercept: Any) -> FreeModel:
-        """Return the model of what a solver gave, copied; its own points without those whose coefficient is 0.
+        """Return the model from validated copies of a solver's arrays, without extra points whose coefficient is 0.
 
         Raises
         ------
-        InvalidModel : wrong shapes or types, NaN or infinity, points of another width, more of them than can be meant.
+        InvalidModel : wrong shapes or types, NaN or infinity, points of another width, or too many points.
         """
         n, shape = kernel.n, None if extra_points is None else shape_of(extra_points)
         m = shape[0] if shape else 0
-        _limit_size(kernel, f"the coefficients of {m:,} extra_points", 8 * m)  # before as much memory is taken
+        _limit_size(kernel, f"the coefficients of {m:,} extra_points", 8 * m)  # before the memory is allocated
         meaning = f"one for each of {n:,} training points and {m:,} extra_points"
         coef = _numbers("free_coef", free_coef, (n + m,), meaning)
-        own = None if extra_points is None else _own(kernel, extra_points, np.flatnonzero(coef[n:]))
-        return cls(coef[:n], coef[n:][coef[n:] != 0.0], own, _offset(intercept))
+        extra = None if extra_points is None else _used_points(kernel, extra_points, np.flatnonzero(coef[n:]))
+        return cls(coef[:n], coef[n:][coef[n:] != 0.0], extra, _offset(intercept))
 
     @property
     def free_coef(self) -> Vector:
-        """The coefficients of the training points and the model's own, (n + m,)."""
+        """The coefficients of the training points and of the extra points, (n + m,)."""
         return np.concatenate([self.coef, self.own_coef])
 
     form = "free_coef"
@@ -162,39 +162,39 @@ class FreeModel:
         return int(np.count_nonzero(self.coef)) + len(self.own_coef)
 
     def scores(self, kernel: KernelOracle, points: Any) -> Vector:
-        """Return f(x) of points, (m,); for ``precomputed`` they are kernel values with the training points. Uncounted."""
-        found = kernel.expand_new(self.coef, points)
+        """Return f(x) for points, (m,), or for kernel values with the training points if ``precomputed``; not counted."""
+        scores = kernel.expand_new(self.coef, points)
         if self.own is not None:
-            found += Engine(kernel.kernel, self.own).expand_new(self.own_coef, points)
-        return found + self.intercept
+            scores += Engine(kernel.kernel, self.own).expand_new(self.own_coef, points)
+        return scores + self.intercept
 
     def certificate(self, problem: Problem, train: Vector) -> Certificate:
         """Return the primal value, of |w|^2 = sum_i coef_i f(x_i) + sum_j own_coef_j f(own_j); ``train`` : f(x_i) + intercept.
 
-        None where the formulation has none, or the own points are so many that it would take too long.
+        Return an empty certificate if the formulation has no primal value of the model, or if it takes too many kernel values.
         """
-        if (self.intercept and not problem.has_bias) or len(self.own_coef) * self.support > _MOST_VALUES:
+        if (self.intercept and not problem.has_bias) or len(self.own_coef) * self.support > _MAX_VALUES:
             return Certificate()
-        plain, squared = train - self.intercept, 0.0
+        scores, squared = train - self.intercept, 0.0
         if self.own is not None:
             squared = float(self.own_coef @ (self.scores(problem.kernel, self.own) - self.intercept))
-        squared = max(0.0, squared + float(self.coef @ plain))
-        return Certificate.of_primal(problem.primal_of(Bounded.exact(squared), Bounded.exact(plain), self.intercept))
+        squared = max(0.0, squared + float(self.coef @ scores))
+        return Certificate.of_primal(problem.primal_of(Bounded.exact(squared), Bounded.exact(scores), self.intercept))
 
 
 Scored = Weights | FreeModel
 
 
 def no_gap(form: str, formulation: type[Problem], *, linear: bool) -> str:
-    """Return of what no gap can be certified, a few words; empty if one can be.
+    """Return why models of a form have no certified gap, in a few words; empty if they have one.
 
-    form : of the model, as `harness.Solver.model_form`
-    linear : whether the kernel is
+    form : the form of the model, as in `harness.Solver.model_form`
+    linear : whether the kernel is linear
     """
     if not formulation.has_gap:
         return f"{formulation.name}, which has no optimum"
     if form == "features":
-        return "a model over features of its own, which belongs to another problem"
+        return "a model over other features, which belongs to another problem"
     if form == "free_coef":
         return "a model that is no dual solution of the problem"
     if form == "weights" and not linear:
@@ -205,12 +205,12 @@ def no_gap(form: str, formulation: type[Problem], *, linear: bool) -> str:
 
 
 def room_for_own_points(kernel: KernelOracle) -> int:
-    """Return the bytes that a model's own points may take: a few times what the training points take, at most 1 GiB."""
-    return min(_MOST_ROOM, max(_LEAST_ROOM, _TIMES_THE_DATA * kernel.nbytes))
+    """Return the bytes that extra points of a model may take: four times those of the training points, at most 1 GiB."""
+    return min(_MAX_ROOM, max(_MIN_ROOM, _MAX_SIZE_RATIO * kernel.nbytes))
 
 
-def _own(kernel: KernelOracle, points: Any, used: Any) -> Points | None:
-    """Return the points whose coefficient is not 0, checked and copied; None if there are none."""
+def _used_points(kernel: KernelOracle, points: Any, used: Any) -> Points | None:
+    """Return validated copies of the points whose coefficient is not 0; None if there are none."""
 
     def checked(given: Any) -> Any:
         refused = reason_against(given, kernel.kernel, kernel.n_features)
@@ -218,28 +218,28 @@ def _own(kernel: KernelOracle, points: Any, used: Any) -> Points | None:
             raise InvalidModel(f"extra_points: {refused}")
         return given
 
-    # of a dense array nothing is read yet, it may be a small one that says it is large; of CSR the structure is
+    # validate the type of a dense array without reading it, as its shape may be false; validate the structure of CSR
     checked(points[:0] if isinstance(points, np.ndarray) and points.ndim == 2 else points)
     if not len(used):
         return None
     source, share = kernel.storage, len(used) / points.shape[0]
     size = int(share * bytes_of(points))
-    if isinstance(source, np.ndarray):  # where CSR points become dense
+    if isinstance(source, np.ndarray):  # CSR points become dense
         size = max(size, len(used) * kernel.n_features * source.itemsize)
     _limit_size(kernel, f"the {len(used):,} extra_points that have a coefficient", size)
     return stored_as(checked(points if share == 1.0 else points[used]), source)
 
 
 def _numbers(name: str, given: Any, shape: tuple[int, ...], meaning: str) -> Array:
-    """Return finite real numbers of a shape, copied as float64; raise an ``InvalidModel`` for others."""
+    """Return a float64 copy of finite real numbers; raise InvalidModel for other values or shapes."""
     array = np.asarray(given)
     if array.dtype.kind not in "biuf" or array.shape != shape:
         raise InvalidModel(
             f"{name} must be real numbers of shape {shape}, {meaning}; they have shape {array.shape} and type {array.dtype}."
         )
-    wrong = np.flatnonzero(~np.isfinite(array))
-    if len(wrong):
-        raise InvalidModel(f"{name} must be finite numbers; number {wrong[0]} is {array.flat[wrong[0]]}.")
+    invalid = np.flatnonzero(~np.isfinite(array))
+    if len(invalid):
+        raise InvalidModel(f"{name} must be finite numbers; number {invalid[0]} is {array.flat[invalid[0]]}.")
     return array.astype(np.float64)
 
 
@@ -247,8 +247,8 @@ def _limit_size(kernel: KernelOracle, name: str, size: int) -> None:
     room = room_for_own_points(kernel)
     if size > room:
         raise InvalidModel(
-            f"{name} take {size / 2**20:,.1f} MB at least; what a model brings may take {room / 2**20:,.1f} MB, a few times "
-            "what the training points take: give less."
+            f"{name} take at least {size / 2**20:,.1f} MB; the arrays of a model may take {room / 2**20:,.1f} MB, a few times "
+            "the size of the training points: give less."
         )
 
 

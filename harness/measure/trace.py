@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from harness.solver.protocol import Iterate
     from harness.support.arrays import Vector
 
-_CERTIFIED = {each.name for each in fields(Certificate)}
+_CERTIFIED = {figure.name for figure in fields(Certificate)}
 FIGURES = tuple(name for name in TracePoint.__struct_fields__ if name in _CERTIFIED)
-"""The figures of a certificate that a trace point holds."""
+"""Names of the figures of a certificate in a trace point."""
 
 
 @dataclass(frozen=True)
 class TracePlan:
-    """When a trace point is due, and what it may cost.
+    """Schedule of trace points, and the largest cost of each.
 
-    per_decade : points per factor of ten, of seconds and of evaluations
-    first_seconds, first_evaluations : where the two series begin
-    queries_per_decade : where targets are queried, points per factor of ten of them, from the first one
-    certificate_values : most kernel values that the certificate of a point's model, or its scores of the test points, may
-        take; beyond, a point has no model
+    per_decade : points per factor of ten of seconds and of evaluations
+    first_seconds, first_evaluations : first values of the two series
+    queries_per_decade : points per factor of ten of queried targets
+    certificate_values : largest number of kernel values for the certificate of a point's model, or for its scores of the
+        test points; costlier points have no model
     """
 
     per_decade: int = 5
@@ -39,10 +39,10 @@ class TracePlan:
     queries_per_decade: int = 20
     certificate_values: int = 20_000_000
 
-    SERIES: ClassVar = ("queried", "seconds", "kernel_evaluations")  # the first one that is due names a trace point
+    SERIES: ClassVar = ("queried", "seconds", "kernel_evaluations")  # the first series that is due names a trace point
 
     def next(self, series: str, value: float) -> float:
-        """Return the first point of a series after ``value``; of queried targets every one up to 9, then ever fewer."""
+        """Return the first value of a series after ``value``."""
         firsts = {"queried": 1.0, "seconds": self.first_seconds, "kernel_evaluations": float(self.first_evaluations)}
         first, per_decade = firsts[series], self.queries_per_decade if series == "queried" else self.per_decade
         if value < first:
@@ -52,10 +52,10 @@ class TracePlan:
 
 
 def copied_model(problem: Problem, iterate: Iterate, support: int, most_values: int) -> tuple[Vector, float] | None:
-    """Return the coefficients and the intercept of a dual solution, copied; None of another model.
+    """Return copies of the coefficients and the intercept of a dual solution; None for another model.
 
-    None as well if the coefficients are no numbers of the problem's, or a certificate takes more kernel values than
-    ``most_values``.
+    Return None also if the coefficients are not n finite numbers, or if a certificate takes more than ``most_values`` kernel
+    values.
     """
     if iterate.dual_coef is None or problem.certificate_cost(support) > most_values:
         return None
@@ -66,21 +66,21 @@ def copied_model(problem: Problem, iterate: Iterate, support: int, most_values: 
 
 
 def certificate_of(problem: Problem, coef: Vector, intercept: float) -> Certificate:
-    """Return the certificate of a trace point's model; an empty one if it contradicts itself or ``coef`` are infeasible."""
-    found = problem.certify(coef, intercept)
+    """Return the certificate of a trace point's model; empty if it contradicts itself or ``coef`` is infeasible."""
+    certificate = problem.certify(coef, intercept)
     # a gap of infeasible coefficients bounds nothing
-    wrong = (found.feasibility_violation or 0.0) > FEASIBLE or found.contradicts_itself
-    return Certificate() if wrong else found
+    invalid = (certificate.feasibility_violation or 0.0) > FEASIBLE or certificate.contradicts_itself
+    return Certificate() if invalid else certificate
 
 
 def claims(info: Any, entries: int, characters: int) -> tuple[dict[str, Any], bool]:
-    """Return a solver's own figures as JSON data, of at most so many entries and characters, and whether some were cut.
+    """Return the info of a solver as JSON data of at most so many entries and characters, and whether it was truncated.
 
-    Infinity and NaN become words, as JSON has no such numbers.
+    Infinity and NaN become strings, as JSON has no such numbers.
     """
     values = {
         name: repr(float(value)) if isinstance(value, (float, np.floating)) and not math.isfinite(value) else value
         for name, value in itertools.islice(info.items(), entries + 1)
     }
-    found: tuple[dict[str, Any], bool] = bounded(values, entries, characters)
-    return found
+    result: tuple[dict[str, Any], bool] = bounded(values, entries, characters)
+    return result

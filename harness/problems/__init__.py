@@ -13,6 +13,6 @@ from harness.problems.svr import EpsSVR as EpsSVR
 
 
 def formulations() -> list[type[Problem]]:
-    """Return the host's own formulations: those that are imported here."""
-    known = [each for each in globals().values() if isinstance(each, type) and issubclass(each, Problem)]
-    return [each for each in known if each is not Problem]
+    """Return the formulations of the host, which this module imports."""
+    classes = [value for value in globals().values() if isinstance(value, type) and issubclass(value, Problem)]
+    return [cls for cls in classes if cls is not Problem]

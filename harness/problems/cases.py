@@ -1,7 +1,7 @@
-"""What the formulations' zoos are made of: a case, the data that break solvers, and the usual cases over them.
+"""Test problems of the formulations: the class of a case, data that are hard for solvers, and the usual cases.
 
-The sizes are 2 to 60 points, so that a whole suite takes seconds and the exact oracle milliseconds. Each formulation
-has its own zoo, :meth:`harness.Problem.zoo`; a plugin's is made of the same things.
+The sizes are 2 to 60 points, so that a whole suite takes seconds and the reference solver milliseconds.
+:meth:`harness.Problem.zoo` returns the cases of a formulation; plugins make theirs with this module.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One problem of the zoo, as a recipe: :meth:`problem` states it afresh, with its own counter and cache.
+    """One test problem; :meth:`problem` builds it with a new counter and cache.
 
     x : (n, d) dense or CSR points, (n, n) kernel values for ``precomputed``
-    optimum : the dual objective at the solution where it is known by hand, else None
-    tags : what the case is about, e.g. ``opposite`` (one point, two labels), ``protocol`` (used by the cheap checks),
-        ``meets`` (hulls that meet: w = 0, which a solver may call done or not, and no gap tells)
+    optimum : the dual objective at the solution if it is known analytically, else None
+    tags : properties of the case, e.g. ``opposite`` (one point, two labels), ``protocol`` (used by the cheap checks),
+        ``meets`` (hulls that meet: w = 0, which has no gap, and which a solver may report as done or not)
     cache_mb : memory for kernel rows, MB of 2^20 bytes
     """
 
@@ -56,31 +56,31 @@ class Case:
         *tags: str,
         optimum: float | None = None,
     ) -> Case:
-        """Return the case of that name; ``partial(Case.of, MyFormulation)`` makes the cases of a zoo."""
+        """Return a case; ``partial(Case.of, MyFormulation)`` makes the cases of a formulation."""
         return cls(name, formulation, x, np.asarray(y, dtype=np.float64), kernel, values, optimum, frozenset(tags))
 
     def __str__(self) -> str:
         return f"{self.formulation.name}:{self.name}"
 
     def problem(self) -> Any:
-        """State the problem over a copy of the data: a solver that writes into them spoils no other check."""
+        """Return the problem over a copy of the data, so that a solver that writes into them spoils no other check."""
         kernel = KernelOracle(self.kernel, self.x.copy(), cache_mb=self.cache_mb)
         targets = self.y.__getitem__ if self.formulation.queries_targets else self.y
         return self.formulation.build(kernel, targets, self.values)
 
     @property
     def linear(self) -> bool:
-        """True if the kernel is the inner product of the points."""
+        """Whether the kernel is the inner product of the points."""
         return isinstance(self.kernel, Linear)
 
     def multiplied(self, factors: Mapping[str, float]) -> dict[str, Any]:
-        """Return the parameters, those of ``factors`` multiplied; what the problem settles by itself is set here."""
+        """Return the parameters with those in ``factors`` multiplied; their defaults are resolved."""
         settled = self.problem().parameters
-        found = {name: settled[name] * factor for name, factor in factors.items() if settled[name] is not None}
-        return {**self.values, **found}
+        values = {name: settled[name] * factor for name, factor in factors.items() if settled[name] is not None}
+        return {**self.values, **values}
 
     def changed(self, **changes: Any) -> Case:
-        """Return the case with other data, kernel or values; a known optimum is forgotten."""
+        """Return the case with other data, kernel or values, without its known optimum."""
         return replace(self, optimum=None, **changes)
 
 
@@ -97,9 +97,9 @@ def two_classes(
 
     Parameters
     ----------
-    hard, soft : parameters for data that can be separated, and for those that cannot
-    pair, three : the optimum of (0, 1), labelled +1, and (0, -1), labelled -1; and with (0, 3), labelled +1, beside them
-    opposite : whether points that have both labels make a problem
+    hard, soft : parameters for separable data, and for other data
+    pair, three : optimum for (0, 1) with label +1 and (0, -1) with label -1, and with a third point (0, 3) with label +1
+    opposite : whether to include a case with points that have both labels
     """
     hard, soft = hard or {}, soft or {}
     case: Maker = functools.partial(Case.of, formulation)
@@ -109,7 +109,7 @@ def two_classes(
     xor = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
     few, labels = overlap[:12], mixed[:12]
     alone = np.concatenate([[0], np.flatnonzero(mixed < 0)])
-    found = [
+    cases = [
         case("pair", PAIR, [1, -1], linear, hard, "protocol", optimum=pair),
         case("three-points", np.array([[0.0, 1.0], [0.0, 3.0], [0.0, -1.0]]), [1, 1, -1], linear, hard, optimum=three),
         case("separable", x, y, linear, hard, "protocol"),
@@ -119,11 +119,11 @@ def two_classes(
         case("xor", xor, [1, 1, -1, -1], rbf, soft),
         case("overlapping", overlap, mixed, rbf, soft, "protocol"),
     ]
-    if opposite:  # three points in both classes: reduced hulls stay apart
-        found.append(
+    if opposite:  # three points in both classes, so that reduced hulls do not meet
+        cases.append(
             case("opposite-labels", np.concatenate([few, few[:3]]), [*labels, *-labels[:3]], rbf, soft, "opposite")
         )
-    return found
+    return cases
 
 
 def real_values(
@@ -147,9 +147,9 @@ def real_values(
 
 
 def away_from_the_origin(formulation: type[Any], values: Mapping[str, Any], *, optimum: float) -> list[Case]:
-    """Return the usual cases of one class; ``optimum`` is that of a pair, and of three points, whose w is (1, 0).
+    """Return the usual cases of one class; ``optimum`` is that of the pair and of the three points, with w = (1, 0).
 
-    With the linear kernel points around the origin would have w = 0.
+    With the linear kernel, points around the origin would have w = 0.
     """
     case: Maker = functools.partial(Case.of, formulation)
     linear, rbf = Linear(), RBF(gamma=0.5)
@@ -177,7 +177,7 @@ def with_constant(x: Vector) -> Vector:
 
 
 def curve(n: int, seed: int = 7) -> tuple[Vector, Vector]:
-    """Return n points in the plane and a noisy function of them that no tube of 0.1 holds."""
+    """Return n points in the plane and a noisy function of them that leaves any tube of 0.1."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 2))
     return x, np.sin(2.0 * x[:, 0]) + 0.5 * x[:, 1] + 0.2 * rng.normal(size=n)

@@ -1,4 +1,4 @@
-"""What the host knows of a model: the figures of a certificate, with bounds of their rounding where these are known."""
+"""Certificates of models: figures that the host computes, with bounds of their rounding if known."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ from harness.problems.rounding import Bounded
 if TYPE_CHECKING:
     from harness.support.arrays import Mask, Vector
 
-_USELESS = 0.25  # a relative gap that rounding may move by more than this part of its scale, or of itself, says nothing
-_FINE = 1e-2, 1e-10  # part of the gap, and part of its scale, that rounding may move it by without being looked into
-_UNKNOWN_ROUNDING = 1e-6  # what a relative gap may be off where no bound of its rounding is known
+_USELESS = 0.25  # rounding of a relative gap, as a fraction of max(1, gap), above which the gap is undecidable
+_FINE_SHARE = 1e-2  # rounding of a relative gap, as a fraction of the gap, that is tolerated
+_FINE = 1e-10  # rounding of a relative gap that is always tolerated
+_UNKNOWN_ROUNDING = 1e-6  # assumed rounding of a relative gap without a bound
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What the harness itself found out about a model; None where the formulation has no such figure.
+    """Figures of a model that the harness computes; None if the formulation has no such figure.
 
-    primal, dual : objective values of the model's primal and dual points, in the formulation's own units
+    primal, dual : objective values of the model's primal and dual points, in the units of the formulation
     gap : the duality gap, >= 0 up to rounding; an upper bound on the distance of either from the optimum
     relative_gap : the gap over the formulation's scale (see each problem): the best computed value
-    gap_rounding : the exact relative gap differs from ``relative_gap`` by at most this; None if unknown. Exact means: of the
-        float64 coefficients and intercept as they are, with kernel values that are exact functions of the float64 points.
-        Their sums are exactly those of the constraints: an offset of the data would magnify a small violation
-    undecidable : a sentence that says why rounding leaves no useful gap; then all figures but the violations are None
+    gap_rounding : bound of the difference between ``relative_gap`` and the exact relative gap; None if unknown. The exact gap
+        is that of the given float64 coefficients and intercept, with kernel values that are exact functions of the float64
+        points. The coefficients satisfy the sums of the constraints exactly, as an offset of the data would magnify violations
+    undecidable : why rounding leaves no useful gap, in a sentence; then all figures but the violations are None
     kkt_violation : largest violation of the optimality conditions, in units of f(x)
     feasibility_violation : largest violation of the dual's constraints, relative to their scale
     epsilon : 1 - lower / upper margin bound; the margin is at least (1 - epsilon) times the optimal one
-    epsilon_plus, epsilon_minus : (10) and (11) of Kumar & Yildirim (2009): what the extreme points of the hulls along w fall
-        short of |w|, and what the farthest support vectors go beyond it, both relative
+    epsilon_plus, epsilon_minus : (10) and (11) of Kumar & Yildirim (2009): how far the extreme points of the hulls along w
+        fall short of |w|, and how far the farthest support vectors exceed it, both relative
     margin_lower, margin_upper : bounds of the optimal margin (hull formulations), rounded down and up
 
-    Hulls that touch: w = 0 is the optimum then, and no direction is left to certify. A relative gap of 0 is claimed
-    only where |w| is proved to be at most 16 x 2^-53 x the model's *spread*, sum_j |coef_j| |x_j - c| about a centre c:
-    rounding the coefficients of w = 0 to float64 makes it as long. Where the data lie takes no part in it. What is
-    certified is a margin between 0 and ``margin_upper``, and the gap is relative to spread^2 / 2.
+    If the hulls touch, the optimum is w = 0, which has no direction to certify. A relative gap of 0 is claimed only if |w| is
+    proved to be at most 16 x 2^-53 x the model's *spread*, sum_j |coef_j| |x_j - c| about a centre c, which is the length
+    that rounding the coefficients of w = 0 to float64 may give, wherever the data lie. The certificate then bounds the margin
+    by 0 and ``margin_upper``, and the gap is relative to spread^2 / 2.
     """
 
     primal: float | None = None
@@ -69,7 +70,7 @@ class Certificate:
     ) -> Certificate:
         """Return the certificate of a minimised primal and its dual; the gap is relative to ``scale``, or |primal|.
 
-        rounding_known : whether the bounds of ``primal`` and ``dual`` hold; None: where both have one
+        rounding_known : whether the bounds of ``primal`` and ``dual`` are valid; None: if both are `Bounded`
         violations : kkt_violation and feasibility_violation
         """
         known = isinstance(primal, Bounded) and isinstance(dual, Bounded)
@@ -83,19 +84,19 @@ class Certificate:
 
     @classmethod
     def of_primal(cls, primal: Bounded | None) -> Certificate:
-        """Return the certificate of a model of which nothing else is known."""
+        """Return the certificate of a model with a primal value only."""
         return cls(primal=None if primal is None else _number(primal))
 
     @classmethod
     def of_margin(cls, model: Expansion, reach: Bounded, far: float, **violations: Any) -> Certificate:
-        """Return the certificate of w, the difference of two points of hulls or one point of one.
+        """Return the certificate of w, a point of one hull or the difference of points of two hulls.
 
-        As objectives: the dual value is 1/2 |w|^2 (minimised), the primal value of the direction w is 1/2 lower^2
-        (maximised), lower = reach / |w| being the margin along w, and 0 where that does not separate.
+        The dual value is 1/2 |w|^2 (minimised), the primal value of the direction w is 1/2 lower^2 (maximised), where
+        lower = reach / |w| is the margin along w, or 0 if w does not separate.
 
-        model : |w|^2, and the length at which w counts as 0
-        reach : the least of <w, z> over all z of the hulls' difference; at most |w|^2
-        far : the largest of it over the faces that hold the model's points
+        model : expansion with |w|^2, and the length up to which w counts as 0
+        reach : minimum of <w, z> over the difference of the hulls; at most |w|^2
+        far : maximum of <w, z> over the faces that contain the model's points
         """
         squared = model.squared
         with np.errstate(all="ignore"):
@@ -125,18 +126,18 @@ class Certificate:
 
     @classmethod
     def of_two_margins(cls, model: Expansion, primal: Bounded) -> Certificate:
-        """Return the certificate of a direction whose margin is sqrt(2 primal), beside points of the hulls, |w| apart.
+        """Return the certificate of a direction with margin sqrt(2 primal), and of points of the hulls at distance |w|.
 
-        model : of these points, with a ridge: |w| > 0
+        model : expansion of these points, with a ridge, so that |w| > 0
         """
         half, lower, upper = model.squared * 0.5, (primal * 2.0).sqrt(), model.squared.sqrt()
-        found = cls.of_objectives(half, primal, scale=half)
-        if found.undecidable:
-            return found
+        certificate = cls.of_objectives(half, primal, scale=half)
+        if certificate.undecidable:
+            return certificate
         return replace(
-            found,
-            primal=found.dual,
-            dual=found.primal,
+            certificate,
+            primal=certificate.dual,
+            dual=certificate.primal,
             epsilon=float_above(np.maximum(0.0, (1.0 - lower / upper).upper)),
             margin_lower=float_below(lower.lower),
             margin_upper=float_above(upper.upper),
@@ -144,10 +145,10 @@ class Certificate:
 
     @classmethod
     def of_gap(cls, relative: Bounded, *, known: bool, **figures: Any) -> Certificate:
-        """Return the certificate of these figures; where rounding leaves no relative gap, why there are only violations.
+        """Return the certificate of these figures; only the violations and a reason if rounding makes the gap undecidable.
 
-        known : whether the bound of ``relative`` holds
-        figures : further fields of the certificate, numbers or `Bounded`; without ``relative_gap`` it is that of ``relative``
+        known : whether the bound of ``relative`` is valid
+        figures : further fields of the certificate, numbers or `Bounded`; the default of ``relative_gap`` is ``relative``
         """
         reason = "" if _is_finite(relative) else _not_finite(relative)
         if known and relative.error > _USELESS * max(1.0, abs(relative.value)):
@@ -161,7 +162,7 @@ class Certificate:
 
     @classmethod
     def _of_no_direction(cls, model: Expansion, feasibility_violation: float) -> Certificate:
-        """Return the certificate of a w that is 0 as far as float64 coefficients go, or that may be anything."""
+        """Return the certificate of a w that is 0 up to rounding of the coefficients, or whose direction is undecidable."""
         squared = model.squared
         if not model.vanishes:
             return cls(undecidable=undecided(model), feasibility_violation=feasibility_violation)
@@ -179,17 +180,17 @@ class Certificate:
         )
 
     def meets(self, target: float) -> bool:
-        """Return whether the relative gap is at most ``target``, whatever rounding did to it as far as that is known."""
+        """Return whether the relative gap plus the bound of its rounding is at most ``target``."""
         if self.relative_gap is None or self.contradicts_itself:
             return False
         return self.relative_gap + (self.gap_rounding or 0.0) <= target
 
     @property
     def contradicts_itself(self) -> bool:
-        """Whether the figures cannot all be true: a gap below 0, or a margin that is bounded from below above its upper bound.
+        """Whether the figures contradict each other beyond rounding: a gap below 0, or a lower margin above the upper one.
 
-        Rounding is allowed for. A formulation whose models may be better than the optimum (because they give up more points)
-        states a relative gap of 0 for them.
+        A formulation whose models may be better than the optimum (because they give up more points) has a relative gap of 0
+        for them.
         """
         rounding = _UNKNOWN_ROUNDING if self.gap_rounding is None else self.gap_rounding
         if self.relative_gap is not None and self.relative_gap < -rounding:
@@ -200,21 +201,21 @@ class Certificate:
 
     @property
     def touching(self) -> bool:
-        """Whether the hulls are proved to touch, as the class has it: a margin from 0, and a relative gap of 0."""
+        """Whether the hulls are proved to touch: a lower margin of 0, and a relative gap of 0."""
         return self.margin_lower == 0.0 and self.relative_gap is not None and self.relative_gap < 1e-20
 
     def is_closer_than(self, other: Certificate) -> bool:
-        """Return whether this certificate of the same model knows more."""
+        """Return whether this certificate is more precise than another one of the same model."""
         if self.undecidable or other.undecidable:
             return bool(other.undecidable)
         return (self.gap_rounding or 0.0) < (other.gap_rounding or 0.0)
 
     @property
     def settled(self) -> bool:
-        """Whether rounding is too small to matter, so that no closer look is called for."""
+        """Whether rounding is so small that no higher precision is needed."""
         if self.relative_gap is None or self.gap_rounding is None:
             return not self.undecidable
-        return self.gap_rounding <= max(_FINE[0] * abs(self.relative_gap), _FINE[1])
+        return self.gap_rounding <= max(_FINE_SHARE * abs(self.relative_gap), _FINE)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures by name."""
@@ -223,15 +224,15 @@ class Certificate:
 
 @dataclass(frozen=True)
 class CertifiedRun:
-    """What ``Problem.figures`` is computed from: a run whose model, a dual solution, is certified and scored.
+    """A run with a certified and scored dual solution, the argument of ``Problem.figures``.
 
     dual_coef, intercept : the model: (n,) coefficients, and b
     scores : (n,) K dual_coef, with the kernel's ridge: f is scores - kernel.ridge * dual_coef + intercept
     certificate : the certificate of the model
-    planted : (n,) bool, the points that the data source planted as outliers; None: it planted none
-    solver : the `harness.Solver` of --core-set-oracle; None: the user named none
-    trace : the points of the run's trace, the last model among them
-    queried : indices of the points whose targets the solver queried, in order; empty where all targets are given
+    planted : (n,) bool, the outliers that the data source planted; None if there are none
+    solver : the `harness.Solver` of --core-set-oracle; None without that option
+    trace : the points of the run's trace, including the last model
+    queried : indices of the points whose targets the solver queried, in order; empty if all targets are given
     """
 
     dual_coef: Vector
@@ -245,8 +246,8 @@ class CertifiedRun:
 
 
 def undecided(model: Expansion) -> str:
-    """Return the sentence that says why it is not known whether w = 0."""
-    length, rounding = (float(np.sqrt(np.maximum(0.0, each))) for each in (model.squared.value, model.squared.error))
+    """Return the sentence for a w of which rounding hides whether it is 0."""
+    length, rounding = (float(np.sqrt(np.maximum(0.0, s))) for s in (model.squared.value, model.squared.error))
     return (
         f"w may be 0: |w| is computed as {length:.2g}, and rounding may amount to {rounding:.2g}; "
         "not decidable in float64."
@@ -254,7 +255,7 @@ def undecided(model: Expansion) -> str:
 
 
 def _not_finite(*figures: Bounded) -> str:
-    """Return the sentence for figures of which a value or a bound of its rounding is no finite number."""
+    """Return the sentence for figures with a value, or a bound of rounding, that is not finite."""
     if all(np.isfinite(float(figure.value)) for figure in figures):
         return "the rounding of f(x) or of an objective has no finite bound; not decidable in float64."
     return "f(x) or an objective overflows in float64, or is not a number; not decidable in float64: scale the data."
@@ -268,7 +269,7 @@ def _lost(relative: Bounded) -> str:
 
 
 def _is_finite(figure: Bounded) -> bool:
-    """Return whether the figure and its bound are numbers in the range of float64."""
+    """Return whether the figure and its bound are in the range of float64."""
     return bool(np.isfinite(float(figure.value)) and np.isfinite(float(figure.error)))
 
 
@@ -279,17 +280,17 @@ def _number(figure: Any) -> float | None:
 
 
 def _rounding(relative: Bounded) -> float:
-    """Return the bound of the relative gap's error once it is a float64 itself."""
+    """Return the bound of the relative gap's error, including its rounding to float64."""
     return float(np.nextafter(float(relative.error) + 2.0**-53 * abs(float(relative.value)), np.inf))
 
 
 def float_above(bound: Any) -> float | None:
-    """Return a float64 that is no less, or None beyond its range; 0 is exact."""
+    """Return a float64 that is at least ``bound``, or None beyond its range; equal values stay."""
     value = float(bound)
     return _number(value if value == bound else np.nextafter(value, np.inf))
 
 
 def float_below(bound: Any) -> float | None:
-    """Return a float64 that is no more, or None beyond its range."""
+    """Return a float64 that is at most ``bound``, or None beyond its range; equal values stay."""
     value = float(bound)
     return _number(value if value == bound else np.nextafter(value, -np.inf))

@@ -36,10 +36,10 @@ class CSVCParameters(Parameters):
 
 
 class CSVC(Problem):
-    """The C-SVM with a bias. ``upper`` holds C_i, shape (n,); per-class and per-sample costs go through it."""
+    """The C-SVM with a bias; ``upper`` are the C_i, (n,), for per-class and per-sample costs."""
 
     name = "c-svc"
-    tells_zero = False
+    checks_zero_norm = False
     parameter_class = CSVCParameters
     constraints = "0 <= y_i dual_coef_i <= C_i and sum dual_coef = 0"
     laws = Laws(doubled={"C": 0.5}, scaled={"C": -1}, objective=-1)

@@ -1,12 +1,12 @@
-"""f(x_i) and |w|^2 of a model with bounds of their rounding: in float64, and where that leaves doubt in numpy's longdouble.
+"""f(x_i) and |w|^2 of a model with bounds of their rounding, in float64 and, if that is not enough, in numpy's longdouble.
 
-The float64 values cost what they always did. Their bounds hold for any order of summation and follow from |k(x, z)|^2 <=
-k(x, x) k(z, z): n numbers more. What an offset of the data takes is not lost in longdouble: w = sum_j coef_j x_j is summed
-about a centre c, as sum_j coef_j (x_j - c) + (sum_j coef_j) c, and an RBF kernel from differences x - z. A kernel that is not
-one of the harness's own has no finer values.
+The bounds of float64 values are valid for any order of summation and follow from |k(x, z)|^2 <= k(x, x) k(z, z), at the
+cost of n further numbers. In longdouble an offset of the data loses no digits: w = sum_j coef_j x_j is summed about a centre
+c, as sum_j coef_j (x_j - c) + (sum_j coef_j) c, and an RBF kernel is computed from differences x - z. Kernels of plugins
+have no longdouble values.
 
-The model is what its float64 coefficients say, as real numbers. Their sums are those of the constraints exactly, see
-DualForm.repaired, so that no offset of the data is left in w.
+The coefficients of the model are exact real numbers, and their sums are exactly those of the constraints, see
+DualForm.repaired, so that w contains no offset of the data.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from harness.kernels.oracle import KernelOracle
     from harness.support.arrays import Vector
 
-_SHORTEST = 16.0 * 2.0**-53  # |w| over the spread below which w is 0 as far as float64 coefficients go
-_STRANGER = 256.0  # roundings that a value of a kernel of unknown making is taken to be off, over sqrt(k(x, x) k(z, z))
-_FINE_OPERATIONS = 100_000_000  # longdouble operations that finer values of a kernel may take: about half a second
-_FINE_PRODUCTS = 2_000_000_000  # the same for inner products with w, which are one pass over the data
-_AN_EXPONENTIAL = 20  # longdouble operations that take as long
-_FILLED = 1000  # features up to which sparse points are summed like dense ones
-_PIECE = 250_000  # longdouble numbers held at a time
+_SHORTEST = 16.0 * 2.0**-53  # |w| over the spread below which w is 0 up to rounding of float64 coefficients
+_STRANGER = 256.0  # assumed error of a value of an unknown kernel, in roundings of sqrt(k(x, x) k(z, z))
+_FINE_OPERATIONS = 100_000_000  # largest number of longdouble operations for kernel values: about half a second
+_FINE_PRODUCTS = 2_000_000_000  # largest number of longdouble operations for inner products with w
+_AN_EXPONENTIAL = 20  # longdouble operations that take as long as one exponential
+_FILLED = 1000  # number of features up to which sparse points are summed like dense ones
+_PIECE = 250_000  # longdouble numbers in memory at a time
 _FINE = np.dtype(np.longdouble)
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """What a certificate is computed from.
+    """Scores and norm of a model, from which certificates are computed.
 
     scores : f(x_i) without intercept, (n,)
-    squared : |w|^2, the ridge included
-    spread : sum_j |coef_j| |x_j - c| about a centre c, >= 0; 0 where |w| = 0 is not to be told
-    known : whether the bounds hold; False: the scores were given, and nobody knows how they were computed
-    plain : of k + z z', that of k
+    squared : |w|^2, including the ridge
+    spread : sum_j |coef_j| |x_j - c| about a centre c, >= 0; 0 if it does not matter whether |w| = 0
+    known : whether the bounds are valid; False for given scores, whose computation is unknown
+    plain : the expansion for k, if this one is for k + z z'
     """
 
     scores: Bounded
@@ -55,9 +55,9 @@ class Expansion:
 
     @classmethod
     def of_scores(cls, dual_coef: Vector, scores: Vector, doubt: float = 0.0) -> Expansion:
-        """Return the expansion of plain ``scores``, (n,), whose history is unknown.
+        """Return the expansion of ``scores``, (n,), without bounds of their errors.
 
-        doubt : |w|^2 below this counts as rounding of w = 0
+        doubt : |w|^2 up to which w may be 0 up to rounding
         """
         values = Bounded.exact(scores)
         squared = values.dot(dual_coef)
@@ -69,26 +69,26 @@ class Expansion:
 
     @property
     def has_direction(self) -> bool:
-        """Whether w is proved to be longer than what rounding the coefficients of w = 0 makes."""
+        """Whether w is proved to be longer than rounding the coefficients of w = 0 can make it."""
         return bool(self.squared.lower > self._shortest)
 
     @property
     def vanishes(self) -> bool:
-        """Whether w is proved to be no longer than that."""
+        """Whether w is proved to be no longer than rounding the coefficients of w = 0 can make it."""
         return self.known and bool(self.squared.upper <= self._shortest)
 
 
 def expansions(
     kernel: KernelOracle, dual_coef: Vector, scores: Vector | None = None, given: Vector | None = None
 ) -> Iterator[Expansion]:
-    """Yield the expansion of a model in float64, and then, if asked for and not too dear, in longdouble.
+    """Yield the expansion of a model in float64, and then, if affordable, in longdouble.
 
-    Counts as kernel.expand() does.
+    Kernel values are counted as by kernel.expand().
 
     Parameters
     ----------
-    scores : kernel.expand(given), where the caller has it already
-    given : coefficients near ``dual_coef``, of which only what differs is expanded; None: the same
+    scores : kernel.expand(given), to save its cost; None to compute it
+    given : coefficients near ``dual_coef``, so that only the difference is expanded; None: ``dual_coef``
     """
     history = None if scores is None else (dual_coef if given is None else given, scores)
     yield _expansion(kernel, dual_coef, np.dtype(np.float64), history)
@@ -102,9 +102,9 @@ def of_weights(kernel: KernelOracle, weights: Vector, dtype: Any) -> Expansion:
 
 
 def _expansion(kernel: KernelOracle, coef: Vector, dtype: np.dtype[Any], history: Any = None) -> Expansion:
-    """Return the expansion in ``dtype``; of a linear kernel w is summed in longdouble all the same.
+    """Return the expansion in ``dtype``; w of a linear kernel is always summed in longdouble.
 
-    history : coefficients near ``coef`` and their scores; None: there are none
+    history : coefficients near ``coef`` and their scores; None if unknown
     """
     support = np.flatnonzero(coef)
     if kernel.z is not None:
@@ -115,10 +115,10 @@ def _expansion(kernel: KernelOracle, coef: Vector, dtype: np.dtype[Any], history
         return _with_ridge(_linear(kernel, w, error, dtype, spread), kernel.ridge, coef)
     size = np.abs(coef)
     if dtype == _FINE:
-        values = np.concatenate([each @ coef[support].astype(_FINE) for each in _fine_values(kernel, support)])
+        values = np.concatenate([rows @ coef[support].astype(_FINE) for rows in _fine_values(kernel, support)])
         values, terms = values + kernel.ridge * coef.astype(_FINE), len(support) + 5
     else:
-        # a tile of rows is one product, the tiles are added one after the other
+        # each tile of rows is one product, and the tiles are added in sequence
         terms = EXPAND_ROWS + len(support) // EXPAND_ROWS + 6
         given, values = history or (coef, kernel.expand(coef))
         change = coef - given
@@ -129,14 +129,14 @@ def _expansion(kernel: KernelOracle, coef: Vector, dtype: np.dtype[Any], history
 
 
 def _points(kernel: KernelOracle) -> Any:
-    """Return the points, which the rounding of values depends on; a solver gets none of them here."""
-    return kernel._part.points  # noqa: SLF001 - an oracle notes that its points were taken
+    """Return the points, on which the rounding of values depends; not for solvers."""
+    return kernel._part.points  # noqa: SLF001 - the public attribute records an access
 
 
 def _errors(kernel: KernelOracle, size: Vector, terms: int, dtype: Any = np.float64) -> Any:
     """Return bounds of the errors of sums of ``terms`` kernel values times coefficients of this ``size``, both (n,).
 
-    All but the rounding of the result itself.
+    The rounding of the result is not included.
     """
     form, width, total = kernel.kernel.form, _features(_points(kernel)), float(size.sum())
     unit = unit_of(dtype)
@@ -159,9 +159,9 @@ def _errors(kernel: KernelOracle, size: Vector, terms: int, dtype: Any = np.floa
 def error_of_scores(kernel: KernelOracle, total: float) -> float:
     """Return a bound of the errors of sums of kernel values times coefficients whose absolute values sum to ``total``.
 
-    It is largest where all of them are on the point of the largest k(x, x), or, by exponentials, farthest out.
+    It is largest if all coefficients are on the point with the largest k(x, x), or, with exponentials, the largest norm.
     """
-    diagonal = kernel.diagonal()  # counted, as a solver may have asked for this
+    diagonal = kernel.diagonal()  # counted, as a solver may call this function
     given = isinstance(kernel.kernel.form, GivenValues)
     longest = diagonal if given else squared_norms(_points(kernel))
     terms, worst = EXPAND_ROWS + kernel.n // EXPAND_ROWS + 6, 0.0
@@ -171,7 +171,7 @@ def error_of_scores(kernel: KernelOracle, total: float) -> float:
 
 
 def _is_affordable(kernel: KernelOracle, support: int) -> bool:
-    """Return whether there are finer values at a bearable cost; there are none of a stranger's kernel."""
+    """Return whether longdouble values are affordable; kernels of plugins have none."""
     form, width = kernel.kernel.form, _features(_points(kernel))
     if form == Power():
         return kernel.n * width <= _FINE_PRODUCTS
@@ -180,7 +180,7 @@ def _is_affordable(kernel: KernelOracle, support: int) -> bool:
 
 
 def _with_ridge(plain: Expansion, ridge: float, coef: Vector) -> Expansion:
-    """Return the expansion of k + ridge delta_ij from that of k; with a ridge w = 0 is no model's."""
+    """Return the expansion for k + ridge delta_ij from that for k; with a ridge no model has w = 0."""
     if not ridge:
         return plain
     fine = Bounded.exact(coef.astype(_FINE))
@@ -188,7 +188,7 @@ def _with_ridge(plain: Expansion, ridge: float, coef: Vector) -> Expansion:
 
 
 def _plus_product(plain: Expansion, z: Vector, coef: Vector) -> Expansion:
-    """Return the expansion of k + z z' from that of k."""
+    """Return the expansion for k + z z' from that for k."""
     along = Bounded.exact(z.astype(_FINE)).dot(coef)
     scores = plain.scores + Bounded.exact(z.astype(_FINE)) * along
     spread = plain.spread + float(np.abs(z) @ np.abs(coef)) if plain.spread else plain.spread
@@ -196,7 +196,7 @@ def _plus_product(plain: Expansion, z: Vector, coef: Vector) -> Expansion:
 
 
 def _fine_values(kernel: KernelOracle, support: Any) -> Iterator[Any]:
-    """Yield K[part, support] in longdouble for consecutive parts of the points; no ridge."""
+    """Yield K[part, support] in longdouble for consecutive slices of the points, without the ridge."""
     points, form = _points(kernel), kernel.kernel.form
     given = isinstance(form, GivenValues)
     vectors = None if given else _dense(points[support]).astype(_FINE)
@@ -220,8 +220,8 @@ def _fine_values(kernel: KernelOracle, support: Any) -> Iterator[Any]:
 def _weights(points: Any, coef: Vector, support: Any) -> tuple[Any, Any, Any]:
     """Return w = sum_j coef_j x_j in longdouble, a bound of the length of its error, and the spread.
 
-    Summed about the mean of the support, or of a piece of it; sparse points of many features, which that would fill, as
-    they are.
+    The sum is about the mean of the support, or of a piece of it. Sparse points of many features, which centring would
+    fill, are not centred.
     """
     width = _features(points)
     dense = isinstance(points, np.ndarray) or points.shape[1] <= max(_FILLED, 4 * width)
@@ -243,7 +243,7 @@ def _weights(points: Any, coef: Vector, support: Any) -> tuple[Any, Any, Any]:
 
 
 def _linear(kernel: KernelOracle, w: Any, error: Any, dtype: np.dtype[Any], spread: Any = 0.0) -> Expansion:
-    """Return f(x_i) = <x_i, w> in ``dtype``, and |w|^2; ``error`` bounds the length of what is wrong with w."""
+    """Return f(x_i) = <x_i, w> in ``dtype``, and |w|^2; ``error`` bounds the length of the error of w."""
     points, n = _points(kernel), kernel.n
     width, scores, norms = _features(points), np.empty(n, dtype=dtype), np.empty(n, dtype=dtype)
     for part in _parts(n, width):
@@ -254,21 +254,21 @@ def _linear(kernel: KernelOracle, w: Any, error: Any, dtype: np.dtype[Any], spre
     length = np.sqrt(w @ w)
     roundings, least = (width + 6) * unit_of(dtype), width * underflow_of(dtype)
     reach = np.sqrt(norms * (1.0 + roundings) + least)
-    # w itself is rounded to ``dtype``, and loses more where that is below the normal numbers
+    # w is rounded to ``dtype``, and loses more in subnormal numbers
     errors = reach * dtype.type(roundings * length + error + least) * 1.01 + least
     size = Bounded(length, error + width * unit_of(_FINE) * length)
     return Expansion(Bounded(scores, errors), size * size, spread)
 
 
 def _parts(length: int, width: int) -> Iterator[slice]:
-    """Cut rows of ``width`` numbers into parts of a piece of longdouble numbers."""
+    """Yield slices of rows of ``width`` numbers, each of at most `_PIECE` numbers."""
     step = max(1, _PIECE // max(1, width))
     for start in range(0, length, step):
         yield slice(start, start + step)
 
 
 def _features(points: Any) -> int:
-    """Return the number of features that a point may have: of sparse points the most that any has."""
+    """Return the number of features; for sparse points the largest number of nonzeros of a point."""
     if isinstance(points, np.ndarray):
         return int(points.shape[1])
     return int(np.diff(points.indptr).max(initial=0))

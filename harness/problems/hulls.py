@@ -31,7 +31,7 @@ from harness.support.parameters import parameter
 if TYPE_CHECKING:
     from harness.support.arrays import Vector
 
-_NEWTON = 50  # steps, at most
+_NEWTON = 50  # largest number of Newton steps
 
 
 class HardMargin(Problem):
@@ -46,7 +46,7 @@ class HardMargin(Problem):
 
     @classmethod
     def zoo(cls) -> list[cases.Case]:
-        # whole hulls with points in both classes touch: w = 0, and no direction to certify
+        # full hulls with points in both classes touch, so that w = 0
         return cases.two_classes(cls, pair=2.0, three=2.0, opposite=False)
 
     def dual_form(self) -> DualForm:
@@ -57,18 +57,18 @@ class HardMargin(Problem):
         return off_simplex(self.targets * dual_coef, (positive, ~positive), self.caps)
 
     def _nearest(self, scores: Bounded) -> tuple[Bounded, Bounded]:
-        """Return the least score of P's hull and the largest of Q's: how far each reaches along w."""
+        """Return the least score of P's hull and the largest of Q's."""
         positive = self.targets > 0
         return scores[positive].of_rising(np.min), scores[~positive].of_rising(np.max)
 
     def _farthest(self, dual_coef: Vector, scores: Vector) -> tuple[float, float]:
-        """Return the largest score of the face of P's hull that holds the model's point, and the least of Q's."""
+        """Return the largest score of the face of P's hull with the model's point, and the least of Q's."""
         positive = self.targets > 0
         used = dual_coef != 0.0
         return float(scores[positive & used].max()), float(scores[~positive & used].min())
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
-        """Margin bounds, epsilon of Kumar & Yildirim (10), (11), and the gap as this module defines it."""
+        """Return margin bounds, epsilon of Kumar & Yildirim (10), (11), and the gap as defined in this module."""
         violation = self.feasibility_violation(dual_coef)
         positive, used = self.targets > 0, dual_coef != 0.0
         if not (positive & used).any() or not (~positive & used).any():
@@ -91,7 +91,7 @@ class HardMargin(Problem):
 
 @dataclass(frozen=True)
 class L2SVCParameters(Parameters):
-    """Parameters of l2-svc; ``C`` is taken as chi where chi is not given."""
+    """Parameters of l2-svc; ``C`` is the default of chi."""
 
     formulation = "l2-svc"
 
@@ -123,26 +123,26 @@ class L2SVC(HardMargin):
         super().__init__(kernel if kernel.ridge == ridge else kernel.replace(ridge=ridge), targets, settings)
 
     def primal_of(self, squared: Bounded, scores: Bounded, intercept: float) -> Bounded:
-        """Half the squared margin of (w, xi): 1 over the squared-hinge objective at the best positive multiple of f."""
+        """Return half the squared margin of (w, xi): 1 over the squared-hinge objective at the best positive multiple of f."""
         margins = (scores + intercept) * self.targets
         times = self._times(float(squared.value), margins.value)
         slack = (1.0 - margins * times).positive()
         return Bounded.exact(1.0) / (squared * (0.5 * times * times) + slack.dot(slack) * (0.5 * self.chi))
 
     def _times(self, squared: float, margins: Any) -> float:
-        """Return t >= 0 of the least t^2 |w|^2 / 2 + chi / 2 sum max(0, 1 - t y f)^2, by Newton's method: it is convex."""
+        """Return the t >= 0 that minimises the convex t^2 |w|^2 / 2 + chi / 2 sum max(0, 1 - t y f)^2, by Newton's method."""
         times = 0.0
         for _ in range(_NEWTON):
             short = np.asarray(margins[times * margins < 1.0], dtype=np.float64)
             curvature = squared + self.chi * float(short @ short)
-            found = max(0.0, self.chi * float(short.sum()) / curvature) if curvature > 0.0 else 0.0
-            if found == times:
+            update = max(0.0, self.chi * float(short.sum()) / curvature) if curvature > 0.0 else 0.0
+            if update == times:
                 break
-            times = found
+            times = update
         return times
 
     def dual_point(self, model: Expansion, intercept: float) -> Vector:
-        """Return coefficients in proportion to the violations, which is what they are at the optimum."""
+        """Return coefficients in proportion to the violations, as at the optimum."""
         margins = np.asarray(self.targets * (model.scores.value + intercept), dtype=np.float64)
         short = np.maximum(0.0, 1.0 - self._times(float(model.squared.value), margins) * margins)
         coef = np.zeros(self.n)
@@ -153,8 +153,8 @@ class L2SVC(HardMargin):
             coef[members] = label * weights / weights.sum()
         return coef
 
-    def certificate_beside(self, primal: Bounded, dual_coef: Vector, model: Expansion) -> Certificate:
-        """The gap of two margins: that of the model, and the distance of the hulls' points that are the dual point."""
+    def certificate_with_dual(self, primal: Bounded, dual_coef: Vector, model: Expansion) -> Certificate:
+        """Return the certificate of two margins: that of the model, and the distance of the hulls' points in the dual point."""
         return Certificate.of_two_margins(model, primal)
 
 
@@ -173,7 +173,7 @@ class ReducedHullParameters(Parameters):
 class ReducedHull(HardMargin):
     """The nearest points of two reduced hulls: no weight above the cap of its class (Balcazar et al., (P2) = (P5)).
 
-    cap : D as it was settled: the cap of the positives, and of the negatives unless they have their own
+    cap : D with its default resolved: the cap of the positives, and of the negatives unless ``D_minus`` is given
     """
 
     name = "reduced-hull"
@@ -198,7 +198,7 @@ class ReducedHull(HardMargin):
         return _bounded_minimum(scores[positive], cap_positive), -_bounded_minimum(-scores[~positive], cap_negative)
 
     def _farthest(self, dual_coef: Vector, scores: Vector) -> tuple[float, float]:
-        # the away side: the worst reduced-hull point of the same face, points at the cap stay at the cap
+        # the worst reduced-hull point of the same face; points at the cap stay at the cap
         positive = self.targets > 0
         weights = self.targets * dual_coef
         cap_positive, cap_negative = self.caps
@@ -207,9 +207,9 @@ class ReducedHull(HardMargin):
 
 
 def settled_caps(formulation: str, settings: Any, n: int, hulls: Mapping[str, int]) -> tuple[float, float]:
-    """Return the caps of both hulls that the parameters ``D`` and ``D_minus`` of ``formulation`` mean over n points.
+    """Return the caps of both hulls from the parameters ``D`` and ``D_minus`` of ``formulation`` for n points.
 
-    hulls : what the points of each hull are called, and how many there are
+    hulls : name of the points of each hull -> their number
 
     Raises
     ------
@@ -221,9 +221,9 @@ def settled_caps(formulation: str, settings: Any, n: int, hulls: Mapping[str, in
     names = "D", "D" if settings.D_minus is None else "D_minus"
     worst = max(0, 1, key=lambda side: least[side] / caps[side])
     if caps[worst] < least[worst] * (1.0 - 1e-12):
-        called, count = list(hulls.items())[worst]
+        name, count = list(hulls.items())[worst]
         raise UsageError(
-            f"{formulation}: {names[worst]}={caps[worst]:g} leaves the hull of the {count} {called} empty; "
+            f"{formulation}: {names[worst]}={caps[worst]:g} leaves the hull of the {count} {name} empty; "
             f"{names[worst]} must be at least 1/{max(1, count)} = {least[worst]:g}."
         )
     return caps
@@ -235,21 +235,21 @@ def _greedy(values: Any, cap: float) -> Any:
     The greedy sum: the smallest values with weight ``cap`` each until the weights sum to 1, the last one fractional.
     """
     whole = min(len(values), int(1 / Fraction(cap)))
-    rest = float(1 - whole * Fraction(cap))  # where rounding the cap leaves the hull empty, the largest value has it
+    rest = float(1 - whole * Fraction(cap))  # if rounding the cap makes the hull empty, the largest value has the rest
     ordered = np.sort(values if whole >= len(values) else np.partition(values, whole)[: whole + 1])
     above = ordered - ordered[0]
     return ordered[0] + (cap * above[:whole].sum() + rest * above[-1])
 
 
 def _bounded_minimum(values: Bounded, cap: float) -> Bounded:
-    """Return the greedy sum of values that are not known exactly."""
-    found = values.of_rising(lambda each: _greedy(each, cap))
-    size = abs(found.value) + abs(values.value.min()) + found.error
-    return Bounded(found.value, found.error + 100 * unit_of(size.dtype) * size)
+    """Return the minimum of `_greedy` for values with errors, with a bound of its error."""
+    minimum = values.of_rising(lambda v: _greedy(v, cap))
+    size = abs(minimum.value) + abs(values.value.min()) + minimum.error
+    return Bounded(minimum.value, minimum.error + 100 * unit_of(size.dtype) * size)
 
 
 def _face_minimum(values: Vector, weights: Vector, cap: float) -> float:
-    """The same minimum over the smallest face of the reduced hull that holds ``weights``."""
+    """Return the minimum of `_greedy` over the smallest face of the reduced hull that contains ``weights``."""
     fixed = weights >= cap * (1.0 - 1e-9)
     free = (weights > 0.0) & ~fixed
     total = cap * float(values[fixed].sum())

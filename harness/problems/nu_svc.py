@@ -1,4 +1,4 @@
-"""nu-svc: the soft-margin SVM whose margin is free, and which is told the share of points that may be within it.
+"""nu-svc: the soft-margin SVM with a free margin and a given share of points that may be within it.
 
     min_{w,b,rho}  1/2 |w|^2 - nu rho + 1/n sum_i max(0, rho - y_i (f_i + b))
     max            -1/2 coef' K coef     s.t.  sum coef = 0,  sum |coef| = nu,  0 <= y_i coef_i <= 1 / n
@@ -45,7 +45,7 @@ class NuSVCParameters(Parameters):
 
 
 class NuSVC(Problem):
-    """The nu-SVM with a bias; ``restrict`` keeps nu, so that the cap is 1 / n of the points that are left."""
+    """The nu-SVM with a bias; ``restrict`` preserves nu, so that the cap is 1 / n for the remaining points."""
 
     name = "nu-svc"
     parameter_class = NuSVCParameters
@@ -59,7 +59,7 @@ class NuSVC(Problem):
         self.nu = min(0.5, most) if settings.nu is None else float(settings.nu)
         if not 0.0 < self.nu <= most * (1.0 + 1e-12):
             raise UsageError(
-                f"nu-svc: nu={self.nu:g} asks for more than the smaller class has, {smaller} of {self.n} points; "
+                f"nu-svc: nu={self.nu:g} needs more points than the smaller class has, {smaller} of {self.n}; "
                 f"nu must be above 0 and at most 2 x {smaller} / {self.n} = {most:g}."
             )
 
@@ -81,16 +81,16 @@ class NuSVC(Problem):
         return max(box, *(abs(float(size[members].sum()) - half) / half for members in (positive, ~positive)))
 
     def rho(self, intercept: float, scores: Vector) -> float:
-        """Return the rho for which a model's primal is least: it is convex and piecewise linear in rho, and bends here."""
+        """Return the rho that minimises the primal of a model, which is convex and piecewise linear in rho."""
         margins = self.targets * (scores + intercept)
         at = min(self.n, math.ceil(Fraction(self.nu) * self.n)) - 1
         return float(np.partition(margins, at)[at])
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
-        """P at the given intercept and the best rho, D, and the gap relative to |D| = 1/2 |w|^2.
+        """Return P at the given intercept and the best rho, D, and the gap relative to |D| = 1/2 |w|^2.
 
-        The KKT violation is in units of f. Where w = 0 the reduced hulls meet: that is the optimum, and the gap is then
-        relative to the largest k(x, x) nu^2 / 2. Certificate says what counts as w = 0.
+        The KKT violation is in units of f. If w = 0, as defined in `Certificate`, the reduced hulls meet: that is the
+        optimum, and the gap is relative to the largest k(x, x) nu^2 / 2.
         """
         rho, half = self.rho(intercept, model.scores.value), model.squared * 0.5
         within = (rho - (model.scores + intercept) * self.targets).positive().sum() / float(self.n)

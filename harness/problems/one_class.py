@@ -36,10 +36,10 @@ class OneClassParameters(Parameters):
 
 
 class OneClass(Problem):
-    """The one-class SVM; ``restrict`` keeps nu, so that the cap is 1 / (nu n) of the points that are left."""
+    """The one-class SVM; ``restrict`` preserves nu, so that the cap is 1 / (nu n) for the remaining points."""
 
     name = "one-class"
-    metrics = ("roc-auc",)  # the labels take part here only: +1 is what the points are, -1 an outlier
+    metrics = ("roc-auc",)  # labels are used in metrics only: +1 for inliers, -1 for outliers
     parameter_class = OneClassParameters
     constraints = "0 <= dual_coef_i <= 1 / (nu n) and sum dual_coef = 1"
     laws = Laws(doubled={}, objective=1)
@@ -69,10 +69,10 @@ class OneClass(Problem):
         return max(box, abs(float(dual_coef.sum()) - 1.0))
 
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
-        """P, D and the gap at rho = -intercept, relative to |D| = 1/2 |w|^2; the KKT violation is in units of f.
+        """Return P, D and the gap at rho = -intercept, relative to |D| = 1/2 |w|^2; the KKT violation is in units of f.
 
-        Where w = 0 the origin is among the points: that is the optimum, and the gap is then relative to the largest
-        k(x, x) / 2. Certificate says what counts as w = 0.
+        If w = 0, as defined in `Certificate`, the origin is among the points: that is the optimum, and the gap is relative
+        to the largest k(x, x) / 2.
         """
         rho = -intercept
         cap = Bounded.exact(1.0) / (Bounded.exact(self.nu) * float(self.n))

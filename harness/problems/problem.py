@@ -1,4 +1,4 @@
-"""What every formulation has in common: its data, its kernel, its feasible set and its certificate."""
+"""Base class of the formulations: data, kernel, feasible set and certificate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harness.support.arrays import Index, Vector
     from harness.support.column import Column
 
-# all that a formulation is written with
+# all names that a module of a formulation needs
 __all__ = [
     "AT_BOUND",
     "FEASIBLE",
@@ -46,10 +46,10 @@ __all__ = [
     "setting",
 ]  # fmt: skip
 
-FEASIBLE = 1e-6  # violation of the constraints, relative to their scale, up to which a model is accepted
-AT_BOUND = 1e-9  # a coefficient this close to its bound, relative to its range, counts as at the bound
-_ROUNDING_OF_ZERO = 16 * 2.0**-52  # |f(x)| over the sum of its terms' sizes up to which it may be rounding of 0
-_IN_DOUBT = 1e-15  # |w|^2 below this part of the largest k(x, x), of scores of unknown making, may be rounding of w = 0
+FEASIBLE = 1e-6  # largest accepted violation of the constraints, relative to their scale
+AT_BOUND = 1e-9  # distance from a bound, relative to the range, up to which a coefficient counts as at the bound
+_ROUNDING_OF_ZERO = 16 * 2.0**-52  # |f(x)| up to this fraction of the sum of its terms' sizes may be rounding of 0
+_IN_DOUBT = 1e-15  # |w|^2 below this fraction of max k(x, x) may be rounding of 0 if the error of the scores is unknown
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class NoParameters:
 
 @dataclass(frozen=True)
 class Parameters:
-    """What the parameters of a formulation extend: their values are checked as they are given."""
+    """Base class of the parameters of a formulation, which validates their values."""
 
     formulation: ClassVar[str]
 
@@ -69,12 +69,12 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Laws:
-    """How the optimum answers to a change of the data: what the conformance suite asks of every solver.
+    """Invariances of the optimum under changes of the data, which the conformance suite checks for every solver.
 
-    symmetric : whether exchanging the classes, or the sign of the targets, leaves the objective
-    doubled : factors of the parameters under which every point twice is the same problem; None: there is no such law
-    scaled : powers of s that the parameters take where the kernel is s times as large ...
-    objective : ... and the power of s that the objective is then multiplied by; None: there is no such law
+    symmetric : whether exchanging the classes, or the sign of the targets, preserves the objective
+    doubled : factors of the parameters that make the problem with every point duplicated equivalent; None if unknown
+    scaled : powers of s by which the parameters change if the kernel is multiplied by s ...
+    objective : ... and the power of s by which the objective then changes; None if unknown
     """
 
     symmetric: bool = True
@@ -96,37 +96,36 @@ def read_only(values: Any) -> Vector:
 
 
 class Problem(ABC):
-    """One training problem: points behind a counted kernel, targets, and a formulation; a solver must not change it.
+    """One training problem: a counted kernel over points, targets, and a formulation; solvers must not change it.
 
     Attributes
     ----------
     kernel : the counted oracle of the *dual's* kernel matrix (l2-svc: with its ridge)
-    settings : the formulation's parameters; those that were left open and that a part keeps, as the problem settled them
+    settings : the formulation's parameters; defaults that a restricted problem inherits are resolved
     targets : (n,) float64; labels -1 / +1, or real targets in regression; read-only
 
-    A formulation subclasses this and owns all that is known of it: its parameters, from which options, selections,
-    descriptions and footnotes follow; the two methods of its feasible set and its certificate; its laws and its zoo,
-    by which solvers are tested. A plugin brings one through the hook ``harness_formulations``. It never sees how a
-    solver got there.
+    A formulation is a subclass with its parameters, from which options, selections, descriptions and footnotes are made;
+    the methods of its feasible set and its certificate; and ``laws`` and ``zoo``, with which solvers are tested. A plugin
+    registers one by the hook ``harness_formulations``. It is independent of solvers.
     """
 
     name: ClassVar[str]  # the formulation's id
-    task: ClassVar[str] = "classification"  # or regression: what the targets are
-    metrics: ClassVar[tuple[str, ...]] = ()  # test metrics that every run records, besides the accuracy of labels
-    columns: ClassVar[tuple[Column, ...]] = ()  # what it adds to records and tables, see figures()
-    parameter_class: ClassVar[type] = NoParameters  # frozen dataclass: the formulation's parameters (C, chi, D ...)
-    constraints: ClassVar[str] = ""  # the feasible set in words, for messages
-    laws: ClassVar[Laws] = Laws()  # how the optimum answers to a change of the data
-    queries_targets: ClassVar[bool] = False  # True: they are NaN until queried, see harness/run/target_server.py
+    task: ClassVar[str] = "classification"  # or "regression"
+    metrics: ClassVar[tuple[str, ...]] = ()  # test metrics of every run, in addition to the accuracy of labels
+    columns: ClassVar[tuple[Column, ...]] = ()  # columns that it adds to records and tables, see figures()
+    parameter_class: ClassVar[type] = NoParameters  # frozen dataclass of the formulation's parameters (C, chi, D ...)
+    constraints: ClassVar[str] = ""  # description of the feasible set for messages
+    laws: ClassVar[Laws] = Laws()  # invariances of the optimum under changes of the data
+    queries_targets: ClassVar[bool] = False  # True if targets are NaN until queried, see harness/run/target_server.py
     has_bias: ClassVar[bool] = True  # False: the intercept must be 0
-    tells_zero: ClassVar[bool] = True  # whether the certificate asks if w = 0, which rounding hides
-    per_point: ClassVar[tuple[str, ...]] = ()  # further arguments of the constructor, (n,); a part has its part
-    has_gap: ClassVar[bool] = True  # False: there is no optimum, or none is bounded
+    checks_zero_norm: ClassVar[bool] = True  # whether the certificate must decide if w = 0 despite rounding
+    per_point: ClassVar[tuple[str, ...]] = ()  # further per-point arguments of the constructor, (n,)
+    has_gap: ClassVar[bool] = True  # False if there is no optimum, or no bound of it
     bounds_weights: ClassVar[bool] = False  # whether a linear model of weights has a gap too, see dual_point()
     has_core_set: ClassVar[bool] = False  # True for hulls: their certificate is a margin, see measure/core_set.py
 
     def __init_subclass__(cls) -> None:
-        """A subclass that computes its certificate from scores alone knows of no bounds, whatever it extends."""
+        """Replace an inherited ``bounded_certificate`` in a subclass that overrides ``certificate`` only."""
         if "certificate" in cls.__dict__ and "bounded_certificate" not in cls.__dict__:
             cls.bounded_certificate = _of_scores_alone  # type: ignore[method-assign, assignment]
 
@@ -138,21 +137,21 @@ class Problem(ABC):
         self.settings = settings
 
     def contents(self) -> dict[str, str]:
-        """Return a checksum of all that makes this the problem it is, by name: two that agree state the same problem."""
-        found = {"kernel": f"{self.kernel.kernel!r} ridge={self.kernel.ridge!r}", "settings": repr(self.settings)}
+        """Return checksums by name, which are equal for equal problems."""
+        checksums = {"kernel": f"{self.kernel.kernel!r} ridge={self.kernel.ridge!r}", "settings": repr(self.settings)}
         for name, value in self.__dict__.items():
             if isinstance(value, np.ndarray):
-                found[name] = f"{value.dtype.str}{value.shape} {zlib.crc32(np.ascontiguousarray(value).data):08x}"
-        return found
+                checksums[name] = f"{value.dtype.str}{value.shape} {zlib.crc32(np.ascontiguousarray(value).data):08x}"
+        return checksums
 
     @classmethod
     def build(cls, kernel: KernelOracle, targets: Any, values: Mapping[str, Any] | None = None) -> Self:
-        """State the problem over ``kernel`` and ``targets`` with the formulation's parameters by name."""
+        """Return the problem over ``kernel`` and ``targets`` with the formulation's parameters by name."""
         return cls(kernel, targets, cls.settings_of(values or {}))
 
     @classmethod
     def settings_of(cls, values: Mapping[str, Any]) -> Any:
-        """Return the formulation's parameters from those of ``values`` that it knows by name, checked."""
+        """Return the validated parameters of the formulation, selected by name from ``values``."""
         known = {parameter.name for parameter in cls.known_parameters()}
         return cls.parameter_class(**{name: value for name, value in values.items() if name in known})
 
@@ -168,37 +167,37 @@ class Problem(ABC):
 
     @classmethod
     def counting(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters that count: all but those that stand for one that is given."""
+        """Return the effective parameters: all but substitutes of parameters that are given."""
         replaced = {name for name, other in cls.stand_ins().items() if values.get(other) is not None}
         return {name: value for name, value in values.items() if name not in replaced}
 
     @classmethod
     def stand_ins(cls) -> dict[str, str]:
-        """Return the parameters that stand for another where that is none: name -> the other's name."""
-        return {known.name: known.stands_for for known in cls.known_parameters() if known.stands_for}
+        """Return the parameters that substitute another one that is not given: name -> name of the other."""
+        return {parameter.name: parameter.stands_for for parameter in cls.known_parameters() if parameter.stands_for}
 
     @classmethod
     def known_parameters(cls) -> tuple[Parameter, ...]:
         """Return the formulation's parameters with type, range, default and meaning."""
-        declared: Any = cls.parameter_class  # as Any: the cache asks for a Hashable, which a type is
+        declared: Any = cls.parameter_class  # as Any: the cache requires a Hashable, which a type is
         return parameters.parameters_of(declared)
 
     @classmethod
     def has_dual_form(cls) -> bool:
-        """Whether the formulation has a dual form, and so is solved by every solver that works on nothing else."""
+        """Return whether the formulation has a dual form, so that solvers of dual forms solve it."""
         return cls.dual_form is not Problem.dual_form
 
     @classmethod
     def zoo(cls) -> list[cases.Case]:
-        """Return small problems of the formulation on which solvers are tested, with their answers where known by hand.
+        """Return small test problems of the formulation, with their optimum if it is known analytically.
 
-        The default is the usual data for its task, under its own defaults.
+        The default is the usual data for the task, with default parameters.
         """
         usual = cases.two_classes if cls.task == "classification" else cases.real_values
         return usual(cls)
 
     def counted(self, cache_mb: float = 256.0) -> Self:
-        """Return the same problem whose kernel counts, what a solver is given; this one if its kernel does."""
+        """Return the problem with a counted kernel, for a solver; the problem itself if its kernel is counted."""
         if isinstance(self.kernel, KernelOracle):
             return self
         counter = Counter()
@@ -209,26 +208,26 @@ class Problem(ABC):
 
         return self._over(counting)
 
-    def _over(self, replaced: Callable[[Any], Any]) -> Self:
-        """Return the same problem with ``replaced`` called on its kernel, and on every other kernel that it holds."""
-        found = copy.copy(self)
+    def _over(self, replace_kernel: Callable[[Any], Any]) -> Self:
+        """Return a copy with ``replace_kernel`` applied to its kernel, and to those of problems among its attributes."""
+        problem = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, Engine):
-                found.__dict__[name] = replaced(value)
+                problem.__dict__[name] = replace_kernel(value)
             elif isinstance(value, Problem):
-                found.__dict__[name] = value._over(replaced)  # noqa: SLF001 - of its own kind
-        return found
+                problem.__dict__[name] = value._over(replace_kernel)  # noqa: SLF001 - of the same class
+        return problem
 
     def restrict(self, indices: Any) -> Problem:
-        """Return the same formulation over the points ``indices``; its evaluations count to the same run."""
+        """Return the problem over the points ``indices``; its evaluations count to the same run."""
         indices = np.asarray(indices, dtype=np.intp)
-        own = {name: getattr(self, name)[indices] for name in self.per_point}
-        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings, **own)
+        per_point = {name: getattr(self, name)[indices] for name in self.per_point}
+        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings, **per_point)
 
     def with_targets(self, targets: Any) -> Self:
-        """Return the same problem with other targets, (n,): NaN where they are unknown.
+        """Return the problem with other targets, (n,): NaN if unknown.
 
-        Of a formulation that queries targets also a callable, points -> their targets, which answers the queries.
+        For a formulation that queries targets, ``targets`` may be a callable, points -> targets, that answers the queries.
         """
         return type(self)(self.kernel, targets, self.settings, **{name: getattr(self, name) for name in self.per_point})
 
@@ -238,26 +237,26 @@ class Problem(ABC):
         return np.zeros(0, dtype=np.intp)
 
     def dual_form(self) -> DualForm:
-        """Return the box-constrained dual that a solver for every formulation works on.
+        """Return the box-constrained dual, for solvers of every formulation.
 
         Raises
         ------
-        NotImplementedError : the formulation has none.
+        NotImplementedError : the formulation has no dual form.
         """
         raise NotImplementedError(f"formulation '{self.name}' has no dual form; override dual_form() to give it one.")
 
     def figures(self, run: CertifiedRun) -> Mapping[str, Any]:
-        """Return the values of :attr:`columns` for a certified model, by name; one that it leaves out is unknown.
+        """Return the values of :attr:`columns` for a certified model, by name; missing names are unknown.
 
-        A value may be a function without arguments, which the certifier calls: what it raises is a sentence in the
-        record's ``faults`` and costs this figure alone.
+        A value may be a function without arguments, which the certifier calls; its exception becomes a sentence in the
+        record's ``faults``, and the figure is unknown.
         """
         return {}
 
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
         """Return the largest violation of the dual form's optimality conditions, in units of f(x); both (n,).
 
-        With one sum that is fixed, and ``linear`` = y, it is the tau of LASVM's tau-violating pairs.
+        With one fixed sum and ``linear`` = y, this is the tau of LASVM's tau-violating pairs.
         """
         form = self.dual_form()
         return form.violation(form.ends(form.split(dual_coef), form.gradient(scores), AT_BOUND))
@@ -276,21 +275,21 @@ class Problem(ABC):
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """Return the certificate from scores with bounds of their rounding.
 
-        A formulation that cannot bound the rounding of its figures overrides :meth:`certificate` alone: gap_rounding is
+        A formulation that cannot bound the rounding of its figures overrides only :meth:`certificate`; gap_rounding is
         None then.
         """
-        raise NotImplementedError(f"formulation '{self.name}' certifies nothing; override certificate().")
+        raise NotImplementedError(f"formulation '{self.name}' has no certificate; override certificate().")
 
     def certify(
         self, dual_coef: Any, intercept: float, scores: Vector | None = None, *, tolerated_rounding: float = 0.0
     ) -> Certificate:
         """Compute the scores of all n points and return the certificate; counted like any other kernel values.
 
-        It is the certificate of a feasible point: see :meth:`feasible`. Where rounding leaves the relative gap in doubt, the
-        scores are computed once more in higher precision, if what that costs is bearable.
+        The certificate is that of a feasible point, see :meth:`feasible`. If rounding makes the relative gap uncertain, the
+        scores are computed again in higher precision, provided that this is affordable.
 
-        scores : K dual_coef, (n,), as ``kernel.expand`` has just computed it, if it has: saves doing so again
-        tolerated_rounding : rounding of the relative gap that is no reason to compute them once more
+        scores : K dual_coef, (n,), as computed by ``kernel.expand``, to save its cost; None to compute it
+        tolerated_rounding : rounding of the relative gap up to which the scores are not computed again
         """
         given = np.asarray(dual_coef, dtype=np.float64)
         coef = self.feasible(given)
@@ -298,35 +297,35 @@ class Problem(ABC):
             self.bounded_certificate(coef, float(intercept), model)
             for model in expansions(self.kernel, coef, scores, given)
         )
-        found = self._closest(certificates, tolerated_rounding)
-        return found if coef is given else replace(found, feasibility_violation=self.feasibility_violation(given))
+        best = self._closest(certificates, tolerated_rounding)
+        return best if coef is given else replace(best, feasibility_violation=self.feasibility_violation(given))
 
     def feasible(self, dual_coef: Vector) -> Vector:
-        """Return feasible coefficients, (n,), near those that are accepted; the same array where these are feasible.
+        """Return feasible coefficients, (n,), near accepted ones; the same array if these are feasible.
 
         A small coefficient of the wrong sign on a far point can make a dual value that no feasible point has. Coefficients
-        beyond the tolerance are refused by :meth:`checked`, and returned here as they are.
+        beyond the tolerance, which :meth:`checked` refuses, are returned unchanged.
         """
         if not self.has_dual_form() or not self.feasibility_violation(dual_coef) <= FEASIBLE:
             return dual_coef
         return self.dual_form().repaired(dual_coef)
 
     def gap_scale(self, primal: Bounded) -> Bounded:
-        """Return what the relative gap is relative to: |primal|, so that it does not depend on the units of the data.
+        """Return the scale of the relative gap: |primal|, so that the gap does not depend on the units of the data.
 
-        Where the optimum is 0 it is a small part of what the dual form allows, see :meth:`DualForm.gap_scale`.
+        If the optimum is 0, the scale is a small fraction of the extent of the dual form, see :meth:`DualForm.gap_scale`.
         """
         least = self.dual_form().gap_scale(0.0) if self.has_dual_form() else 0.0
         return abs(primal).at_least(least)
 
     def _closest(self, certificates: Iterator[Certificate], tolerated_rounding: float = 0.0) -> Certificate:
-        """Return the one that knows most, of as many, each dearer than the one before, as it takes."""
-        best = Certificate(undecidable="not looked at.")
+        """Return the most precise of ``certificates``, which are ordered by cost; stop at the first that is precise enough."""
+        best = Certificate(undecidable="not computed.")
         with np.errstate(all="ignore"):
             for latest in certificates:
                 if not isinstance(latest, Certificate):
-                    given = type(latest).__name__
-                    raise PluginError(f"formulation '{self.name}' certified a {given}; return a harness.Certificate.")
+                    kind = type(latest).__name__
+                    raise PluginError(f"formulation '{self.name}' certified a {kind}; return a harness.Certificate.")
                 best = latest if latest.is_closer_than(best) else best
                 if best.settled or (np.inf if best.gap_rounding is None else best.gap_rounding) <= tolerated_rounding:
                     break
@@ -335,18 +334,18 @@ class Problem(ABC):
     # -- models that are no dual solution --------------------------------------------------------------
 
     def primal_of(self, squared: Bounded, scores: Bounded, intercept: float) -> Bounded | None:
-        """Return the primal value of any f(x_i) = scores_i + intercept, (n,), with |w|^2 = ``squared``; None: there is none.
+        """Return the primal value of f(x_i) = scores_i + intercept, (n,), with |w|^2 = ``squared``; None if there is none.
 
-        Both without the kernel's ridge: what that stands for follows from the scores.
+        Both are without the kernel's ridge, whose part of the primal follows from the scores.
         """
         return None
 
     def dual_of(self, dual_coef: Vector, model: Expansion) -> Bounded:
         """Return the dual value of coefficients."""
-        raise NotImplementedError(f"formulation '{self.name}' bounds no weights; override dual_of().")
+        raise NotImplementedError(f"formulation '{self.name}' has no bounds of weights; override dual_of().")
 
     def dual_point(self, model: Expansion, intercept: float) -> Vector:
-        """Return coefficients, (n,), feasible up to rounding, whose dual value is near the optimum if a linear model is."""
+        """Return coefficients, (n,), feasible up to rounding, with a dual value near the optimum if the model is near it."""
         from harness.problems.dual_point import dual_point
 
         primal = self.primal_of(model.squared, model.scores, intercept)
@@ -354,42 +353,42 @@ class Problem(ABC):
         points, scores = self.kernel.points, model.scores.value
         return dual_point(self.dual_form(), points, scores, intercept, float(primal.value))
 
-    def certificate_beside(self, primal: Bounded, dual_coef: Vector, model: Expansion) -> Certificate:
-        """Return the certificate of a primal value beside a dual point, of which ``model`` is the expansion."""
+    def certificate_with_dual(self, primal: Bounded, dual_coef: Vector, model: Expansion) -> Certificate:
+        """Return the certificate of a primal value and a dual point, whose expansion is ``model``."""
         return Certificate.of_objectives(primal, self.dual_of(dual_coef, model), scale=self.gap_scale(primal))
 
     def certify_weights(self, weights: Vector, intercept: float) -> Certificate:
         """Return the certificate of f(x) = <weights, x> + intercept: its primal, and a gap if :attr:`bounds_weights`.
 
-        Neither where f is no model of the problem: the kernel is not linear, or there is no bias and it has one. The gap
-        is that to a dual point of the host's own making; what the formulation asks of a model's coefficients is not said.
+        It is empty if the kernel is not linear, or if the model has an intercept and the problem no bias. The gap is that to
+        a dual point that the host computes; violations by coefficients are not reported.
         """
         if not self.kernel.is_linear or (intercept and not self.has_bias):
             return Certificate()
 
-        def stated(dtype: Any) -> Bounded | None:
+        def primal(dtype: Any) -> Bounded | None:
             model = of_weights(self.kernel, weights, dtype)
             return self.primal_of(model.squared, model.scores, intercept)
 
         with np.errstate(all="ignore"):
             if not self.bounds_weights:
-                return Certificate.of_primal(stated(np.float64))
+                return Certificate.of_primal(primal(np.float64))
             coef = self.feasible(self.dual_point(of_weights(self.kernel, weights, np.float64), intercept))
         return self._closest(
-            self.certificate_beside(stated(model.scores.value.dtype), coef, model)  # type: ignore[arg-type]
+            self.certificate_with_dual(primal(model.scores.value.dtype), coef, model)  # type: ignore[arg-type]
             for model in expansions(self.kernel, coef)
         )
 
     def certificate_cost(self, support: int) -> int:
-        """Return about how many kernel values the certificate of a model with ``support`` support vectors takes."""
+        """Return the approximate number of kernel values for the certificate of a model with ``support`` support vectors."""
         return self.n * max(1, support)
 
     def largest_diagonal(self) -> float:
-        """Return the largest k(x_i, x_i); n kernel evaluations where the diagonal was not asked for before."""
+        """Return the largest k(x_i, x_i); costs n kernel evaluations unless the diagonal is cached."""
         return float(self.kernel.diagonal().max())
 
     def checked(self, dual_coef: Any, intercept: Any, *, tolerance: float = FEASIBLE) -> tuple[Vector, float]:
-        """Return the model as float64, or refuse it.
+        """Return the model as float64; raise InvalidModel if it is invalid.
 
         Raises
         ------
@@ -397,7 +396,7 @@ class Problem(ABC):
         """
         try:
             given = np.asarray(dual_coef)
-            numbers = given.dtype.kind == "O" and all(isinstance(each, (int, float)) for each in given.flat)
+            numbers = given.dtype.kind == "O" and all(isinstance(value, (int, float)) for value in given.flat)
             if not (numbers or given.dtype.kind in "biuf") or isinstance(intercept, (str, bytes)):
                 raise TypeError
             coef = given.astype(np.float64)
@@ -424,23 +423,23 @@ class Problem(ABC):
         return coef, offset
 
     def _violated(self, coef: Vector, tolerance: float) -> str:
-        """Return a sentence for the coefficient that is farthest beyond its bounds, and for each sum that is wrong."""
+        """Return a sentence for the coefficient farthest beyond its bounds, and one for each wrong sum."""
         if not self.has_dual_form():
             return ""
-        form, told = self.dual_form(), ""
+        form, message = self.dual_form(), ""
         a = form.split(coef)
         beyond = np.maximum(form.lower - a, a - form.upper)
         v = int(np.argmax(beyond))
         if beyond[v] > tolerance * (form.upper[v] - form.lower[v]):
             i, bounds = v % self.n, f"[{form.lower[v]:g}, {form.upper[v]:g}]"
-            told = f" dual_coef[{i}] = {a[v]:.3g}, where y = {self.targets[i]:g}, must be in {bounds}."
-        # where two groups share their points, coefficients do not tell what each sums to
+            message = f" dual_coef[{i}] = {a[v]:.3g}, where y = {self.targets[i]:g}, must be in {bounds}."
+        # if two groups share their points, coefficients do not determine the sum of each
         for k in range(form.groups if form.groups < 2 or form.copies == 1 else 0):
-            found, wanted = (float(values[form.group == k].sum()) for values in (a, form.start))
-            if abs(found - wanted) > tolerance * max(abs(wanted), float(np.abs(a).sum())):
+            total, expected = (float(values[form.group == k].sum()) for values in (a, form.start))
+            if abs(total - expected) > tolerance * max(abs(expected), float(np.abs(a).sum())):
                 of = f" of class {1 - 2 * k:+}" if form.groups == 2 else ""
-                told += f" sum dual_coef{of} = {found:.3g}, not {wanted:g}."
-        return told
+                message += f" sum dual_coef{of} = {total:.3g}, not {expected:g}."
+        return message
 
     def refuse_intercept(self, intercept: float) -> None:
         """Raise InvalidModel if the formulation has no bias and the intercept is not 0."""
@@ -448,16 +447,16 @@ class Problem(ABC):
             raise InvalidModel(f"the intercept is {intercept}; {self.name} has none: it must be 0.")
 
     def scores_new(self, dual_coef: Vector, intercept: float, points: Any) -> Vector:
-        """Return f(z) for new points z, what the metrics see; counted like any other kernel values."""
+        """Return f(z) for new points z, for the metrics; counted like any other kernel values."""
         return self.decision_values(self.kernel.expand_new(dual_coef, points), dual_coef, intercept)
 
     def decision_values(self, sums: Vector, dual_coef: Vector, intercept: float) -> Vector:
-        """Return f = ``sums`` + intercept of any points, where ``sums`` are sum_j dual_coef_j k(x_j, x) without the ridge.
+        """Return f = ``sums`` + intercept, where ``sums`` are sum_j dual_coef_j k(x_j, x) without the ridge.
 
         A value that may be rounding of 0 is 0, so that its label does not depend on the order of a sum.
         """
         values = sums + intercept
-        # a linear kernel sums up w, whose rounding is not that of values k(x_j, x)
+        # a linear kernel sums w, with other rounding than sums of k(x_j, x)
         largest = 0.0 if self.kernel.is_linear else self.largest_diagonal() - self.kernel.ridge
         size = abs(intercept) + largest * float(np.abs(dual_coef).sum())
         return np.where(np.abs(values) <= _ROUNDING_OF_ZERO * size, 0.0, values)
@@ -465,7 +464,7 @@ class Problem(ABC):
     def of_objectives(
         self, dual_coef: Vector, model: Expansion, primal: Bounded, dual: Bounded, **further: Any
     ) -> Certificate:
-        """Return the certificate of a model with these objectives; ``further``: the scale of the gap."""
+        """Return the certificate of a model with these objectives; ``further`` may have the scale of the gap."""
         further.setdefault("scale", self.gap_scale(primal))
         return Certificate.of_objectives(
             primal,
@@ -479,9 +478,9 @@ class Problem(ABC):
     def of_objectives_of_length(
         self, dual_coef: Vector, model: Expansion, primal: Bounded, total: float
     ) -> Certificate:
-        """Return the certificate where the dual is -1/2 |w|^2, and the gap relative to it.
+        """Return the certificate for the dual -1/2 |w|^2, which is the scale of the gap.
 
-        Where w = 0 is the optimum the gap is relative to the largest k(x, x) / 2, times ``total``^2, sum |coef| squared.
+        If w = 0 is the optimum, the scale is the largest k(x, x) / 2, times ``total``^2, sum |coef| squared.
         """
         if not model.has_direction and not model.vanishes:
             return Certificate(
@@ -494,17 +493,16 @@ class Problem(ABC):
         return self.of_objectives(dual_coef, model, primal, -half, scale=scale)
 
     def expansion_of(self, dual_coef: Vector, scores: Vector, largest: float | None = None) -> Expansion:
-        """Return what a certificate is computed from where it is given ``scores`` alone, which may be inexact.
+        """Return the expansion for a certificate from ``scores`` only, whose error is unknown.
 
-        Rounding of w = 0 is told from the rest by the largest k(x, x); with a ridge w is never 0.
+        The largest k(x, x) decides whether w may be 0 up to rounding; with a ridge w is never 0.
 
-        largest : the largest k(x, x), where it is known already: saves asking for the diagonal
+        largest : the largest k(x, x), if known, to save computing the diagonal
         """
-        if self.kernel.ridge or not self.tells_zero:
+        if self.kernel.ridge or not self.checks_zero_norm:
             return Expansion.of_scores(dual_coef, scores)
-        return Expansion.of_scores(
-            dual_coef, scores, _IN_DOUBT * (self.largest_diagonal() if largest is None else largest)
-        )
+        largest = self.largest_diagonal() if largest is None else largest
+        return Expansion.of_scores(dual_coef, scores, _IN_DOUBT * largest)
 
 
 def _of_scores_alone(problem: Problem, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:

@@ -1,10 +1,10 @@
-"""Numbers that know how far rounding may have taken them: a value and a bound of its error, carried through formulas.
+"""Numbers with bounds of their rounding errors, which arithmetic propagates.
 
 A :class:`Bounded` stands for an exact real number, or an array of them, that lies within ``error`` of ``value``. Every
-operation returns what lies within its own bound of the exact result: the operands' errors to the last order, the
-rounding of the result, and what underflow may take (Rump, "INTLAB", 1999; Higham, Accuracy and Stability of Numerical
+operation returns a value with a bound of its error: the errors of the operands to all orders, the
+rounding of the result, and the loss by underflow (Rump, "INTLAB", 1999; Higham, Accuracy and Stability of Numerical
 Algorithms, 2002, chapters 3 and 4). The arithmetic is that of the arrays: float64, or numpy's longdouble, whose
-precision is read from the platform. A value that is not finite has no bound: :attr:`Bounded.finite` says so.
+precision is read from the platform. A value that is not finite has no bound, see :attr:`Bounded.finite`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-_UP = 1.0 + 2.0**-40  # an error is itself a rounded sum of a few terms, all of one sign
-_PAIRWISE = 32  # numpy adds up to 128 terms in 8 chains of 16, and beyond that pairwise: log2(n) levels more
+_UP = 1.0 + 2.0**-40  # factor for the rounding of a bound, a sum of a few terms of one sign
+_PAIRWISE = 32  # additions per term in numpy's sums of 128 terms, beyond which sums are pairwise (log2(n) more)
 
 
 @cache
 def _figures(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """Return twice the unit roundoff, and what an underflow may lose, of a floating-point type."""
+    """Return twice the unit roundoff, and the largest loss by underflow, of a floating-point type."""
     kind: type[Any] = dtype.type
     info = np.finfo(dtype)
     return kind(info.eps), kind(info.tiny) * kind(info.eps)
@@ -33,7 +33,7 @@ def unit_of(dtype: Any) -> float:
 
 
 def underflow_of(dtype: Any) -> Any:
-    """Return the smallest positive number of ``dtype``: a product may lose so much beyond its relative error."""
+    """Return the smallest positive number of ``dtype``: the loss of a product by underflow."""
     return _figures(np.dtype(dtype))[1]
 
 
@@ -41,13 +41,13 @@ def underflow_of(dtype: Any) -> Any:
 class Bounded:
     """A number, or an array of numbers, within ``error`` of ``value``; both of the same shape.
 
-    Mixes with numbers and arrays in +, -, *, /: those are taken to be exact.
+    In +, -, * and /, other numbers and arrays are exact.
     """
 
     value: Any
     error: Any
 
-    __array_ufunc__ = None  # array * Bounded is this class's to compute
+    __array_ufunc__ = None  # array * Bounded calls __rmul__
 
     @classmethod
     def exact(cls, value: Any) -> Bounded:
@@ -63,17 +63,17 @@ class Bounded:
 
     @property
     def is_zero(self) -> bool:
-        """Whether this single number is 0, and known to be."""
+        """Whether this single number is exactly 0."""
         return bool(self.value == 0.0 and self.error == 0.0)
 
     @property
     def lower(self) -> Any:
-        """No more than the exact number."""
+        """A lower bound of the exact number."""
         return self.value - self.error * _UP - unit_of(self.value.dtype) * abs(self.value)
 
     @property
     def upper(self) -> Any:
-        """No less than the exact number."""
+        """An upper bound of the exact number."""
         return self.value + self.error * _UP + unit_of(self.value.dtype) * abs(self.value)
 
     def __neg__(self) -> Bounded:
@@ -126,19 +126,19 @@ class Bounded:
         return self.__mul__(other).sum()
 
     def sqrt(self) -> Bounded:
-        """Return the square root; of what may be negative, that of 0 at least."""
+        """Return the square root of the number, clipped at 0."""
         value = np.sqrt(np.maximum(self.value, 0.0))
         low, high = np.sqrt(np.maximum(self.lower, 0.0)), np.sqrt(np.maximum(self.upper, 0.0))
         return _rounded(value, np.maximum(high - value, value - low) + unit_of(value.dtype) * high)
 
     def of_rising(self, function: Any) -> Bounded:
-        """Return ``function`` of the values: one that no rise of any entry lowers, and that commits no rounding."""
-        value, low, high = (function(each) for each in (self.value, self.lower, self.upper))
+        """Return ``function`` of the values, which must be non-decreasing in every entry and exact."""
+        value, low, high = (function(v) for v in (self.value, self.lower, self.upper))
         return Bounded(value, np.maximum(high - value, value - low) * _UP)
 
     def positive(self) -> Bounded:
         """Return max(0, x)."""
-        return self.of_rising(lambda each: np.maximum(0.0, each))
+        return self.of_rising(lambda v: np.maximum(0.0, v))
 
     def at_least(self, floor: float) -> Bounded:
         """Return max(floor, x)."""
@@ -151,5 +151,5 @@ def _parts(other: Any) -> tuple[Any, Any]:
 
 
 def _rounded(value: Any, error: Any) -> Bounded:
-    """Return the rounded result of one operation: its own rounding is added to ``error``."""
+    """Return the result of one operation, with its rounding added to ``error``."""
     return Bounded(value, (error + unit_of(value.dtype) * abs(value)) * _UP)

@@ -1,4 +1,4 @@
-"""What a solver knows of a problem before it is given it: sizes, kernel and parameters, and no points."""
+"""Summary of a problem for ``Solver.skip``: sizes, kernel and parameters, without points."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProblemSummary:
-    """A problem without its points, targets and kernel values: what :meth:`harness.Solver.skip` decides by.
+    """A problem without its points, targets and kernel values, the argument of :meth:`harness.Solver.skip`.
 
-    formulation : its class
-    settings : the formulation's parameters, as the problem settled them
+    formulation : the class of the formulation
+    settings : the formulation's parameters, with resolved defaults
     n, n_features : number of training points and of their features
     is_sparse, dtype : how the points are stored
     kernel : the kernel function
@@ -62,7 +62,7 @@ class ProblemSummary:
             kernel.cache_mb,
             (int(classes[0].sum()), int(classes[1].sum())),
             (float(targets.min()), float(targets.max())),
-            tuple(name for name, sides in parts.items() if any((each[1:] != each[:-1]).any() for each in sides)),
+            tuple(name for name, sides in parts.items() if any((values[1:] != values[:-1]).any() for values in sides)),
         )
 
     @property

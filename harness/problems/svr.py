@@ -39,7 +39,7 @@ class EpsSVR(Problem):
     """The epsilon-insensitive SVR with a bias; ``targets`` are real numbers, predictions are f itself."""
 
     name = "eps-svr"
-    tells_zero = False
+    checks_zero_norm = False
     task = "regression"
     metrics = ("mse", "mae", "r2", "pearson")
     parameter_class = EpsSVRParameters

@@ -1,4 +1,4 @@
-"""An online solver at work for another one, which teaches it example by example."""
+"""Interface of an online solver that another solver trains example by example."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ if TYPE_CHECKING:
 
 
 class Learner(ABC):
-    """What an online solver is to another: a model of one problem that learns the examples it is told, and no others.
+    """A model of one problem that an online solver trains on given examples only.
 
-    A solver that can be taught declares ``learner(self, problem, rng) -> Learner``, as one that can start from
-    coefficients declares ``iterates_from``; ``harness.Oracle(name).learner(problem, rng)`` asks for it. Kernel values
-    are counted to the run, as everywhere.
+    An online solver offers it by a method ``learner(self, problem, rng) -> Learner``, which
+    ``harness.Oracle(name).learner(problem, rng)`` calls. Kernel values count to the run.
     """
 
     @abstractmethod
@@ -26,17 +25,17 @@ class Learner(ABC):
     def scores(self, indices: Any, *, keep: bool | None = False) -> Vector:
         """Return f, with the intercept, of the points ``indices``, (m,) float64.
 
-        keep : True: from scores of all points that are kept, and renewed by the kernel rows of the coefficients that have
-            changed; None: whichever takes fewer kernel values. A learner may keep none, and computes them afresh
+        keep : True: use cached scores of all points, updated by the kernel rows of the coefficients that have changed; False:
+            compute the scores; None: whichever takes fewer kernel values. A learner may have no cache
         """
 
     @abstractmethod
     def finish(self) -> None:
-        """Optimise over what it has kept, as far as the solver's own tolerance; more examples may follow."""
+        """Optimise over the stored examples to the tolerance of the solver; more examples may follow."""
 
     @abstractmethod
     def iterate(self, *, done: bool = False, **info: Any) -> Iterate:
-        """Return the model of now, with the learner's own claims and ``info``."""
+        """Return the current model, with the claims of the learner and ``info``."""
 
     @property
     @abstractmethod

@@ -1,8 +1,8 @@
-"""The solver protocol: a frozen dataclass of parameters whose one method yields its current model.
+"""The solver protocol: a frozen dataclass of parameters with a method ``iterates`` that yields the current model.
 
 The host drives the generator: its clock runs only inside ``next()``, and at a yield it may copy the
-model for the anytime trace, stop the run or go on. Every solver whose iterates end in ``done`` is an
-oracle as well: :meth:`Solver.solve` drives it to the end for another solver.
+model for the anytime trace, stop the run or continue. Every solver whose iterates end in ``done`` can also
+serve another solver: :meth:`Solver.solve` drives it to the end.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
 
 
 NOT_DONE = "its iterates ended without a done iterate"
-DEFAULT_RELATIVE_GAP = 1e-3  # at which every solver of a hull formulation stops, unless it is told otherwise
+DEFAULT_RELATIVE_GAP = 1e-3  # default relative gap at which solvers of hull formulations stop
 
 
 @dataclass(slots=True)
 class Iterate:
-    """The model a solver has now: f(x) = sum_i dual_coef_i k(x_i, x) + intercept.
+    """The current model of a solver: f(x) = sum_i dual_coef_i k(x_i, x) + intercept.
 
-    dual_coef : (n,) signed coefficients, may be a view of the solver's own array: the host copies what it keeps
+    dual_coef : (n,) signed coefficients; may be a view of the solver's array, as the host copies them
     intercept : b; for the hull formulations minus the threshold
     weights : (d,) instead of ``dual_coef`` for a linear solver without dual variables
     free_coef : (n + m,) instead of ``dual_coef`` for an expansion that is no dual solution of the stated problem: its
-        coefficients are not feasible, or some belong to points of the solver's own. It is scored, and has no gap.
+        coefficients are infeasible, or some belong to ``extra_points``. The model is scored, and has no gap.
         f(x) = sum_i free_coef_i k(x_i, x) + sum_j free_coef_{n+j} k(z_j, x) + intercept; the training points come first
-    extra_points : (m, d) the solver's own points z, dense or CSR; None where m = 0. The host keeps those that have a
-        coefficient: it may be the same array at every iterate
-    done : True at the last iterate: the solver's own stopping rule holds
-    step : iterations so far as the algorithm's paper counts them; None: the host counts yields
-    working_set : number of points this model was optimised over: LASVM's S, the last sample, the active set; None: the
-        solver does not say. The support, the core set of a report, is counted by the host.
-    info : the solver's own claims (its epsilon, its delta ...), stored beside the certificate, never instead; where
-        the last iterate is not ``done``, ``info["stopped"]`` says why in words: the host shows it
-    features : a `harness.CosineFeatures` of m features that ``weights``, (m,), are of, in place of the data's own d
+    extra_points : (m, d) points z of the model that are no training points, dense or CSR; None if m = 0. The host copies
+        those with a nonzero coefficient, so that every iterate may have the same array
+    done : True at the last iterate, where the solver's stopping rule is satisfied
+    step : number of iterations as the algorithm's paper counts them; None to count yields
+    working_set : number of points this model was optimised over (LASVM's S, the last sample, the active set); None if
+        unknown. The host counts the support, which is the core set of a report
+    info : claims of the solver (its epsilon, its delta ...), stored in addition to the certificate; if the last
+        iterate is not ``done``, ``info["stopped"]`` is the reason that the host displays
+    features : a `harness.CosineFeatures` of m features, to which ``weights``, (m,), belong in place of the d features of the data
     """
 
     dual_coef: Array | None = None
@@ -64,11 +64,11 @@ class Iterate:
 
 
 def with_arrays(iterate: Iterate) -> Iterate:
-    """Return an iterate whose model is of NumPy arrays: what is none, a list or a tensor, is converted.
+    """Return an iterate whose model consists of NumPy arrays; lists, tensors and the like are converted.
 
     Raises
     ------
-    InvalidModel : it is converted to an array of Python objects.
+    InvalidModel : the conversion gives an array of Python objects.
     """
     import numpy as np
 
@@ -80,7 +80,7 @@ def with_arrays(iterate: Iterate) -> Iterate:
         array = np.asarray(value)
         if array.dtype.hasobject:
             raise InvalidModel(
-                f"{name} is {type(value).__name__}; expected numbers, in a NumPy array or what converts to one."
+                f"{name} is {type(value).__name__}; expected numbers in a NumPy array, or in an object that converts to one."
             )
         if array is not value:
             converted[name] = array
@@ -89,9 +89,9 @@ def with_arrays(iterate: Iterate) -> Iterate:
 
 @dataclass(frozen=True)
 class Solution:
-    """What an oracle returns: its last model and what it cost.
+    """The last model of a sub-solver and its cost, as returned by :meth:`Solver.solve`.
 
-    done : False where the oracle's own stopping rule does not hold; ``info["stopped"]`` then says why
+    done : False if the solver's stopping rule is not satisfied; ``info["stopped"]`` is then the reason
     """
 
     dual_coef: Array
@@ -104,12 +104,12 @@ class Solution:
 
 @dataclass(frozen=True)
 class Conformance:
-    """How ``harness check`` configures a thing, and what the thing claims.
+    """How ``harness check`` configures a solver, data source or kernel, and what that claims.
 
-    values : parameters that it is checked with, those that differ from their defaults
-    variants : further such parameters, each a suite of its own
-    gap : relative gap that the solver reaches when it is the target; None: 1e-3 if the solver is ``exact``, else no claim
-    excused : check -> the reason why it is allowed to fail; an excused check that passes is a fault
+    values : parameters for the checks that differ from their defaults
+    variants : further such parameters, each checked by a separate suite
+    gap : relative gap that the solver reaches with it as the target; None: 1e-3 if the solver is ``exact``, else no claim
+    excused : check -> why it may fail; an excused check that passes is a fault
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -122,22 +122,22 @@ class Conformance:
 class Solver(ABC):
     """A configured solver; subclass as a frozen dataclass whose fields are the parameters.
 
-    name : how users call it; the first solver of a plugin carries the plugin's name
-    solves : the formulations it can solve, by name or as `Problem` classes, the preferred one first. A name needs no import, so
-        a plugin can solve the formulation of another plugin that may not be installed
-    solves_dual_forms : True if it works on ``problem.dual_form()`` and nothing else, and so solves every other formulation
-        that has one too, whoever brings it, but for those that it ``leaves_out``
-    leaves_out : formulations that have a dual form and that it does not solve, by name or as classes
-    model_form : the field of :class:`Iterate` that holds its models. ``weights`` have a gap if the kernel is linear and the
-        formulation ``bounds_weights``; ``free_coef`` and ``features`` have none. With a target gap the command says so first
+    name : the name for users; the first solver of a plugin has the plugin's name
+    solves : the formulations that the solver solves, by name or as `Problem` classes, the preferred one first. A name needs no
+        import, so a plugin can solve the formulation of another plugin that may not be installed
+    solves_dual_forms : True if the solver uses only ``problem.dual_form()``, and so solves every formulation of any plugin
+        that has a dual form, except for those in ``leaves_out``
+    leaves_out : formulations with a dual form that the solver does not solve, by name or as classes
+    model_form : the field of :class:`Iterate` with the solver's models. ``weights`` have a gap if the kernel is linear and the
+        formulation ``bounds_weights``; ``free_coef`` and ``features`` have none. The command warns if a target gap is given
     observable : False for a black box whose kernel evaluations the host cannot count (recorded as null)
-    exact : True if the iterates converge to the optimum, so that the conformance suite may ask for a target gap
-    requires : packages that it needs and the harness does not, as pip has them: ``("thundersvm-cpu>=0.3.3",)``. If they are
-        not installed, the solver runs in an environment that ``harness peers install`` makes. Its module imports them in
-        ``iterates``, not at its top. The record's versions have them
-    serves : what the host uses it for if the user names no solver: ``reference``, to find the optima that the conformance
-        suite compares with; ``certificate``, to solve convex problems within a certificate. Of several the first is used
-    conformance : how it is checked, and what it is excused from
+    exact : True if the iterates converge to the optimum, so that the conformance suite may set a target gap
+    requires : packages that the solver needs and the harness does not, as pip specifiers: ``("thundersvm-cpu>=0.3.3",)``. If
+        they are not installed, the solver runs in an environment that ``harness peers install`` makes. The solver's module
+        imports them in ``iterates``, not at its top. The record has their versions
+    serves : uses of the solver by the host when the user names none: ``reference``, to compute the optima that the conformance
+        suite compares with; ``certificate``, to solve convex problems within a certificate. The first registered one is used
+    conformance : configuration and excuses for ``harness check``
     """
 
     name: ClassVar[str]
@@ -156,25 +156,25 @@ class Solver(ABC):
 
     @abstractmethod
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Work on ``problem``; yield the current model whenever that is cheap; end after a ``done`` iterate.
+        """Solve ``problem``; yield the current model whenever that is cheap; end after a ``done`` iterate.
 
-        Randomness comes from ``rng`` alone: the same seed gives the same iterates.
+        Use random numbers of ``rng`` only, so that the same seed gives the same iterates.
         """
 
     def solve_path(self, path: SolutionPath, rng: np.random.Generator) -> Iterator[tuple[GridPoint, Iterate]]:
         """Solve every cell of ``path``; yield ``(cell, model)`` as :meth:`iterates` yields models; each cell ends ``done``.
 
-        A cell that is given up ends with an iterate whose ``info["stopped"]`` says why. The default goes through
-        ``path.cells`` in their order: each starts from the solution before it where the solver declares a method
-        ``iterates_from``, else from nothing. Override it to share more than the kernel values of ``path.problem(cell)``.
+        A cell that is given up ends with an iterate whose ``info["stopped"]`` is the reason. The default solves ``path.cells``
+        in order, each from the solution of the cell before if the solver has a method ``iterates_from``.
+        Override it to share more than the kernel values of ``path.problem(cell)``.
         """
         for cell in path.cells:
             yield from solve_cell(self, path, cell, rng)
 
     @classmethod
     def takes(cls, formulation: type[Problem]) -> bool:
-        """Return whether it solves a formulation."""
-        # by name, as the command has it: a formulation that inherits from another one is another one
+        """Return whether the solver solves a formulation."""
+        # compare names: a subclass of a formulation is another formulation
         if formulation.name in formulation_names(cls.solves):
             return True
         left_out = formulation.name in formulation_names(cls.leaves_out)
@@ -182,17 +182,17 @@ class Solver(ABC):
 
     @classmethod
     def solved(cls) -> str:
-        """Return in words what it solves."""
-        named = ", ".join(formulation_names(cls.solves))
-        but = " and ".join(formulation_names(cls.leaves_out))
-        others = " and whatever else has a dual form" + (f" but {but}" if but else "")
-        return named + (others if cls.solves_dual_forms else "")
+        """Return the formulations that the solver solves, as text for messages."""
+        names = ", ".join(formulation_names(cls.solves))
+        exceptions = " and ".join(formulation_names(cls.leaves_out))
+        others = " and all others with a dual form" + (f" but {exceptions}" if exceptions else "")
+        return names + (others if cls.solves_dual_forms else "")
 
     def skip(self, problem: ProblemSummary) -> str | None:
         """Return why this solver cannot take ``problem`` (a sentence), or None if it can.
 
-        It is given what is known before the problem is stated. The default refuses more points than the parameter
-        ``max_points``, of a solver that has it.
+        The summary has what is known before the problem is built. The default refuses more points than the parameter
+        ``max_points``, if the solver has one.
         """
         most = getattr(self, "max_points", None)
         if most is None or problem.n <= most:
@@ -200,7 +200,7 @@ class Solver(ABC):
         return f"{self.name} takes at most max_points={most:,}, and there are {problem.n:,}: give fewer, or take another solver."
 
     def refusal(self, problem: Problem | ProblemSummary) -> str | None:
-        """Return why this solver does not take ``problem``: another formulation, or what :meth:`skip` says; else None."""
+        """Return why this solver does not take ``problem``: its formulation, or the reason of :meth:`skip`; else None."""
         from harness.problems.summary import ProblemSummary
 
         summary = problem if isinstance(problem, ProblemSummary) else ProblemSummary.of(problem)
@@ -209,44 +209,44 @@ class Solver(ABC):
         return self.skip(summary)
 
     def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with its own stopping parameter set for a relative gap; by default that is ``gap``, if it has it."""
+        """Return this solver with its stopping parameter set for a relative gap; by default the parameter ``gap``, if any."""
         return self.replace(gap=min(gap, 0.5)) if "gap" in parameters.values_of(self) else self
 
     def warm_ups(self) -> tuple[Solver, ...]:
-        """Return what the host runs on a few points before the clock starts, so that no compilation is measured.
+        """Return the solvers that the host runs on a few points before the clock starts, so that no compilation is measured.
 
-        The default is this solver; return variants of it too if few points do not take all of its code.
+        The default is this solver; return variants too if a run on few points does not reach all compiled code.
         """
         return (self,)
 
     def solve(self, problem: Problem, start: Array | None = None) -> Solution:
-        """Drive the iterates to the end: this solver as an oracle for another.
+        """Drive the iterates to the end, for another solver that uses this one as a sub-solver.
 
         Parameters
         ----------
         start : (n,) feasible coefficients to start from; used by solvers that declare a method ``iterates_from``
 
-        Kernel evaluations are counted to the run as a whole and noted as the oracle's.
+        Kernel evaluations count to the whole run, and also as those of sub-solvers.
 
         Raises
         ------
-        UsageError : the problem is of a formulation that this solver does not solve, or its :meth:`skip` refuses it.
-        PluginError : it ended without dual coefficients.
+        UsageError : the solver does not solve the formulation, or its :meth:`skip` refuses the problem.
+        PluginError : the solver ended without dual coefficients.
         """
         import numpy as np
 
         problem = problem.counted()
-        refused = self.refusal(problem)
-        if refused is not None:
-            raise UsageError(f"'{self.name}' cannot serve as an oracle: {refused}")
-        oracle, steps = Subsolver(self), 0
+        refusal = self.refusal(problem)
+        if refusal is not None:
+            raise UsageError(f"'{self.name}' cannot serve as an oracle: {refusal}")
+        worker, steps = Subsolver(self), 0
         last: Iterate | None = None
-        for steps, last in enumerate(oracle.iterates(problem, start=start), start=1):  # noqa: B007  the last counts
+        for steps, last in enumerate(worker.iterates(problem, start=start), start=1):  # noqa: B007  the last iterate is used
             continue
         if last is None or last.dual_coef is None:
             raise PluginError(f"oracle '{self.name}' ended without dual coefficients; it cannot serve as an oracle.")
         coef = np.array(last.dual_coef, dtype=np.float64)
-        return Solution(coef, float(last.intercept), last.done, oracle.evaluations, last.step or steps, dict(last.info))
+        return Solution(coef, float(last.intercept), last.done, worker.evaluations, last.step or steps, dict(last.info))
 
     @property
     def label(self) -> str:
@@ -280,38 +280,38 @@ def solve_cell(
 
 
 def formulation_names(formulations: Iterable[str | type[Problem]]) -> list[str]:
-    """Return the names of formulations that are given by name or as classes."""
+    """Return the names of formulations given by name or as classes."""
     return [each if isinstance(each, str) else each.name for each in formulations]
 
 
 def why_target_ignored(cls: type[Solver]) -> str:
-    """Return why a target gap does not reach solvers of a class (a sentence); empty if it does."""
-    told = "gap" in [known.name for known in parameters.parameters_of(cls)]
-    told = told or cls.with_target_gap is not Solver.with_target_gap
-    return "" if told else f"{cls.name} has no parameter gap and no with_target_gap: it is not told the target"
+    """Return why solvers of a class ignore a target gap (a sentence); empty if they do not."""
+    settable = "gap" in [parameter.name for parameter in parameters.parameters_of(cls)]
+    settable = settable or cls.with_target_gap is not Solver.with_target_gap
+    return "" if settable else f"{cls.name} has no parameter gap and no with_target_gap: it ignores the target"
 
 
 def with_target(solver: Solver, gap: float | None) -> Solver:
-    """Return the solver with its own stopping parameter set for a relative gap; None: as it is configured.
+    """Return the solver with its stopping parameter set for a relative gap; unchanged if ``gap`` is None.
 
     Raises
     ------
-    PluginError : its ``with_target_gap`` returned something else than a solver, as one that forgets its ``return`` does.
+    PluginError : ``with_target_gap`` returned no solver, for example because of a missing ``return``.
     """
-    told: Any = solver if gap is None else solver.with_target_gap(gap)
-    if not isinstance(told, Solver):
+    targeted: Any = solver if gap is None else solver.with_target_gap(gap)
+    if not isinstance(targeted, Solver):
         raise PluginError(
-            f"solver '{solver.name}' returned {type(told).__name__} from with_target_gap; it must return a solver."
+            f"solver '{solver.name}' returned {type(targeted).__name__} from with_target_gap; it must return a solver."
         )
-    return told
+    return targeted
 
 
 class Subsolver:
-    """A solver at work for another one, and what it cost.
+    """A solver that works for another one, with its costs.
 
     Attributes
     ----------
-    calls, seconds, evaluations : how often it was asked, and what it took
+    calls, seconds, evaluations : number of calls, and their seconds and kernel evaluations
     """
 
     def __init__(self, solver: Solver) -> None:
@@ -327,13 +327,13 @@ class Subsolver:
         start: Array | None = None,
         rng: np.random.Generator | None = None,
     ) -> Iterator[Iterate]:
-        """Drive the solver on ``problem`` to its end; its kernel evaluations count to the run, and as the oracle's.
+        """Drive the solver on ``problem`` to its end; kernel evaluations count to the run, and as those of sub-solvers.
 
         Parameters
         ----------
-        gap : relative gap it is asked for; None: as it is configured
+        gap : target relative gap; None: as configured
         start : (n,) feasible coefficients, for solvers that declare a method ``iterates_from``
-        rng : None: the same for every call
+        rng : random numbers; None: the same seed for every call
         """
         import numpy as np
 
@@ -347,16 +347,16 @@ class Subsolver:
             while True:
                 began, before = fit_clock(), counter.evaluations
                 try:
-                    found = next(iterates, None)
+                    iterate = next(iterates, None)
                 finally:
                     self.seconds += fit_clock() - began
                     spent = counter.evaluations - before
                     self.evaluations += spent
                     counter.oracle_evaluations += spent
-                if found is None:
+                if iterate is None:
                     return
-                yield found
-                if found.done:
+                yield iterate
+                if iterate.done:
                     return
         finally:
             close = getattr(iterates, "close", None)

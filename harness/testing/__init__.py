@@ -1,6 +1,6 @@
 """The conformance suite that plugin authors run: a solver proves itself in five lines.
 
-Put this beside your plugin as ``test_my_solver.py`` and run ``pytest``::
+Save this next to your plugin as ``test_my_solver.py`` and run ``pytest``::
 
     from harness.testing import SolverConformance
     from my_solver import MySolver
@@ -9,14 +9,14 @@ Put this beside your plugin as ``test_my_solver.py`` and run ``pytest``::
         solver = MySolver(epsilon=1e-4)
         gap = 1e-3  # the relative gap you claim; None if the iterates do not converge to the optimum
 
-Every check is one ``test_`` method with one line that says what it asks; most of them look at each
-problem of a small zoo, in every formulation that the solver solves: each has its own, a plugin's too (see
-:meth:`harness.Problem.zoo`; ``harness.testing.problems`` has the usual data). The solver is driven once on each problem, and all
-checks judge that drive. What cannot be asked of it is no test of its suite: no gap of a solver that claims none, no
-problem that its ``skip`` refuses. Declare what else does not apply rather than editing a check:
+Every check is one ``test_`` method with a line of documentation. Most checks run on small test problems of
+every formulation that the solver solves, those of plugins too (see :meth:`harness.Problem.zoo`; ``harness.testing.problems``
+has the usual data). The solver is driven once on each problem, and all checks share that drive. A suite has only the checks
+that apply: no gap of a solver that claims none, no problem that ``skip`` refuses. Declare other exceptions rather than
+editing a check:
 
 * ``excused = {"test_scaling_the_points": "absolute tolerances, as the paper has them"}``
-* ``cases = [...]`` replaces the zoo by your own :class:`Case` list
+* ``cases = [...]`` replaces the test problems by a list of :class:`Case`
 
 Without pytest, ``run_checks(TestMySolver)`` returns one :class:`Result` for each check and problem.
 """

@@ -1,7 +1,7 @@
-"""The checks: what every solver must hold to, whatever its algorithm.
+"""The checks of every solver.
 
-A check is a method with one line of documentation and the cases it runs on: pytest makes it on all of them as one test. A
-solver is driven once on each case, and all checks judge that drive; only what compares drives asks for others.
+A check is a method with one line of documentation and a tag of cases; pytest runs it on all of these cases as one test. The
+solver is driven once on each case, and the checks share that drive; only checks that compare drives make more.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from harness.testing.suite import (
     queries_targets,
 )
 
-_FEW_ROWS_MB = 2e-3  # 262 values of 40 * 40
-_PATIENCE = 2.0  # seconds: the host can stop a run only at a yield
+_FEW_ROWS_MB = 2e-3  # cache size in MB: 262 kernel values of 40 * 40
+_PATIENCE = 2.0  # longest time to the first yield, and from close() to the end, in seconds
 _WHATEVER_THE_STORAGE = ("test_every_iterate_is_feasible", "test_ends_by_itself", "test_leaves_the_problem_unchanged")
 
 
@@ -62,36 +62,36 @@ def _queries_targets(case: Case) -> bool:
 
 
 class SolverConformance(ValueChecks, Suite):
-    """Every check of a solver; subclass with a name that starts with ``Test``, set ``solver`` and ``gap``, run pytest."""
+    """All checks of a solver: subclass with a name that starts with ``Test``, set ``solver`` and ``gap``, and run pytest."""
 
-    # -- it works at all -----------------------------------------------------------------------------
+    # -- basic function -----------------------------------------------------------------------------
 
     @check(since="0.2")
     def test_takes_problems_of_all_that_it_solves(self) -> None:
-        """``skip`` accepts at least one small problem of each formulation that the solver says it solves."""
+        """``skip`` accepts at least one test problem of each formulation in the solver's ``solves``."""
         registry, solver = shared_registry(), type(self.solver)
         assert registry.solved_by(solver), f"{registry.why_unsolvable(solver)}."
         for formulation in registry.declared_by(solver) if self.cases is None else ():
             cases = cases_of_formulation(formulation)
             refused = [self.solver.refusal(case.problem()) for case in cases]
             assert not cases or None in refused, (
-                f"it solves {formulation.name}, and skip refuses all {len(cases)} problems of the zoo: {refused[0]}"
+                f"it solves {formulation.name}, but skip refuses all {len(cases)} problems of its zoo(): {refused[0]}"
             )
 
     @check(on="first-formulation", since="0.2", seconds=PATIENT_SECONDS)
     def test_yields_a_model_in_time(self, case: Case) -> None:
-        """A first model comes within 10 s, on a few points."""
+        """The first model is yielded within 10 s on a few points."""
         first = next(snapshots(self.solver, case.problem(), seed=self.seed), None)
         assert first is not None, f"{case}: it ended without yielding a model; yield at least one harness.Iterate."
 
-    # -- the model is right --------------------------------------------------------------------------
+    # -- the model --------------------------------------------------------------------------
 
     @check(on="all")
     def test_every_iterate_is_feasible(self, case: Case) -> None:
         """Every yielded model is finite, of the right shape, and within the constraints."""
         run = self._run(case)
         outcome = run.outcome
-        # of another kind the last model was checked as it was copied
+        # the drive has already checked a last model of another kind
         last = [Snapshot.of(Iterate(outcome.dual_coef, outcome.intercept))] if outcome.model is None else []
         for position, snapshot in enumerate((*run.snapshots, *last)):
             if snapshot.dual_coef is None and snapshot.free is None:
@@ -108,14 +108,14 @@ class SolverConformance(ValueChecks, Suite):
 
     @check(on="all")
     def test_ends_by_itself(self, case: Case) -> None:
-        """The generator ends, or yields a done iterate, without the host's help."""
+        """The generator ends, or yields a done iterate, before a limit stops it."""
         self._finished(case)
 
     @check(on="protocol", since="0.2")
     def test_yields_nothing_after_done(self, case: Case) -> None:
-        """The generator ends after its ``done`` iterate, which is the one that the host takes."""
+        """The generator ends after its ``done`` iterate."""
         iterates = iter(self.solver.iterates(self._stated(case), np.random.default_rng(self.seed)))
-        done = any(iterate.done for iterate in iterates)  # which stops at the first
+        done = any(iterate.done for iterate in iterates)  # any() stops at the first one
         assert not done or next(iterates, None) is None, f"{case}: it yields again after a done iterate; return there."
 
     @check(on="all", since="0.2")
@@ -123,11 +123,11 @@ class SolverConformance(ValueChecks, Suite):
         """``step`` never falls, and ``working_set`` is not larger than the number of points."""
         run, before = self._run(case), 0
         model = run.outcome.model
-        own = len(model.own_coef) if isinstance(model, FreeModel) else 0
-        most = 2 * run.problem.n + own  # regression has two coefficients a point
+        extra = len(model.own_coef) if isinstance(model, FreeModel) else 0
+        most = 2 * run.problem.n + extra  # regression has two coefficients a point
         for position, snapshot in enumerate(run.snapshots):
             step, size = before if snapshot.step is None else snapshot.step, snapshot.working_set
-            assert before <= step, f"{case}: iterate {position} is step {step}, after {before}; step counts up."
+            assert before <= step, f"{case}: iterate {position} has step {step} after {before}; step must not fall."
             before = step
             assert size is None or 0 <= size <= most, (
                 f"{case}: iterate {position} has working_set={size}, and the problem has {run.problem.n} points."
@@ -137,42 +137,41 @@ class SolverConformance(ValueChecks, Suite):
     def test_certified_to_the_claimed_gap(self, case: Case) -> None:
         """The host's certificate of the last model is within the claimed relative gap."""
         assert self.gap is not None
-        found = self._certified(case)
+        model = self._certified(case)
         if "meets" in case.tags:
-            assert (found.margin_lower or 0.0) <= 0.0, f"{case}: the hulls meet, and a margin was certified: {found}."
+            assert (model.margin_lower or 0.0) <= 0.0, f"{case}: the hulls meet, but a margin was certified: {model}."
             return
-        reached = found.relative_gap
-        assert reached is not None, f"{case}: the host could not certify the model: {found}."
+        reached = model.relative_gap
+        assert reached is not None, f"{case}: the host could not certify the model: {model}."
         assert reached <= self.gap * (1.0 + 1e-6) + ROUNDING, (
             f"{case}: certified to a relative gap of {reached:.3g}; the suite claims {self.gap:g}. {self._advice(case, reached)}"
         )
 
     def _advice(self, case: Case, reached: float) -> str:
-        """Return what to do about a gap that is too large: its coefficients may be near the optimum, its intercept not."""
+        """Return advice on a gap that is too large, which tells a wrong intercept from coefficients far from the optimum."""
         problem, outcome = case.problem(), self._run(case).outcome
         if outcome.dual_coef is not None and problem.has_bias and problem.has_dual_form():
-            form, (coef, own) = problem.dual_form(), problem.checked(outcome.dual_coef, outcome.intercept)
+            form, (coef, offset) = problem.dual_form(), problem.checked(outcome.dual_coef, outcome.intercept)
             best = form.intercept(form.levels(form.ends(form.split(coef), form.gradient(problem.kernel.expand(coef)))))
             gap = problem.certify(coef, best).relative_gap
             if gap is not None and gap < 0.1 * reached:
-                return f"The intercept is wrong: it is {own:.3g}, and with {best:.3g} the relative gap is {gap:.3g}."
+                return f"The intercept is wrong: it is {offset:.3g}, and with {best:.3g} the relative gap is {gap:.3g}."
         return "Stop later, or claim what the stopping rule reaches."
 
     @check(on="all", needs=converges)
     def test_objective_agrees_with_the_exact_oracle(self, case: Case) -> None:
-        """The dual objective is the exact oracle's, within the claimed gap."""
+        """The dual objective agrees with that of the reference solver, within the claimed gap."""
         value, slack = self._objective(case)
         low, high = exact.bounds(case)
         assert low - slack <= value <= high + slack, (
-            f"{case}: dual objective {value:.9g}; the optimum lies in [{low:.9g}, {high:.9g}] "
-            f"(allowed: {slack:.2g} beside it)."
+            f"{case}: dual objective {value:.9g}; the optimum lies in [{low:.9g}, {high:.9g}] (tolerance {slack:.2g})."
         )
 
     @check(on="protocol")
     def test_serves_as_an_oracle(self, case: Case) -> None:
         """``solve`` on a restricted problem returns a feasible model and its cost."""
         if self._run(case).outcome.dual_coef is None:
-            raise unittest.SkipTest("the solver gives no dual coefficients: no oracle")
+            raise unittest.SkipTest("the solver returns no dual coefficients, so it is no sub-solver")
         problem = self._stated(case)
         part = problem.restrict(np.arange(problem.n))
         before = problem.kernel.counter.evaluations
@@ -188,12 +187,12 @@ class SolverConformance(ValueChecks, Suite):
 
     @check(on="all")
     def test_leaves_the_problem_unchanged(self, case: Case) -> None:
-        """Points, targets, diagonal and kernel rows are what they were before the run."""
+        """The run does not change points, targets, the diagonal or cached kernel rows."""
         before, after = case.problem(), self._run(case).problem
         if before.queries_targets:
             before = before.with_targets(only_queried(case.y, self._run(case).queried))
         everything = np.arange(after.n)
-        rows = np.array(after.kernel.rows(everything))  # those that the run left in memory, where it did
+        rows = np.array(after.kernel.rows(everything))  # cached by the run, if any
         assert bytes_of(after.kernel.points) == bytes_of(before.kernel.points), (
             f"{case}: the solver changed the points; copy before writing."
         )
@@ -201,10 +200,10 @@ class SolverConformance(ValueChecks, Suite):
             f"{case}: the solver changed the targets; copy before writing."
         )
         values = before.kernel.block(everything)
-        fresh = after.kernel.block(everything)
+        recomputed = after.kernel.block(everything)
         same_diagonal = np.array_equal(after.kernel.diagonal(), before.kernel.diagonal())
-        # equal up to the rounding of stored rows, and far closer than any change
-        assert np.allclose(fresh, values, rtol=1e-12, atol=1e-12), f"{case}: the solver changed the kernel's data."
+        # the tolerance covers the rounding of stored rows only
+        assert np.allclose(recomputed, values, rtol=1e-12, atol=1e-12), f"{case}: the solver changed the kernel's data."
         assert np.allclose(rows, values, rtol=1e-4, atol=1e-4), f"{case}: the solver wrote into a cached kernel row."
         assert same_diagonal, f"{case}: the solver wrote into the kernel's diagonal."
 
@@ -238,40 +237,40 @@ class SolverConformance(ValueChecks, Suite):
         for which in (0, 1):
             same = len(alone[which]) == len(together[which])
             same = same and all(a.same_bits(b) for a, b in zip(alone[which], together[which], strict=True))
-            assert same, f"{case}: a run differs when another one goes on beside it; keep all state in the generator."
+            assert same, f"{case}: a run differs when it is interleaved with another; keep all state in the generator."
 
     @check(on="protocol")
     def test_yields_before_the_end_of_a_budget(self, case: Case) -> None:
-        """An iteration limit of one stops the run after its first yield with a feasible model."""
-        self._run(case)  # compiles what is to be compiled
+        """An iteration limit of one stops the run promptly after the first yield, with a feasible model."""
+        self._run(case)  # compilation happens here
         problem, began = case.problem(), perf_counter()
         outcome = drive(self.solver, problem, np.random.default_rng(self.seed), Limits(iteration_limit=1))
-        beside = perf_counter() - began - outcome.seconds
+        closing = perf_counter() - began - outcome.seconds
         assert outcome.yields == 1, f"{case}: {outcome.yields} yields under a limit of one."
         assert outcome.seconds < _PATIENCE, f"{case}: {outcome.seconds:.1f} s before the first yield; yield more often."
-        assert beside < _PATIENCE, (
-            f"{case}: {beside:.1f} s until the generator ended after the host closed it; end at once."
+        assert closing < _PATIENCE, (
+            f"{case}: {closing:.1f} s until the generator ended after the host closed it; end at once."
         )
         if outcome.dual_coef is not None:
             problem.checked(outcome.dual_coef, outcome.intercept)
 
     @check(on="protocol", needs=is_observable)
     def test_every_kernel_value_is_counted(self, case: Case) -> None:
-        """The counted kernel evaluations are those that the engine computed: nothing goes around ``problem.kernel``."""
+        """All kernel values that the engine computes are requested from ``problem.kernel``, which counts them."""
         run = self._run(case)
         assert not run.counter.evaluations_at_least, (
-            f"{case}: its count is a lower bound: it took the points, or computed with a copy; ask problem.kernel for values."
+            f"{case}: its count is a lower bound: it took the points, or computed with a copy; use problem.kernel."
         )
         counted = run.counter.evaluations
-        # with the linear kernel a solver may keep w, and count inner products with it that no engine computes
-        honest = counted >= run.computed if case.linear else counted == run.computed
-        assert honest, (
-            f"{case}: {counted} kernel evaluations counted, {run.computed} computed; ask problem.kernel, not its engine."
+        # with the linear kernel a solver may store w, and count inner products with it that no engine computes
+        complete = counted >= run.computed if case.linear else counted == run.computed
+        assert complete, (
+            f"{case}: {counted} kernel evaluations counted, {run.computed} computed; use problem.kernel, not its engine."
         )
 
     @check(on="all", needs=queries_targets, fits=_queries_targets)
     def test_uses_queried_targets_only(self, case: Case) -> None:
-        """Models rest on queried targets only, every query goes through the problem, and other targets change nothing."""
+        """Models use queried targets only, every query goes through ``problem.query``, and other targets change nothing."""
         run = self._run(case)
         for position, (snapshot, count) in enumerate(zip(run.snapshots, run.counts, strict=True)):
             unknown = np.setdiff1d(np.arange(len(case.y)), run.queried[:count])
@@ -282,51 +281,51 @@ class SolverConformance(ValueChecks, Suite):
             )
         assert run.problem.queried.tolist() == run.queried, (
             f"{case}: the problem has {len(run.problem.queried)} queried targets, {len(run.queried)} were queried; use "
-            "problem.query and nothing else."
+            "only problem.query."
         )
-        # those that were not queried are the opposite now: a solver that does not know them does the same again
+        # the targets that were not queried are negated, which must change nothing
         opposite = case.changed(y=np.where(np.isin(np.arange(len(case.y)), run.queried), case.y, -case.y))
         other = observed(self.solver, opposite, seed=self.seed, seconds=PATIENT_SECONDS)
         same = run.queried == other.queried and len(run.snapshots) == len(other.snapshots)
         same = same and all(a.same_bits(b) for a, b in zip(run.snapshots, other.snapshots, strict=True))
         assert same, (
             f"{case}: the targets that it did not query were changed, and it queried other points or returned other models; "
-            "use problem.query for targets and ``rng`` for random numbers, nothing else."
+            "use only problem.query for targets and only ``rng`` for random numbers."
         )
 
     @check()
     def test_a_target_gap_keeps_its_class(self) -> None:
-        """``with_target_gap`` gives a solver of the same class."""
-        told, own = type(self.solver.with_target_gap(1e-3)), type(self.solver)
-        assert told is own, (
-            f"with_target_gap returned {told.__name__}; it must return {own.__name__}: return self.replace(...)."
+        """``with_target_gap`` returns a solver of the same class."""
+        returned, expected = type(self.solver.with_target_gap(1e-3)), type(self.solver)
+        assert returned is expected, (
+            f"with_target_gap returned {returned.__name__}; it must return {expected.__name__}: return self.replace(...)."
         )
 
     # -- a path ----------------------------------------------------------------------------------------
 
     @check(on="protocol", fits=_has_a_path, seconds=2 * LIMIT)
     def test_a_path_solves_every_cell(self, case: Case) -> None:
-        """Along a path each cell ends like a run of its own: feasible, certified to the claimed gap, the same objective."""
-        found, alone = (self._along(case, cold=cold) for cold in (False, True))
-        assert found.keys() == alone.keys(), (
-            f"{case}: cells {sorted(alone.keys() - found.keys())} of its path were not solved; solve_path ends each cell of "
+        """Each cell of a path agrees with a separate run: feasible, certified to the claimed gap, the same objective."""
+        along, alone = (self._certify_path(case, cold=cold) for cold in (False, True))
+        assert along.keys() == alone.keys(), (
+            f"{case}: cells {sorted(alone.keys() - along.keys())} of its path were not solved; solve_path ends each cell of "
             "path.cells with a done iterate."
         )
-        for index, one in found.items():
-            assert (one is None) == (alone[index] is None), (
+        for index, cell in along.items():
+            assert (cell is None) == (alone[index] is None), (
                 f"{case}: cell {index} of its path has another kind of model."
             )
-            if one is None or self.gap is None or "meets" in case.tags:
+            if cell is None or self.gap is None or "meets" in case.tags:
                 continue
-            assert one.relative_gap is not None, f"{case}: the host could not certify cell {index} of its path: {one}."
-            assert one.relative_gap <= self.gap * (1.0 + 1e-6) + ROUNDING, (
-                f"{case}: cell {index} of its path is certified to a relative gap of {one.relative_gap:.3g}; "
+            assert cell.relative_gap is not None, f"{case}: cell {index} of its path could not be certified: {cell}."
+            assert cell.relative_gap <= self.gap * (1.0 + 1e-6) + ROUNDING, (
+                f"{case}: cell {index} of its path is certified to a relative gap of {cell.relative_gap:.3g}; "
                 f"the suite claims {self.gap:g}."
             )
             if self.solver.exact:
-                self._same_objective(f"{case}: cell {index} of its path", one, alone[index])
+                self._same_objective(f"{case}: cell {index} of its path", cell, alone[index])
 
-    # -- the answer does not depend on what does not matter ------------------------------------------
+    # -- invariances ---------------------------------------------------------------------------------
 
     @check(on="protocol", needs=converges)
     def test_permuting_the_points(self, case: Case) -> None:
@@ -336,12 +335,12 @@ class SolverConformance(ValueChecks, Suite):
 
     @check(on="protocol", needs=converges, fits=_is_symmetric)
     def test_flipping_the_labels(self, case: Case) -> None:
-        """Exchanging the classes, or the sign of the targets, leaves the objective."""
+        """Exchanging the classes, or the sign of the targets, does not change the objective."""
         self._agrees(case, self._flipped(case))
 
     @check(on="protocol", needs=converges, fits=_has_a_law_of_doubling)
     def test_doubling_every_point(self, case: Case) -> None:
-        """Every point twice at half the price, as the formulation has it, has the same objective."""
+        """Duplicating every point, with C changed as in ``laws.doubled``, does not change the objective."""
         doubled = case.formulation.laws.doubled
         assert doubled is not None
         twice = np.repeat(np.arange(len(case.y)), 2)
@@ -349,7 +348,7 @@ class SolverConformance(ValueChecks, Suite):
 
     @check(on="first-formulation")
     def test_storing_the_points_otherwise(self, case: Case) -> None:
-        """Points in float32, in CSR, and kernel values in place of points: all that holds for dense float64 points."""
+        """Points in float32, in CSR, and as kernel values satisfy the checks of dense float64 points."""
         stored = {
             "float32": case.changed(x=case.x.astype(np.float32)),
             "csr": case.changed(x=csr(case.x)),
@@ -359,16 +358,16 @@ class SolverConformance(ValueChecks, Suite):
             other = other.changed(name=f"{case.name}-{storage}")
             if not self._takes(other):
                 continue
-            self._holds_as_well(case, other)
+            self._check_variant(case, other)
 
     @check(on="first-formulation", since="0.2")
     def test_keeping_a_few_rows(self, case: Case) -> None:
-        """With room for a few kernel rows, where ``kernel.matrix()`` is None, the answer is the same."""
+        """With a cache of a few kernel rows, where ``kernel.matrix()`` is None, the objective is the same."""
         few = case.changed(name=f"{case.name}-few-rows", cache_mb=_FEW_ROWS_MB)
-        self._holds_as_well(case, few)
+        self._check_variant(case, few)
 
-    def _holds_as_well(self, case: Case, other: Case) -> None:
-        """Assert what holds whatever the storage, of the same problem in another form."""
+    def _check_variant(self, case: Case, other: Case) -> None:
+        """Run the checks of `_WHATEVER_THE_STORAGE` on another form of a case, and compare its objective with the case's."""
         for name in _WHATEVER_THE_STORAGE:
             if self.excuse(name) is None:
                 getattr(SolverConformance, name).once(self, other)
@@ -377,13 +376,13 @@ class SolverConformance(ValueChecks, Suite):
 
     @check(on="protocol", needs=converges, fits=_has_a_law_of_scaling)
     def test_scaling_the_points(self, case: Case) -> None:
-        """Points 8 times as large: the rbf problem at gamma / 64 is the same, the linear one scales with it."""
+        """With points 8 times as large, the rbf problem at gamma / 64 is the same, and the linear objective scales."""
         if isinstance(case.kernel, RBF):
             self._agrees(case, case.changed(x=case.x * 8.0, kernel=RBF(gamma=case.kernel.gamma / 64.0)))
             return
         laws = case.formulation.laws
         assert laws.objective is not None
-        # to the larger objective, which makes the relative gap the same demand
+        # scale towards the larger objective, where the relative gap is as strict
         size = 8.0 if laws.objective > 0 else 1.0 / 8.0
         values = case.multiplied({name: size ** (2 * power) for name, power in laws.scaled.items()})
         self._agrees(case, case.changed(x=case.x * size, values=values), size ** (2 * laws.objective))

@@ -1,4 +1,4 @@
-"""The smallest failing problem of a check as a file, and the check made on it again."""
+"""Write the smallest failing problem of a check to a file, and run the check on it again."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from harness.registry.discovery import Registry
     from harness.testing.checks import Checks
 
-_SECONDS = 5.0  # of looking for a smaller problem
+_SECONDS = 5.0  # time limit of the search for a smaller problem, in seconds
 
 
 def smallest(suite: type[Suite], result: Result, case: Case) -> Case:
-    """Return a case of as few points as were found in 5 s on which a check fails as ``result`` says of ``case``."""
-    wanted, end = _kind(result), monotonic() + _SECONDS
+    """Return a smaller case on which a check fails as in ``result`` for ``case``: the smallest within 5 s of search."""
+    failure, end = _kind(result), monotonic() + _SECONDS
     size = max(1, len(case.y) // 2)
     while size and monotonic() < end:
         for start in range(0, len(case.y), size):
-            kept = np.delete(np.arange(len(case.y)), slice(start, start + size))
-            other = _part(case, kept)
-            if other is not None and _kind(suite.on_case(result.check, other)) == wanted:
-                case = other
+            indices = np.delete(np.arange(len(case.y)), slice(start, start + size))
+            candidate = _part(case, indices)
+            if candidate is not None and _kind(suite.on_case(result.check, candidate)) == failure:
+                case = candidate
                 break
             if monotonic() >= end:
                 return case
@@ -47,10 +47,10 @@ def _kind(result: Result) -> Any:
     return result.status == "failed" and type(result.error)
 
 
-def _part(case: Case, kept: Any) -> Case | None:
-    """Return the case of some of its points; None if they make no problem."""
-    x = case.x[kept][:, kept] if case.kernel.name == "precomputed" else case.x[kept]
-    part = case.changed(x=x, y=case.y[kept])
+def _part(case: Case, indices: Any) -> Case | None:
+    """Return the case restricted to some of its points; None if that is no valid problem."""
+    x = case.x[indices][:, indices] if case.kernel.name == "precomputed" else case.x[indices]
+    part = case.changed(x=x, y=case.y[indices])
     try:
         part.problem()
     except (HarnessError, ValueError):
@@ -59,9 +59,9 @@ def _part(case: Case, kept: Any) -> Case | None:
 
 
 def write(folder: Path, target: str, suite: type[Suite], name: str, case: Case) -> Path:
-    """Write what :func:`again` reads, and return the file."""
+    """Write a failing problem for :func:`again`, and return the path of the file."""
     sparse = hasattr(case.x, "tocsr")
-    told = {
+    content = {
         "target": target,
         "thing": suite.label(),
         "check": name,
@@ -77,36 +77,36 @@ def write(folder: Path, target: str, suite: type[Suite], name: str, case: Case) 
         "y": case.y.tolist(),
     }
     folder.mkdir(parents=True, exist_ok=True)
-    plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in suite.label())
-    path = folder / f"{plain}-{name.removeprefix('test_')}.json"
-    path.write_text(json.dumps(told, indent=1), encoding="utf-8")
+    label = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in suite.label())
+    path = folder / f"{label}-{name.removeprefix('test_')}.json"
+    path.write_text(json.dumps(content, indent=1), encoding="utf-8")
     return path
 
 
 def again(
     path: Path, registry: Registry, suites_of: Callable[[str, Registry], list[type[Checks]]]
 ) -> tuple[type[Suite], Result, Case]:
-    """Make the check of a file that :func:`write` wrote on its problem; return its suite, the result and the problem.
+    """Run the check of a file of :func:`write` on its problem; return the suite, the result and the problem.
 
     suites_of : returns the suites of a plugin or of one thing, by its name
 
     Raises
     ------
-    UsageError, PluginError : it is no such file, or its plugin is not there.
+    UsageError, PluginError : the file is no such file, or its plugin is missing.
     """
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        suites = suites_of(told["target"], registry)  # the plugin may bring the formulation
-        suite = next(each for each in suites if each.label() == told["thing"] and issubclass(each, Suite))
-        x = np.array(told["x"], dtype=told["dtype"])
-        kind, values = told["kernel"]
+        content = json.loads(path.read_text(encoding="utf-8"))
+        suites = suites_of(content["target"], registry)  # the plugin may bring the formulation
+        suite = next(s for s in suites if s.label() == content["thing"] and issubclass(s, Suite))
+        x = np.array(content["x"], dtype=content["dtype"])
+        kind, values = content["kernel"]
         case = Case(
-            told["case"], registry.formulation(told["formulation"]), csr(x) if told["sparse"] else x,
-            np.array(told["y"]), registry.kernel_class(kind)(**values), told["values"],
-            tags=frozenset(told["tags"]), cache_mb=told["cache_mb"],
+            content["case"], registry.formulation(content["formulation"]), csr(x) if content["sparse"] else x,
+            np.array(content["y"]), registry.kernel_class(kind)(**values), content["values"],
+            tags=frozenset(content["tags"]), cache_mb=content["cache_mb"],
         )  # fmt: skip
-        return suite, suite.on_case(told["check"], case), case
+        return suite, suite.on_case(content["check"], case), case
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
         raise UsageError(
-            f"--reproduce: {path} is no file that `harness check` wrote ({error!r}); give one that it named."
+            f"--reproduce: {path} was not written by `harness check` ({error!r}); give a file that it named."
         ) from None

@@ -1,4 +1,4 @@
-"""The suites of a plugin, a suite for each thing that it registers; and these as tests of pytest's.
+"""The suites of a plugin, one for each thing that it registers, and pytest tests made from them.
 
 In a test file, one line makes every check of a plugin a test::
 
@@ -27,7 +27,7 @@ from harness.testing.conformance import SolverConformance
 if TYPE_CHECKING:
     from harness.solver.protocol import Solver
 
-_EXACT_GAP = 1e-3
+_EXACT_GAP = 1e-3  # relative gap expected of exact solvers that declare none
 _SUITES: dict[str, type[Checks]] = {
     "data set": things.DatasetChecks, "kernel": things.KernelChecks, "formulation": things.FormulationChecks,
     "metric": things.MetricChecks, "report format": things.FormatChecks,
@@ -35,7 +35,7 @@ _SUITES: dict[str, type[Checks]] = {
 
 
 class ChecksOf:
-    """The checks of plugins or of single things, which the harness's plugin of pytest makes tests of."""
+    """Checks of plugins or of single things, which the pytest plugin of the harness collects as tests."""
 
     def __init__(self, *targets: str) -> None:
         self.targets = targets
@@ -45,7 +45,7 @@ class ChecksOf:
 
         Raises
         ------
-        UsageError, PluginError : nothing is called so, or the plugin cannot be loaded.
+        UsageError, PluginError : nothing has that name, or the plugin cannot be loaded.
         """
         return [suite for target in self.targets for suite in suites_of(target)]
 
@@ -56,13 +56,13 @@ def checks_of(*targets: str) -> ChecksOf:
 
 
 def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks]]:
-    """Return the suites of all that a plugin registers, or of one thing of that name.
+    """Return the suites of all things that a plugin registers, or of one thing of that name.
 
     target : an installed plugin, a file or a package's folder, or a solver, data set, kernel, formulation, metric, format
 
     Raises
     ------
-    UsageError, PluginError : nothing is called so, or the plugin cannot be loaded.
+    UsageError, PluginError : nothing has that name, or the plugin cannot be loaded.
     """
     registry = registry or shared_registry()
     if target not in registry.plugins and (os.sep in target or target.endswith(".py")):
@@ -75,25 +75,25 @@ def suites_of(target: str, registry: Registry | None = None) -> list[type[Checks
         return [*_suites(registry, target)]
     if "[" in target:
         return [_of_solver(registry.solver(target))]
-    found = [suite for plugin in registry.plugins for suite in _suites(registry, plugin) if suite.label() == target]
-    if not found:
+    suites = [suite for plugin in registry.plugins for suite in _suites(registry, plugin) if suite.label() == target]
+    if not suites:
         project = Path(target, "pyproject.toml").is_file()
         hint = (
             f" The folder '{target}' is a project that is not installed: pip install -e ./{target}" if project else ""
         )
         raise UsageError(
-            f"nothing is called '{target}'; name a plugin ({', '.join(registry.plugins)}), a file such as ./my_solver.py, "
+            f"nothing has the name '{target}'; name a plugin ({', '.join(registry.plugins)}), a file such as ./my_solver.py, "
             f"or a thing that `harness list` shows.{hint}"
         )
-    return found
+    return suites
 
 
 def _suites(registry: Registry, plugin: str) -> Iterator[type[Checks]]:
-    """Yield the suites of what a plugin registers."""
+    """Yield the suites of the things that a plugin registers."""
     module = registry.plugins[plugin].module
     yield _made(things.PluginChecks, module, thing=registry.plugins[plugin])
     for cls in registry.solvers.get(plugin, {}).values():
-        if lacking(cls.requires):  # checks are made in this process
+        if lacking(cls.requires):  # checks run in this process
             continue
         for values in (cls.conformance.values, *cls.conformance.variants):
             yield _of_solver(cls(**validated(cls, values, owner=f"solver '{cls.name}'")))
@@ -101,9 +101,9 @@ def _suites(registry: Registry, plugin: str) -> Iterator[type[Checks]]:
         "data set": registry.datasets, "kernel": registry.kernels, "formulation": registry.formulations,
         "metric": registry.metrics, "report format": registry.report_formats,
     }  # fmt: skip
-    for kind, known in kinds.items():
-        for name, thing in known.items():
-            if registry.owner(kind, name) == plugin and thing is not Precomputed:  # whose values are the data
+    for kind, registered in kinds.items():
+        for name, thing in registered.items():
+            if registry.owner(kind, name) == plugin and thing is not Precomputed:  # its values are the data
                 yield suite_of_thing(kind, name, thing)
     for command in getattr(module, "harness_commands", tuple)():
         yield _made(things.CommandChecks, command.callback, thing=command)
@@ -116,20 +116,20 @@ def suite_of_thing(kind: str, name: str, thing: Any) -> type[Checks]:
     suite = _SUITES[kind]
     if not issubclass(suite, ValueChecks):
         return _made(suite, getattr(thing, "function", thing), thing=thing, called=name)
-    own: Conformance = getattr(thing, "conformance", Conformance())
-    return _made(suite, thing, excused=own.excused, thing=thing(**own.values))
+    declared: Conformance = getattr(thing, "conformance", Conformance())
+    return _made(suite, thing, excused=declared.excused, thing=thing(**declared.values))
 
 
 def _of_solver(solver: Solver) -> type[Checks]:
-    """Return the suite of a configured solver, at the gap that it is to reach."""
+    """Return the suite of a configured solver, set to the gap that its model must reach."""
     gap = solver.conformance.gap or (_EXACT_GAP if solver.exact else None)
     try:
-        told = with_target(solver, gap)
-    except Exception:  # a check says so, and the others are made of the solver as it is
-        told = solver
-    own = {"gap": gap, "excused": solver.conformance.excused, "called": solver.label}
-    return _made(SolverConformance, type(solver), solver=told, **own)
+        targeted = with_target(solver, gap)
+    except Exception:  # a check reports it, and the others run without the target
+        targeted = solver
+    attributes = {"gap": gap, "excused": solver.conformance.excused, "called": solver.label}
+    return _made(SolverConformance, type(solver), solver=targeted, **attributes)
 
 
-def _made(base: type[Checks], place: Any, **own: Any) -> type[Checks]:
-    return type(base.__name__, (base,), {**own, "__module__": getattr(place, "__module__", __name__)})
+def _made(base: type[Checks], place: Any, **attributes: Any) -> type[Checks]:
+    return type(base.__name__, (base,), {**attributes, "__module__": getattr(place, "__module__", __name__)})

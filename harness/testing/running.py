@@ -1,4 +1,4 @@
-"""How the suite looks at a solver: one observed drive a case, with all its iterates and kernel values."""
+"""Observed drives of a solver for the suite, with copies of the iterates and a count of computed kernel values."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from harness.solver.protocol import Solver
     from harness.support.arrays import Index, Vector
 
-_KEPT = 1000  # iterates of a drive; a solver that yields more often is judged by the first ones and the last
+_COPIED_ITERATES = 1000  # iterates of a drive that are copied; the last one is checked as well
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """An iterate, copied at its yield: a view compared with itself would always agree."""
+    """A copy of an iterate, made at its yield, as a view would always equal itself."""
 
     dual_coef: Any
     weights: Any
@@ -55,19 +55,19 @@ class Snapshot:
         return cls(coef, weights, free, iterate.features, float(iterate.intercept), *end)
 
     def same_bits(self, other: Snapshot) -> bool:
-        """True if the models agree bit for bit."""
+        """Return True if the models agree bit for bit."""
         return (self.key() == other.key()) and self.step == other.step and self.done == other.done
 
     def key(self) -> tuple[bytes, ...]:
-        """The bits of the model."""
+        """Return the bytes of the model."""
         free, points = self.free or (None, None)
-        own = (None, None) if self.features is None else (self.features.directions, self.features.offsets)
-        arrays = (self.dual_coef, self.weights, np.float64(self.intercept), free, *own)
+        features = (None, None) if self.features is None else (self.features.directions, self.features.offsets)
+        arrays = (self.dual_coef, self.weights, np.float64(self.intercept), free, *features)
         bits = tuple(b"" if array is None else np.asarray(array).tobytes() for array in arrays)
         return *bits, b"" if points is None else bytes_of(points)
 
 
-def snapshots(solver: Solver, problem: Problem, *, seed: int = 0, limit: int = _KEPT) -> Iterator[Snapshot]:
+def snapshots(solver: Solver, problem: Problem, *, seed: int = 0, limit: int = _COPIED_ITERATES) -> Iterator[Snapshot]:
     """Yield copies of the first ``limit`` iterates; the generator is closed afterwards."""
     iterates = solver.iterates(problem, np.random.default_rng(seed))
     try:
@@ -83,14 +83,14 @@ def snapshots(solver: Solver, problem: Problem, *, seed: int = 0, limit: int = _
 
 @dataclass(frozen=True)
 class Run:
-    """One drive of a solver to its end, and what every check judges by.
+    """One drive of a solver to its end, shared by all checks.
 
-    problem : as the solver left it
-    snapshots : its first 1000 iterates
-    queried : points whose targets were queried, in this order, by the suite's ledger; empty where targets are given
-    counts : number of them at each snapshot
-    counter : the problem's, at the end of the drive
-    computed : kernel values that the engines computed, whoever asked for them
+    problem : the problem after the drive
+    snapshots : the first 1000 iterates
+    queried : indices of points whose targets were queried, in order; empty if the targets are given
+    counts : number of queried targets at each snapshot
+    counter : the counter of the problem at the end of the drive
+    computed : number of kernel values that the engines computed
     """
 
     case: Case
@@ -104,7 +104,7 @@ class Run:
 
     @functools.cached_property
     def certificate(self) -> Certificate | None:
-        """The host's certificate of the last model; None of one that has none: free, or over features of its own."""
+        """The certificate of the last model; None for free models and models over features."""
         problem, outcome = self.problem, self.outcome
         if outcome.dual_coef is not None:
             return problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept))
@@ -115,7 +115,7 @@ class Run:
 
 
 class _Copying:
-    """A solver whose iterates are copied as they pass by."""
+    """A solver whose iterates are copied as they are yielded."""
 
     def __init__(self, solver: Solver, queried: list[int]) -> None:
         self.solver, self.queried, self.snapshots, self.counts = solver, queried, list[Snapshot](), list[int]()
@@ -129,14 +129,15 @@ class _Copying:
             if hasattr(iterates, "close"):
                 at_end.callback(iterates.close)
             for iterate in iterates:
-                if len(self.snapshots) < _KEPT and isinstance(iterate, Iterate):  # what is none, ``drive`` refuses
+                # ``drive`` refuses other types
+                if len(self.snapshots) < _COPIED_ITERATES and isinstance(iterate, Iterate):
                     self.snapshots.append(Snapshot.of(iterate))
                     self.counts.append(len(self.queried))
                 yield iterate
 
 
 def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
-    """Drive a solver on a case, for at most ``seconds`` beside compilation; what it raises passes through."""
+    """Drive a solver on a case for at most ``seconds`` without compilation; exceptions of the solver propagate."""
     problem, queried = case.problem(), list[int]()
 
     def answer(indices: Index) -> Vector:
@@ -159,7 +160,7 @@ def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
 
 @functools.cache
 def compiler() -> CompilationWatch:
-    """Return what knows the seconds that this process has spent compiling."""
+    """Return the watch of the seconds that this process spends compiling."""
     watch = CompilationWatch()
     watch.install()
     return watch
@@ -167,17 +168,17 @@ def compiler() -> CompilationWatch:
 
 @dataclass
 class Work:
-    """Kernel values that were really computed while a solver ran."""
+    """Number of kernel values computed while a solver ran."""
 
     values: int = 0
 
 
 @contextlib.contextmanager
 def recorded_work() -> Iterator[Work]:
-    """Count every kernel value the engines compute, whoever asks for it.
+    """Count every kernel value that the engines compute, for any caller.
 
-    The linear kernel's expansion goes through w and computes no kernel value; it is taken at its counted price, and so are
-    given values of new points.
+    Expansions of the linear kernel go through w and compute no kernel value; they, and given values of new points, count as
+    the harness counts them.
     """
     work = Work()
     fill, weighted, diagonal = Engine.compute, Engine._weighted, Engine.diagonal  # noqa: SLF001

@@ -58,6 +58,6 @@ def cases(draw: st.DrawFn, formulation: type[Problem], kernel: Kernel | None = N
     case = Case("drawn", formulation, stored, y, kernel or draw(kernels(), label="kernel"), drawn)
     try:
         case.problem()
-    except UsageError:  # of this number of points or of this class: the formulation settles what it can
+    except UsageError:  # the parameters do not fit the number of points or the classes
         return case.changed(values={})
     return case

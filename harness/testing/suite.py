@@ -1,4 +1,4 @@
-"""What a suite of checks is made of: which checks, on which cases, judging which drives."""
+"""Base class of a solver's suite: the cases of each check, and one drive of the solver for each case."""
 
 from __future__ import annotations
 
@@ -22,74 +22,76 @@ if TYPE_CHECKING:
     from harness.problems.problem import Certificate, Problem
     from harness.solver.protocol import Solver
 
-PATIENT_SECONDS = 10.0  # a case of the zoo takes milliseconds; a solver that is not done by then never ends
-ROUNDING = 1e-9
-_NO_MARGIN = 1e-6  # dual objective of hulls that meet
+PATIENT_SECONDS = 10.0  # time limit of a drive on one case, which takes milliseconds
+ROUNDING = 1e-9  # tolerance of objectives and relative gaps
+_NO_MARGIN = 1e-6  # tolerance of the dual objective of hulls that meet
 
 
 def claims_a_gap(suite: type[Suite]) -> bool:
-    """True if the last model is claimed to be within a relative gap."""
+    """Return True if the suite claims a relative gap of the last model."""
     return suite.gap is not None
 
 
 def converges(suite: type[Suite]) -> bool:
-    """True if that gap is to the optimum of the problem, so that its objective can be compared."""
+    """Return True if the solver claims a gap to the optimum of the problem, so that objectives can be compared."""
     return suite.gap is not None and suite.solver.exact
 
 
 def is_observable(suite: type[Suite]) -> bool:
-    """True if the host can count the solver's kernel evaluations."""
+    """Return True if the host can count the solver's kernel evaluations."""
     return suite.solver.observable
 
 
 def queries_targets(suite: type[Suite]) -> bool:
-    """True if the solver solves a formulation whose targets must be queried."""
+    """Return True if the solver solves a formulation whose targets must be queried."""
     return any(formulation.queries_targets for formulation in shared_registry().declared_by(type(suite.solver)))
 
 
 def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:
-    """Return the cases of every formulation in turn."""
+    """Return the test problems of all the formulations, in order."""
     return [case for formulation in formulations for case in cases_of_formulation(formulation)]
 
 
 def zoo_of(solver: Solver) -> list[Case]:
-    """Return the cases of every formulation that a solver solves, of those that are registered."""
+    """Return the test problems of every registered formulation that a solver solves."""
     return zoo(shared_registry().solved_by(type(solver)))
 
 
-@functools.cache  # the same objects for every suite, so that the exact oracle is asked once for each
+@functools.cache  # the same objects for every suite, so that the reference solver runs once for each case
 def cases_of_formulation(formulation: type[Problem]) -> list[Case]:
-    """Return the zoo of a formulation."""
+    """Return the test problems of a formulation."""
     return formulation.zoo()
 
 
 def path_over(case: Case, *, cold: bool) -> SolutionPath | None:
-    """Return a path over a case: a quarter of its price of a violation and all of it, for two widths of an RBF kernel.
+    """Return a path over a quarter of and the whole C or chi of a case, and two values of gamma of an RBF kernel.
 
-    None where it has neither.
+    Return None if the case has neither C nor chi nor an RBF kernel.
     """
     costs = {
         name: (0.25 * case.values[name], float(case.values[name])) for name in ("C", "chi") if case.values.get(name)
     }
     values = {name: value for name, value in case.values.items() if name not in costs}
     gamma = getattr(case.kernel, "gamma", None) if isinstance(case.kernel, RBF) else None
-    widths = {} if gamma is None else {"gamma": (float(gamma), 2.0 * gamma)}
-    if not costs and not widths:
+    gammas = {} if gamma is None else {"gamma": (float(gamma), 2.0 * gamma)}
+    if not costs and not gammas:
         return None
-    kernel, own = type(case.kernel), {} if widths else values_of(case.kernel)
-    grid = Grid(dict([*costs.items()][:1]), widths)
-    others = {**dict([*costs.items()][1:]), **values}
+    kernel, kernel_values = type(case.kernel), {} if gammas else values_of(case.kernel)
+    grid = Grid(dict([*costs.items()][:1]), gammas)
+    fixed = {**dict([*costs.items()][1:]), **values}
     formulation: Any = case.formulation
-    return SolutionPath(grid, formulation, kernel, case.x.copy(), case.y, others, own, cache_mb=1.0, cold=cold)
+    return SolutionPath(grid, formulation, kernel, case.x.copy(), case.y, fixed, kernel_values, cache_mb=1.0, cold=cold)
 
 
 class Suite(Checks):
-    """Subclass with a name that starts with ``Test``, set ``solver`` and ``gap``, run pytest.
+    """Base class of the suite of a solver.
+
+    Subclass with a name that starts with ``Test``, set ``solver`` and ``gap``, and run pytest.
 
     solver : the configured solver under test
-    gap : the relative gap its final iterates reach, certified by the host; None: it claims none
-    cases : the problems; None: the zoo of the solver's ``solves``
-    seed : of the solver's random numbers
+    gap : the relative gap that the final iterates reach, certified by the host; None if the solver claims none
+    cases : the problems; None for the test problems of the formulations in the solver's ``solves``
+    seed : the seed of the solver's random numbers
     """
 
     kind = "solver"
@@ -99,11 +101,11 @@ class Suite(Checks):
     seed: ClassVar[int] = 0
     _runs: ClassVar[dict[int, Run | BaseException]]
     _flips: ClassVar[dict[int, tuple[Case, Case]]]
-    _kept: ClassVar[list[Case]]
+    _run_cases: ClassVar[list[Case]]
 
     def __init_subclass__(cls, **further: Any) -> None:
-        """Give the suite drives of its own."""
-        cls._runs, cls._flips, cls._kept = {}, {}, []
+        """Create empty stores of drives for the subclass."""
+        cls._runs, cls._flips, cls._run_cases = {}, {}, []
         super().__init_subclass__(**further)
 
     @classmethod
@@ -121,35 +123,35 @@ class Suite(Checks):
         try:
             with limited(PATIENT_SECONDS):
                 return cls.solver.refusal(case.problem()) is None
-        except (Exception, TookTooLong):  # every check of the case fails with it, and says so
+        except (Exception, TookTooLong):  # every check of the case fails with this error and reports it
             return True
 
     @classmethod
-    def cases_for(cls, wanted: str) -> list[Case]:
-        """Return the cases that the solver takes, all or those with the tag ``wanted``; if none has it, the first.
+    def cases_for(cls, tag: str) -> list[Case]:
+        """Return the cases with a tag that the solver takes, or the first one if none has the tag.
 
-        ``first-formulation`` means the cases of the protocol in the formulation that comes first.
+        ``all`` selects all cases, ``first-formulation`` the ``protocol`` cases of the first formulation.
         """
-        everything = cls._taken()
-        if wanted == "all":
-            return everything
-        if wanted == "first-formulation":
-            return [case for case in cls.cases_for("protocol") if case.formulation is everything[0].formulation]
-        return [case for case in everything if wanted in case.tags] or everything[:1]
+        cases = cls._taken()
+        if tag == "all":
+            return cases
+        if tag == "first-formulation":
+            return [case for case in cls.cases_for("protocol") if case.formulation is cases[0].formulation]
+        return [case for case in cases if tag in case.tags] or cases[:1]
 
     @classmethod
     def cases_of(cls, name: str) -> list[Case] | list[None]:
-        """Return the cases that a check is made on; of one that takes no case, None alone."""
-        made = getattr(cls, name)
-        if not made.on:
+        """Return the cases that a check runs on; ``[None]`` for a check that takes no case."""
+        checked = getattr(cls, name)
+        if not checked.on:
             return [None]
-        return [case for case in cls.cases_for(made.on) if made.fits is None or made.fits(case)]
+        return [case for case in cls.cases_for(checked.on) if checked.fits is None or checked.fits(case)]
 
     @classmethod
     def teardown_class(cls) -> None:
-        """Let go of the drives: pytest is done with the suite."""
+        """Free the drives after the last test of the suite."""
         cls._runs.clear()
-        cls._kept.clear()
+        cls._run_cases.clear()
 
     def _stated(self, case: Case) -> Problem:
         problem: Problem = case.problem()
@@ -159,10 +161,10 @@ class Suite(Checks):
         return problem
 
     def _run(self, case: Case) -> Run:
-        """Return the drive of the solver on a case: the same one to every check that asks."""
+        """Return the drive of the solver on a case, the same object for every check."""
         if id(case) not in self._runs:
             self._stated(case)
-            self._kept.append(case)  # so that its id stays its own
+            self._run_cases.append(case)  # keep a reference, so that the id is not reused
             try:
                 run = observed(self.solver, case, seed=self.seed, seconds=PATIENT_SECONDS)
             except BaseException as error:
@@ -170,17 +172,17 @@ class Suite(Checks):
             else:
                 self._runs[id(case)] = run
                 self.note_hang(run.outcome.stopped_by is StoppedBy.TIME)
-        found = self._runs[id(case)]
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        result = self._runs[id(case)]
+        if isinstance(result, BaseException):
+            raise result
+        return result
 
     def _flipped(self, case: Case) -> Case:
-        """Return the case with the opposite targets, the same object to every check that asks."""
+        """Return the case with opposite targets, the same object for every check."""
         return self._flips.setdefault(id(case), (case, case.changed(y=-case.y)))[1]
 
     def _finished(self, case: Case) -> Run:
-        """Return the drive of the solver, which must have come to its own end."""
+        """Return the drive of the solver; raise AssertionError if the solver did not end by its own rule."""
         run = self._run(case)
         outcome = run.outcome
         ended = outcome.status is Status.OK or ("meets" in case.tags and outcome.status is Status.UNFINISHED)
@@ -192,43 +194,43 @@ class Suite(Checks):
 
     def _certified(self, case: Case) -> Certificate:
         """Return the host's certificate of the solver's last model."""
-        found = self._finished(case).certificate
-        if found is None:
-            raise unittest.SkipTest("nothing can be certified of its model")
-        return found
+        certificate = self._finished(case).certificate
+        if certificate is None:
+            raise unittest.SkipTest("the model has no certificate")
+        return certificate
 
     def _objective(self, case: Case) -> tuple[float, float]:
-        """Return the dual objective and how far from the optimum the claimed gap lets it be."""
-        found = self._certified(case)
+        """Return the dual objective, and its largest distance from the optimum under the claimed gap."""
+        certificate = self._certified(case)
         if "meets" in case.tags:
-            return found.dual or 0.0, _NO_MARGIN
-        assert found.dual is not None, f"{case}: the host could not certify the model: {found}."
-        return found.dual, (self.gap or 0.0) * _scale(found) + ROUNDING
+            return certificate.dual or 0.0, _NO_MARGIN
+        assert certificate.dual is not None, f"{case}: the host could not certify the model: {certificate}."
+        return certificate.dual, (self.gap or 0.0) * _scale(certificate) + ROUNDING
 
-    def _along(self, case: Case, *, cold: bool) -> dict[int, Certificate | None]:
-        """Return the certificate of each cell of a path over a case; None of a model that has no dual coefficients."""
+    def _certify_path(self, case: Case, *, cold: bool) -> dict[int, Certificate | None]:
+        """Return the certificate of each cell of a path over a case; None for models without dual coefficients."""
         path = path_over(case, cold=cold)
         assert path is not None
-        refused = self.solver.refusal(path.problem(path.cells[0]))
-        if refused is not None:
-            raise unittest.SkipTest(refused)
-        found: dict[int, Certificate | None] = {}
+        refusal = self.solver.refusal(path.problem(path.cells[0]))
+        if refusal is not None:
+            raise unittest.SkipTest(refusal)
+        certificates: dict[int, Certificate | None] = {}
         limit = PATIENT_SECONDS * len(path.cells)
-        for each in drive_path(self.solver, path, self.seed, Limits(time_limit=limit)):
-            assert not isinstance(each, StoppedBy), f"{case}: its path did not end within {limit:g} s."
-            outcome, problem = each.outcome, path.problem(each.cell)
+        for cell_outcome in drive_path(self.solver, path, self.seed, Limits(time_limit=limit)):
+            assert not isinstance(cell_outcome, StoppedBy), f"{case}: its path did not end within {limit:g} s."
+            outcome, problem = cell_outcome.outcome, path.problem(cell_outcome.cell)
             ended = outcome.status is Status.OK or "meets" in case.tags
-            assert ended, f"{case}: cell {each.cell.index} of its path is {outcome.status}: {outcome.reason}."
+            assert ended, f"{case}: cell {cell_outcome.cell.index} of its path is {outcome.status}: {outcome.reason}."
             model = None if outcome.dual_coef is None else problem.checked(outcome.dual_coef, outcome.intercept)
-            found[each.cell.index] = None if model is None else problem.certify(*model)
-        return found
+            certificates[cell_outcome.cell.index] = None if model is None else problem.certify(*model)
+        return certificates
 
-    def _same_objective(self, what: str, one: Certificate, other: Certificate | None) -> None:
+    def _same_objective(self, what: str, first: Certificate, second: Certificate | None) -> None:
         """Assert that two certified models of one problem have the same dual objective, within the claimed gap of each."""
-        assert other is not None
-        allowed = (self.gap or 0.0) * (_scale(one) + _scale(other)) + ROUNDING
-        apart = abs((one.dual or 0.0) - (other.dual or 0.0))
-        assert apart <= allowed, f"{what}: objective {one.dual}, and {other.dual} as a run of its own."
+        assert second is not None
+        allowed = (self.gap or 0.0) * (_scale(first) + _scale(second)) + ROUNDING
+        difference = abs((first.dual or 0.0) - (second.dual or 0.0))
+        assert difference <= allowed, f"{what}: objective {first.dual}, and {second.dual} in a separate run."
 
     def _agrees(self, first: Case, second: Case, factor: float = 1.0) -> None:
         """Assert that two cases have the same optimal objective, up to a factor and both gaps."""
@@ -241,8 +243,8 @@ class Suite(Checks):
         )
 
 
-def _scale(found: Certificate) -> float:
-    """Return what the relative gap is relative to."""
-    if found.gap and found.relative_gap:
-        return found.gap / found.relative_gap
-    return abs(found.primal or found.dual or 0.0)
+def _scale(certificate: Certificate) -> float:
+    """Return the objective that the relative gap is a fraction of."""
+    if certificate.gap and certificate.relative_gap:
+        return certificate.gap / certificate.relative_gap
+    return abs(certificate.primal or certificate.dual or 0.0)

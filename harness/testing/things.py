@@ -1,4 +1,4 @@
-"""The checks of all that is no solver: data sets, kernels, formulations, metrics, report formats, observers, commands."""
+"""Checks of data sets, kernels, formulations, metrics, report formats, observers and commands."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ _LAWS = (
     "test_doubling_every_point",
     "test_scaling_the_points",
 )
-_CLOSE = 1e-5  # of float32 values, relative to the largest
+_CLOSE = 1e-5  # tolerance of float32 values, as a fraction of the largest value
 
 
 class PluginChecks(Checks):
-    """A plugin as a whole."""
+    """Checks of a plugin as a whole."""
 
     kind = "plugin"
 
     @check(since="0.2")
     def test_its_import_is_light(self) -> None:
         """Importing the plugin imports no large library, so that ``harness --help`` stays quick."""
-        found = imports_of(str(self.thing.module.__file__), _HEAVY)
-        assert not found, f"it imports {', '.join(found)}; import it inside of the function that needs it."
+        heavy = imports_of(str(self.thing.module.__file__), _HEAVY)
+        assert not heavy, f"it imports {', '.join(heavy)}; import it inside of the function that needs it."
 
 
 class KernelChecks(ValueChecks):
-    """A kernel, with its parameters."""
+    """Checks of a kernel with its parameters."""
 
     kind = "kernel"
 
@@ -68,92 +68,92 @@ class KernelChecks(ValueChecks):
     @check(since="0.2")
     def test_is_a_kernel(self) -> None:
         """On 64 points of five kinds k(x, z) = k(z, x), the diagonal is k(x, x), and no eigenvalue is negative."""
-        for told, x in self._points():
-            found = reasons_against(self.thing, x)
-            assert not found, f"on {told}: {'; '.join(found)}"
+        for points, x in self._points():
+            reasons = reasons_against(self.thing, x)
+            assert not reasons, f"on {points}: {'; '.join(reasons)}"
 
     @check(since="0.2")
     def test_same_values_whatever_the_storage(self) -> None:
-        """Points in CSR, unless a sentence refuses them, and float32 points have the values of dense float64 ones."""
-        for told, x in self._points():
+        """Points in CSR, unless the kernel refuses them, and float32 points have the values of dense float64 points."""
+        for points, x in self._points():
             values = np.asarray(self.thing.block(x, x))
-            assert values.shape == (64, 64), f"on {told}: block has shape {values.shape}; expected (64, 64)."
+            assert values.shape == (64, 64), f"on {points}: block has shape {values.shape}; expected (64, 64)."
             scale = max(float(np.abs(values).max()), 1e-300)
-            for storage, other, allowed in (("CSR", csr(x), 1e-10), ("float32", x.astype(np.float32), 100 * _CLOSE)):
+            for storage, stored, allowed in (("CSR", csr(x), 1e-10), ("float32", x.astype(np.float32), 100 * _CLOSE)):
                 try:
-                    apart = float(np.abs(np.asarray(self.thing.block(other, other)) - values).max()) / scale
-                except HarnessError:  # its sentence refuses the storage
+                    error = float(np.abs(np.asarray(self.thing.block(stored, stored)) - values).max()) / scale
+                except HarnessError:  # the kernel refuses this storage
                     continue
-                assert apart <= allowed, f"on {told}: values of {storage} points are {apart:.2g} of the largest apart."
+                assert error <= allowed, f"on {points}: {storage} values differ by {error:.2g} of the largest."
 
     @check(since="0.2")
     def test_rows_are_those_of_the_block(self) -> None:
-        """What a solver gets row by row, and as sums over rows, is what ``block`` says."""
-        for told, x in self._points():
+        """Kernel rows, and weighted sums of rows, agree with the values of ``block``."""
+        for points, x in self._points():
             oracle, values = KernelOracle(self.thing, x), np.asarray(self.thing.block(x, x))
             coef, scale = np.linspace(-1.0, 1.0, len(x)), max(float(np.abs(values).max()), 1e-300)
-            apart = max(float(np.abs(oracle.row(i) - values[i]).max()) for i in (0, 31, 63)) / scale
-            assert apart <= _CLOSE, f"on {told}: a row is {apart:.2g} of the largest value apart from the block's."
-            apart = float(np.abs(oracle.expand(coef) - values @ coef).max()) / (scale * float(np.abs(coef).sum()))
-            assert apart <= _CLOSE, f"on {told}: a sum of rows is {apart:.2g} apart from that of the block's."
+            error = max(float(np.abs(oracle.row(i) - values[i]).max()) for i in (0, 31, 63)) / scale
+            assert error <= _CLOSE, f"on {points}: a row differs from the block by {error:.2g} of the largest value."
+            error = float(np.abs(oracle.expand(coef) - values @ coef).max()) / (scale * float(np.abs(coef).sum()))
+            assert error <= _CLOSE, f"on {points}: a sum of rows differs from that of the block by {error:.2g}."
 
 
 class DatasetChecks(ValueChecks):
-    """A data source, with its parameters."""
+    """Checks of a data source with its parameters."""
 
     kind = "data set"
 
     def _loaded(self) -> Dataset:
         try:
-            found: Dataset = self.thing.load()
+            dataset: Dataset = self.thing.load()
         except FilesMissing as error:
             raise unittest.SkipTest(str(error)) from None
-        return found
+        return dataset
 
     @check(since="0.2")
     def test_loads_what_can_be_used(self) -> None:
-        """Training and test points are finite and as wide as each other, labels -1 and +1, both in each part."""
-        found = self._loaded()
-        validate(found)
-        for part in (found.y_train, found.y_test) if found.task == "classification" else ():
-            assert not len(part) or {*np.unique(part)} == {-1.0, 1.0}, "a part has one class alone; split by class."
+        """Training and test points are finite and of the same width; each part has both labels, -1 and +1."""
+        dataset = self._loaded()
+        validate(dataset)
+        for part in (dataset.y_train, dataset.y_test) if dataset.task == "classification" else ():
+            assert not len(part) or {*np.unique(part)} == {-1.0, 1.0}, "a part has a single class; split by class."
 
     @check(since="0.2")
     def test_loads_the_same_again(self) -> None:
         """Two loads are the same bits, whatever numpy's global generator does."""
         first = measured_sha256(self._loaded())
         np.random.seed(4)  # noqa: NPY002 - a source that uses the global generator is what this check looks for
-        again = measured_sha256(self._loaded())
-        assert first == again, (
+        second = measured_sha256(self._loaded())
+        assert first == second, (
             "two loads differ; draw by np.random.default_rng(seed) of a parameter, and read in order."
         )
 
     @check(since="0.2")
     def test_tests_on_other_points(self) -> None:
         """Less than half of the test points are training points too."""
-        found = self._loaded()
-        train, test = (np.asarray(x.todense() if hasattr(x, "todense") else x) for x in (found.x_train, found.x_test))
-        known = {row.tobytes() for row in train[:50_000]}
-        shared = sum(row.tobytes() in known for row in test[:5000])
+        data = self._loaded()
+        train, test = (np.asarray(x.todense() if hasattr(x, "todense") else x) for x in (data.x_train, data.x_test))
+        train_rows = {row.tobytes() for row in train[:50_000]}
+        shared = sum(row.tobytes() in train_rows for row in test[:5000])
         assert 2 * shared <= min(len(test), 5000), (
             f"{shared} of {min(len(test), 5000)} test points are training points; keep the parts apart."
         )
 
     @check(since="0.2")
     def test_describes_its_points(self) -> None:
-        """``description`` says what the points are, which class is +1, and where they come from."""
-        told = str(getattr(self.thing, "description", ""))
-        assert len(told.split()) >= 3, f"description is {told!r}; say what the points are in a sentence."
+        """``description`` names the points, the class that is +1, and the source."""
+        description = str(getattr(self.thing, "description", ""))
+        assert len(description.split()) >= 3, f"description is {description!r}; describe the points in a sentence."
 
 
 class FormulationChecks(Checks):
-    """A formulation, by its own zoo."""
+    """Checks of a formulation on its test problems."""
 
     kind = "formulation"
 
     @check(since="0.2")
     def test_has_a_zoo(self) -> None:
-        """It has small problems with which solvers are checked, a ``protocol`` one among them, and states each."""
+        """``zoo()`` has valid small test problems, at least one of them with the tag ``protocol``."""
         zoo = self.thing.zoo()
         assert any("protocol" in case.tags for case in zoo), "zoo() has no case with the tag 'protocol'; add one."
         for case in zoo:
@@ -161,14 +161,14 @@ class FormulationChecks(Checks):
 
     @check(since="0.2")
     def test_says_what_it_is(self) -> None:
-        """The class, and every parameter, is documented, and ``constraints`` says what is feasible."""
-        silent = [known.name for known in self.thing.known_parameters() if not known.doc]
-        silent += [column.name for column in self.thing.columns if not column.meaning]
-        assert not silent, (
-            f"no documentation for {', '.join(silent)}; use harness.parameter(default, doc), harness.Column(name, meaning=doc)."
+        """The class and every parameter are documented, and ``constraints`` describes the feasible set."""
+        undocumented = [parameter.name for parameter in self.thing.known_parameters() if not parameter.doc]
+        undocumented += [column.name for column in self.thing.columns if not column.meaning]
+        assert not undocumented, (
+            f"no documentation for {', '.join(undocumented)}; use harness.parameter(default, doc), harness.Column(name, meaning=doc)."
         )
         assert (vars(self.thing).get("__doc__") or "").strip(), "the class has no docstring."
-        assert self.thing.constraints, "constraints is empty; say in words what is feasible."
+        assert self.thing.constraints, "constraints is empty; describe the feasible set in words."
 
     @check(since="0.2")
     def test_certifies_optima_and_bounds_the_rest(self) -> None:
@@ -178,82 +178,79 @@ class FormulationChecks(Checks):
             problem = case.problem()
             if solver.refusal(problem) is not None or "meets" in case.tags:
                 continue
-            found = [snapshot for snapshot in snapshots(solver, problem) if snapshot.dual_coef is not None]
-            sure = [problem.certify(*problem.checked(each.dual_coef, each.intercept)) for each in found]
-            for each in sure:
-                rounding = 1e-9 * max(1.0, abs(each.dual or 0.0)) + (each.gap_rounding or 0.0)
-                assert each.gap is None or each.gap >= -rounding, (
-                    f"{case}: a feasible model has a gap of {each.gap:.3g}."
+            models = [snapshot for snapshot in snapshots(solver, problem) if snapshot.dual_coef is not None]
+            certificates = [problem.certify(*problem.checked(m.dual_coef, m.intercept)) for m in models]
+            for certificate in certificates:
+                rounding = 1e-9 * max(1.0, abs(certificate.dual or 0.0)) + (certificate.gap_rounding or 0.0)
+                assert certificate.gap is None or certificate.gap >= -rounding, (
+                    f"{case}: a feasible model has a gap of {certificate.gap:.3g}."
                 )
-            self._bounds_of_all_models_hold(case, problem, found[-1], sure)
-            last = sure[-1].relative_gap
+            self._assert_bounds_agree(case, problem, models[-1], certificates)
+            last = certificates[-1].relative_gap
             assert last is None or last <= 1e-3, (
-                f"{case}: the optimum is certified to a relative gap of {last:.3g} only."
+                f"{case}: the relative gap certified at the optimum is {last:.3g}; expected at most 1e-3."
             )
-            if case.optimum is not None and sure[-1].dual is not None:
-                apart = abs(sure[-1].dual - case.optimum) / max(1.0, abs(case.optimum))
-                assert apart <= 1e-3, f"{case}: the optimum is {sure[-1].dual:.6g}; the zoo says {case.optimum:.6g}."
+            if case.optimum is not None and certificates[-1].dual is not None:
+                error = abs(certificates[-1].dual - case.optimum) / max(1.0, abs(case.optimum))
+                assert error <= 1e-3, f"{case}: the optimum is {certificates[-1].dual:.6g}, not {case.optimum:.6g}."
             tried += 1
         if not tried:
-            raise unittest.SkipTest("no installed solver solves it")
+            raise unittest.SkipTest("no installed solver solves the formulation")
 
-    def _bounds_of_all_models_hold(self, case: Case, problem: Problem, last: Any, sure: Sequence[Certificate]) -> None:
-        """Raise AssertionError if the optimum cannot be between primal and dual of every model on the way to the last one."""
+    def _assert_bounds_agree(self, case: Case, problem: Problem, last: Any, iterates: Sequence[Certificate]) -> None:
+        """Raise AssertionError if no value lies between the primal and the dual objective of every model up to the last."""
         if not self.thing.has_dual_form():
             return
         form = problem.dual_form()
         start, end = form.coef(form.start), np.asarray(last.dual_coef, dtype=np.float64)
         between = (start + share * (end - start) for share in (0.0, 0.5, 0.9))  # the feasible set is convex
-        certificates = [*sure, *(problem.certify(coef, float(last.intercept)) for coef in between)]
-        known = [
-            (p, d) for p, d in ((each.primal, each.dual) for each in certificates) if p is not None and d is not None
-        ]
-        low, high = max(map(min, known), default=0.0), min(map(max, known), default=0.0)
+        certificates = [*iterates, *(problem.certify(coef, float(last.intercept)) for coef in between)]
+        objectives = [(p, d) for p, d in ((c.primal, c.dual) for c in certificates) if p is not None and d is not None]
+        low, high = max(map(min, objectives), default=0.0), min(map(max, objectives), default=0.0)
         assert low - high <= 1e-6 * max(abs(low), abs(high)), (
-            f"{case}: no optimum is between primal and dual of all models: of one both are at least {low:.6g}, of another both "
-            f"are at most {high:.6g}. Are scores taken with the ridge where f has none?"
+            f"{case}: the bounds of two models contradict each other: primal and dual are at least {low:.6g} for one, and at most "
+            f"{high:.6g} for another. Do the scores contain a ridge that f has not?"
         )
 
     @check(since="0.2")
     def test_refuses_what_is_infeasible(self) -> None:
-        """Coefficients that are NaN, too many, or far outside of the constraints are no model."""
+        """Coefficients that are NaN, too many, or far outside of the constraints are refused."""
         problem = next(case for case in self.thing.zoo() if "protocol" in case.tags).problem()
         far = 1e6 * np.where(np.arange(problem.n) % 2, 1.0, -1.0) * (1.0 + np.arange(problem.n))
-        for told, coef in (("NaN", far * np.nan), ("n + 1", np.zeros(problem.n + 1)), ("far outside", far)):
+        for kind, coef in (("NaN", far * np.nan), ("n + 1", np.zeros(problem.n + 1)), ("far outside", far)):
             try:
                 problem.checked(coef, 0.0)
             except InvalidModel:
                 continue
-            raise AssertionError(f"coefficients that are {told} are accepted as a model; see feasibility_violation.")
+            raise AssertionError(f"coefficients that are {kind} are accepted as a model; see feasibility_violation.")
 
     @check(since="0.2")
     def test_keeps_its_laws(self) -> None:
-        """The optimum changes with the order, labels, copies and scale of the points as ``laws`` says."""
-        own: dict[str, Any] = {"solver": self._reference(), "gap": 1e-3, "cases": self.thing.zoo()}
-        suite: type[Checks] = type("Laws", (SolverConformance,), own)
-        failed = [each.message for name in _LAWS for each in suite.results(name) if each.status == "failed"]
+        """The optimum changes with the order, labels, copies and scale of the points as declared in ``laws``."""
+        attributes: dict[str, Any] = {"solver": self._reference(), "gap": 1e-3, "cases": self.thing.zoo()}
+        suite: type[Checks] = type("Laws", (SolverConformance,), attributes)
+        failed = [result.message for name in _LAWS for result in suite.results(name) if result.status == "failed"]
         assert not failed, failed[0]
 
     def _reference(self) -> Any:
         registry = shared_registry()
-        known = [
-            cls for own in registry.solvers.values() for cls in own.values() if cls.takes(self.thing) and cls.exact
-        ]
-        serving = sorted(known, key=lambda cls: "reference" not in cls.serves)
+        solvers = [cls for of_plugin in registry.solvers.values() for cls in of_plugin.values()]
+        exact = [cls for cls in solvers if cls.takes(self.thing) and cls.exact]
+        serving = sorted(exact, key=lambda cls: "reference" not in cls.serves)
         if not serving:
-            raise unittest.SkipTest("no installed solver solves it exactly")
+            raise unittest.SkipTest("no installed solver solves the formulation exactly")
         return serving[0]().with_target_gap(1e-4)
 
 
 class MetricChecks(Checks):
-    """A test metric."""
+    """Checks of a test metric."""
 
     kind = "metric"
 
     def _figure(self, targets: Any, scores: Any) -> float:
-        found = self.thing(targets.copy(), scores.copy())
-        assert np.isscalar(found) or np.ndim(found) == 0, f"it returned {found!r}; a metric returns a number."
-        return float(found)
+        value = self.thing(targets.copy(), scores.copy())
+        assert np.isscalar(value) or np.ndim(value) == 0, f"it returned {value!r}; a metric returns a number."
+        return float(value)
 
     def _drawn(self) -> Iterable[tuple[Any, Any]]:
         rng = np.random.default_rng(2)
@@ -263,7 +260,7 @@ class MetricChecks(Checks):
 
     @check(since="0.2")
     def test_is_a_number_in_its_range(self) -> None:
-        """It is a finite number within ``low`` and ``high`` for good scores and noise; NaN is for equal scores alone."""
+        """The value is finite for good scores and for noise; NaN is allowed for equal scores only."""
         drawn = [*self._drawn()]
         for targets, scores in (*drawn, (drawn[0][0], -drawn[0][0])):
             assert np.isfinite(self._figure(targets, scores)), "it is not finite."
@@ -271,35 +268,35 @@ class MetricChecks(Checks):
 
     @check(since="0.2", needs=lambda suite: suite.thing.better is not None)
     def test_better_is_better(self) -> None:
-        """The targets themselves as scores are better than their opposites: ``better`` names the right end."""
+        """By ``better``, the targets as scores are better than their opposites."""
         for targets, _ in self._drawn():
             best, worst = self._figure(targets, targets), self._figure(targets, -targets)
             right = best < worst if self.thing.better == "low" else best > worst
             assert right, (
-                f"better is '{self.thing.better}', and it is {best:g} of the best scores, {worst:g} of the worst."
+                f"better is '{self.thing.better}', but the metric is {best:g} for the best scores, {worst:g} for the worst."
             )
 
     @check(since="0.2")
     def test_depends_on_its_arguments_alone(self) -> None:
-        """A second call gives the same number, so does another order of the points, and the arguments do not change."""
+        """A second call, or another order of the points, gives the same value, and the arguments do not change."""
         for targets, scores in self._drawn():
-            kept = targets.copy(), scores.copy()
+            before = targets.copy(), scores.copy()
             first = float(self.thing(targets, scores))
-            assert np.array_equal(kept, (targets, scores)), "it wrote into its arguments; copy before writing."
+            assert np.array_equal(before, (targets, scores)), "it wrote into its arguments; copy before writing."
             order = np.random.default_rng(3).permutation(60)
-            for other in (self._figure(targets, scores), self._figure(targets[order], scores[order])):
-                assert np.isclose(first, other, rtol=1e-9, atol=1e-12), (
-                    f"it is {first:g}, and {other:g} of the same points."
+            for value in (self._figure(targets, scores), self._figure(targets[order], scores[order])):
+                assert np.isclose(first, value, rtol=1e-9, atol=1e-12), (
+                    f"it is {first:g}, then {value:g} for the same points."
                 )
 
     @check(since="0.2")
     def test_says_what_it_is(self) -> None:
-        """Its function has a docstring, which ``harness describe`` shows."""
+        """The function has a docstring, which ``harness describe`` shows."""
         assert (self.thing.__doc__ or "").strip(), f"metric '{self.called}' has no docstring."
 
 
 def sample_records() -> list[Record]:
-    """Return records of every status: what a format and an observer must be able to take."""
+    """Return one record of each status, for the checks of report formats and observers."""
     shared: dict[str, Any] = {
         **dict.fromkeys(COLUMNS), "plugin": "smo", "solver": "smo", "dataset": "digits", "formulation": "c-svc",
         "kernel": "rbf", "seed": 0, "repetition": 0, "threads": 1, "n_train": 60, "n_test": 20, "n_features": 3,
@@ -308,85 +305,85 @@ def sample_records() -> list[Record]:
     measured = {
         "fit_seconds": 0.01, "cpu_seconds": 0.01, "kernel_evaluations": 1200, "relative_gap": 1e-4, "test_accuracy": 0.9,
     }  # fmt: skip
-    found = []
+    records = []
     for status in Status:
-        own: dict[str, Any] = measured if status in MEASURED else {"reason": "a | b"}
+        figures: dict[str, Any] = measured if status in MEASURED else {"reason": "a | b"}
         stopped = StoppedBy.SOLVER if status is Status.OK else StoppedBy.FAULT
-        told = {"label": f"smo-{status}", "status": str(status), "stopped_by": str(stopped), "key": str(status)}
-        found.append(Record({**shared, **own, **told}))
-    return found
+        state = {"label": f"smo-{status}", "status": str(status), "stopped_by": str(stopped), "key": str(status)}
+        records.append(Record({**shared, **figures, **state}))
+    return records
 
 
 class FormatChecks(Checks):
-    """A report format."""
+    """Checks of a report format."""
 
     kind = "report format"
 
     @check(since="0.2")
     def test_is_text_whatever_the_records(self) -> None:
-        """No records, one, and some of every status become text that UTF-8 can hold."""
+        """No records, one record, and records of every status become text that can be encoded as UTF-8."""
         for records in ([], sample_records()[:1], sample_records()):
-            found = self.subject()(records)
-            assert isinstance(found, str), f"of {len(records)} records it returned {type(found).__name__}; return text."
-            found.encode()
+            text = self.subject()(records)
+            assert isinstance(text, str), f"for {len(records)} records it returned {type(text).__name__}; return text."
+            text.encode()
 
     @check(since="0.2")
     def test_leaves_no_run_out(self) -> None:
-        """Every run is named, those that failed too."""
+        """Every run is named, failed runs too."""
         text = self.subject()(sample_records())
         missing = [record["label"] for record in sample_records() if record["label"] not in text]
         assert not missing, f"the text does not name {', '.join(missing)}; a failed run is a row too."
 
     @check(since="0.2")
     def test_leaves_the_records_unchanged(self) -> None:
-        """The records are what they were, and the same records give the same text."""
-        records, kept = sample_records(), sample_records()
-        first, second = self.subject()(records), self.subject()(copy.deepcopy(kept))
-        assert records == kept, "it changed the records; copy before writing."
+        """The records are not changed, and equal records give equal text."""
+        records, original = sample_records(), sample_records()
+        first, second = self.subject()(records), self.subject()(copy.deepcopy(original))
+        assert records == original, "it changed the records; copy before writing."
         assert first == second, "the same records gave another text."
 
 
 class ObserverChecks(Checks):
-    """What a plugin does when a run starts or ends."""
+    """Checks of the hooks that a plugin runs when a run starts or ends."""
 
     kind = "observer"
 
-    def _hears(self, hook: str, argument: str) -> None:
-        hear: Any = getattr(self.thing, hook, None)
-        for record in sample_records() if hear else ():
+    def _call_hook(self, hook: str, argument: str) -> None:
+        function: Any = getattr(self.thing, hook, None)
+        for record in sample_records() if function else ():
             given = dict(record)
-            hear(**{argument: given})
+            function(**{argument: given})
             assert given == record, (
-                f"{hook} changed its {argument} of a run that is {record['status']}; copy before writing."
+                f"{hook} changed the {argument} of a run with status {record['status']}; copy before writing."
             )
 
     @check(since="0.2", seconds=5.0)
     def test_hears_of_every_run(self) -> None:
-        """It handles the start and the end of runs of every status within 5 s in all, and does not change its arguments."""
-        self._hears("harness_run_started", "spec")
-        self._hears("harness_run_finished", "record")
+        """The hooks handle the start and the end of runs of every status within 5 s, and do not change their arguments."""
+        self._call_hook("harness_run_started", "spec")
+        self._call_hook("harness_run_finished", "record")
 
 
 class CommandChecks(Checks):
-    """A command that a plugin adds."""
+    """Checks of a command that a plugin adds."""
 
     kind = "command"
 
     @check(since="0.2")
     def test_has_help(self) -> None:
-        """``--help`` ends with 0 and says what it does."""
-        code, text, _ = self._invoked("--help")
+        """``--help`` exits with 0 and describes the command."""
+        code, text, _ = self._invoke("--help")
         assert code == 0, f"--help ended with {code}."
         assert self.thing.get_short_help_str(), f"'{self.thing.name}' has no help; give its function a docstring."
         assert "Usage" in text, "--help shows no usage."
 
     @check(since="0.2")
     def test_meets_a_wrong_option_with_a_sentence(self) -> None:
-        """An option that it does not have ends with 2, and no traceback."""
-        code, text, error = self._invoked("--no-such-option-here")
+        """An unknown option exits with 2 and a message, without a traceback."""
+        code, text, error = self._invoke("--no-such-option-here")
         assert code == 2, f"an unknown option ended with {code} ({error!r}); let click refuse it: {text[-200:]}"
 
-    def _invoked(self, *arguments: str) -> tuple[int, str, Any]:
+    def _invoke(self, *arguments: str) -> tuple[int, str, Any]:
         from click.testing import CliRunner
 
         done = CliRunner().invoke(self.thing, arguments)

@@ -47,7 +47,7 @@ class RampSVC(Problem):
     """The SVM with the ramp loss. ``hinge`` is the same problem with the hinge loss; its ``upper`` holds C_i, (n,)."""
 
     name = "ramp-svc"
-    tells_zero = False
+    checks_zero_norm = False
     parameter_class = RampSVCParameters
     constraints = "|dual_coef_i| <= C_i and intercept 0"
     has_bias = False
@@ -169,7 +169,7 @@ class RampSubproblem(Problem):
     """
 
     name = "ramp-svc-subproblem"
-    tells_zero = False
+    checks_zero_norm = False
     parameter_class = RampSVCParameters
     constraints = "0 <= y_i dual_coef_i + beta_i <= C_i and intercept 0"
     has_bias = False

@@ -67,7 +67,7 @@ class ReutersCategory(DataSource):
     def load(self) -> Dataset:
         """Return (7770, 8315) and (3299, 8315), CSR."""
         points, sha256 = _loaded("reuters"), registry()[_ARTICLES].sha256
-        archive = verified(_ARTICLES, sha256, wanted_by=self.name, fetched_as=_ARTICLES)
+        archive = verified(_ARTICLES, sha256, needed_by=self.name, fetched_as=_ARTICLES)
         key = {"points": points.sha256, "archive": sha256, "category": self.category}
         return cache.dataset(self.label, self.name, key, lambda: self._labelled(points, archive), {archive: sha256})
 

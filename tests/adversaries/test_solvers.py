@@ -26,7 +26,7 @@ DETECTED = {
     "forces-target": ("invalid", "changed its problem: targets differ"),
     "replaces-dict": ("invalid", "changed its problem: upper differ"),
     "forces-points": ("invalid", "changed its problem: points differ"),
-    "subclass": ("error", "yielded LateIterate; a solver yields harness.Iterate, no subclass of it"),
+    "subclass": ("error", "yielded LateIterate; a solver yields harness.Iterate, not a subclass of it"),
     "objects": ("invalid", "dual_coef is ndarray; expected numbers"),
     "patches-counter": ("error", "a message cannot be read: ValidationError"),
     "infeasible-unseen": ("invalid", "violates the constraints of c-svc-nobias"),

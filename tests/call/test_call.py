@@ -128,7 +128,7 @@ def test_a_study_file_and_what_is_given_beside_it(tmp_path):
         ({"plugins": "smo", "datasets": (X[0], Y)}, "X is float64 of shape"),
         ({"plugins": "smo", "datasets": {"a/b": (X, Y)}}, "name='a/b' cannot name data"),
         ({"plugins": "smo", "datasets": {"a": (X, np.ones(80))}}, "all labels are '1'"),
-        ({"plugins": "smo", "datasets": {"a": (X * np.nan, Y)}}, "row 1, column 1 holds nan"),
+        ({"plugins": "smo", "datasets": {"a": (X * np.nan, Y)}}, "row 1, column 1 is nan"),
         ({"plugins": "smo", "datasets": {"a": "digits"}}, "datasets: 'a': a str is no data set; give .X, y., "),
         ({"plugins": "smo", "formulation": 3}, "formulation: 3 is none"),
         ({"plugins": "smo", "formulation": "c-svc[C=1],c-svc[C=2]"}, "is named twice; write a grid"),

@@ -84,7 +84,7 @@ def test_a_solver_that_is_none_once_it_has_a_target_fails_one_check(check, tmp_p
     ("asked", "told"),
     [
         ([], "nothing to check is named"),
-        (["no-such-thing"], "nothing is called 'no-such-thing'"),
+        (["no-such-thing"], "nothing has the name 'no-such-thing'"),
         (["own"], "The folder 'own' is a project that is not installed: pip install -e ./own"),
         (["./no_such_file.py"], "no_such_file.py does not exist"),
         (["smo", "--only", "no-such-check"], "none has a name like that"),
@@ -103,7 +103,7 @@ def test_a_file_that_is_no_problem_is_refused(check, tmp_path):
     (tmp_path / "other.json").write_text("[]")
     done = check("--reproduce", "other.json")
     assert done.exit_code == 2
-    assert "other.json is no file that `harness check` wrote" in done.stderr
+    assert "other.json was not written by `harness check`" in done.stderr
 
 
 def test_a_line_makes_every_check_a_test_of_pytest(tmp_path):

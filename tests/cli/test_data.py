@@ -40,7 +40,7 @@ def test_files_are_missing_fetched_right_and_wrong(invoke, mirror, tmp_path):
     assert (right.exit_code, right.stdout) == (0, "".join(f"{name}: right, {raw / name}\n" for name in NAMES))
     assert "2 of 2       free" in invoke("data", "list").stdout
     (raw / "adult" / "a9a").write_bytes(b"else")
-    assert invoke("data", "verify", "adult").stdout.startswith(f"adult/a9a: wrong, {raw}/adult/a9a holds SHA-256 ")
+    assert invoke("data", "verify", "adult").stdout.startswith(f"adult/a9a: wrong, {raw}/adult/a9a has SHA-256 ")
     wrong = invoke("data", "verify", "adult")
     assert (wrong.exit_code, wrong.stdout.count("\n")) == (1, 2)
     assert invoke("data", "verify").stdout.count(": missing\n") == len(raw_files.registry()) - 2

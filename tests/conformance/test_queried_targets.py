@@ -69,7 +69,7 @@ def failures(solver: type[Solver], only: str = CHECK) -> list[Result]:
     ("solver", "said"),
     [
         (UsesUnqueried, "whose target was not queried by then"),
-        (EntersItself, "use problem.query and nothing else"),
+        (EntersItself, "use only problem.query"),
         (Peeks, "the targets that it did not query were changed"),
     ],
 )

@@ -187,7 +187,7 @@ def test_a_raw_file_that_is_missing_or_another_is_refused_cached_or_not(tmp_path
     Banana().load()
     copy.unlink()
     copy.write_bytes(b"another")
-    with pytest.raises(DataError, match=r"holds SHA-256 .*, expected 05c98ccd67268c59.*`harness data fetch banana`"):
+    with pytest.raises(DataError, match=r"has SHA-256 .*, expected 05c98ccd67268c59.*`harness data fetch banana`"):
         Banana().load()
 
 

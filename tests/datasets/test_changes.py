@@ -170,7 +170,7 @@ def test_a_source_with_parameters_of_these_names_is_left_to_itself():
 
 REFUSED = [
     (Line(imbalance=1e-320), r"50 negatives to 50 positives allow 1 to 50"),
-    (Digits(imbalance=5), r"imbalance=5 cannot be had .* 1082 negatives to 116 positives allow 9\.32759 to 1082"),
+    (Digits(imbalance=5), r"imbalance=5 cannot be reached .* 1082 negatives to 116 positives allow 9\.32759 to 1082"),
     (Line(imbalance=51), r"'line\[imbalance=51\.0\]': imbalance=51 cannot .* Choose an imbalance between these"),
     (Diabetes(imbalance=2), "imbalance and noise concern labels of classes, and these data are for regression"),
     (Friedman(n=20, noise=0.1), "noise concern labels"),

@@ -142,7 +142,7 @@ def test_a_value_or_label_that_is_missing_is_refused_with_its_row(tmp_path, suff
     x, labels = drawn()
     x[33, 2] = np.inf
     path = in_parts(tmp_path / "parts", x, labels, suffix)
-    assert f"part-03{suffix}': row 7, column 3 holds inf" in refusal(PartitionedData, path, rows=6)
+    assert f"part-03{suffix}': row 7, column 3 is inf" in refusal(PartitionedData, path, rows=6)
     labels[33] = np.nan
     in_parts(tmp_path / "parts", x, labels, suffix)
     with ThreadPoolExecutor(1) as pool:

@@ -150,13 +150,13 @@ def test_a_wrong_file_in_a_folder_of_ones_own_is_told_or_passed_over(server, tmp
     (tmp_path / "a").write_bytes(b"wrong")
     (tmp_path / "a.gz").write_bytes(b"\x1f\x8bdamaged")
     file = raw(f"{server.url}/a", name="a")
-    why = r"but .*/a holds SHA-256 .*; .*/a.gz cannot be unpacked or read .*, expected .*`harness data fetch mine`"
+    why = r"but .*/a has SHA-256 .*; .*/a.gz cannot be unpacked or read .*, expected .*`harness data fetch mine`"
     with pytest.raises(DataError, match=f"'mine' needs the raw file 'a', {why}"):
-        raw_files.verified("a", file.sha256, wanted_by="mine")
+        raw_files.verified("a", file.sha256, needed_by="mine")
     server.pages["/a"] = CONTENT
-    assert fetch(file) == raw_files.verified("a", file.sha256, wanted_by="mine") == fetched_root() / "a"
+    assert fetch(file) == raw_files.verified("a", file.sha256, needed_by="mine") == fetched_root() / "a"
     (tmp_path / "a").write_bytes(CONTENT)
-    assert raw_files.verified("a", file.sha256, wanted_by="mine") == tmp_path / "a"
+    assert raw_files.verified("a", file.sha256, needed_by="mine") == tmp_path / "a"
 
 
 def test_of_several_processes_one_fetches_and_a_killed_one_leaves_no_file_and_no_lock(server):

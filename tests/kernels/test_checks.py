@@ -17,8 +17,8 @@ FOUND = {
     "skewed": "is not symmetric: k(x, z) =",
     "tanh": "is not positive semi-definite",
     "stored": "of CSR points, and",
-    "of-the-others": "asked of 33 points and 64, and",
-    "turned": "gives an array of shape (64, 33) asked of 33 points and 64, and not (33, 64)",
+    "of-the-others": "in a block of 33 x 64 points, and",
+    "turned": "gives an array of shape (64, 33) in a block of 33 x 64 points, and not (33, 64)",
     "holed": "gives values that are not finite",
 }
 

@@ -91,7 +91,7 @@ def test_an_index_outside_is_refused(oracle, wrong) -> None:
         lambda: oracle.block([0], [wrong]),
         lambda: oracle.expand(np.ones(N), [wrong]),
     ):
-        with pytest.raises(IndexError, match=f"{wrong} asked of a kernel over {N} points"):
+        with pytest.raises(IndexError, match=f"{wrong} is out of range for a kernel over {N} points"):
             ask()
     assert spent(oracle) == (0, 0)
 

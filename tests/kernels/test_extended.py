@@ -26,9 +26,9 @@ def test_settings_go_along_the_points_before_are_as_they_were_and_what_is_asked_
     [
         (OWN[:, :3], r"shape \(7, 3\); a training point has 4 features"),
         (OWN[0], r"of shape \(4,\); expected numbers of shape \(n, d\)"),
-        (np.full((1, 4), np.nan), "hold nan; give finite numbers"),
+        (np.full((1, 4), np.nan), "contain nan; give finite numbers"),
         (OWN.astype(complex), "is complex128 of shape"),
-        (scipy.sparse.csr_array(np.full((1, 4), np.inf)), "hold inf"),
+        (scipy.sparse.csr_array(np.full((1, 4), np.inf)), "contain inf"),
     ],
 )
 def test_points_that_are_none_are_refused_in_a_sentence(points, reason):

@@ -97,7 +97,7 @@ def test_bad_requests_are_refused(tmp_path) -> None:
         features.scores(np.zeros(D), np.empty(5))
     with pytest.raises(ValueError, match="type float32"):
         features.scores(np.zeros(D), np.empty(N, dtype=np.float32))
-    with pytest.raises(IndexError, match=f"point {N} asked of {N}"):
+    with pytest.raises(IndexError, match=f"point {N} is out of range"):
         features.add(np.array([0, N]), np.ones(2), np.zeros(D))
     with pytest.raises(IndexError, match="point -1"):
         features.rows([2, -1])

@@ -107,8 +107,8 @@ def test_the_threads_end_with_the_oracle() -> None:
         ({"slots": [0, 1]}, IndexError, r"slots \[0, 1\] for 1 rows"),
         ({"slots": [-1]}, IndexError, "from 0 to 0"),
         ({"rows": [3, 4]}, IndexError, "for 2 rows; give each a row of out"),
-        ({"rows": [N]}, IndexError, "700 asked"),
-        ({"columns": [-2]}, IndexError, "-2 asked"),
+        ({"rows": [N]}, IndexError, "700 is out of range"),
+        ({"columns": [-2]}, IndexError, "-2 is out of range"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, error, match) -> None:

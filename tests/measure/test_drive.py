@@ -238,12 +238,12 @@ def test_the_generator_is_closed(how: str) -> None:
         (
             lambda p: iter([Iterate(np.zeros(N), free_coef=np.zeros(N), done=True)]),
             InvalidModel,
-            "dual_coef beside free_coef",
+            "dual_coef and free_coef",
         ),
         (
             lambda p: iter([Iterate(np.zeros(N), weights=np.zeros(2), done=True)]),
             InvalidModel,
-            "dual_coef beside weights",
+            "dual_coef and weights",
         ),
         (
             lambda p: iter([Iterate(extra_points=np.zeros((1, 2)), done=True)]),

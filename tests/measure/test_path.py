@@ -245,7 +245,7 @@ MODEL = Iterate(np.zeros(40), done=True)
     [
         (lambda path: [MODEL], "yielded Iterate from solve_path"),
         (lambda path: [(path.cells[0], MODEL)] * 2, "again after its end"),
-        (lambda path: [(Grid(COSTS, WIDTHS, 3).cells()[0], MODEL)], "none of path.cells"),
+        (lambda path: [(Grid(COSTS, WIDTHS, 3).cells()[0], MODEL)], "not in path.cells"),
         (lambda path: [(path.cells[0], None)], "yielded tuple"),
     ],
 )

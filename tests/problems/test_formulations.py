@@ -226,7 +226,7 @@ def test_each_constraint_has_its_own_violation(formulation, values, coef, violat
     ("formulation", "values", "message"),
     [
         (OneClass, {"nu": 1.5}, "nu=1.5"),
-        (NuSVC, {"nu": 0.9}, r"nu=0.9 asks for more than the smaller class has, \d+ of 24"),
+        (NuSVC, {"nu": 0.9}, r"nu=0.9 needs more points than the smaller class has, \d+ of 24"),
         (ReducedHull, {"D": 0.5, "D_minus": 0.03}, r"D_minus=0.03 leaves the hull of the \d+ negatives empty"),
         (ReducedHull, {"D": 0.05}, r"D=0.05 leaves the hull of the \d+ positives empty; D must be at least"),
     ],

@@ -63,6 +63,6 @@ def test_what_is_no_model_is_refused_in_a_sentence(records, way):
 def test_a_target_gap_is_missed_and_the_reason_says_why(tmp_path):
     record = records_of(tmp_path, ("honest",), "--target-gap", "1e-3")["honest"]
     assert record["status"] == "missed"
-    told = "free-model has no parameter gap and no with_target_gap: it is not told the target"
+    told = "free-model has no parameter gap and no with_target_gap: it ignores the target"
     assert record["reason"] == f"no gap can be certified of a model that is no dual solution of the problem; {told}"
     assert record["test_accuracy"] is not None
