@@ -55,7 +55,14 @@ class Result:
         """The table that the command prints, 100 columns wide."""
         from harness.report import formats
 
-        return str(formats.render("table", self.records, ranking="", hint="result.explain() says more."))
+        return str(formats.render("table", self.records, command="", hint="result.explain() says more."))
+
+    @property
+    def verdict(self) -> list[str]:
+        """The sentences below the table: who failed, which solver to take, or who is behind in time and test accuracy."""
+        from harness.report.verdict import of_records
+
+        return of_records(self.records).sentences
 
     def explain(self) -> str:
         """Return what the columns and marks of the table mean, and what compilation took: a sentence or more a line."""

@@ -67,6 +67,7 @@ def notes(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
         *_formulations(rows, shown),
         *_small_caches(groups),
         *_uncertain(rows),
+        *_loose(groups),
         *of_machines(records),
         *of_reuse(records),
     ]
@@ -212,6 +213,16 @@ def _uncertain(rows: Sequence[Row]) -> list[str]:
         if each.get("reason")
     )
     return [*found, *dict.fromkeys((*undecided, *faults, *missing))]
+
+
+def _loose(groups: Sequence[Group]) -> list[str]:
+    """Say where runs stopped that had no common target."""
+    rivals = [row for group in groups for unit in group.units for row in unit.loose]
+    gaps = sorted(median(values) for row in rivals if (values := row.values("relative_gap")))
+    if not rivals:
+        return []
+    ends = f"the runs stopped at gaps {figures.span(figures.gap(gaps[0]), figures.gap(gaps[-1]))}" if gaps else ""
+    return [f"Costs are not ranked: {ends or 'each solver stops by its own rule'}."]
 
 
 def _compilation(rows: Sequence[Row]) -> list[str]:

@@ -173,19 +173,17 @@ def ranked(rows: Sequence[Row]) -> list[Measure]:
     return [measure for measure in (*core(rows), *metrics(rows)) if measure.best is not None]
 
 
-def winners(measure: Measure, values: Mapping[K, Sequence[float]]) -> list[K]:
-    """Return who has the best of some figures of runs, and then those that could not be distinguished from it.
+def separated(measure: Measure, a: Sequence[float], b: Sequence[float]) -> bool:
+    """Return whether two figures of runs can be distinguished: their intervals are apart (`noise`), and their texts differ."""
+    differ = measure.text(median(a)) != measure.text(median(b))
+    return differ and noise.apart(measure.interval(a), measure.interval(b))
 
-    These are the ones whose intervals overlap (`noise`), and those whose medians have the same text.
-    """
+
+def winners(measure: Measure, values: Mapping[K, Sequence[float]]) -> list[K]:
+    """Return who has the best of some figures of runs, and then those that could not be distinguished from it."""
     middle = {key: median(each) for key, each in values.items()}
     first = (min if measure.best == "low" else max)(middle, key=lambda key: middle[key])
-    text, sure = measure.text(middle[first]), measure.interval(values[first])
-    others = (key for key in values if key != first)
-    return [
-        first,
-        *(k for k in others if measure.text(middle[k]) == text or not noise.apart(measure.interval(values[k]), sure)),
-    ]
+    return [first, *(key for key in values if key != first and not separated(measure, values[key], values[first]))]
 
 
 def scopes(measure: Measure, group: Group) -> list[Group]:
@@ -196,7 +194,7 @@ def scopes(measure: Measure, group: Group) -> list[Group]:
 def best_rows(measure: Measure, group: Group) -> set[int]:
     """Return the positions of the rows that are best in a column.
 
-    Only rows whose every run ended with ``ok`` are candidates, and for what depends on where a solver stopped only those
+    Only rows whose every run did what was asked are candidates, and for what depends on where a solver stopped only those
     with a common target, so that stopping early is no advantage. Rows that could not be distinguished from the best are
     equally good; if all candidates are, none stands out.
     """

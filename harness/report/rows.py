@@ -79,8 +79,11 @@ class Row:
 
     @property
     def complete(self) -> bool:
-        """True if every run did what was asked: only such a row can be the best."""
-        return not self.astray
+        """True if every run did what was asked, or used up its budget if no target was: only such a row can be the best."""
+        return all(
+            record.get("status") == Status.BUDGET and record.get("target_gap") is None and not record.failed
+            for record in self.astray
+        )
 
     @functools.cached_property
     def astray(self) -> list[Record]:

@@ -9,9 +9,8 @@ from harness.report import footnotes, layout, measures, path_table
 from harness.report.layout import PIPE_WIDTH, Cell, Column
 from harness.report.measures import Measure
 from harness.report.rows import Group, Row, Section, Sheet, grouped
-from harness.report.verdict import verdict
+from harness.report.verdict import of_records
 from harness.run.record import Record
-from harness.support.printable import plain_line
 
 _ROOMY = {"label": 40, "words": 32}  # names keep this much where a column is optional
 _TIGHT = {"label": 24, "words": 14}  # where a column is one of the core
@@ -27,16 +26,18 @@ def render(
     dated: bool = False,
     explain: bool = False,
     hint: str = "--explain says more.",
-    ranking: str | None = None,
+    command: str | None = None,
     remarks: Sequence[str] = (),
+    picture: str = "",
 ) -> str:
     """Return the table as text, at most ``width`` columns wide, ending in a newline; a command behind it is not broken.
 
     styled : bold marks for a terminal; without it the text has no control characters
     dated : with a column that says when each row was measured
     explain : say what columns and marks mean too; ``hint`` says where that is said otherwise
-    ranking : the command line that ranks, see `harness.report.verdict`; None: no solver is named
-    remarks : further sentences under it
+    command : the line that made the comparison, to which a verdict adds what it lacks; empty: it was made in Python;
+        None: the runs are no comparison and have no verdict
+    remarks, picture : further sentences under it, and what is drawn above the verdict
     """
     if not records:
         return "no records.\n"
@@ -50,13 +51,13 @@ def render(
             result += [*layout.lines(sheet_.columns, section.rows, widths, styled=styled), ""]
         told = footnotes.sentences(sheet_, "*", explain=explain)
         result += [*_set(told, hint if sheet_.explained and not explain else "", width), ""]
-        answer, shown = verdict(sheet_.groups, ranking)
-        result += [line for sentence in answer for line in layout.paragraph(sentence, width)]
-        result += [f"  {plain_line(ranking or '')}"] if shown else []
-        result += [""] if answer else []
     while result and not result[-1]:
         result.pop()
     result += [line for remark in remarks for line in layout.paragraph(remark, width)]
+    result += picture.splitlines()
+    if command is not None and (answer := of_records(records)).sentences:
+        lines = [line for sentence in answer.sentences for line in layout.paragraph(sentence, width)]
+        result += ["", *(layout.bold(line, styled=styled) for line in lines), *answer.further(command)]
     return "\n".join(result) + "\n"
 
 

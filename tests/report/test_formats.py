@@ -34,7 +34,7 @@ def test_markdown_tables_are_whole():
     text = formats.render("markdown", [record("smo", label="smo[a|b]"), hull("fw"), failed("qp", "error", "a | b <c>")])
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len({line.replace("\\|", "").count("|") for line in rows}) == 1
-    assert "smo[a\\|b]" in text
+    assert "smo\\[a\\|b\\]" in text
     assert "a \\| b \\<c\\>" in text
     assert "primal" in rows[0]
     assert "\x1b" not in text
