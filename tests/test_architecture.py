@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import graphlib
 import re
 import shutil
 import subprocess
@@ -54,6 +55,14 @@ def test_the_import_contracts_hold() -> None:
         pytest.skip("import-linter is not installed")
     done = subprocess.run([found, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_the_host_has_no_circle_of_imports() -> None:
+    """Imports within functions and those for types alone count too."""
+    modules = [module for module in MODULES if module.startswith("harness/") and not module.endswith("__init__.py")]
+    names = {module.removesuffix(".py").replace("/", "."): module for module in modules}
+    graph = {name: set(imported(module)) & names.keys() - {name} for name, module in names.items()}
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, with the circle
 
 
 def test_every_host_module_is_behind_the_front_door() -> None:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from harness.cli import commands
-from harness.cli.describe import KINDS
+from harness.cli import commands, options
 from harness.measure.outcome import Status
 from harness.registry.hookspecs import FORMATS, OBSERVERS
 from harness.solver.protocol import formulation_names
@@ -46,7 +45,7 @@ class Entry:
 
 
 def entries(registry: Registry, kind: str) -> list[Entry]:
-    """Return what is registered of a kind, one of :data:`KINDS`."""
+    """Return what is registered of a kind, one of :data:`harness.cli.options.LISTED_KINDS`."""
     if kind == "solvers":
         return [
             Entry("solver", name, plugin, summary(cls), cls, {"solves": solved_names(registry, cls)})
@@ -123,12 +122,13 @@ def find(registry: Registry, name: str) -> list[Entry]:
     ------
     UsageError : nothing is called so; with the nearest names of all kinds.
     """
-    everything = [entry for kind in KINDS for entry in entries(registry, kind)]
+    everything = [entry for kind in options.LISTED_KINDS for entry in entries(registry, kind)]
     found = [entry for entry in everything if name == entry.name]
     found += [entry for entry in everything if entry.kind == "solver" and name == f"{entry.plugin}/{entry.name}"]
     if not found:
         near = did_you_mean(name, dict.fromkeys(entry.name for entry in everything))
         raise UsageError(
-            f"nothing is called '{name}'{near}; `harness list KIND` shows what there is, KIND one of {', '.join(KINDS)}."
+            f"nothing is called '{name}'{near}; `harness list KIND` shows what there is, KIND one of "
+            f"{', '.join(options.LISTED_KINDS)}."
         )
     return found

@@ -148,8 +148,9 @@ def _reproduced(file: Path, registry: Registry) -> int:
 
     from harness.report import output
     from harness.testing.failing import again
+    from harness.testing.plugin import suites_of
 
-    suite, result, case = again(file, registry)
+    suite, result, case = again(file, registry, suites_of)
     if result.error is not None:
         output.say("".join(traceback.format_exception(result.error)).rstrip())
     told = f"{result.status}: {result.check.removeprefix('test_')} of {suite.label()} on {case}, {len(case.y)} points"

@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from harness.cli.catalogue import Entry
     from harness.registry.discovery import Registry
 
-KINDS = ("solvers", "plugins", "datasets", "kernels", "formulations", "metrics", "formats", "observers", "commands")
 _WRAPPED = ("solves", "solvers", "needs", "where", "versions", "description")
 _INDENT = "  "
 _READABLE_BYTES = 20_000_000  # raw files up to this size are read for a description
 
 
 @click.command("list", short_help="List solvers, plugins, data sets, kernels ...")
-@click.argument("kind", type=click.Choice(KINDS), default="solvers", metavar="[KIND]")
+@click.argument("kind", type=click.Choice(options.LISTED_KINDS), default="solvers", metavar="[KIND]")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to show it.")
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 @results_alone()
@@ -190,7 +189,7 @@ def _plugin(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
         return [("could not be loaded", entry.summary)]
     plugin = entry.subject
     facts = [("version", plugin.release), ("file", plugin.module.__file__)]
-    for kind in KINDS:
+    for kind in options.LISTED_KINDS:
         own = [other.name for other in catalogue.entries(registry, kind) if other.plugin == entry.name]
         facts += [(kind, ", ".join(own))] if kind != "plugins" else []
     return facts

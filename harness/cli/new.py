@@ -15,6 +15,7 @@ from string import Template
 import click
 
 import harness
+from harness.cli import options
 from harness.cli.commands import COMMANDS
 from harness.support.errors import UsageError
 
@@ -119,7 +120,7 @@ def refuse(name: str, folder: Path) -> None:
 
 def _reasons(name: str, module: str, title: str) -> Iterator[str]:
     """Yield what is in the way of a name; a later one is asked for only where there is no earlier one."""
-    from harness.cli import catalogue, describe
+    from harness.cli import catalogue
     from harness.registry import hookspecs
     from harness.registry.discovery import load_registry
 
@@ -134,7 +135,7 @@ def _reasons(name: str, module: str, title: str) -> Iterator[str]:
     if name in COMMANDS or name in hookspecs.FORMATS:
         yield "it is a command or a format of the harness"
     registry = load_registry()
-    found = [(entry.kind, entry.name) for kind in describe.KINDS for entry in catalogue.entries(registry, kind)]
+    found = [(entry.kind, entry.name) for kind in options.LISTED_KINDS for entry in catalogue.entries(registry, kind)]
     found += [("report format", each) for each in registry.report_formats]
     yield from (f"there is a {kind} of that name already, see `harness list`" for kind, each in found if each == name)
     try:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Points = Block | scipy.sparse.csr_array
     Columns = slice | Block
 
+PRODUCTS, RBF_OF_PRODUCTS, RBF_OF_DIFFERENCES = range(3)  # what compiled.scan() leaves: <x, z>; or the RBF kernel
 ROWS_BYTES = 64 << 20  # points converted or read from a mapped file at a time
 _CENTRE_SAMPLE = 2000  # points whose mean and spread say whether a set lies far from the origin
 _FAR = 1e3  # distance from the origin over the spread beyond which float64 loses digits worth a copy

@@ -12,7 +12,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from harness.kernels.scan import PRODUCTS, RBF_OF_DIFFERENCES
+from harness.kernels.backend import PRODUCTS, RBF_OF_DIFFERENCES
 from harness.kernels.simd import ROWS, Lanes, data_of, no_value
 
 _register: Any = cgutils.alloca_once

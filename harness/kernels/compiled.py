@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.kernels.backend import PRODUCTS
 from harness.kernels.chunks import squares, values_of_row, values_of_rows
-from harness.kernels.scan import PRODUCTS
 from harness.kernels.simd import CHUNK_BYTES, ROWS
 from harness.support.jit import compiled, copied, inlined, inner
 

@@ -10,7 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from harness.kernels.counter import Counter
     from harness.kernels.engine import Engine
-    from harness.kernels.oracle import KernelOracle
     from harness.support.arrays import Block, Index, Mask, Vector
 
     class Compute(Protocol):
@@ -55,7 +54,7 @@ class RowCache:
     fetched : rows computed
     """
 
-    def __init__(self, kernel: KernelOracle, memory: Block, compute: Compute | None = None) -> None:
+    def __init__(self, kernel: Any, memory: Block, compute: Compute | None = None) -> None:
         self.kernel, self.memory, self.n = kernel, memory, kernel.n
         self._compute = compute or kernel.compute
         words: Block = memory.view(kernel.dtype)
@@ -231,7 +230,7 @@ class RowCache:
             found += self.kernel.expand(rest, rows)
         return found
 
-    def moved(self, kernel: KernelOracle, place: Index, keep: Index) -> Self:
+    def moved(self, kernel: Any, place: Index, keep: Index) -> Self:
         """Return the buffer over another set of points, in the same memory, with the rows of ``keep`` carried over.
 
         Parameters

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.kernels.backend import GeneralBackend, KernelBackend, PrecomputedBackend, centre_of, pieces_of
+from harness.kernels.backend import (
+    PRODUCTS,
+    RBF_OF_DIFFERENCES,
+    RBF_OF_PRODUCTS,
+    GeneralBackend,
+    KernelBackend,
+    PrecomputedBackend,
+    centre_of,
+    pieces_of,
+)
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power
 from harness.kernels.points import is_mapped
 
@@ -28,7 +37,6 @@ if TYPE_CHECKING:
     Points = Block | scipy.sparse.csr_array
     Prepared = tuple[Block, ...]
 
-PRODUCTS, RBF_OF_PRODUCTS, RBF_OF_DIFFERENCES = range(3)  # what compiled.scan() leaves: <x, z>; or the RBF kernel
 DIFFERENCES = 32  # features up to which an RBF kernel sums (x - z)^2
 _LISTED = 0.6  # share of non-zeros from which on lines read once for a few rows save more than zeros left out
 _DENSE = 1 / 16  # share of points from which on a feature is stored dense: reading a line beats scattering then

@@ -18,7 +18,6 @@ from harness.kernels.oracle import KernelOracle
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harness.problems.problem import Problem
     from harness.support.arrays import Vector
 
     Maker = Callable[..., "Case"]
@@ -36,7 +35,7 @@ class Case:
     """
 
     name: str
-    formulation: type[Problem]
+    formulation: type[Any]
     x: Any
     y: Vector
     kernel: Kernel
@@ -48,7 +47,7 @@ class Case:
     @classmethod
     def of(
         cls,
-        formulation: type[Problem],
+        formulation: type[Any],
         name: str,
         x: Any,
         y: Any,
@@ -86,7 +85,7 @@ class Case:
 
 
 def two_classes(
-    formulation: type[Problem],
+    formulation: type[Any],
     hard: Mapping[str, Any] | None = None,
     soft: Mapping[str, Any] | None = None,
     *,
@@ -128,7 +127,7 @@ def two_classes(
 
 
 def real_values(
-    formulation: type[Problem], hard: Mapping[str, Any] | None = None, soft: Mapping[str, Any] | None = None
+    formulation: type[Any], hard: Mapping[str, Any] | None = None, soft: Mapping[str, Any] | None = None
 ) -> list[Case]:
     """Return the usual cases of regression: ``hard`` are the parameters for data on a plane, ``soft`` for a noisy curve."""
     hard, soft = hard or {}, soft or {}
@@ -147,7 +146,7 @@ def real_values(
     ]
 
 
-def away_from_the_origin(formulation: type[Problem], values: Mapping[str, Any], *, optimum: float) -> list[Case]:
+def away_from_the_origin(formulation: type[Any], values: Mapping[str, Any], *, optimum: float) -> list[Case]:
     """Return the usual cases of one class; ``optimum`` is that of a pair, and of three points, whose w is (1, 0).
 
     With the linear kernel points around the origin would have w = 0.

@@ -78,7 +78,7 @@ class Parameter:
     @property
     def expected(self) -> str:
         """The type and the range in words, and how a value is written where that is not plain."""
-        written = {"bool": ", written true or false", "tuple of": ", written (1,2)"}
+        written = {"bool": ", written yes or no", "tuple of": ", written (1,2)"}
         in_range = f" in {self.range}" if self.range else ""
         return self.type_name + in_range + "".join(text for word, text in written.items() if word in self.type_name)
 
@@ -204,10 +204,15 @@ def _as_msgspec_data(value: Any, annotation: Any) -> Any:
     kinds = typing.get_args(annotation) if typing.get_origin(annotation) in _UNIONS else (annotation,)
     if isinstance(value, str) and type(None) in kinds and value.lower() in ("none", "null"):
         return None
+    if isinstance(value, str) and bool in kinds and str not in kinds:
+        return _WORDS.get(value.lower(), value)
     if isinstance(value, str) and any(typing.get_origin(kind) is tuple for kind in kinds):
         parts = value.strip().removeprefix("(").removesuffix(")").split(",")
         return [part.strip() for part in parts if part.strip()]
     return value
+
+
+_WORDS = {"yes": True, "on": True, "no": False, "off": False}  # beside true, false, 1 and 0
 
 
 def _instance(cls: Any, value: Any) -> Any:

@@ -58,7 +58,7 @@ def _has_a_path(case: Case) -> bool:
 
 
 def _queries_targets(case: Case) -> bool:
-    return case.formulation.queries_targets
+    return bool(case.formulation.queries_targets)
 
 
 class SolverConformance(ValueChecks, Suite):

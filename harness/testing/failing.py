@@ -16,7 +16,10 @@ from harness.testing.checks import Result
 from harness.testing.suite import Suite
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harness.registry.discovery import Registry
+    from harness.testing.checks import Checks
 
 _SECONDS = 5.0  # of looking for a smaller problem
 
@@ -80,15 +83,17 @@ def write(folder: Path, target: str, suite: type[Suite], name: str, case: Case) 
     return path
 
 
-def again(path: Path, registry: Registry) -> tuple[type[Suite], Result, Case]:
+def again(
+    path: Path, registry: Registry, suites_of: Callable[[str, Registry], list[type[Checks]]]
+) -> tuple[type[Suite], Result, Case]:
     """Make the check of a file that :func:`write` wrote on its problem; return its suite, the result and the problem.
+
+    suites_of : returns the suites of a plugin or of one thing, by its name
 
     Raises
     ------
     UsageError, PluginError : it is no such file, or its plugin is not there.
     """
-    from harness.testing.plugin import suites_of  # whose checks of plugins are made apart, as these are
-
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         suites = suites_of(told["target"], registry)  # the plugin may bring the formulation

@@ -28,12 +28,14 @@ def test_certified_and_bracketed(name, solver, request):
     assert exact.epsilon < 1e-6
 
     counted = stated(name)
+    models = []
     outcome = drive(
         get_solver(solver, epsilon=EPSILON),
         counted,
         np.random.default_rng(0),
         Limits(time_limit=100.0),
         TracePlan(per_decade=10),
+        observer=lambda _, model: models.append(model),
     )
     found = counted.certify(outcome.dual_coef, outcome.intercept)
     assert outcome.claimed_done
@@ -41,7 +43,7 @@ def test_certified_and_bracketed(name, solver, request):
     assert outcome.iterations <= outcome.info["iteration_bound"]
     assert outcome.working_set == np.count_nonzero(outcome.dual_coef)
 
-    points = [counted.certify(*point.model) for point in outcome.trace if point.model is not None]
+    points = [counted.certify(*model) for model in models if model is not None]
     assert len(points) >= 3
     slack = 1e-6 * exact.margin_upper
     for point in points:

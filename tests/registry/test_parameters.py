@@ -64,6 +64,14 @@ def test_fields_become_documented_parameters() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "meant"),
+    [("yes", True), ("No", False), ("on", True), ("off", False), ("true", True), ("0", False), (True, True)],
+)
+def test_a_flag_is_written_in_words(text, meant) -> None:
+    assert validated(Example, {"shrinking": text}, owner="solver 'example'") == {"shrinking": meant}
+
+
+@pytest.mark.parametrize(
     ("name", "value", "expectation"),
     [
         ("epochs", "0", "expected int in [1, inf)"),
@@ -85,7 +93,7 @@ def test_fields_become_documented_parameters() -> None:
         ("tau", float("nan"), "expected float in (0, 1)"),
         ("cache", "inf", "expected float or none in (0, inf)"),
         ("cache", "1e400", "expected float or none in (0, inf)"),
-        ("shrinking", 2, "expected bool, written true or false"),
+        ("shrinking", 2, "expected bool, written yes or no"),
         ("log", 3, "expected path"),
     ],
 )
