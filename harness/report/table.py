@@ -85,7 +85,9 @@ def whole(records: Sequence[Record], wider: Iterable[Sequence[Measure]] = (), *,
     groups = grouped(records)
     rows = [row for group in groups for row in group.rows]
     further = [measure for optional in known(wider, rows) for measure in optional]
-    return sheet(groups, [*measures.core(rows), *measures.metrics(rows), *further], dated=dated)
+    return sheet(
+        groups, [*measures.times(groups), *measures.core(rows), *measures.metrics(rows), *further], dated=dated
+    )
 
 
 def report_table(records: Iterable[Mapping[str, Any]], *, width: int = PIPE_WIDTH) -> str:
@@ -105,11 +107,12 @@ def fitted(records: Sequence[Record], width: int, *, dated: bool = False) -> She
     def fits(shown: Sequence[Measure], rooms: dict[str, int]) -> bool:
         return _least_width(groups, shown, rooms, dated=dated) <= width
 
-    base, chosen, hidden = measures.core(rows), measures.metrics(rows), list[Measure]()
-    for figure, rooms in zip(measures.EXPENDABLE, (_TIGHT, _TIGHT, _TIGHTER, _NARROW, _NARROW), strict=True):
+    base, chosen, hidden = [*measures.times(groups), *measures.core(rows)], measures.metrics(rows), list[Measure]()
+    for figure, rooms in zip(measures.EXPENDABLE, (_TIGHT, _TIGHT, _TIGHTER, _NARROW, _NARROW, _NARROW), strict=True):
         if not fits([*base, *chosen], rooms):
-            hidden += [measure for measure in base if measure.figure == figure]
-            base = [measure for measure in base if measure.figure != figure]
+            lost = [each for each in base if figure in (each.figure, "clock" if each.timed and not each.best else "")]
+            hidden += lost
+            base = [measure for measure in base if measure not in lost]
     while chosen and not fits([*base, *chosen], _NARROW):
         hidden.append(chosen.pop())
     for further in known(measures.WIDER, rows):

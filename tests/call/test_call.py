@@ -94,7 +94,7 @@ def test_a_call_gives_what_its_command_gives():
     assert all(record["reused"] for record in again.records)
     assert "All runs are from the store" in again.table
     assert "result.explain() says more." in again.table
-    assert again.explain().startswith("Best: only rows whose every run is ok compete.")
+    assert again.explain().startswith("Rows with a failed run are not ranked.")
     assert str(again) == again.table
     assert repr(again) == "<8 runs of smo, lasvm on twonorm[n=200]>"
 
