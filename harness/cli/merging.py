@@ -65,9 +65,7 @@ def _tell(told: Merged, sources: Sequence[StoreReader], target: Path) -> None:
     for source, read, added in zip(sources, told.read, told.added, strict=True):
         there = f", {read - added:,} there already" if read > added else ""
         say(f"{source.path}: {read:,} row{'' if read == 1 else 's'}, {added:,} new{there}")
-    if told.conflicts:
-        several = f"{len(told.conflicts):,} run{'' if len(told.conflicts) == 1 else 's'}"
-        say(
-            f"note: {several} measured several times, with different content: all is kept, the newest stands for the run"
-        )
+    if count := len(told.remeasured):
+        runs = f"{count:,} run{'' if count == 1 else 's'}"
+        say(f"note: {runs} measured several times, with different content: all is kept, the newest stands for the run")
     say(f"merged into {target}")

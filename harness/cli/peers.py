@@ -28,7 +28,7 @@ def command() -> None:
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 @click.pass_context
 def install(ctx: click.Context, names: Sequence[str], plugin_path: Sequence[str]) -> None:
-    """Make the environments of the solvers NAME, by pip, or by uv where there is no pip.
+    """Make the environments of the solvers NAME, by pip.
 
     \b
       harness peers install thundersvm

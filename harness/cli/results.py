@@ -117,7 +117,7 @@ def _show(given: Mapping[str, Any]) -> None:
     from harness.registry.hookspecs import FORMATS
     from harness.report import files, formats, output
     from harness.report.rows import newest
-    from harness.run.store import existing
+    from harness.run.store import StoreReader
 
     target = output.checked_output(given["output"])
     named = given["format_"]
@@ -125,7 +125,7 @@ def _show(given: Mapping[str, Any]) -> None:
     added = {} if certain else request.loaded().report_formats
     form = formats.chosen(named, target, added)
     cells = given["cells"] or form not in formats.OF_RUNS
-    with existing(given["store"]) as store:
+    with StoreReader(given["store"]) as store:
         rows = _among(store.rows(), given, cells=cells)
         found, older = newest(rows, lambda record: _meets(record, given), every=given["all"])
         numbers = found[: given["limit"]]
@@ -151,9 +151,9 @@ def _show(given: Mapping[str, Any]) -> None:
 
 def _delete(given: Mapping[str, Any]) -> None:
     """Delete the rows that fit, every measurement of them, and the cells of their paths; ask before."""
-    from harness.run.store import Store, existing
+    from harness.run.store import Store, StoreReader
 
-    with existing(given["store"]) as reader:
+    with StoreReader(given["store"]) as reader:
         path, doomed = reader.path, _doomed(reader, given)
         for sentence in reader.damaged.values():
             say(f"note: {sentence}")

@@ -2,9 +2,9 @@
 
 ======================  ========================================================================================
 driver                  The command, or the caller's own process. Plans a study (`plan.py`), reuses what the store
-(`driver.py`)           holds (`reuse.py`), and has a runner (`runner.py`) do the rest. It alone writes the store
+(`driver.py`)           holds, and has a runner (`runner.py`) do the rest. It alone writes the store
                         (`store.py`), a row for each run (`record.py`) as it ends. The runner of this machine's
-                        processes (`local_runner.py`) has, for each job, one worker for each solver and one certifier
+                        processes (`runner.py`) has, for each job, one worker for each solver and one certifier
                         (`pool.py`); that of an executor's nodes is `node_runner.py`.
 template                Started before the driver reads its options: imports what worker and certifier need, and no
 (`template.py`)         plugin. They are forked from it; where it fails, or another interpreter is needed, each is started.

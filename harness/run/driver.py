@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import copy
 import functools
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harness.datasets.dataset import Dataset
 from harness.datasets.validation import load
 from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
-from harness.run.local_runner import LocalRunner
+from harness.registry.plugin_files import source_sha256
+from harness.run.environments import own_versions
+from harness.run.messages import Event, Progress, RunsEnded, RunStarted
 from harness.run.plan import RunSpec, Study, data_key, plan
 from harness.run.record import COLUMNS, Record
-from harness.run.reuse import RunKeys
-from harness.run.runner import Event, Progress, Runner, RunsEnded, RunStarted
-from harness.run.store import Store, StoreReader, default_store, existing
+from harness.run.runner import create_runner
+from harness.run.store import Store, StoreReader, default_store
 from harness.support import faults
 from harness.support.errors import NotKept
-from harness.support.machine import git_commit, machine, now
+from harness.support.machine import git_commit, machine, now, versions
 from harness.support.parameters import values_of
 
-if TYPE_CHECKING:
-    from harness.datasets.dataset import Dataset
+_RESULTS_DEPEND_ON = (
+    "harness.kernels", "harness.measure", "harness.problems", "harness.run.certifier", "harness.run.child",
+    "harness.run.record", "harness.solver.path", "harness.solver.protocol",
+)  # fmt: skip
 
 
 def _ignore(*_: Any) -> None:
@@ -63,10 +68,10 @@ class Driver:
             self.reading_seconds[key] = monotonic() - began
         planned = plan(self.study, self.registry, self.datasets)
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
-        self.keys = RunKeys(self.specs, self.registry)
         self.records: dict[int, Record] = {}
-        self.unstored: dict[int, Record] = {}
         self.failed_hooks: set[tuple[str, str]] = set()  # (plugin, hook)
+        self._versions = functools.cache(lambda requires: {**versions(), **own_versions(requires)})
+        self._key = functools.cache(self._compute_key)
 
     def run(self) -> list[Record]:
         """Carry out the study and return its records in the order of the plan.
@@ -81,14 +86,13 @@ class Driver:
         KeyboardInterrupt : the processes were ended; what was measured stays in the store.
         """
         try:
-            with Store(self.study.store or default_store()) as store:
+            with Store(self.study.store) as store:
                 self._run(store)
         except NotKept as error:
-            records = self.records | self.unstored
             raise NotKept(
                 f"{error}. What is not kept in it is in the output alone. Make room, or name another file with --store; the "
                 "same command goes on where it stopped.",
-                [records[index] for index in sorted(records)],
+                [self.records[index] for index in sorted(self.records)],
             ) from None
         return [self.records[index] for index in range(len(self.specs))]
 
@@ -99,11 +103,10 @@ class Driver:
         ------
         UsageError : the store cannot be read.
         """
-        path, stored = self.study.store or default_store(), dict[int, Record]()
-        if path.exists():
-            with existing(path) as store:
-                stored = self._stored(store, machine()["id"])
-        return self._runnable(stored)
+        if not (self.study.store or default_store()).exists():
+            return self._runnable({})
+        with StoreReader(self.study.store) as store:
+            return self._runnable(self._stored(store, machine()["id"]))
 
     def _runnable(self, records: Mapping[int, Record]) -> list[RunSpec]:
         """Return the runs without a record that can be carried out."""
@@ -111,28 +114,26 @@ class Driver:
 
     def _run(self, store: Store) -> None:
         self._stored_on = functools.cache(functools.partial(self._stored, store))
-        runner: Runner = LocalRunner(self.specs, self.study, self.reading_seconds)
-        if self.study.executor and self._runnable(self._stored_on(machine()["id"])):
-            from harness.run.node_runner import NodeRunner
-
-            runner = NodeRunner(self.specs, self.study, self.registry, self.on_note)
+        idle = not self._runnable(self._stored_on(machine()["id"]))  # then no engine is needed
+        study = replace(self.study, executor="") if idle else self.study
+        runner = create_runner(self.specs, study, self.registry, self.reading_seconds, self.on_note)
         try:
             self.records |= runner.reusable(self._stored_on)
             self.on_planned(self.specs, len(self.records))
             for sentence in store.damaged.values():
                 self.on_note(sentence)
-            for record in self.records.values():
-                self.on_finished(record, True)
-            refusals = {i: _refusal(spec) for i, spec in enumerate(self.specs) if i not in self.records}
-            if refused := {i: record for i, record in refusals.items() if record is not None}:
-                for index in refused:
-                    self._handle(store, RunStarted(index))
-                self._handle(store, RunsEnded(refused, machine()))
-            for event in runner.run([i for i in range(len(self.specs)) if i not in self.records]):
+            for reused in self.records.values():
+                self.on_finished(reused, True)
+            missing = [i for i in range(len(self.specs)) if i not in self.records]
+            refused = {i: record for i in missing if (record := _refusal(self.specs[i]))}
+            for index in refused:
+                self._handle(store, RunStarted(index))
+            self._handle(store, RunsEnded(refused, machine()))
+            for event in runner.run([i for i in missing if i not in refused]):
                 self._handle(store, event)
         finally:
             for ended in runner.close():
-                self.unstored |= {i: self._completed(i, record, ended.machine) for i, record in ended.records.items()}
+                self.records |= {i: self._completed(i, record, ended.machine) for i, record in ended.records.items()}
 
     def _handle(self, store: Store, event: Event) -> None:
         """Store what ended, and tell observers of what happened."""
@@ -144,45 +145,73 @@ class Driver:
                 self.on_started(self.specs[index])
             case RunsEnded(records, place):
                 known = self._stored_on(place["id"])  # a node that came late may be of a class whose runs the store has
-                stored = {i: known[i] for i in records if i in known}
-                new = {i: self._completed(i, record, place) for i, record in records.items() if i not in stored}
-                self.unstored |= new
-                store.append(*new.values())
-                for index, record in (stored | new).items():
-                    self.records[index] = record
-                    if index in new:
-                        del self.unstored[index]
+                ended = {i: known.get(i) or self._completed(i, record, place) for i, record in records.items()}
+                self.records |= ended
+                store.append(*(record for i, record in ended.items() if i not in known))
+                for index, record in ended.items():
+                    if index not in known:
                         self._call_hooks("harness_run_finished", record=dict(record))
-                    self.on_finished(record, index in stored)
+                    self.on_finished(record, index in known)
+
+    # -- which rows of the store stand for a run -------------------------------------------------------
 
     def _stored(self, store: StoreReader, machine_id: str) -> dict[int, Record]:
         """Return the records that stand for runs on a class of machines, by index."""
-        found = {} if self.study.fresh else self.keys.stored(store, machine_id)
-        for index, record in found.items():
-            spec = self.specs[index]
-            notes = dict(self.datasets[spec.data_key].notes) or None
-            # the same content may have been measured from a file of other names, and for another study
-            for row in (record, *record.cells):
-                row.update(dataset=spec.dataset, data_notes=notes, study=self.study.sha256, reused=True)
-        return found
+        stored = {}
+        for index, spec in enumerate(self.specs):
+            record = None if self.study.fresh or _refusal(spec) else self._newest(store, self._key(index, machine_id))
+            if record is not None:
+                stored[index] = record
+                notes = dict(self.datasets[spec.data_key].notes) or None
+                # the same content may have been measured from a file of other names, and for another study
+                for row in (record, *record.cells):
+                    row.update(dataset=spec.dataset, data_notes=notes, study=self.study.sha256, reused=True)
+        return stored
+
+    def _newest(self, store: StoreReader, key: str) -> Record | None:
+        """Return the newest reusable record of a run with the rows of its cells; None if one is missing."""
+        for record in store.of(key):
+            sources = record.get("sources") or {}
+            used = {name: plugin.fingerprint for name, plugin in self.registry.plugins.items() if name in sources}
+            if record.reusable and sources and used == sources:
+                count = (record.get("path") or {}).get("rows") or 0
+                cells = [next(store.of(f"{key}/{number}"), None) for number in range(count)]
+                record.cells = tuple(cell for cell in cells if cell is not None)
+                return record if len(record.cells) == count else None
+        return None
+
+    def _compute_key(self, index: int, machine_id: str) -> str:
+        """Return the key of a run with this code, versions and data on a class of machines."""
+        spec = self.specs[index]
+        plugin = self.registry.plugins.get(spec.plugin)
+        code = plugin.fingerprint + plugin.version if plugin is not None else spec.broken_reason
+        # paths say where a plugin or a file lies, its content is in the fingerprints
+        unlocated = {name: value for name, value in spec.source_parameters.items() if name not in ("path", "test")}
+        return replace(spec, dataset="", plugin_paths=(), source_parameters=unlocated).key(
+            {
+                "harness": _host_sha256(),
+                "plugin": code,
+                "versions": self._versions(spec.requires),
+                "machine": machine_id,
+            }
+        )
 
     def _completed(self, index: int, outcome: Record, place: Mapping[str, Any]) -> Record:
         """Return the full record of a run on a machine: what was measured and what was requested, unknown figures None."""
-        spec, key = self.specs[index], self.keys.key(index, place["id"])
+        spec, key = self.specs[index], self._key(index, place["id"])
         dataset, plugin = self.datasets[spec.data_key], self.registry.plugins.get(spec.plugin)
         release = {plugin.distribution or plugin.name: plugin.version} if plugin and plugin.version else {}
         facts = {
             **dict.fromkeys(COLUMNS),
             **{name: value for name, value in spec.as_dict().items() if name in COLUMNS and name != "metrics"},
             **asdict(spec.limits),
-            "path": spec.path and spec.path.as_dict(),
             "n_train": int(dataset.x_train.shape[0]),
             "n_features": int(dataset.x_train.shape[1]),
             "n_test": int(dataset.x_test.shape[0]),
             "density": dataset.density,
             "positive_share": dataset.positive_share,
             "data_notes": dict(dataset.notes) or None,
-            "versions": {**self.keys.versions(index), **release},
+            "versions": self._versions(spec.requires) | release,
             "machine": place,
             "git_commit": git_commit(),
             "code_sha256": plugin and plugin.fingerprint,
@@ -214,3 +243,9 @@ def _refusal(spec: RunSpec) -> Record | None:
     if spec.broken_reason:
         return Record(status=Status.ERROR, stopped_by=StoppedBy.FAULT, reason=spec.broken_reason, measured_at=now())
     return Record(status=Status.SKIPPED, reason=spec.skip_reason, measured_at=now()) if spec.skip_reason else None
+
+
+@functools.cache
+def _host_sha256() -> str:
+    """Return the fingerprint of the host code that results depend on."""
+    return "".join(source_sha256(importlib.import_module(name))[:16] for name in _RESULTS_DEPEND_ON)

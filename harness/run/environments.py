@@ -7,17 +7,16 @@ requirements the host's packages meet runs in the host's environment, and is mea
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import importlib.util
 import json
 import os
-import shutil
 import site
 import subprocess
 import sys
-import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -32,9 +31,9 @@ from harness.support.errors import UsageError
 from harness.support.files import user_cache, writable_folder, write_whole
 
 _WHOLE = "requires.json"  # written last: a folder without it is what a killed installation left
-_TRIED = "import harness.run.worker, harness.run.child, numba"  # what a worker needs of the host, beside its plugin
-_TOLD_LINES = 3
-_UNREACHED = "after connection broken by"  # so pip says of an index that does not answer
+_WORKER_IMPORTS = "import harness.run.worker, harness.run.child, numba"  # beside those of its plugin
+_ERROR_LINES = 3  # lines of a failed command that are shown
+_NO_INDEX = "after connection broken by"  # so pip says of an index that does not answer
 
 
 def root() -> Path:
@@ -50,28 +49,29 @@ def installed() -> dict[str, tuple[str, ...]]:
 
 def lacking(requires: Sequence[str], path: Sequence[str] | None = None) -> list[str]:
     """Return the requirements that no package on the import ``path`` meets; None: that of this process, the host's."""
+    return [text for text in requires if not _is_met(Requirement(text), sys.path if path is None else path)]
 
-    def met(asked: Requirement) -> bool:
-        have = _version(asked.name, sys.path if path is None else path)
-        needless = asked.marker is not None and not asked.marker.evaluate()
-        return needless or (have is not None and asked.specifier.contains(have, prereleases=True))
 
-    return [text for text in requires if not met(Requirement(text))]
+def _is_met(requirement: Requirement, path: Sequence[str]) -> bool:
+    if requirement.marker is not None and not requirement.marker.evaluate():
+        return True
+    version = _version(requirement.name, path)
+    return version is not None and requirement.specifier.contains(version, prereleases=True)
 
 
 def _version(name: str, path: Sequence[str]) -> str | None:
     """Return the version of a package that is imported from ``path``, the first one there; None if there is none."""
-    return next((each.version for each in metadata.distributions(name=name, path=list(path))), None)
+    return next((package.version for package in metadata.distributions(name=name, path=list(path))), None)
 
 
 def environment_of(requires: Sequence[str]) -> Environment | None:
-    """Return the environment, made or not, that workers of these requirements run in; None: the host's own."""
+    """Return the environment, made or not, that workers of these requirements run in; None: the host's."""
     if not lacking(requires):
         return None
-    asked = sorted(str(Requirement(text)) for text in requires)
-    told = json.dumps([asked, sys.version_info[:2], sys.prefix, harness.__version__])
-    name = f"{Requirement(requires[0]).name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
-    return Environment(tuple(requires), root() / name)
+    texts = sorted(str(Requirement(text)) for text in requires)
+    content = json.dumps([texts, sys.version_info[:2], sys.prefix, harness.__version__])
+    sha256 = hashlib.sha256(content.encode()).hexdigest()
+    return Environment(tuple(requires), root() / f"{Requirement(requires[0]).name}-{sha256[:12]}")
 
 
 def missing(solver: str, requires: Sequence[str]) -> str:
@@ -82,13 +82,13 @@ def missing(solver: str, requires: Sequence[str]) -> str:
 
 
 def own_versions(requires: Sequence[str]) -> dict[str, str]:
-    """Return the versions of what workers have for these requirements: of what is required, and of what the host has in others."""
+    """Return the versions of what workers have for these requirements: of what is required, and of all in their environment."""
     environment = environment_of(requires)
     path, folder = (sys.path, []) if environment is None else (environment.path, [str(environment.packages)])
-    asked = {str(canonicalize_name(Requirement(text).name)) for text in requires}
-    names = asked | {str(canonicalize_name(each.metadata["Name"])) for each in metadata.distributions(path=folder)}
-    found = {name: version for name in sorted(names) if (version := _version(name, path)) is not None}
-    return {name: found[name] for name in found if name in asked or found[name] != _version(name, sys.path)}
+    names = {Requirement(text).name for text in requires}
+    names |= {package.metadata["Name"] for package in metadata.distributions(path=folder)}
+    versions = {str(canonicalize_name(name)): _version(name, path) for name in names}
+    return {name: version for name, version in sorted(versions.items()) if version is not None}
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,7 @@ class Environment:
     @property
     def packages(self) -> Path:
         """The folder of its packages."""
-        base = str(self.folder)
-        return Path(sysconfig.get_path("purelib", "venv", {"base": base, "platbase": base}))
+        return self.folder / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 
     @property
     def path(self) -> list[str]:
@@ -132,13 +131,12 @@ class Environment:
         with (writable_folder(root()) / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time
             if not self.fault():
-                return  # somebody else made it meanwhile
-            delete(self.folder)
-            try:
-                self._make(lock.fileno())
-            except BaseException:
+                return  # another process made it meanwhile
+            with contextlib.ExitStack() as unfinished:
                 delete(self.folder)
-                raise
+                unfinished.callback(delete, self.folder)
+                self._make(lock.fileno())
+                unfinished.pop_all()
 
     def remove(self) -> bool:
         """Take it away; return whether anything of it was there."""
@@ -148,41 +146,35 @@ class Environment:
         return there
 
     def _make(self, lock: int) -> None:
-        # the tool that the host's packages came by: uv, where they came without pip and it is on the path. uv heeds
-        # neither pip's configuration nor the host's packages, and so installs those that are needed once more
-        uv, pip = shutil.which("uv"), importlib.util.find_spec("pip") is not None
-        if uv is not None and not pip:
-            venv, tool = [uv, "venv", "--python", sys.executable], [uv, "pip", "install", "--python", self.python]
-        else:
-            venv = [sys.executable, "-P", "-m", "venv", *(["--without-pip"] if pip else [])]
-            tool = [self.python, "-P", "-m", "pip", "install", "--no-input"]
-        self._call([*venv, str(self.folder)], lock, "no virtual environment could be made")
+        has_pip = importlib.util.find_spec("pip") is not None  # its import path serves
+        venv = [sys.executable, "-P", "-m", "venv", *(["--without-pip"] if has_pip else []), str(self.folder)]
+        self._call(venv, lock, "no virtual environment could be made")
         # of packages that are installed to be edited the import paths say nothing: their .pth files do
         hosts = [folder for folder in (*site.getsitepackages(), site.getusersitepackages()) if folder in sys.path]
         lines = [f"import site; site.addsitedir({folder!r})\n" for folder in hosts]
         write_whole(self.packages / "harness-host.pth", "".join(lines).encode())
-        seen = {"PYTHONPATH": os.pathsep.join(self.path)}
-        asked = ", ".join(self.requires)
-        of_host = {each for found in metadata.distributions(name=OWN) for each in found.requires or ()}
-        ours = sorted(each for each in of_host if "extra ==" not in each)  # so that the harness runs beside them
-        self._call([*tool, *self.requires, *ours], lock, f"{asked} could not be installed beside the harness", seen)
-        self._call([self.python, "-P", "-c", _TRIED], lock, f"the harness does not run beside {asked}", seen)
+        names = ", ".join(self.requires)
+        # the requirements of the harness too, so that it runs beside them
+        needs = {text for package in metadata.distributions(name=OWN) for text in package.requires or ()}
+        ours = sorted(text for text in needs if "extra ==" not in text)
+        pip = [self.python, "-P", "-m", "pip", "install", "--no-input"]
+        self._call([*pip, *self.requires, *ours], lock, f"{names} could not be installed beside the harness")
+        self._call([self.python, "-P", "-c", _WORKER_IMPORTS], lock, f"the harness does not run beside {names}")
         if lost := lacking(self.requires, self.path):
             raise UsageError(f"{', '.join(lost)} is not met by what was installed for it: is another package meant?")
         write_whole(self.folder / _WHOLE, json.dumps(self.requires).encode())
 
-    def _call(self, command: Sequence[str], lock: int, failed: str, variables: Mapping[str, str] | None = None) -> None:
-        """Carry a command out, which holds the lock for as long as it lives; a failure is a sentence with its own words."""
+    def _call(self, command: Sequence[str], lock: int, failed: str) -> None:
+        """Run a command, which holds the lock for as long as it lives; UsageError with its last lines where it fails."""
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False,
-            pass_fds=(lock,), env={**os.environ, **(variables or {})},
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+            stdin=subprocess.DEVNULL, pass_fds=(lock,), env=os.environ | {"PYTHONPATH": os.pathsep.join(self.path)},
         )  # fmt: skip
         if not done.returncode:
             return
-        told = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        told = told or [f"exit code {done.returncode}"]
-        first = next((place for place, line in enumerate(told) if line.lower().startswith("error")), -_TOLD_LINES)
-        said = "; ".join(line.removeprefix("ERROR: ") for line in told[first:][:_TOLD_LINES])
-        if any(_UNREACHED in line for line in told):
-            said += "; no package index could be reached: go online, or name a folder of wheels by PIP_FIND_LINKS"
-        raise UsageError(f"{failed}: {said.rstrip('.')}.")
+        lines = [line.strip() for line in done.stdout.splitlines() if line.strip()] or [f"exit code {done.returncode}"]
+        errors = [line[len("error: ") :] for line in lines if line.lower().startswith("error: ")]
+        reason = "; ".join(errors[:_ERROR_LINES] or lines[-_ERROR_LINES:])
+        if _NO_INDEX in done.stdout:
+            reason += "; no package index could be reached: go online, or name a folder of wheels by PIP_FIND_LINKS"
+        raise UsageError(f"{failed}: {reason.rstrip('.')}.")

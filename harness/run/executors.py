@@ -33,14 +33,14 @@ def threads(place: str, workers: str = "2") -> Executor:
     """Threads of the driver, as if this machine were a node: ``threads://local?workers=2`` tries a study without an engine."""
     if place != "local":
         raise UsageError(f"threads://{place} is no place; threads are of this machine: threads://local?workers=2.")
-    slots = _whole_number("workers", workers)
+    slots = _count(workers)
     return Executor(ThreadPoolExecutor(slots), slots)
 
 
-def _whole_number(option: str, text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise UsageError(f"{option}={text!r} in the executor's URL must be a whole number above 0.")
-    return int(text)
+def _count(workers: str) -> int:
+    if not workers.isdecimal() or not int(workers):
+        raise UsageError(f"workers={workers!r} in the executor's URL must be a whole number above 0.")
+    return int(workers)
 
 
 class DaskExecutor(Executor):
@@ -58,31 +58,32 @@ class DaskExecutor(Executor):
             raise UsageError(f"dask://{place} has the workers that were started for it; leave workers= out.")
         if place != "local" and not re.search(r":\d+$", place):
             raise UsageError(f"dask://{place} names no scheduler; write dask://{place or 'HOST'}:8786 or dask://local.")
-        count = _whole_number("workers", workers) if workers else len(os.sched_getaffinity(0))
-        self._counted, self._left_out, self._slots = 0.0, set[str](), 0
-        self._cluster: Any = None
-        self._client: Any = None
-        if place == "local":
-            self._cluster = _in_thread(lambda: _local_cluster(count))
+        count = _count(workers) if workers else len(os.sched_getaffinity(0))
+        self._counted, self._left_out, self._opened = 0.0, set[str](), contextlib.ExitStack()
+        cluster = self._open(lambda: _local_cluster(count)) if place == "local" else place
         try:
-            connect = functools.partial(distributed.Client, self._cluster or place, timeout=_ANSWER_SECONDS)
             # within a bound of our own: the handshake waits for ever where a port is silent
-            self._client = _in_thread(connect, _ANSWER_SECONDS + 1)
+            connect = functools.partial(distributed.Client, cluster, timeout=_ANSWER_SECONDS)
+            self._client = self._open(connect, _ANSWER_SECONDS + 1)
             there = self._client.get_versions()["scheduler"]["packages"]["distributed"]
+            if there != distributed.__version__:
+                versions = f"is of distributed {there}, and here is {distributed.__version__}"
+                raise UsageError(f"the scheduler at {place} {versions}: install the same one.")
         except BaseException as error:
             self.close()
-            if not isinstance(error, Exception):
+            if isinstance(error, UsageError) or not isinstance(error, Exception):
                 raise
             raise UsageError(
                 f"no Dask scheduler answers at {place} (is it the port of a dashboard?); start one there: "
                 "dask scheduler --host 127.0.0.1, and workers: dask worker HOST:PORT --nthreads 1."
             ) from error
-        if there != distributed.__version__:
-            self.close()
-            raise UsageError(
-                f"the scheduler at {place} is of distributed {there}, and here is {distributed.__version__}: install the same one."
-            )
         super().__init__(self._client.get_executor(pure=False), 0)
+
+    def _open(self, function: Callable[[], Any], seconds: float | None = None) -> Any:
+        """Return what a function opens, which :meth:`close` closes."""
+        opened = _in_thread(function, seconds)
+        self._opened.callback(_in_thread, opened.close, _CLOSE_SECONDS)
+        return opened
 
     def _workers(self) -> dict[str, tuple[str, int]]:
         """Return the address of each worker that is not left out, with its name and number of threads."""
@@ -126,10 +127,8 @@ class DaskExecutor(Executor):
         return super().format_error(error)
 
     def close(self) -> None:
-        for opened in (self._client, self._cluster):
-            if opened is not None:
-                with contextlib.suppress(Exception):  # what is lost, or takes longer, ends with this process
-                    _in_thread(opened.close, _CLOSE_SECONDS)
+        with contextlib.suppress(Exception):  # what is lost, or takes longer, ends with this process
+            self._opened.close()
 
 
 def _on_dask_worker(on_node: OnNode, task: bytes, dask_worker: Any = None) -> bytes:
@@ -168,17 +167,18 @@ EXECUTORS: dict[str, Callable[..., Executor]] = {"dask": DaskExecutor, "threads"
 
 
 def select_executor(url: str, registry: Registry) -> Callable[[], Executor]:
-    """Return what opens the executor that a URL means.
+    """Return what opens the executor that a URL names.
 
     Raises
     ------
-    UsageError : it means none; and where it is opened: nothing answers there, or its extra is not installed.
+    UsageError : it names none; and where it is opened: nothing answers there, or its extra is not installed.
     """
-    scheme, found, rest = url.partition("://")
-    if not found or scheme not in registry.executors:
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in registry.executors:
         known = {name: f"{name}://{'local?workers=2' if name in EXECUTORS else 'PLACE'}" for name in registry.executors}
-        near = f" (did you mean '{known[url]}'?)" if url in known else did_you_mean(scheme, known)
-        near = f" (did you mean 'dask://{url}'?)" if re.fullmatch(r"[\w.-]+:\d+", url) else near
+        is_address = re.fullmatch(r"[\w.-]+:\d+", url)
+        guess = f"dask://{url}" if is_address else known.get(url)
+        near = f" (did you mean '{guess}'?)" if guess else did_you_mean(scheme, known)
         raise UsageError(f"{url!r} is no executor{near}; known: {', '.join(known.values())}.")
     place, _, query = rest.partition("?")
     make, options = registry.executors[scheme], dict(parse_qsl(query, keep_blank_values=True))
@@ -188,17 +188,16 @@ def select_executor(url: str, registry: Registry) -> Callable[[], Executor]:
     except TypeError as error:
         names = ", ".join(list(signature.parameters)[1:]) or "none"
         raise UsageError(f"{url!r} is no executor: {error}; the options of {scheme}:// are: {names}.") from None
-    return functools.partial(_open_executor, make, scheme, place, options)
 
+    def open_executor() -> Executor:
+        try:
+            return make(place, **options)
+        except ImportError as error:
+            remedy = f"pip install 'svm-harness[{scheme}]'"
+            raise UsageError(f"{scheme}:// needs what is not installed ({error.name or error}): {remedy}.") from None
+        except UsageError:
+            raise
+        except Exception as error:
+            raise UsageError(f"{scheme}://{place} cannot be used: {format_error(error)}.") from error
 
-def _open_executor(make: Callable[..., Executor], scheme: str, place: str, options: dict[str, str]) -> Executor:
-    try:
-        return make(place, **options)
-    except UsageError:
-        raise
-    except ImportError as error:
-        raise UsageError(
-            f"{scheme}:// needs what is not installed ({error.name or error}): pip install 'svm-harness[{scheme}]'."
-        ) from None
-    except Exception as error:
-        raise UsageError(f"{scheme}://{place} cannot be used: {format_error(error)}.") from error
+    return open_executor

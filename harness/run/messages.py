@@ -7,8 +7,8 @@ process that has it and opened by the certifier alone: between them it is bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ from harness.measure.outcome import TracePoint
 from harness.measure.scored import CosineFeatures, FreeModel, Weights
 from harness.run.channel import BrokenStream, decode, encode
 from harness.run.plan import RunSpec
-from harness.run.record import CertifiedFigures, Claims
+from harness.run.record import CertifiedFigures, Claims, Record
 
 Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
 Finite = Annotated[float, msgspec.Meta(ge=-1e308, le=1e308)]  # NaN is refused too
@@ -294,3 +294,54 @@ FromProcess = Prepared | Busy | RunResult | Certified
 Emit = Callable[[FromChild], None]
 Receive = Callable[[], ToChild]
 Body = Callable[[Emit, Receive], None]  # what a child does
+
+
+# -- from a runner to the driver, in one process ------------------------------------------------------------
+
+
+class RunStarted(NamedTuple):
+    """A run, by its index, begins on this machine, or is sent to a node."""
+
+    run: int
+
+
+class Progress(NamedTuple):
+    """A text on what goes on, which replaces the one before."""
+
+    text: str
+
+
+class RunsEnded(NamedTuple):
+    """Runs that ended together, by index, and the machine that they were on."""
+
+    records: Mapping[int, Record]
+    machine: Mapping[str, Any]
+
+
+Event = RunStarted | Progress | RunsEnded
+Stored = Callable[[str], Mapping[int, Record]]
+"""Return the records that the store has of runs on a class of machines, named by its ``id``, by index."""
+
+
+class Runner(Protocol):
+    """Carries out runs of a study, which are named by their index in the plan."""
+
+    def reusable(self, stored: Stored) -> Mapping[int, Record]:
+        """Return the records that stand for runs; those of one block are of one class of machines. Called once, first.
+
+        Raises
+        ------
+        UsageError : a node cannot run the harness.
+        """
+
+    def run(self, indices: Sequence[int]) -> Iterator[Event]:
+        """Carry out runs and yield what happens as it happens; called once.
+
+        Raises
+        ------
+        EngineLost : the engine is gone; everything that had come back was yielded.
+        UsageError : no node is left.
+        """
+
+    def close(self) -> list[RunsEnded]:
+        """End what goes on, and return what had ended and was not yielded."""

@@ -11,10 +11,11 @@ import functools
 import json
 import platform
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from time import monotonic
 from typing import Any
+from weakref import WeakSet
 
 import msgspec
 
@@ -44,26 +45,34 @@ class EnvironmentFingerprint(msgspec.Struct, frozen=True):
     versions: dict[str, str] = {}
     data: dict[str, str] = {}
 
+    @classmethod
+    def of_process(
+        cls, plugins: Iterable[str], registry: Registry, requires: Iterable[tuple[str, ...]]
+    ) -> EnvironmentFingerprint:
+        """Return what this process has: the harness, plugins by name, and libraries, also in environments of solvers."""
+        present = {name: registry.plugins[name] for name in plugins if name in registry.plugins}
+        codes = {name: plugin.fingerprint + plugin.version for name, plugin in present.items()}
+        return cls(host_sha256(), codes, functools.reduce(dict.__or__, map(own_versions, requires), dict(versions())))
+
     def difference(self, node: EnvironmentFingerprint) -> str:
         """Return in what a node differs, the end of a sentence; empty if it does not."""
+        remedy = "install the same one there, and start the node's process anew"
         if node.harness != self.harness:
-            return "it has other code of the harness: install the same version there, and start the node's process anew"
-        if name := _first_difference(self.versions, node.versions):
-            other, here = node.versions.get(name, "(none)"), self.versions[name]
-            return f"it has {name} {other}, and here is {here}: install the same version there"
-        if name := _first_difference(self.plugins, node.plugins):
-            what = "has other code of" if name in node.plugins else "cannot load"
-            return f"it {what} plugin '{name}': install the same one there, and start the node's process anew"
-        if key := _first_difference(self.data, node.data):
-            other, here, name = node.data.get(key, ""), self.data[key], json.loads(key)[0]
-            if len(other) != len(here):
-                return f"it cannot read the data of '{name}': {other}"
-            return f"its data of '{name}' have SHA-256 {other[:12]}, and here it is {here[:12]}"
+            return f"it has other code of the harness: {remedy}"
+        for name, version in self.versions.items():
+            if (there := node.versions.get(name, "(none)")) != version:
+                return f"it has {name} {there}, and here is {version}: install the same version there"
+        for name, code in self.plugins.items():
+            if node.plugins.get(name) != code:
+                what = "has other code of" if name in node.plugins else "cannot load"
+                return f"it {what} plugin '{name}': {remedy}"
+        for key, sha256 in self.data.items():
+            there, name = node.data.get(key, ""), json.loads(key)[0]
+            if len(there) != len(sha256):
+                return f"it cannot read the data of '{name}': {there}"
+            if there != sha256:
+                return f"its data of '{name}' have SHA-256 {there[:12]}, and here it is {sha256[:12]}"
         return ""
-
-
-def _first_difference(here: Mapping[str, str], there: Mapping[str, str]) -> str:
-    return next((name for name in here if there.get(name) != here[name]), "")
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -84,14 +93,12 @@ class Task(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct, frozen=True):
     """What a node answers: its name and machine, what it has, and what became of the runs, nothing where it refused them.
 
-    free_bytes : of its memory
     seconds : that the runs took
     rows : of each run, its record and those of its cells
     """
 
     node: str
     machine: dict[str, Any]
-    free_bytes: int
     has: EnvironmentFingerprint
     seconds: float = 0.0
     rows: list[list[dict[str, Any]]] = []
@@ -102,50 +109,56 @@ def run_task(task: bytes, node: str = "") -> bytes:
 
     node : its name, as the engine knows it; empty: that of the machine
     """
-    import psutil
-
-    given: Task = unframe(task, Task)
+    request: Task = unframe(task, Task)
     with _LOCK:
-        has = _fingerprint(given)
-    refused = not given.runs or given.expected.difference(has)
-    seconds, rows = (0.0, []) if refused else _run(decode(given.runs, list[RunSpec]), _code(given))
-    return frame(Answer(node or platform.node(), machine(), psutil.virtual_memory().available, has, seconds, rows))
-
-
-def _run(specs: Sequence[RunSpec], code: bytes) -> tuple[float, list[list[dict[str, Any]]]]:
-    """Return how long runs took, and the rows of each."""
+        answer = Answer(node or platform.node(), machine(), _fingerprint(request))
+    if not request.runs or request.expected.difference(answer.has):
+        return frame(answer)
+    specs = decode(request.runs, list[RunSpec])
     reading = {spec.data_key: _reading_seconds.get(spec.data_key, 0.0) for spec in specs}
-    with _lent_pool(code) as pool:
-        if new := [spec for spec in specs if spec.worker not in pool.prepared]:
-            pool.prepare(new, reading, lambda _: None)
-            pool.prepared.update(spec.worker for spec in new)
+    with _lent_pool(_code(request)) as pool:
+        if pool not in _prepared:  # the first block has all solvers
+            pool.prepare(specs, reading, lambda _: None)
+            _prepared.add(pool)
         began = monotonic()
         records = [pool.run(spec, reading[spec.data_key]) for spec in specs]
-        return monotonic() - began, [[dict(row) for row in (record, *record.cells)] for record in records]
+        seconds = monotonic() - began
+    rows = [[dict(row) for row in (record, *record.cells)] for record in records]
+    return frame(msgspec.structs.replace(answer, seconds=seconds, rows=rows))
 
 
 # -- what the node has -------------------------------------------------------------------------------------
 
 _LOCK = threading.Lock()  # an engine may call from several threads
-_content: dict[tuple[str, str], str] = {}  # (data key, expected SHA-256) -> SHA-256 of what was read
+_data_sha256: dict[str, str] = {}  # data key -> SHA-256 of what was read
 _reading_seconds: dict[str, float] = {}  # data key -> seconds that reading took
 
 
 def _fingerprint(task: Task) -> EnvironmentFingerprint:
-    """Return what this node has of what the driver has; what comes after the first difference is not looked at."""
+    """Return what this node has of what the driver has; other code of the harness is not tried with the driver's plugins."""
     expected = task.expected
-    found = msgspec.structs.replace(expected, harness=host_sha256(), versions=library_versions(task.requires))
-    if expected.difference(found):
-        return found
+    if expected.harness != host_sha256():
+        return EnvironmentFingerprint(host_sha256())
     try:
         registry = _registry(_code(task))
     except HarnessError:  # a plugin path that is not there
-        return msgspec.structs.replace(found, plugins={})
-    found = msgspec.structs.replace(found, plugins=plugin_fingerprints(expected.plugins, registry))
-    if expected.difference(found):
-        return found
-    data = {key: _sha256(key, sha256, registry, task.memory_limit) for key, sha256 in expected.data.items()}
-    return msgspec.structs.replace(found, data=data)
+        return msgspec.structs.replace(expected, plugins={})
+    present = EnvironmentFingerprint.of_process(expected.plugins, registry, task.requires)
+    data = {key: _read_sha256(key, sha256, registry, task.memory_limit) for key, sha256 in expected.data.items()}
+    return msgspec.structs.replace(present, data=data)
+
+
+def _read_sha256(key: str, expected: str, registry: Registry, memory_limit: int | None) -> str:
+    """Return the SHA-256 of a data set's content, or why it cannot be read; it is read again until it is the expected one."""
+    if _data_sha256.get(key) != expected:
+        name, parameters = json.loads(key)
+        began = monotonic()
+        try:
+            _data_sha256[key] = load(registry.source_class(name)(**parameters), memory_limit).sha256
+        except HarnessError as error:
+            return str(error)
+        _reading_seconds[key] = monotonic() - began
+    return _data_sha256[key]
 
 
 def _code(task: Task) -> bytes:
@@ -160,17 +173,6 @@ def host_sha256() -> str:
     return source_sha256(harness)
 
 
-def library_versions(requires: Iterable[tuple[str, ...]]) -> dict[str, str]:
-    """Return the versions of libraries by name: this interpreter's, and those of the environments of solvers' own."""
-    return functools.reduce(lambda found, each: found | own_versions(each), requires, dict(versions()))
-
-
-def plugin_fingerprints(names: Iterable[str], registry: Registry) -> dict[str, str]:
-    """Return the fingerprint and version of plugins, by the name of each that there is."""
-    found = {name: registry.plugins[name] for name in names if name in registry.plugins}
-    return {name: plugin.fingerprint + plugin.version for name, plugin in found.items()}
-
-
 @functools.lru_cache(maxsize=1)
 def _registry(code: bytes) -> Registry:
     """Return the plugins that a task needs; those of files are read anew where other code of them is expected."""
@@ -178,48 +180,27 @@ def _registry(code: bytes) -> Registry:
     return load_registry(plugin_paths, only=set(plugins))
 
 
-def _sha256(key: str, expected: str, registry: Registry, memory_limit: int | None) -> str:
-    """Return the SHA-256 of a data set's content, or why it cannot be read; it is read again until it is the expected one."""
-    if _content.get((key, expected)) != expected:
-        name, parameters = json.loads(key)
-        began = monotonic()
-        try:
-            _content[key, expected] = load(registry.source_class(name)(**parameters), memory_limit).sha256
-        except HarnessError as error:
-            return str(error)
-        _reading_seconds[key] = monotonic() - began
-    return _content[key, expected]
-
-
 # -- warm processes ----------------------------------------------------------------------------------------
 
 
-class NodePool(ProcessPool):
-    """The processes of one slot, for plugins of one code; ``prepared``: keys of the workers that are ready."""
-
-    def __init__(self, code: bytes) -> None:
-        super().__init__(None, numba_cache_folder(), _stop)
-        self.code, self.prepared = code, set[str]()
-
-
-_idle: list[NodePool] = []
+_idle: list[tuple[bytes, ProcessPool]] = []  # with the code of the plugins that their processes have
+_prepared = WeakSet[ProcessPool]()
 _stop = threading.Event()  # of the runs that go on
 
 
 @contextmanager
-def _lent_pool(code: bytes) -> Iterator[NodePool]:
-    """Lend a pool, an idle one where there is one."""
+def _lent_pool(code: bytes) -> Iterator[ProcessPool]:
+    """Lend a pool, an idle one where there is one; it is closed where the block fails."""
     with _LOCK:
-        while _idle and _idle[-1].code != code:
-            _idle.pop().close()
-        pool = _idle.pop() if _idle else NodePool(code)
+        while _idle and _idle[-1][0] != code:
+            _idle.pop()[1].close()
+        pool = _idle.pop()[1] if _idle else ProcessPool(None, numba_cache_folder(), _stop)
         pool.stop = _stop
-    try:
+    with ExitStack() as stack:
+        stack.callback(pool.close)
         yield pool
-        _idle.append(pool)
-    except BaseException:
-        pool.close()
-        raise
+        stack.pop_all()
+        _idle.append((code, pool))
 
 
 def stop() -> None:
@@ -233,4 +214,4 @@ def stop() -> None:
 def close() -> None:
     """End the idle processes."""
     while _idle:
-        _idle.pop().close()
+        _idle.pop()[1].close()

@@ -7,12 +7,11 @@ Queues, heartbeats and what is done about a lost worker are the engine's.
 
 from __future__ import annotations
 
-import json
 import math
 import queue
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 from pathlib import Path
 from threading import Timer
@@ -25,10 +24,10 @@ from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
 from harness.run import executors, node
 from harness.run.channel import encode, frame, unframe
+from harness.run.messages import Event, Progress, RunsEnded, RunStarted, Stored
 from harness.run.node import Answer, EnvironmentFingerprint, Task
-from harness.run.plan import RunSpec, Study
-from harness.run.record import Claims, Record
-from harness.run.runner import Event, Progress, RunsEnded, RunStarted, Stored
+from harness.run.plan import RunSpec, Study, block_numbers
+from harness.run.record import Record
 from harness.support.errors import EngineLost, UsageError
 from harness.support.machine import machine, now
 
@@ -38,7 +37,6 @@ _TASKS_PER_SLOT = 2  # tasks under way: one that runs and one that waits, so tha
 _MAX_REFUSALS = 20  # refused tasks in a row, of an engine that cannot leave a node out
 _PROGRESS_SECONDS = 1.0  # seconds between two progress texts
 _ANSWER_SECONDS = 5.0  # seconds after which it is said that no node has answered
-_NEWEST_WEIGHT = 0.5  # weight of the newest task in the expected seconds of a run
 
 
 class NodeRunner:
@@ -48,32 +46,24 @@ class NodeRunner:
 
     Raises
     ------
-    UsageError : the executor cannot be opened, or a node cannot run the harness.
+    UsageError : the executor cannot be opened.
     """
 
     def __init__(self, specs: Sequence[RunSpec], study: Study, registry: Registry, note: Callable[[str], None]) -> None:
         self.specs, self.url, self.note = list(map(_located, specs)), study.executor, note
-        axes: list[Mapping[str, Any]] = [study.problem_values, *study.formulation_values.values()]
-        self._swept = {name for values in axes for name, listed in values.items() if len(listed) > 1}
+        self._block_numbers = block_numbers(self.specs, study)
         requires = sorted({spec.requires for spec in self.specs})
-        names = sorted({name for spec in self.specs for name in (spec.plugin, *spec.trusted)})
-        here = EnvironmentFingerprint(
-            node.host_sha256(), node.plugin_fingerprints(names, registry), node.library_versions(requires)
-        )
-        paths = [str(Path(path).absolute()) for path in study.plugin_paths]
-        self._task = Task(here, paths, requires, study.limits.memory_limit)
+        plugins = sorted({name for spec in self.specs for name in (spec.plugin, *spec.trusted)})
+        here = EnvironmentFingerprint.of_process(plugins, registry, requires)
+        self._task = Task(here, _absolute(study.plugin_paths), requires, study.limits.memory_limit)
+        self._ended = queue.SimpleQueue[tuple[list[int], Future[bytes]]]()  # tasks by their runs
         self._machines: dict[str, Mapping[str, Any]] = {}  # by the name of the node
         self._left_out: dict[str, str] = {}  # node -> why
         self._preferred: dict[int, str] = {}  # run -> class of machines that has the other runs of its block
-        self._seconds: dict[str, float] = {}  # data key -> expected seconds of a run
+        self._run_seconds: dict[str, float] = {}  # data key -> seconds of a run in the last task
         self._failed_once = set[int]()  # runs
         self._refusals, self._shown = 0, monotonic()
         self.executor = executors.select_executor(self.url, registry)()
-        try:
-            self._connect()
-        except BaseException:
-            self.executor.close()
-            raise
 
     def close(self) -> list[RunsEnded]:
         """End what goes on, and close the executor."""
@@ -89,7 +79,7 @@ class NodeRunner:
         try:
             while not (framed := self.executor.everywhere(node.run_task, frame(self._task))):
                 sleep(_PROGRESS_SECONDS)
-            answers = [unframe(each, Answer) for each in framed]
+            answers = [unframe(data, Answer) for data in framed]
         except Exception as error:
             raise UsageError(
                 f"{self.url}: a node cannot run the harness: {self.executor.format_error(error)}. Install what is "
@@ -97,45 +87,47 @@ class NodeRunner:
             ) from error
         finally:
             waiting.cancel()
-        classes = Counter(str(each.machine["id"]) for each in answers if self._accepts(each, self._task.expected))
-        count = f"{classes.total()} node{'' if classes.total() == 1 else 's'}"
-        if len(classes) > 1:
-            count += f" of {len(classes)} classes of machines; times are compared within a class"
-        free = min(answer.free_bytes for answer in answers)
-        self.note(f"note: {count}, at least {free / 2**30:.1f} GiB of memory free")
+        classes = [answer.machine["id"] for answer in answers if self._accepts(answer)]
+        count = len(set(classes))
+        several = f" of {count} classes of machines; times are compared within a class" if count > 1 else ""
+        self.note(f"note: {_count_nodes(classes)}{several}")
 
-    def _accepts(self, answer: Answer, expected: EnvironmentFingerprint) -> bool:
-        """Return whether a node has what the driver has; if not, leave it out and say why."""
+    def _accepts(self, answer: Answer, data: Mapping[str, str] | None = None) -> bool:
+        """Return whether a node has what the driver has, and the ``data`` of its runs; if not, leave it out and say why."""
         self._machines[answer.node] = answer.machine
-        difference = expected.difference(answer.has)
+        difference = msgspec.structs.replace(self._task.expected, data=data or {}).difference(answer.has)
         self._refusals = self._refusals + 1 if difference else 0
         if difference and answer.node not in self._left_out:
             self._left_out[answer.node] = difference
-            able = self.executor.leave_out(answer.node)
-            rest = "" if able else ". The engine cannot leave it out: end its worker"
-            self.note(f"node {answer.node} is left out: {difference}{rest}.")
+            is_able = self.executor.leave_out(answer.node)
+            remedy = "" if is_able else ". The engine cannot leave it out: end its worker"
+            self.note(f"node {answer.node} is left out: {difference}{remedy}.")
         return not difference
 
-    def _blocks(self, indices: Sequence[int]) -> list[list[int]]:
+    def _blocks(self, indices: Iterable[int]) -> list[list[int]]:
         """Return the blocks of runs, each in the order of the plan."""
-        blocks: dict[object, list[int]] = {}
+        blocks: dict[int, list[int]] = {}
         for index in indices:
-            spec = self.specs[index]
-            swept = {name: value for name, value in spec.problem_parameters.items() if name in self._swept}
-            problem = json.dumps([spec.kernel, spec.kernel_parameters, swept], sort_keys=True, default=str)
-            blocks.setdefault((spec.data_key, problem, spec.seed, spec.repetition), []).append(index)
+            blocks.setdefault(self._block_numbers[index], []).append(index)
         return list(blocks.values())
 
     def reusable(self, stored: Stored) -> Mapping[int, Record]:
-        """Return, of each block, the records of the class of machines among the nodes that has most of them."""
-        classes = {str(each["id"]): stored(str(each["id"])) for each in self._machines.values()}
-        found: dict[int, Record] = {}
+        """Return, of each block, the records of the class of machines among the nodes that has most of them.
+
+        Raises
+        ------
+        UsageError : a node cannot run the harness.
+        """
+        self._connect()
+        classes = sorted({str(machine["id"]) for machine in self._machines.values()})
+        reused: dict[int, Record] = {}
         for block in self._blocks(range(len(self.specs))):
-            best = max(sorted(classes), key=lambda each: sum(index in classes[each] for index in block))
-            if records := {index: classes[best][index] for index in block if index in classes[best]}:
-                found |= records
-                self._preferred |= dict.fromkeys(block, best)
-        return found
+            records = [{index: stored(name)[index] for index in block if index in stored(name)} for name in classes]
+            most = max(records, key=len)
+            if most:
+                reused |= most
+                self._preferred |= dict.fromkeys(block, classes[records.index(most)])
+        return reused
 
     # -- running -------------------------------------------------------------------------------------
 
@@ -143,42 +135,43 @@ class NodeRunner:
         """Send blocks of runs to the nodes and yield what comes back; see `Runner`."""
         # the processes of a node hold one data set, so the blocks of one follow each other
         waiting = deque(sorted(self._blocks(indices), key=lambda block: self.specs[block[0]].data_key))
-        ended = queue.SimpleQueue[tuple[list[int], Task, Future[bytes]]]()
-        under_way, lost = 0, None
+        under_way = 0
         while waiting or under_way:
             try:
-                if lost is None:
-                    slots = self._slots()
-                    while waiting and under_way < _TASKS_PER_SLOT * max(1, slots):
-                        runs = self._next_runs(waiting, slots)
-                        yield from map(RunStarted, runs)
-                        self._send(runs, ended)
-                        under_way += 1
-                    if monotonic() - self._shown >= _PROGRESS_SECONDS:
-                        yield self._progress()
+                slots = self._slots()
+                while waiting and under_way < _TASKS_PER_SLOT * max(1, slots):
+                    runs = self._next_runs(waiting, slots)
+                    yield from map(RunStarted, runs)
+                    self._send(runs)
+                    under_way += 1
+                if monotonic() - self._shown >= _PROGRESS_SECONDS:
+                    yield self._progress()
+                runs, future = self._ended.get(timeout=_PROGRESS_SECONDS)
+                if future.cancelled():
+                    raise CancelledError
+            except queue.Empty:
+                continue
             except UsageError:
                 raise
             except Exception as error:
-                lost = self._lost(f" ({self.executor.format_error(error)})")
-            try:
-                runs, task, future = ended.get(timeout=_PROGRESS_SECONDS if lost is None else 0.0)
-            except queue.Empty:
-                if lost is not None:
-                    raise lost from None
-                continue
+                yield from self._last_results()
+                why = "" if isinstance(error, CancelledError) else f" ({self.executor.format_error(error)})"
+                raise EngineLost(
+                    f"{self.url} is gone{why}. What came back is kept in the store. Start it again, with its workers; "
+                    "the same command goes on where it stopped."
+                ) from error
             under_way -= 1
-            if future.cancelled():
-                lost = self._lost()
-            elif (result := self._result(runs, task, future)) is not None:
+            if result := self._result(runs, future):
                 yield result
-                continue
-            waiting.extendleft(reversed(self._blocks(runs)))
+            else:
+                waiting.extendleft(reversed(self._blocks(runs)))
 
-    def _lost(self, why: str = "") -> EngineLost:
-        return EngineLost(
-            f"{self.url} is gone{why}. What came back is kept in the store. Start it again, with its workers; "
-            "the same command goes on where it stopped."
-        )
+    def _last_results(self) -> Iterator[RunsEnded]:
+        """Yield what had come back before the engine was lost."""
+        while not self._ended.empty():
+            runs, future = self._ended.get()
+            if not future.cancelled() and (result := self._result(runs, future)):
+                yield result
 
     def _slots(self) -> int:
         slots = self.executor.slots()
@@ -190,30 +183,25 @@ class NodeRunner:
         """Take the blocks of a task: one whose time is unknown or which failed once, few at the end, so that all nodes work."""
         runs = waiting.popleft()
         key, preferred = self.specs[runs[0]].data_key, self._preferred.get(runs[0])
-        each = self._seconds.get(key, math.inf)
-        longest = max(self.executor.task_seconds, _SLOT_SECONDS * slots)
+        seconds, longest = self._run_seconds.get(key, math.inf), max(self.executor.task_seconds, _SLOT_SECONDS * slots)
         for _ in range(min(_MAX_BLOCKS, len(waiting) // (_TASKS_PER_SLOT * max(1, slots)))):
             first = waiting[0][0]
             fits = (key, preferred) == (self.specs[first].data_key, self._preferred.get(first))
-            if not fits or len(runs) * each >= longest or not self._failed_once.isdisjoint((runs[0], first)):
+            if not fits or len(runs) * seconds >= longest or not self._failed_once.isdisjoint((runs[0], first)):
                 break
             runs = [*runs, *waiting.popleft()]
         return runs
 
-    def _send(self, runs: list[int], ended: queue.SimpleQueue[tuple[list[int], Task, Future[bytes]]]) -> None:
+    def _send(self, runs: list[int]) -> None:
         specs = [self.specs[index] for index in runs]
-        expected = msgspec.structs.replace(
-            self._task.expected, data={spec.data_key: spec.data_sha256 for spec in specs}
-        )
+        expected = msgspec.structs.replace(self._task.expected, data=self._data(runs))
         task = msgspec.structs.replace(self._task, expected=expected, runs=encode(specs))
-        preferred = self._preferred.get(runs[0])
-        nodes = [
-            name for name, each in self._machines.items() if each["id"] == preferred and name not in self._left_out
-        ]
+        preferred, usable = self._preferred.get(runs[0]), self._machines.keys() - self._left_out.keys()
+        nodes = [name for name in usable if self._machines[name]["id"] == preferred]
         future = self.executor.submit(node.run_task, frame(task), nodes)
-        future.add_done_callback(lambda done: ended.put((runs, task, done)))
+        future.add_done_callback(lambda done: self._ended.put((runs, done)))
 
-    def _result(self, runs: list[int], task: Task, future: Future[bytes]) -> RunsEnded | None:
+    def _result(self, runs: list[int], future: Future[bytes]) -> RunsEnded | None:
         """Return the records of a task; None where it is to be sent again: a node refused it, or it failed for the first time."""
         try:
             answer: Answer = unframe(future.result(), Answer)
@@ -222,35 +210,42 @@ class NodeRunner:
                 self._failed_once.update(runs)
                 return None
             reason = f"the runs could not be carried out: {self.executor.format_error(error)}"
-            ending = Claims(
-                status=Status.ENVIRONMENT, stopped_by=StoppedBy.KILLED, reason=reason, measured_at=now()
-            )  # fmt: skip
-            return RunsEnded({index: Record.of(ending) for index in runs}, machine())
-        if not self._accepts(answer, task.expected):
+            ending = {"status": Status.ENVIRONMENT, "stopped_by": StoppedBy.KILLED, "reason": reason}
+            return RunsEnded({index: Record(ending, measured_at=now()) for index in runs}, machine())
+        if not self._accepts(answer, self._data(runs)):
             return None
-        key, seconds = self.specs[runs[0]].data_key, answer.seconds / len(runs)
-        self._seconds[key] = (1 - _NEWEST_WEIGHT) * self._seconds.get(key, seconds) + _NEWEST_WEIGHT * seconds
+        self._run_seconds[self.specs[runs[0]].data_key] = answer.seconds / len(runs)
         records = {}
-        for index, rows in zip(runs, answer.rows, strict=True):
-            record, *cells = map(Record, rows)
-            record.cells = tuple(cells)
-            records[index] = record
+        for index, (row, *cells) in zip(runs, answer.rows, strict=True):
+            records[index] = Record(row)
+            records[index].cells = tuple(map(Record, cells))
         return RunsEnded(records, answer.machine)
+
+    def _data(self, runs: Iterable[int]) -> dict[str, str]:
+        """Return the SHA-256 of the data of runs, by data key."""
+        return {self.specs[index].data_key: self.specs[index].data_sha256 for index in runs}
 
     def _progress(self) -> Progress:
         """Return what the nodes do; each solver is compiled on a node before its first run there."""
         self._shown, running = monotonic(), self.executor.running()
         names = {*running, *self._machines} - self._left_out.keys()
         busy = f", {sum(map(bool, running.values()))} busy" if running else ""
-        compiling = "" if self._seconds else "; a node compiles the solvers first, where it has not before"
-        return Progress(f"{len(names)} node{'' if len(names) == 1 else 's'}{busy}{compiling}")
+        compiling = "" if self._run_seconds else "; a node compiles the solvers first, where it has not before"
+        return Progress(f"{_count_nodes(names)}{busy}{compiling}")
+
+
+def _count_nodes(nodes: Sized) -> str:
+    return f"{len(nodes)} node{'' if len(nodes) == 1 else 's'}"
+
+
+def _absolute(paths: Iterable[str]) -> list[str]:
+    """Return paths named from the root: a node works in another folder."""
+    return [str(Path(path).absolute()) for path in paths]
 
 
 def _located(spec: RunSpec) -> RunSpec:
-    """Return a run whose files are named from the root: a node works in another folder."""
-    parameters = {
-        name: str(Path(value).absolute()) if isinstance(value, str) and value and name in ("path", "test") else value
-        for name, value in spec.source_parameters.items()
-    }
-    paths = tuple(str(Path(path).absolute()) for path in spec.plugin_paths)
-    return replace(spec, source_parameters=parameters, plugin_paths=paths)
+    """Return a run whose files are named from the root."""
+    values = {name: value for name in ("path", "test") if (value := spec.source_parameters.get(name))}
+    files = {name: _absolute([value])[0] for name, value in values.items() if isinstance(value, str)}
+    parameters = spec.source_parameters | files
+    return replace(spec, source_parameters=parameters, plugin_paths=tuple(_absolute(spec.plugin_paths)))

@@ -253,6 +253,13 @@ def part_of(specs: Sequence[RunSpec], study: Study) -> list[RunSpec]:
     machine. The parts are disjoint, together they are all runs, and they differ by one block at most. Each next N blocks are
     dealt out from the next part on, so that no part gets all blocks of one data set or one C.
     """
+    number, parts = study.part
+    blocks = enumerate(block_numbers(specs, study))
+    return [specs[index] for index, block in blocks if (block + block // parts) % parts == number - 1]
+
+
+def block_numbers(specs: Sequence[RunSpec], study: Study) -> list[int]:
+    """Return the number of the block that runs belong to: all solvers on one problem, data set, seed and repetition."""
     given = [study.problem_values, *study.formulation_values.values()]
     swept = {name for values in given for name, several in values.items() if len(several) > 1}
     blocks: dict[tuple[object, ...], int] = {}
@@ -265,10 +272,7 @@ def part_of(specs: Sequence[RunSpec], study: Study) -> list[RunSpec]:
         found = None if spec.kernel else first.get(of_data)
         numbers[index] = blocks.setdefault((*of_data, problem), len(blocks)) if found is None else found
         first.setdefault(of_data, numbers[index])
-    number, parts = study.part
-    return [
-        spec for index, spec in enumerate(specs) if (numbers[index] + numbers[index] // parts) % parts == number - 1
-    ]
+    return [numbers[index] for index in range(len(specs))]
 
 
 def check_names(study: Study, registry: Registry) -> None:

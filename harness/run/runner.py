@@ -1,51 +1,111 @@
-"""What carries out the runs of a study, and what it reports meanwhile. The driver knows runners by this file alone."""
+"""What carries out the runs of a study: this machine's own processes, or the nodes of an executor."""
 
 from __future__ import annotations
 
+import itertools
+import os
+import queue
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+from harness.registry.discovery import Registry
+from harness.run.host_process import WorkerDied
+from harness.run.messages import Event, Progress, Runner, RunsEnded, RunStarted, Stored
+from harness.run.plan import RunSpec, Study
+from harness.run.pool import ProcessPool
 from harness.run.record import Record
+from harness.run.template import numba_cache_folder
+from harness.support.machine import machine
 
 
-class RunStarted(NamedTuple):
-    """A run, by its index, begins on this machine, or is sent to a node."""
+def create_runner(
+    specs: Sequence[RunSpec],
+    study: Study,
+    registry: Registry,
+    reading: Mapping[str, float],
+    note: Callable[[str], None],
+) -> Runner:
+    """Return the runner of a study: of its executor, or of this machine where it names none.
 
-    run: int
+    reading : data key -> seconds that reading the data took, which bound what a worker may need for it
+    note : called with a sentence on the nodes
+
+    Raises
+    ------
+    UsageError : the executor cannot be opened.
+    """
+    if not study.executor:
+        return LocalRunner(specs, study, reading)
+    from harness.run.node_runner import NodeRunner
+
+    return NodeRunner(specs, study, registry, note)
 
 
-class Progress(NamedTuple):
-    """A text on what goes on, which replaces the one before."""
+class LocalRunner:
+    """Runs on this machine: job slots, which have a pool of processes and cores that no other slot uses."""
 
-    text: str
-
-
-class RunsEnded(NamedTuple):
-    """Runs that ended together, by index, and the machine that they were on."""
-
-    records: Mapping[int, Record]
-    machine: Mapping[str, Any]
-
-
-Event = RunStarted | Progress | RunsEnded
-Stored = Callable[[str], Mapping[int, Record]]
-"""Return the records that the store has of runs on a class of machines, named by its ``id``, by index."""
-
-
-class Runner(Protocol):
-    """Carries out runs of a study, which are named by their index in the plan."""
+    def __init__(self, specs: Sequence[RunSpec], study: Study, reading_seconds: Mapping[str, float]) -> None:
+        self.specs, self.study, self.reading_seconds = specs, study, reading_seconds
+        self._events = queue.SimpleQueue[Event | BaseException | None]()
+        self._waiting = queue.SimpleQueue[int]()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
 
     def reusable(self, stored: Stored) -> Mapping[int, Record]:
-        """Return the records that stand for runs; those of one block are of one class of machines."""
+        """Return the records of this class of machines."""
+        return stored(machine()["id"])
 
     def run(self, indices: Sequence[int]) -> Iterator[Event]:
-        """Carry out runs and yield what happens as it happens; called once.
-
-        Raises
-        ------
-        EngineLost : the engine is gone; everything that had come back was yielded.
-        UsageError : no node is left.
-        """
+        """Carry out runs, as many at the same time as the study has jobs."""
+        if not indices:
+            return
+        for index in indices:
+            self._waiting.put(index)
+        # daemons: a command that is interrupted again while it closes does not wait for them, and their processes end with it
+        self._thread = threading.Thread(target=self._serve, args=(indices, numba_cache_folder()), daemon=True)
+        self._thread.start()
+        while (event := self._events.get()) is not None:
+            if isinstance(event, BaseException):
+                raise event
+            yield event
 
     def close(self) -> list[RunsEnded]:
-        """End what goes on, and return what had ended and was not yielded."""
+        """End the processes, and return what had ended and was not yielded."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        events = [self._events.get() for _ in range(self._events.qsize())]
+        return [event for event in events if isinstance(event, RunsEnded)]
+
+    def _serve(self, indices: Sequence[int], numba_cache: Path) -> None:
+        """Prepare the pools one after another, as the later ones use what the first one compiles; then carry out the runs."""
+        specs, jobs = [self.specs[index] for index in indices], min(self.study.jobs, len(indices))
+        cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
+        pinned = [list(itertools.islice(cores, self.study.threads)) for _ in range(jobs)] if jobs > 1 else [None]
+        pools = [ProcessPool(cores_of_slot, numba_cache, self._stop) for cores_of_slot in pinned]
+        try:
+            for pool in pools:
+                pool.prepare(specs, self.reading_seconds, lambda text: self._events.put(Progress(text)))
+            with ThreadPoolExecutor(jobs) as slots:
+                slots.map(self._run_slot, pools)
+        except BaseException as error:
+            self._events.put(error)
+        finally:
+            for pool in pools:
+                pool.close()
+            self._events.put(None)
+
+    def _run_slot(self, pool: ProcessPool) -> None:
+        """Carry out runs one after another until none waits."""
+        try:
+            while not self._stop.is_set():
+                spec = self.specs[index := self._waiting.get_nowait()]
+                self._events.put(RunStarted(index))
+                record = pool.run(spec, self.reading_seconds[spec.data_key])
+                self._events.put(RunsEnded({index: record}, machine()))
+        except (queue.Empty, WorkerDied):  # no run waits, or the driver stopped it
+            pass
+        except BaseException as error:
+            self._events.put(error)

@@ -48,7 +48,10 @@ DATA = "twonorm[n=60,n_test=20]"
 PATIENCE = 60.0  # seconds that a command may take beside the limits of its runs, on a machine that does nothing else
 SETTLING = 3.0  # seconds for what a command left to be gone
 _SUBREAPER = 36  # of prctl
-_FAULTS = ("Traceback (most recent call last)", "internal error", "Exception ignored in", "Fatal Python error")
+# the row of a solver that aborts repeats Python's words behind its own
+_FAULTS = re.compile(
+    r"Traceback \(most recent call last\)|internal error|Exception ignored in|^Fatal Python error", re.M
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -178,9 +181,8 @@ def judge_words(place: Place, done: Done, codes: Sequence[int] = (0, 1)) -> None
     elif done.code == 2 and not done.err.strip():
         place.broken.append("ended with 2 and said nothing")
     for name, text in (("output", done.out), ("standard error", done.err)):
-        place.broken += [
-            f"'{fault}' on {name}: {text[-200:]!r}" for fault in _FAULTS if fault in text and name != "output"
-        ]
+        if name != "output" and (fault := _FAULTS.search(text)):
+            place.broken.append(f"'{fault[0]}' on {name}: {text[-200:]!r}")
         if control := _CONTROL.search(text.replace("\r\n", "\n")):
             place.broken.append(f"the control character {control[0]!r} on {name}")
 

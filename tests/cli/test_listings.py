@@ -71,7 +71,7 @@ def test_no_description_shows_markup_or_leaves_the_width(width, monkeypatch):
         describe, "_dataset", lambda entry, _: [("description", entry.summary)]
     )  # no data are read for it
     registry = load_registry()
-    entries = [entry for kind in catalogue.KINDS for entry in catalogue.entries(registry, kind)]
+    entries = [entry for kind in KINDS for entry in catalogue.entries(registry, kind)]
     for entry in entries:
         text = describe.described(entry, registry, width)
         assert "`" not in text, entry.name

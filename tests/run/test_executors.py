@@ -345,7 +345,7 @@ def test_a_lost_engine_or_task_is_told(how, monkeypatch, registry, tmp_path):
         ):
             on(monkeypatch, registry, Lost({"one": same}), asked)
         with Store(tmp_path / "s.sqlite") as store:
-            assert store.count() == 4
+            assert len(list(store.records())) == 4
     else:
         records, _ = on(monkeypatch, registry, Lost({"one": same}), asked)
         assert Counter(record["status"] for record in records) == {"ok": 4, "environment": 8}
@@ -385,7 +385,7 @@ def test_what_came_back_as_the_engine_was_lost_is_stored(monkeypatch, registry, 
     with pytest.raises(EngineLost, match="own://x is gone"):
         on(monkeypatch, registry, Lost({"one": same}), study(registry, tmp_path, "own://x", solvers="fw"))
     with Store(tmp_path / "s.sqlite") as store:
-        assert store.count() == 1
+        assert len(list(store.records())) == 1
 
 
 def end(task, name):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness import Record, Status, StoreReader, UsageError, validate_record
 from harness.run.record import TYPES
-from harness.run.store import TARGET, Store
+from harness.run.store import Store
 from tests.run.rows import record
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -97,7 +97,7 @@ def test_a_merge_is_the_union_run_by_run(first, second, shared):
         assert (a.read_bytes(), b.read_bytes()) == before
         again = merged(folder / "c.sqlite", *sources)
         assert again.added == [0, 0]
-        assert again.conflicts == {}
+        assert again.remeasured == set()
         with StoreReader(folder / "c.sqlite") as store:
             for key in {row.content[0] for row in store.rows()}:
                 times = [found["measured_at"] for found in store.of(key)]
@@ -107,14 +107,12 @@ def test_a_merge_is_the_union_run_by_run(first, second, shared):
             )
 
 
-def test_the_newest_stands_for_a_run_that_both_have_and_both_are_named(tmp_path):
+def test_the_newest_stands_for_a_run_that_all_have_and_it_is_counted_once(tmp_path):
     for name, when, seconds in (("a", "2026-01-02", 1.0), ("b", "2026-01-03", 2.0), ("c", "2026-01-01", 3.0)):
         with Store(tmp_path / name) as store:
             store.append(record(measured_at=f"{when}T00:00:00", fit_seconds=seconds))
     told = merged(tmp_path / "b", tmp_path / "a", tmp_path / "c")  # both are older than what is there
-    conflict = told.conflicts["k"]
-    assert {whose for _, whose in conflict.measured} == {TARGET, 0, 1}
-    assert conflict.winner == TARGET
+    assert (told.read, told.added, told.remeasured) == ([1, 1], [1, 1], {"k"})
     with StoreReader(tmp_path / "b") as store:
         assert [found["fit_seconds"] for found in store.of("k")] == [2.0, 1.0, 3.0]
 
@@ -154,7 +152,7 @@ def test_a_merge_that_is_killed_leaves_the_store_as_it_was(tmp_path):
         (lambda path: path.write_text("plugin,solver,label\n"), "is no result store"),
         (lambda path: path.write_text("[]\n"), "is no result store"),
         (lambda path: path.write_bytes(b"PAR1" * 400), "name the store that they were exported from"),
-        (lambda path: None, "No such file"),
+        (lambda path: None, "there is no result store at .*given; run `harness compare` first"),
     ],
 )
 def test_what_is_no_store_is_refused_with_a_sentence(tmp_path, write, sentence):
