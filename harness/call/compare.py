@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from harness.call import request, study_file
 from harness.call.objects import Objects
 from harness.call.result import Result, command_of
+from harness.call.settings import SETTINGS
 from harness.call.study_file import StudyFile
 from harness.registry.entries import check_not_in_plugin
 from harness.report.progress import reporter
@@ -23,6 +25,8 @@ _INSTEAD = {
     "plot": "the result has .plot()",
     "cells": "the result's .frame has every cell of a path",
 }
+_ARGUMENTS = {*SETTINGS, "store", "fresh", "yes", "study", "quiet"}
+_OPTION = re.compile(r"`[^`]*`|--(?P<name>[A-Za-z][A-Za-z-]*)(?: (?P<value>'[^'\n]*'|\d[\w.+-]*\w|\d))?")
 
 
 def compare(
@@ -66,6 +70,38 @@ def compare(
         if name in _INSTEAD:
             raise UsageError(f"harness.compare: {name} is an option of the command alone; {_INSTEAD[name]}.")
     check_not_in_plugin("harness.compare")
+    try:
+        return _compare(
+            plugins, datasets, study, plugin_path, store, fresh=fresh, quiet=quiet, yes=yes, options=options
+        )
+    except UsageError as error:
+        error.args = (in_python(str(error)), *error.args[1:])
+        raise
+
+
+def in_python(message: str) -> str:
+    """Return a message with the options of the command in it as arguments; commands in backticks stay as they are."""
+    return _OPTION.sub(_argument, message)
+
+
+def _argument(found: re.Match[str]) -> str:
+    name, value = (found["name"] or "").replace("-", "_"), found["value"]
+    return found[0] if name not in _ARGUMENTS else f"{name}={value}" if value else name
+
+
+def _compare(
+    plugins: Any,
+    datasets: Any,
+    study: str | Path | None,
+    plugin_path: str | Path | Iterable[str | Path],
+    store: str | Path | None,
+    *,
+    fresh: bool,
+    quiet: bool,
+    yes: bool,
+    options: dict[str, Any],
+) -> Result:
+    """Return what `compare` does; errors name the options of the command."""
     if study is None and not options.get(
         "executor"
     ):  # a study says of how many threads, an executor starts them elsewhere

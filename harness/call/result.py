@@ -42,13 +42,23 @@ class Result:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The records as a pandas DataFrame, one row a run, a cell of a path too; nested figures are dicts and lists."""
+        """The records as a pandas DataFrame, one row a run, a cell of a path too; nested figures are dicts and lists.
+
+        The parameters of problem and kernel are columns too, ``C`` and ``gamma``, behind the fields of the record.
+        """
         import pandas as pd
 
         from harness.call.request import with_cells
         from harness.run.record import COLUMNS
 
-        return pd.DataFrame(with_cells(self.records), columns=[*COLUMNS, "reused"])
+        rows = with_cells(self.records)
+        frame = pd.DataFrame(rows, columns=[*COLUMNS, "reused"])
+        for field in ("problem_parameters", "kernel_parameters"):
+            values = [row.get(field) or {} for row in rows]
+            for name in dict.fromkeys(name for each in values for name in each):
+                if name not in frame:
+                    frame[name] = [each.get(name) for each in values]
+        return frame
 
     @property
     def table(self) -> str:
