@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,27 @@ _ARGUMENTS = {*SETTINGS, "store", "fresh", "yes", "study", "quiet"}
 _OPTION = re.compile(r"`[^`]*`|--(?P<name>[A-Za-z][A-Za-z-]*)(?: (?P<value>'[^'\n]*'|\d[\w.+-]*\w|\d))?")
 
 
+@contextlib.contextmanager
+def _named_as_arguments() -> Iterator[None]:
+    """Context in which a UsageError names the arguments of Python, not the options of the command."""
+    try:
+        yield
+    except UsageError as error:
+        error.args = (in_python(str(error)), *error.args[1:])
+        raise
+
+
+def in_python(message: str) -> str:
+    """Return a message with the options of the command in it as arguments; commands in backticks stay as they are."""
+    return _OPTION.sub(_argument, message)
+
+
+def _argument(found: re.Match[str]) -> str:
+    name, value = (found["name"] or "").replace("-", "_"), found["value"]
+    return found[0] if name not in _ARGUMENTS else f"{name}={value}" if value else name
+
+
+@_named_as_arguments()
 def compare(
     plugins: Any = None,
     datasets: Any = None,
@@ -70,38 +92,6 @@ def compare(
         if name in _INSTEAD:
             raise UsageError(f"harness.compare: {name} is an option of the command alone; {_INSTEAD[name]}.")
     check_not_in_plugin("harness.compare")
-    try:
-        return _compare(
-            plugins, datasets, study, plugin_path, store, fresh=fresh, quiet=quiet, yes=yes, options=options
-        )
-    except UsageError as error:
-        error.args = (in_python(str(error)), *error.args[1:])
-        raise
-
-
-def in_python(message: str) -> str:
-    """Return a message with the options of the command in it as arguments; commands in backticks stay as they are."""
-    return _OPTION.sub(_argument, message)
-
-
-def _argument(found: re.Match[str]) -> str:
-    name, value = (found["name"] or "").replace("-", "_"), found["value"]
-    return found[0] if name not in _ARGUMENTS else f"{name}={value}" if value else name
-
-
-def _compare(
-    plugins: Any,
-    datasets: Any,
-    study: str | Path | None,
-    plugin_path: str | Path | Iterable[str | Path],
-    store: str | Path | None,
-    *,
-    fresh: bool,
-    quiet: bool,
-    yes: bool,
-    options: dict[str, Any],
-) -> Result:
-    """Return what `compare` does; errors name the options of the command."""
     if study is None and not options.get(
         "executor"
     ):  # a study says of how many threads, an executor starts them elsewhere
