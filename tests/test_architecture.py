@@ -57,12 +57,24 @@ def test_the_import_contracts_hold() -> None:
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-def test_the_host_has_no_circle_of_imports() -> None:
-    """Imports within functions and those for types alone count too."""
-    modules = [module for module in MODULES if module.startswith("harness/") and not module.endswith("__init__.py")]
+def imports_within(folder: str) -> dict[str, set[str]]:
+    """Return the modules in a folder, each with those of them that it imports, within functions and for types too."""
+    modules = [module for module in MODULES if module.startswith(folder) and not module.endswith("__init__.py")]
     names = {module.removesuffix(".py").replace("/", "."): module for module in modules}
-    graph = {name: set(imported(module)) & names.keys() - {name} for name, module in names.items()}
-    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, with the circle
+    return {name: set(imported(module)) & names.keys() - {name} for name, module in names.items()}
+
+
+def test_the_host_has_no_circle_of_imports() -> None:
+    graphlib.TopologicalSorter(imports_within("harness/")).prepare()  # raises CycleError, with the circle
+
+
+def test_the_modules_of_runs_are_on_six_floors() -> None:
+    """A module is a floor above the highest one that it imports."""
+    graph, chains = imports_within("harness/run/"), dict[str, list[str]]()
+    for name in graphlib.TopologicalSorter(graph).static_order():
+        chains[name] = [name, *max((chains[below] for below in graph[name]), key=len, default=[])]
+    longest = max(chains.values(), key=len)
+    assert len(longest) <= 6, f"shorten the longest chain of imports: {' -> '.join(longest)}"
 
 
 def test_every_host_module_is_behind_the_front_door() -> None:

@@ -69,7 +69,7 @@ class Bench:
         try:
             try:
                 from harness.registry.discovery import load_registry, share_registry
-                from harness.run.child import ProblemFactory
+                from harness.run.problem_factory import ProblemFactory
             except ImportError:  # a commit before the modules lay in rooms
                 from harness.registry import load_registry, share_registry
                 from harness.run.child import Workbench as ProblemFactory

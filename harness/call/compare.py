@@ -15,7 +15,7 @@ from harness.call.settings import SETTINGS
 from harness.call.study_file import StudyFile
 from harness.registry.entries import check_not_in_plugin
 from harness.report.progress import reporter
-from harness.run import template
+from harness.run import host_process
 from harness.support.errors import UsageError
 
 _INSTEAD = {
@@ -95,7 +95,7 @@ def compare(
     if study is None and not options.get(
         "executor"
     ):  # a study says of how many threads, an executor starts them elsewhere
-        template.begin(options.get("threads", 1))
+        host_process.begin(options.get("threads", 1))
     paths = [str(path) for path in ([plugin_path] if isinstance(plugin_path, str | Path) else plugin_path)]
     studies = [study_file.parsed(study)] if study is not None else []
     objects = Objects(request.loaded([*(path for each in studies for path in study_file.plugin_paths(each)), *paths]))

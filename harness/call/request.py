@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
     from harness.registry.discovery import Registry
     from harness.report.progress import Reporter
-    from harness.run.plan import RunSpec
+    from harness.run.messages import RunSpec
     from harness.run.record import Record
     from harness.solver.protocol import Solver
 

@@ -20,7 +20,7 @@ import harness
 from harness.cli import options
 from harness.cli.commands import PROGRAM, LazyGroup
 from harness.report.output import give_up, say
-from harness.run import template
+from harness.run import host_process
 from harness.support.errors import HarnessError, NotKept, PluginError, UsageError
 from harness.support.printable import plain_line
 
@@ -212,7 +212,7 @@ def _begin(words: str) -> None:
     """
     if words.startswith("compare ") and not re.search(r"--(help|dry-run|study|executor)\b|(^| )-h\b", words):
         threads = re.search(r"--threads[ =](\d+)", words)
-        template.begin(int(threads[1]) if threads else 1)
+        host_process.begin(int(threads[1]) if threads else 1)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -3,7 +3,7 @@
 numba keys its disk cache by the file that defines a function alone; after a change in another file the old machine code
 would be measured. What a plugin compiles depends on its own files and on the host's kernels, so that is what its folder is
 named by: a change in one plugin recompiles no other. numba imports this module by the name in the
-environment of the harness's processes (:mod:`harness.run.pool`).
+environment of the harness's processes (:mod:`harness.run.host_process`).
 """
 
 from __future__ import annotations

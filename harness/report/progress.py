@@ -16,7 +16,7 @@ from harness.run.record import Record
 from harness.support.printable import plain, plain_line
 
 if TYPE_CHECKING:
-    from harness.run.plan import RunSpec
+    from harness.run.messages import RunSpec
 
 _PREPARING_SECONDS = 5.0  # seconds between two lines on what is done before the first run
 _RUNNING_SECONDS = 60.0  # seconds between two lines on what goes on, beside a line for each run that ends

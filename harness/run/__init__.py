@@ -7,11 +7,11 @@ driver                  The command, or the caller's own process. Plans a study 
                         processes (`runner.py`) has, for each job, one worker for each solver and one certifier
                         (`pool.py`); that of an executor's nodes is `node_runner.py`.
 template                Started before the driver reads its options: imports what worker and certifier need, and no
-(`template.py`)         plugin. They are forked from it; where it fails, or another interpreter is needed, each is started.
+(`host_process.py`)     plugin. They are forked from it; where it fails, or another interpreter is needed, each is started.
 worker                  Imports plugins and numba, reads the data without test targets, and forks one child for each
-(`worker.py`,           run. It limits the child from outside, ends all that it started (`descendants.py`), empties its
-`watch.py`)             folder (`folder.py`), and says what became of it. It knows the state of each warm-up (`warm_up.py`).
-child (`child.py`)      Warms the solver up on a few points, states the problem, or the path of problems, and drives the
+(`worker.py`,           run. It limits the child from outside, ends all that it started, empties its folder
+`watch.py`)             (`descendants.py`), and sends the outcome. It knows the state of each warm-up (`warm_up.py`).
+child (`child.py`)      Warms the solver up on a few points, states the problem (`problem_factory.py`), and drives the
                         solver. It sends each trace point as it is taken. What it says are claims.
 certifier               Reads the data itself, never runs the solver, and certifies and scores models: numbers in
 (`certifier.py`)        `Model`, packed by the child and opened here alone.

@@ -1,4 +1,4 @@
-"""How long each phase of a run may take, as the processes around it see it: the limit, and what is added for whose sake.
+"""Deadlines of each phase of a run: the time limit, plus slack for compilation and the host's own work.
 
 The measured run and what comes after it end at the time limit and 2 s at the latest. What comes before its clock, a warm-up and
 then imports and ``skip()``, has a limit of its own, since importing a library can take longer than solving. Two things are no
@@ -11,28 +11,28 @@ one thread the seconds in which other work had its core do not count, up to a bo
 
 from __future__ import annotations
 
-_SLACK_SECONDS = 2.0  # of a phase beyond the time limit
-_GRACE_SECONDS = 0.7  # a solver that yields is stopped by the host at its limit; one that does not, this much later
-_OFF_THE_CLOCK_SECONDS = 0.8  # more, for compilation and the host's own work in the measured run
-_WITHOUT_LIMIT_SECONDS = 60.0  # what a phase may take beside the measured run, where there is no time limit; its most
-_PREPARATION_SECONDS = 30.0  # that a warm-up without its compilation, or imports and skip(), may take at least
-_COMPILATION_SECONDS = 120.0  # of a warm-up, at least
-_START_SECONDS = 60.0  # that a process may import plugins and read data, at least
-_CERTIFY_SECONDS = 1800.0
-SILENT_SECONDS = 10.0  # after the last sign of life of a certifier at which it is started anew
-_MOST_WALL = 5.0  # most wall seconds of a run of one thread on a busy machine, in time limits
-_LEAST_SHARE = (
-    0.8  # of its time limit that a run which is cut must have been able to use, else it was the machine's fault
-)
+import math
+
+_SLACK_SECONDS = 2.0  # seconds of a phase beyond the time limit
+_OFF_THE_CLOCK_SECONDS = 0.8  # most seconds of compilation and the host's work in a fit that do not count
+_FIT_SECONDS = 1.5  # seconds beyond the time limit at which a run is killed whose solver does not yield
+_WITHOUT_LIMIT_SECONDS = 60.0  # most seconds of a phase beside the measured run, before the slack
+_PREPARATION_SECONDS = 30.0  # least limit in seconds of a warm-up without its compilation, of imports and skip()
+_COMPILATION_SECONDS = 90.0  # least limit in seconds of the compilation in a warm-up
+_START_SECONDS = 60.0  # least limit in seconds of a process that imports plugins and reads data
+_CERTIFY_SECONDS = 1800.0  # most seconds of a certificate
+SILENT_SECONDS = 10.0  # seconds after the last sign of life of a certifier at which it is started anew
+_LOST_SHARE = 4.0  # most seconds that other work takes from a run and that do not count, in time limits
+_LEAST_SHARE = 0.8  # fraction of its time limit that a run must have been able to use, else the machine cut it
 
 
 def phase(time_limit: float | None) -> float:
-    """Return what a phase beside the measured run may take: the time limit, at most a minute, and 2 s."""
+    """Return the seconds of a phase beside the measured run: the time limit, at most a minute, and 2 s."""
     return min(_WITHOUT_LIMIT_SECONDS, time_limit or _WITHOUT_LIMIT_SECONDS) + _SLACK_SECONDS
 
 
 def preparation(time_limit: float | None) -> float:
-    """Return what a phase before the clock may take: 30 s, or the time limit and 2 s if that is more, at most 62 s."""
+    """Return the seconds of a phase before the clock: 30 s, or the time limit and 2 s if that is more, at most 62 s."""
     return max(_PREPARATION_SECONDS, phase(time_limit))
 
 
@@ -41,18 +41,18 @@ def compilation(time_limit: float | None) -> float:
     return max(time_limit or 0.0, _COMPILATION_SECONDS)
 
 
-def off_the_clock(time_limit: float, others: float, queries: float) -> float:
-    """Return the seconds of a measured run that are taken off its time limit.
+def fit(time_limit: float | None) -> float:
+    """Return the seconds after which a measured run is killed that queries no targets."""
+    return math.inf if time_limit is None else time_limit + _FIT_SECONDS
 
-    others : seconds of compilation and of the host's own work, of which a bounded part is
-    queries : seconds that queries of targets took, of which no more count than the limit once more
+
+def overtime(time_limit: float, others: float, queries: float) -> float:
+    """Return the seconds beside those inside the solver that count to the time limit.
+
+    others : seconds of compilation and of the host's own work, of which a part does not count
+    queries : seconds that queries of targets took, of which no more than the limit once more does not count
     """
-    return min(others, _OFF_THE_CLOCK_SECONDS) + min(queries, time_limit)
-
-
-def fit(time_limit: float, others: float, queries: float) -> float:
-    """Return the seconds after which a measured run is killed; ``others`` and ``queries`` as of :func:`off_the_clock`."""
-    return time_limit + _GRACE_SECONDS + off_the_clock(time_limit, others, queries)
+    return max(0.0, others - _OFF_THE_CLOCK_SECONDS) + max(0.0, queries - time_limit)
 
 
 def lost(time_limit: float | None, threads: int, delay: float, seconds: float, cpu_seconds: float) -> float:
@@ -65,11 +65,11 @@ def lost(time_limit: float | None, threads: int, delay: float, seconds: float, c
     """
     if time_limit is None or threads > 1:
         return 0.0
-    return min(delayed(threads, delay, seconds, cpu_seconds), (_MOST_WALL - 1.0) * time_limit)
+    return min(delayed(threads, delay, seconds, cpu_seconds), _LOST_SHARE * time_limit)
 
 
 def delayed(threads: int, delay: float, seconds: float, cpu_seconds: float) -> float:
-    """Return the seconds that other work took from a run; not from it: who has more threads than it may delays itself."""
+    """Return the seconds that other work took from a run; who has more threads than it may delays itself."""
     return max(0.0, min(delay, seconds - cpu_seconds / threads))
 
 

@@ -1,6 +1,6 @@
-"""The host's verdict on a model: certificate and scores, in a process of its own that never ran the solver.
+"""The certifier: certificates and scores of models, in a process that never ran the solver.
 
-It loads the data itself, states the problem itself, and is told the model's numbers and nothing else. Started as
+It loads the data itself, states the problem itself, and gets the model's numbers and nothing else. Started as
 ``python -m harness.run.descendants harness.run.certifier FD``; FD is its end of the driver's socket pair. Of the plugins it
 loads those that own the run's formulation, kernel, data source and metrics, and those whose solvers a certificate asks for.
 """
@@ -8,58 +8,42 @@ loads those that own the run's formulation, kernel, data source and metrics, and
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import sleep
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 
+from harness.datasets.dataset import Dataset
 from harness.kernels.checks import check_same_values, reasons_against
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.metrics import accuracy
 from harness.measure.outcome import Status, TracePoint
-from harness.measure.scored import FreeModel, Scored, Weights, no_gap
+from harness.measure.scored import Scored, Weights, no_gap
 from harness.measure.trace import FIGURES, TracePlan, certificate_of
 from harness.problems.problem import Certificate, CertifiedRun, Problem
 from harness.registry.discovery import Registry, load_registry, share_registry
-from harness.run import allowed
-from harness.run.channel import BrokenStream, Channel
-from harness.run.child import ProblemFactory, is_environment
-from harness.run.messages import (
-    Busy,
-    Certified,
-    Certify,
-    FinishedCell,
-    Model,
-    Point,
-    Prepare,
-    Prepared,
-    ToCertify,
-    ToProcess,
-)
-from harness.run.plan import RunSpec
+from harness.run import allowed, messages
+from harness.run.channel import BrokenStream, Busy, Channel
+from harness.run.problem_factory import ProblemFactory
 from harness.run.record import CertifiedFigures
 from harness.run.target_server import only_queried
 from harness.solver.path import GridPoint, SolutionPath
 from harness.solver.protocol import DEFAULT_RELATIVE_GAP
+from harness.support.arrays import Vector
 from harness.support.errors import InvalidKernel, InvalidModel, PluginError
-from harness.support.faults import format_error
+from harness.support.faults import format_error, is_environment
 from harness.support.printable import clean, clipped
 
-if TYPE_CHECKING:
-    from harness.datasets.dataset import Dataset
-    from harness.support.arrays import Vector
-
-
-_TOLERATED = (
-    0.01  # rounding of a cell's gap, as a share of the target gap; less of it costs as much as to solve ten cells
-)
-_BEAT_SECONDS = 2.0  # between two signs of life
+_TOLERATED = 0.01  # rounding of a cell's gap, as a share of the target gap: less costs as much as to solve ten cells
+_BEAT_SECONDS = 2.0  # seconds between two signs of life
 _TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
 
 
@@ -77,7 +61,7 @@ class _Fit:
 
     fields : of a record; ``status`` and ``reason`` only where the certificate contradicts itself or misses the target gap
     scores : f(x) of new points, (m,)
-    run : what a formulation computes its own figures from; None of a model that is no dual solution
+    run : what a formulation computes its figures from; None of a model that is no dual solution
     """
 
     fields: dict[str, Any]
@@ -91,9 +75,17 @@ class RunCertifier:
     faults : sentences, of what cost a figure and not the run
     """
 
-    def __init__(self, spec: RunSpec, dataset: Dataset, registry: Registry) -> None:
+    def __init__(self, spec: messages.RunSpec, dataset: Dataset, registry: Registry) -> None:
         self.spec, self.dataset, self.registry = spec, dataset, registry
         self.faults: list[str] = []
+
+    @contextlib.contextmanager
+    def _reporting(self, what: str, plugin: str = "") -> Iterator[None]:
+        """Go on after an exception, which is a fault: ``what`` and how it failed."""
+        try:
+            yield
+        except Exception as error:
+            self.faults.append(f"{what}: {format_error(error, plugin)}")
 
     # -- one model -----------------------------------------------------------------------------------
 
@@ -104,15 +96,10 @@ class RunCertifier:
         ------
         InvalidModel, BrokenStream : it is none.
         """
-        model, kernel = Model.unpacked(packed), problem.kernel
-        if model.dual_coef is not None:
-            return _Dual(*problem.checked(model.coefficients(problem.n), model.intercept))
-        if model.free_coef is None:
-            return Weights.checked(kernel, model.weights, model.intercept, model.features(kernel.n_features))
-        coef: Any = model.coefficients(problem.n)
-        own = None if model.own is None else model.own.points(kernel.n_features)
-        coef = coef if model.own is None else np.concatenate([coef, model.own.coef])
-        return FreeModel.checked(kernel, coef, own, model.intercept)
+        model = messages.Model.unpacked(packed)
+        if model.dual_coef is None:
+            return model.opened(problem.kernel)
+        return _Dual(*problem.checked(model.coefficients(problem.n), model.intercept))
 
     def certify(
         self, problem: Problem, model: _Dual | Scored, points: Any, targets: Vector, product: Vector | None = None,
@@ -132,8 +119,7 @@ class RunCertifier:
             certificate = problem.certify(coef, intercept, product, tolerated_rounding=tolerated_rounding)
             run = CertifiedRun(coef, intercept, product, certificate)
             train = problem.decision_values(product - kernel.ridge * coef, coef, intercept)  # f has no ridge
-            sizes = self._sizes(targets, coef)
-            scores = partial(problem.scores_new, coef, intercept)
+            sizes, scores = self._sizes(targets, coef), partial(problem.scores_new, coef, intercept)
         else:
             scores = partial(model.scores, kernel)
             train = scores(points)
@@ -142,23 +128,21 @@ class RunCertifier:
             if not of and certificate.primal is None:
                 of = f"weights with an intercept for {problem.name}, which has none"
             sizes = {} if isinstance(model, Weights) else self._sizes(targets, model.coef, model.own_coef)
-        if sizes:
-            sizes["core_set_size"] = sizes["support_vectors"]
-        train_accuracy = self._accuracy(targets, train, "train_accuracy")
-        return _Fit({**certificate.as_dict(), **sizes, **self._missed(certificate, of), **train_accuracy}, scores, run)
+        fields = certificate.as_dict() | sizes | self._missed(certificate, of)
+        fields["core_set_size"] = sizes.get("support_vectors")
+        fields["train_accuracy"] = self._accuracy(targets, train, "train")
+        return _Fit(fields, scores, run)
 
     def _missed(self, certificate: Certificate, of: str) -> dict[str, Any]:
-        """Return status and reason where the certificate contradicts itself, or does not show the gap that was asked for.
+        """Return status and reason where the certificate contradicts itself, or does not show the requested gap.
 
         of : of what no gap can be certified, where there is a reason to say so
         """
         target, gap = self.spec.limits.target_gap, certificate.relative_gap
         if certificate.contradicts_itself:
             bounds = "its bounds of the margin cross" if gap is None else f"a relative gap of {gap:.2g}"
-            reason = (
-                f"the certificate contradicts itself: {bounds}, beyond rounding; check the formulation and the kernel."
-            )
-            return {"status": Status.INVALID, "reason": reason}
+            reason = f"{bounds}, beyond rounding; check the formulation and the kernel."
+            return {"status": Status.INVALID, "reason": f"the certificate contradicts itself: {reason}"}
         if target is None or certificate.meets(target):
             return {}
         reason = f"no gap can be certified{of and f' of {of}'}"
@@ -168,118 +152,112 @@ class RunCertifier:
     def _invalid(self, error: Exception) -> dict[str, Any]:
         return {"status": Status.INVALID, "reason": f"solver '{self.spec.solver}' returned an invalid model: {error}"}
 
-    def _sizes(self, targets: Vector, coef: Vector, own_coef: Any = ()) -> dict[str, Any]:
+    def _sizes(self, targets: Vector, coef: Vector, extra_coef: Any = ()) -> dict[str, int]:
         """Return the number of support vectors, and in classification of those whose label is +1.
 
-        own_coef : coefficients of points of the model's own, whose label is the sign of their coefficient
+        extra_coef : coefficients of points that are not training points, whose label is the sign of their coefficient
         """
-        support = int(np.count_nonzero(coef)) + len(own_coef)
-        found = {"support_vectors": support}
+        sizes = {"support_vectors": int(np.count_nonzero(coef)) + len(extra_coef)}
         if self.dataset.task == "classification":
-            positives = np.count_nonzero(coef[targets > 0.0]) + np.sum(np.asarray(own_coef) > 0.0)
-            found["positive_support_vectors"] = int(positives)
-        return found
+            positives = np.count_nonzero(coef[targets > 0.0]) + np.sum(np.asarray(extra_coef) > 0.0)
+            sizes["positive_support_vectors"] = int(positives)
+        return sizes
 
     def _figures(self, problem: Problem, run: CertifiedRun) -> dict[str, Any]:
         """Return the columns of the formulation with their figures; one that fails costs itself alone."""
-        columns, figures = {column.name: column.as_dict() for column in problem.columns}, dict[str, Any]()
+        columns = {column.name: column.as_dict() for column in problem.columns}
+        values, figures = dict[str, Any](), dict[str, Any]()
         if not columns:
             return {}
-        try:
-            values = dict(problem.figures(run))
-        except Exception as error:
-            self.faults.append(f"{problem.name} has no figures: {format_error(error)}")
-            values = {}
+        with self._reporting(f"{problem.name} has no figures"):
+            values.update(problem.figures(run))
         for name, value in values.items():
-            try:
+            title = columns[name]["title"] if name in columns else clipped(str(name), 60)
+            with self._reporting(f"no {' '.join(title.split())}"):
                 if name not in columns:
                     raise PluginError(f"{problem.name} declares no such column; its columns: {', '.join(columns)}")
                 figure = clean(value() if callable(value) else value)
                 if isinstance(figure, list):
                     raise PluginError(f"figures() gave {clipped(repr(figure), 60)}; a figure is one number or text")
                 figures[name] = figure
-            except Exception as error:
-                title = columns[name]["title"] if name in columns else clipped(str(name), 60)
-                self.faults.append(f"no {' '.join(title.split())}: {format_error(error)}")
         return {"figures": figures, "columns": columns}
 
     # -- scores --------------------------------------------------------------------------------------
 
-    def _accuracy(self, targets: Vector, scores: Vector, name: str) -> dict[str, Any]:
-        """Return the share of right labels under its name, where there are labels."""
-        if self.dataset.task != "classification" or not len(targets):
-            return {}
-        finite = self._are_finite(scores, name.removesuffix("_accuracy"))
-        return {name: accuracy(targets, scores)} if finite else {}
+    def _accuracy(self, targets: Vector, scores: Vector, points: str) -> float | None:
+        """Return the share of right labels; None where there are none, and where scores are no numbers.
 
-    def _are_finite(self, scores: Vector, of: str) -> bool:
+        points : which ones they are: train, test or validation
+        """
+        if self.dataset.task != "classification" or not len(targets) or not self._are_finite(scores, points):
+            return None
+        return accuracy(targets, scores)
+
+    def _are_finite(self, scores: Vector, points: str) -> bool:
         """Return whether all scores are numbers that can be compared with targets; if not, say so once."""
         wrong = int(np.count_nonzero(~np.isfinite(scores)))
         if wrong:
             self.faults.append(
-                f"f(x) is not a finite number at {wrong:,} of {len(scores):,} {of} points, so that no {of} error is given; "
-                "scale the data or choose smaller parameters of the kernel."
+                f"f(x) is not a finite number at {wrong:,} of {len(scores):,} {points} points, so that no {points} error is "
+                "given; scale the data or choose smaller parameters of the kernel."
             )
         return not wrong
 
-    def _validation_error(self, targets: Vector, scores: Vector) -> dict[str, Any]:
+    def _validation_error(self, targets: Vector, scores: Vector) -> float | None:
         """Return the share of wrong labels, or in regression the mean squared error, where the scores are finite."""
-        if not self._are_finite(scores, "validation"):
-            return {}
         if self.dataset.task == "classification":
-            return {"validation_error": 1.0 - accuracy(targets, scores)}
-        return {"validation_error": float(np.mean((scores - targets) ** 2))}
+            share = self._accuracy(targets, scores, "validation")
+            return None if share is None else 1.0 - share
+        return float(np.mean((scores - targets) ** 2)) if self._are_finite(scores, "validation") else None
 
     def _test_scores(self, scores: Any) -> dict[str, Any]:
-        """Return test accuracy and metrics; a metric that fails costs its own figure alone."""
-        dataset, found = self.dataset, dict[str, Any]()
+        """Return test accuracy and metrics; a metric that fails costs one figure alone."""
+        targets, metrics = self.dataset.y_test, dict[str, Any]()
         for name in self.spec.metrics if self._are_finite(scores, "test") else ():
-            try:
-                # copies: what a metric does to them is seen by no other
-                figure = clean(self.registry.metric(name)(dataset.y_test.copy(), scores.copy()))
+            with self._reporting(f"metric '{name}' failed", self.registry.owner("metric", name)):
+                # copies: a metric that changes them changes nothing for the others
+                figure = clean(self.registry.metric(name)(targets.copy(), scores.copy()))
                 if isinstance(figure, (str, dict, bool)):
                     raise PluginError(f"it returned {clipped(repr(figure), 60)}; a metric returns a number")
-                found[name] = figure
-            except Exception as error:
-                self.faults.append(
-                    f"metric '{name}' failed: {format_error(error, self.registry.owner('metric', name))}"
-                )
-        better = {name: self.registry.metric(name).better for name in found}
-        return {"metrics": found, "metrics_better": better, **self._accuracy(dataset.y_test, scores, "test_accuracy")}
+                metrics[name] = figure
+        better = {name: self.registry.metric(name).better for name in metrics}
+        test_accuracy = self._accuracy(targets, scores, "test")
+        return {"metrics": metrics, "metrics_better": better, "test_accuracy": test_accuracy}
 
     # -- one problem ---------------------------------------------------------------------------------
 
-    def single(self, problem: Problem, solved: ToCertify) -> dict[str, Any]:
-        """Return fields of a record: certificate, scores and trace; ``status`` only where the model is refused or misses."""
-        trace: list[TracePoint] = []
+    def single(self, problem: Problem, solved: messages.ToCertify) -> CertifiedFigures:
+        """Return certificate, scores and trace; ``status`` only where the model is refused or misses."""
+        fields, trace = dict[str, Any](), list[TracePoint]()
         try:
             trace.extend(self._trace_point(problem, point, solved.queried) for point in solved.points)
-            return self._final(problem, solved, trace) if solved.model else {"trace": trace}
+            fields = self._final(problem, solved, trace) if solved.model else {}
         except InvalidModel as error:
-            return {"trace": trace, **self._invalid(error)}
+            fields = self._invalid(error)
+        return CertifiedFigures.of({"trace": trace, **fields})
 
     def _after(self, problem: Problem, queried: Sequence[int]) -> Problem:
         """Return the problem that a model is of: where targets are queried, after these queries and no others."""
         return problem.with_targets(only_queried(self.dataset.y_train, queried)) if problem.queries_targets else problem
 
-    def _trace_point(self, problem: Problem, point: Point, queried: Sequence[int]) -> TracePoint:
+    def _trace_point(self, problem: Problem, point: messages.Point, queried: Sequence[int]) -> TracePoint:
         """Return a point with the figures that its process can know as they were claimed, and the others computed."""
-        said = point.figures
+        claims = point.figures
         claimed = TracePoint(
-            said.seconds, said.kernel_evaluations, said.iteration, said.reason, said.support_vectors,
-            queried=point.queried if problem.queries_targets else None, cpu_seconds=said.cpu_seconds, info=said.info,
+            claims.seconds, claims.kernel_evaluations, claims.iteration, claims.reason, claims.support_vectors,
+            queried=point.queried if problem.queries_targets else None, cpu_seconds=claims.cpu_seconds, info=claims.info,
         )  # fmt: skip
         if not point.model:
             return claimed
-        model, after = Model.unpacked(point.model), self._after(problem, queried[: point.queried])
+        model, after = messages.Model.unpacked(point.model), self._after(problem, queried[: point.queried])
         coef, intercept = model.coefficients(problem.n), model.intercept
         if problem.queries_targets:
             after.checked(coef, intercept)  # nothing can be known of a target that is queried later
         certificate = certificate_of(after, coef, intercept)
-        known = {name: value for name in FIGURES if (value := getattr(certificate, name)) is not None}
-        known |= self._sizes(self.dataset.y_train, coef) | self._trace_scores(problem, coef, intercept)
-        known.pop("metrics_better", None)
-        return msgspec.structs.replace(claimed, **known)
+        computed = {name: value for name in FIGURES if (value := getattr(certificate, name)) is not None}
+        computed |= self._sizes(self.dataset.y_train, coef) | self._trace_scores(problem, coef, intercept)
+        computed.pop("metrics_better", None)
+        return msgspec.structs.replace(claimed, **computed)
 
     def _trace_scores(self, problem: Problem, coef: Any, intercept: float) -> dict[str, Any]:
         """Return the test accuracy of a trace point where it is cheap, and where targets are queried all metrics."""
@@ -290,33 +268,30 @@ class RunCertifier:
         if dataset.task != "classification" or not least <= values <= TracePlan.certificate_values:
             return {}
         scores = problem.scores_new(coef, intercept, dataset.x_test)
-        return self._test_scores(scores) if queries else self._accuracy(dataset.y_test, scores, "test_accuracy")
+        if queries:
+            return self._test_scores(scores)
+        return {"test_accuracy": self._accuracy(dataset.y_test, scores, "test")}
 
-    def _final(self, stated: Problem, solved: ToCertify, trace: list[TracePoint]) -> dict[str, Any]:
-        """Certify and score the last model."""
-        problem, dataset, queried = self._after(stated, solved.queried), self.dataset, solved.queried
+    def _final(self, stated: Problem, solved: messages.ToCertify, trace: list[TracePoint]) -> dict[str, Any]:
+        """Certify and score the last model, which is a point of the trace too."""
+        problem, dataset = self._after(stated, solved.queried), self.dataset
         fit = self.certify(problem, self.model(problem, solved.model), dataset.x_train, dataset.y_train)
-        found = fit.fields
+        fields = fit.fields
         if len(dataset.y_test):
-            found |= self._test_scores(fit.scores(dataset.x_test))
-        shown = ("support_vectors", "test_accuracy", *FIGURES)
-        end = TracePoint(0.0, None, 0, "end", **{name: found[name] for name in shown if found.get(name) is not None})
+            fields |= self._test_scores(fit.scores(dataset.x_test))
+        shown: Any = {name: fields.get(name) for name in ("support_vectors", "test_accuracy", *FIGURES)}
+        trace.append(end := TracePoint(0.0, None, 0, "end", **shown))
         if fit.run is not None:
-            found |= self._core_set(problem, fit.run.dual_coef)
             if problem.queries_targets:
-                end.positive_support_vectors, end.queried = found["positive_support_vectors"], len(queried)
-                end.metrics = found.get("metrics") or {}
-            named = self.spec.core_set_oracle if problem.columns else ""
-            oracle = self.registry.solver(named) if named else None
-            run = replace(
-                fit.run,
-                planted=dataset.planted,
-                solver=oracle,
-                trace=[point.as_dict() for point in (*trace, end)],
-                queried=queried,
+                end.positive_support_vectors, end.queried = fields["positive_support_vectors"], len(solved.queried)
+                end.metrics = fields.get("metrics") or {}
+            oracle = self.spec.core_set_oracle
+            solver = self.registry.solver(oracle) if oracle and problem.columns else None
+            points = [point.as_dict() for point in trace]
+            fields |= self._core_set(problem, fit.run.dual_coef) | self._figures(
+                problem, replace(fit.run, planted=dataset.planted, solver=solver, trace=points, queried=solved.queried)
             )
-            found |= self._figures(problem, run)
-        return {**found, "trace": [*trace, end]}
+        return fields
 
     def _core_set(self, problem: Problem, coef: Vector) -> dict[str, Any]:
         """Return the certificate of the core set where a solver for it was named; one that fails is its reason."""
@@ -331,56 +306,49 @@ class RunCertifier:
 
     # -- the cells of a path -------------------------------------------------------------------------
 
-    def cells(self, path: SolutionPath, finished: list[FinishedCell]) -> list[CertifiedFigures]:
-        """Return the figures of each cell, ``status`` only where its model is refused or misses.
+    def cells(self, path: SolutionPath, finished: list[messages.FinishedCell]) -> list[CertifiedFigures]:
+        """Return the figures of the cells, ``status`` only where its model is refused or misses.
+
+        Of neighbours with the same kernel the scores are one product with the same kernel values.
 
         path : over the training points of the data set
         """
-        found = (each for group in self._groups(path, finished) for each in self._group(path, group))
-        return list(map(CertifiedFigures.of, found))
+        for index, times in Counter(cell.index for cell in finished).items():
+            if times > 1 or not 0 <= index < len(path.cells):
+                raise BrokenStream(f"cell {index} of a path that has {len(path.cells)}, or had it already")
+        most, axes = max(1, _TOGETHER_VALUES // max(1, path.n)), path.grid.kernel_axes
+        certified: list[dict[str, Any]] = []
+        for _, group in itertools.groupby(
+            finished, lambda cell: [path.cells[cell.index].values[name] for name in axes]
+        ):
+            cells = list(group)
+            for first in range(0, len(cells), most):
+                certified += self._group(path, cells[first : first + most])
+        return [CertifiedFigures.of(fields) for fields in certified]
 
-    def _groups(
-        self, path: SolutionPath, finished: list[FinishedCell]
-    ) -> Iterator[list[tuple[FinishedCell, GridPoint]]]:
-        """Yield neighbours with the same kernel: their scores are one product with the same kernel values."""
-        most = max(1, _TOGETHER_VALUES // max(1, path.n))
-        group: list[tuple[FinishedCell, GridPoint]] = []
-        left = set(range(len(path.cells)))
-        for each in finished:
-            if each.index not in left:
-                raise BrokenStream(f"cell {each.index} of a path that has {len(path.cells)}, or had it already")
-            left.remove(each.index)
-            cell = path.cells[each.index]
-            if group and (len(group) == most or not path.same_kernel(cell, group[0][1])):
-                yield group
-                group = []
-            group.append((each, cell))
-        if group:
-            yield group
-
-    def _group(self, path: SolutionPath, group: list[tuple[FinishedCell, GridPoint]]) -> list[dict[str, Any]]:
+    def _group(self, path: SolutionPath, cells: list[messages.FinishedCell]) -> list[dict[str, Any]]:
         """Return the fields of cells with the same kernel."""
-        whole = path.engine(group[0][1])
+        points = [path.cells[cell.index] for cell in cells]
+        whole = path.engine(points[0])
         for reason in reasons_against(whole.kernel, self.dataset.x_train):
-            return [{"status": Status.INVALID, "reason": f"{reason}."} for _ in group]
-        found = [{"n_train": len(path.members(cell))} for _, cell in group]
-        models, coefs = dict[int, _Dual | Scored](), np.zeros((len(group), path.n))
-        for row, (each, cell) in enumerate(group):
+            return [{"status": Status.INVALID, "reason": f"{reason}."} for _ in cells]
+        certified: list[dict[str, Any]] = [{"n_train": len(path.members(point))} for point in points]
+        models, coefs = dict[int, _Dual | Scored](), np.zeros((len(cells), path.n))
+        for row, (cell, point) in enumerate(zip(cells, points, strict=True)):
             try:
-                if not each.model:
-                    if each.claims.status is not Status.INVALID:  # and says why
-                        raise InvalidModel("the cell ended without one")
-                    continue
-                models[row] = model = self.model(path.problem(cell), each.model)
-                if isinstance(model, _Dual):
-                    coefs[row, path.members(cell)] = model.coef
+                if cell.model:
+                    models[row] = model = self.model(path.problem(point), cell.model)
+                    if isinstance(model, _Dual):
+                        coefs[row, path.members(point)] = model.coef
+                elif cell.claims.status is not Status.INVALID:  # which says why
+                    raise InvalidModel("the cell ended without one")
             except (InvalidModel, BrokenStream) as error:
-                found[row] |= self._invalid(error)
+                certified[row] |= self._invalid(error)
         support = np.flatnonzero(coefs.any(axis=0))
         sums = whole.expand_models(support, coefs[:, support].T)
         for row, model in models.items():
-            found[row] |= self._cell(path, group[row][1], model, sums[row])
-        return found
+            certified[row] |= self._cell(path, points[row], model, sums[row])
+        return certified
 
     def _cell(self, path: SolutionPath, cell: GridPoint, model: _Dual | Scored, sums: Vector) -> dict[str, Any]:
         """Return the fields of a cell.
@@ -395,20 +363,20 @@ class RunCertifier:
             product = sums[members] + problem.kernel.ridge * model.coef
         tolerated = _TOLERATED * (self.spec.limits.target_gap or DEFAULT_RELATIVE_GAP)
         fit = self.certify(problem, model, points, path.targets[members], product, tolerated)
-        found = fit.fields if fit.run is None else fit.fields | self._figures(problem, fit.run)
+        fields = fit.fields if fit.run is None else fit.fields | self._figures(problem, fit.run)
         if len(left_out):
             if isinstance(model, _Dual) and type(problem).scores_new is Problem.scores_new:
                 scores = problem.decision_values(sums[left_out], model.coef, model.intercept)
             else:  # the model is no plain sum of kernel values
                 scores = fit.scores(path.rows(left_out, members))
-            return found | self._validation_error(path.targets[left_out], scores)
-        if len(dataset.y_test) and dataset.task == "classification":
-            found |= self._accuracy(dataset.y_test, fit.scores(dataset.x_test), "test_accuracy")
-        return found
+            fields["validation_error"] = self._validation_error(path.targets[left_out], scores)
+        elif len(dataset.y_test) and dataset.task == "classification":
+            fields["test_accuracy"] = self._accuracy(dataset.y_test, fit.scores(dataset.x_test), "test")
+        return fields
 
 
 class Certifier:
-    """Serves the driver until it closes the socket. While it certifies, a thread of its own says that it is alive."""
+    """Serves the driver until it closes the socket. While it certifies, another thread says that it is alive."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
@@ -421,10 +389,10 @@ class Certifier:
     def serve(self) -> None:
         """Answer requests one after another."""
         for request in self.channel:
-            if isinstance(request, Prepare):
+            if isinstance(request, messages.Prepare):
                 with contextlib.suppress(Exception):  # a run will say what is wrong
                     self._bench(request.spec).problem(request.spec.first)
-                self.channel.send(Prepared())
+                self.channel.send(messages.Prepared())
             else:
                 self._is_certifying.set()
                 answer = self._answer(request)
@@ -441,11 +409,11 @@ class Certifier:
                         self.channel.send(Busy(allowed.SILENT_SECONDS))
 
     def _installed(self) -> Registry:
-        """Return the installed plugins, which a certificate may ask for a solver; loaded when one does."""
+        """Return the installed plugins, which a certificate may need for a solver; they are loaded then."""
         self.installed = load_registry()
         return self.installed
 
-    def _bench(self, spec: RunSpec) -> ProblemFactory:
+    def _bench(self, spec: messages.RunSpec) -> ProblemFactory:
         """Return the workbench over the plugins that the run's certificate needs, and no others."""
         if spec.trusted not in self.benches:
             from threadpoolctl import threadpool_limits
@@ -455,34 +423,34 @@ class Certifier:
             threadpool_limits(spec.threads)
         return self.benches[spec.trusted]
 
-    def _answer(self, request: Certify) -> Certified:
-        spec, cells = request.spec, list[CertifiedFigures]()
+    def _answer(self, request: messages.Certify) -> messages.Certified:
+        spec, solved, cells = request.spec, request.solved, list[CertifiedFigures]()
         try:
             bench = self._bench(spec)
-            registries = [each for each in (self.installed, bench.registry) if each is not None]
+            registries = [registry for registry in (self.installed, bench.registry) if registry is not None]
             for registry in registries:
                 registry.used.clear()
-            solved, run = request.solved, RunCertifier(spec, bench.dataset(spec), bench.registry)
+            run = RunCertifier(spec, bench.dataset(spec), bench.registry)
             if solved.model or solved.kernel_sample is not None:  # a run that was killed has neither
                 check_same_values(spec.kernel, bench.kernel_sample(spec), solved.kernel_sample)
             if spec.path is None:
-                figures = CertifiedFigures.of(run.single(bench.problem(spec), solved))
+                figures = run.single(bench.problem(spec), solved)
             else:
                 figures, cells = CertifiedFigures(), run.cells(bench.path(spec), solved.cells)
             figures.faults = [*dict.fromkeys(run.faults)]
-            figures.sources = {name: sha for each in registries for name, sha in each.sources().items()}
+            figures.sources = {name: sha for registry in registries for name, sha in registry.sources().items()}
         except InvalidKernel as error:
             figures = CertifiedFigures(status=Status.INVALID, reason=str(error))
         except Exception as error:
             status = Status.ENVIRONMENT if is_environment(error) else Status.ERROR
             figures = CertifiedFigures(status=status, reason=f"the model could not be certified: {format_error(error)}")
-        return Certified(figures, cells)
+        return messages.Certified(figures, cells)
 
 
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
     with contextlib.suppress(ConnectionError):  # the driver is gone
-        Certifier(Channel.from_command_line(ToProcess)).serve()
+        Certifier(Channel.from_command_line(messages.ToProcess)).serve()
     os._exit(0)
 
 

@@ -19,7 +19,7 @@ import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from time import monotonic  # by name: what a solver patches later is not this clock
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -34,6 +34,18 @@ _POLL_SECONDS = 0.2  # seconds between two looks at an event that stops the wait
 
 class BrokenStream(HarnessError):
     """Bytes arrived that are no message."""
+
+
+class Busy(msgspec.Struct, frozen=True, tag=True):
+    """The next message comes in so many seconds.
+
+    running : the run has begun
+    compiling : a warm-up is under way whose machine code is not in the cache yet
+    """
+
+    seconds: Annotated[float, msgspec.Meta(ge=0.0)]
+    running: bool = True
+    compiling: bool = False
 
 
 class Channel:
@@ -105,9 +117,13 @@ class Channel:
         while (message := self._next()) is None:
             if self.closed:
                 raise ConnectionResetError("the other process closed its end")
-            if stop is not None or until < math.inf:
-                self._wait(until, stop)
-            self._read_once()
+            if stop is not None and stop.is_set():
+                raise InterruptedError("stopped")
+            left = until - monotonic()
+            if (stop is None and left == math.inf) or self._can_read(max(0.0, min(left, _POLL_SECONDS))):
+                self._read_once()
+            elif left <= 0.0:  # and nothing had come: this process may have been stopped itself
+                raise TimeoutError("no message came in time")
         return message
 
     def __iter__(self) -> Iterator[Any]:
@@ -125,31 +141,20 @@ class Channel:
         """Close the socket."""
         self.end.close()
 
-    def _wait(self, until: float, stop: threading.Event | None) -> None:
-        """Wait until the socket can be read; raise as :meth:`receive` does."""
+    def _can_read(self, seconds: float) -> bool:
+        """Return whether the socket can be read within so many seconds."""
         poll = select.poll()
         poll.register(self.end, select.POLLIN)
-        while True:
-            if stop is not None and stop.is_set():
-                raise InterruptedError("stopped")
-            left = until - monotonic()
-            if poll.poll(max(0.0, min(left, _POLL_SECONDS)) * 1e3):
-                return
-            if left <= 0.0:  # and nothing had come: this process may have been stopped itself
-                raise TimeoutError("no message came in time")
+        return bool(poll.poll(seconds * 1e3))
 
     def _read_once(self) -> None:
-        data, descriptors = b"", list[int]()
-        try:
-            if self.most_descriptors:
+        data = b""
+        with contextlib.suppress(OSError):
+            try:
                 data, descriptors, _, _ = socket.recv_fds(self.end, _READ_BYTES, self.most_descriptors)
-            else:
-                data = self.end.recv(_READ_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:
-            pass
-        self.descriptors += descriptors
+            except BlockingIOError:
+                return
+            self.descriptors += descriptors
         self.closed = not data
         self.received += len(data)
         self._pending += data
@@ -193,9 +198,9 @@ def encode(message: Any) -> bytes:
 def _cleaned(value: Any) -> Any:
     """Return a message or a structure in it with the mappings and texts that can be encoded."""
     if isinstance(value, msgspec.Struct):
-        return type(value)(**{name: _cleaned(each) for name, each in msgspec.structs.asdict(value).items()})
+        return type(value)(**{name: _cleaned(part) for name, part in msgspec.structs.asdict(value).items()})
     if isinstance(value, list):
-        return [_cleaned(each) for each in value]
+        return [_cleaned(part) for part in value]
     return clean(value) if isinstance(value, (str, dict, float)) else value
 
 
@@ -238,16 +243,16 @@ def _body(data: bytes | bytearray, secret: bytes, largest: int) -> bytes | None:
 def _plain(value: Any) -> Any:
     import numpy as np  # not before: the command imports this module first of all
 
-    return (value.dtype.str, value.tobytes()) if isinstance(value, np.ndarray) else clean(value)
+    return (value.dtype.str, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else clean(value)
 
 
 def _array(kind: type, value: Any) -> Any:
     import numpy as np
 
-    dtype, data = value
+    dtype, shape, data = value
     if kind is not np.ndarray or np.dtype(dtype).kind not in "fiub":
         raise ValueError("no array of numbers")
-    return np.frombuffer(data, dtype)
+    return np.frombuffer(data, dtype).reshape(shape)
 
 
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=_plain)

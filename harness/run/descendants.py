@@ -1,47 +1,41 @@
-"""All that a run's process starts: found, counted, measured and ended.
+"""What a run leaves behind: the processes that it starts are measured and ended, and its folder is emptied.
 
 The worker is the parent of whatever its children leave behind, daemons included: what a run started is what is below the
-worker in the tree of processes, and was not there before. All are stopped before one is killed.
+worker in the tree of processes, and was not there before. A worker makes one folder in the user's temporary folder and, in
+that, one for each run: where the run works and where its temporary files go.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import runpy
+import shutil
 import signal
+import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
 
-from harness.support.processes import (
-    Account,
-    FileKey,
-    below,
-    file_in_memory,
-    is_alive,
-    mapped_in_memory,
-    memory_figures,
-    open_in_memory,
-    private_bytes,
-    proportional_figures,
-    scheduling,
-    system_v_segments,
-)
+from harness.support import processes
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_HUNT_SECONDS = 0.5
-_TRACKER_SECONDS = 1.0  # for Python's resource trackers: no fault of a run, they end with it and unlink what it left
-_ROUND_SECONDS = 0.001
-_DELETED = " (deleted)"  # how the name of a file ends that is open and removed
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_KILL_SECONDS = 0.5  # seconds in which processes are killed again and again
+_TRACKER_SECONDS = 1.0  # seconds that Python's resource trackers have to unlink what a run left, and to end
+_ROUND_SECONDS = 0.001  # seconds between two looks at processes that are to end
+_PREFIX = "harness-runs-"  # how the names of workers' folders begin
+_prctl = ctypes.CDLL(None).prctl
 
 
-def at_parents_end(number: int) -> None:
+def at_parents_end(number: signal.Signals) -> None:
     """Have this process get the signal ``number`` when its parent ends."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+    _prctl(_PR_SET_PDEATHSIG, number)
 
 
 class Usage(NamedTuple):
@@ -50,7 +44,7 @@ class Usage(NamedTuple):
     cpu_seconds : CPU time of all of them, those included that have ended
     unseen_cpu_seconds : part of it that the run's own process cannot know: of those that it did not start, or that nobody
         waited for, to their last sample
-    delay_seconds : of the processes beside the run's own: they were ready to run, and other work had the core
+    delay_seconds : sum over the processes' main threads: they were ready to run, and other work had the core
     memory_bytes : anonymous and shared memory of all, mapped or not; see `harness.support.processes`
     high_water_bytes : least peak of the run's own process, by the system's high-water mark
     others : the processes that are alive, without the run's own
@@ -63,6 +57,11 @@ class Usage(NamedTuple):
     high_water_bytes: int = 0
     others: tuple[int, ...] = ()
 
+    def since(self, before: Usage) -> Usage:
+        """Return the times that were taken since ``before``."""
+        cpu_seconds, unseen, delay = (max(0.0, now - then) for now, then in zip(self[:3], before[:3], strict=True))
+        return Usage(cpu_seconds, unseen, delay)
+
 
 NOTHING_USED = Usage()
 
@@ -71,137 +70,95 @@ class Descendants:
     """The processes below this one that a run started; this process adopts those whose parent has ended."""
 
     def __init__(self) -> None:
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        self._before = frozenset[int]()
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
         self.begin()
 
     def begin(self) -> None:
         """A run begins: what is there already is none of its processes, what a plugin's import started for one."""
-        self._before = frozenset(living(os.getpid()))
-        self._accounts = dict[int, Account]()  # of the last sample
-        self._pids = set[int]()  # of all samples
-        self._delays = dict[int, float]()  # seconds in which processes beside the run's own were ready to run, by pid
+        self._before = frozenset(processes.living(os.getpid()))
+        self._accounts = dict[int, processes.Account]()  # of the last sample
+        self._delays = dict[int, float]()  # seconds, by pid
         self._lost_seconds = 0.0  # CPU time of processes that ended and that nobody waited for
-        self._files = dict[FileKey, str]()  # files in memory that a process of the run had open, by name
-        self._maps = dict[int, dict[FileKey, int]]()  # bytes of such files that a process had mapped, by pid
+        self._memory_files = set[str]()  # names of files in memory that a process of the run had open
         self._most_mapped = 0  # most bytes of file pages in the run's own process
 
-    def left(self, child: int = 0) -> list[int]:
-        """Return those that are alive, without the ``child`` itself."""
-        return [pid for pid in living(os.getpid()) if pid != child and pid not in self._before]
-
-    def sample(self, child: int, exact_above: float | None = None) -> Usage:
+    def sample(self, child: int, memory_limit: float | None = None) -> Usage:
         """Return what the run's processes take now.
 
         child : the run's own process
-        exact_above : bytes; a page that several processes share is counted once where the memory may be above; None: only CPU
-            time is looked at
+        memory_limit : bytes; a page that several processes share is counted once where the memory may be above; None: only
+            CPU time is looked at
         """
-        found = {each.pid: each for each in below(os.getpid()) if each.pid not in self._before}
-        self._pids.update(found)
-        gone = sum(each.cpu_seconds for pid, each in self._accounts.items() if pid not in found)
+        before = self._accounts
+        now = self._accounts = {each.pid: each for each in processes.below(os.getpid()) if each.pid not in self._before}
+        gone = sum(each.cpu_seconds for pid, each in before.items() if pid not in now)
         if gone:  # their parents have their CPU time, if they waited for them
-            gained = sum(
-                each.waited_seconds - self._accounts[pid].waited_seconds
-                for pid, each in found.items()
-                if pid in self._accounts
-            )
-            self._lost_seconds += max(0.0, gone - gained)
-        self._accounts = found
-        cpu_seconds = self._lost_seconds + sum(each.cpu_seconds for each in found.values())
-        own = {child, *(each.pid for each in below(child))} if len(found) > 1 else set(found)
-        unseen = self._lost_seconds + sum(each.cpu_seconds for pid, each in found.items() if pid not in own)
-        alive = [pid for pid, each in found.items() if not each.ended]
-        others = tuple(pid for pid in alive if pid != child)
-        self._delays.update((pid, scheduling(pid).delay_seconds) for pid in others)
-        delay = sum(self._delays.values())
-        if exact_above is None:
-            return Usage(cpu_seconds, unseen, delay, others=others)
-        figures = {pid: memory_figures(pid) for pid in alive}
+            waited = sum(now[pid].waited_seconds - before[pid].waited_seconds for pid in now.keys() & before.keys())
+            self._lost_seconds += max(0.0, gone - waited)
+        unseen = self._lost_seconds
+        if now.keys() != {child}:
+            known = {child, *(each.pid for each in processes.below(child))}
+            unseen += sum(each.cpu_seconds for pid, each in now.items() if pid not in known)
+        alive = [pid for pid, each in now.items() if not each.ended]
+        self._delays.update((pid, processes.delay_seconds(pid)) for pid in alive)
+        usage = Usage(
+            self._lost_seconds + sum(each.cpu_seconds for each in now.values()),
+            unseen,
+            sum(self._delays.values()),
+            others=tuple(pid for pid in alive if pid != child),
+        )
+        if memory_limit is None:
+            return usage
+        figures = {pid: processes.memory_figures(pid) for pid in alive}
         peak = figures.get(child, {})
         self._most_mapped = max(self._most_mapped, peak.get("RssFile", 0))
-        high_water = max(0, peak.get("VmHWM", 0) - self._most_mapped)
-        memory = self._memory_bytes(child, figures, exact_above)
-        return Usage(cpu_seconds, unseen, delay, memory, high_water, others)
+        return usage._replace(
+            memory_bytes=self._memory_bytes(figures, memory_limit),
+            high_water_bytes=max(0, peak.get("VmHWM", 0) - self._most_mapped),
+        )
 
-    def _memory_bytes(self, child: int, figures: Mapping[int, Mapping[str, int]], exact_above: float) -> int:
-        """Return the memory of processes, and of the files in memory that they made."""
-        private = sum(private_bytes(each) for each in figures.values())
-        shared = self._shared_bytes(figures, exact_above - private)
-        if len(figures) > 1 and private + shared > exact_above:
-            shares = sum(proportional_figures(pid).get("Pss_Anon", 0) for pid in figures)
-            private = max(private_bytes(figures.get(child, {})), shares)
-        return private + shared
+    def _memory_bytes(self, figures: Mapping[int, Mapping[str, int]], limit: float) -> int:
+        """Return the memory of processes and of the files in memory that they made, at least: files may be mapped or not.
 
-    def _shared_bytes(self, figures: Mapping[int, Mapping[str, int]], exact_above: float) -> int:
-        """Return the shared memory of processes: all files in memory, and the most that one of them has mapped beside these.
-
-        While a file is unmapped, which takes a while, its pages still count as mapped: what was mapped once is taken off.
+        Above the limit the private memory is what they share among them, and no less than the largest has: the worker has a
+        share, too.
         """
-        files = self._files_in_memory(figures)
-        size, beside = sum(files.values()), 0
-        for pid, each in figures.items():
-            mapped = each.get("RssShmem", 0)
-            if files and mapped and mapped + size > exact_above:
-                maps = self._maps.setdefault(pid, {})
-                for key, extent in mapped_in_memory(pid).items():
-                    maps[key] = max(extent, maps.get(key, 0))
-                mapped -= sum(min(maps.get(key, 0), most) for key, most in files.items())
-            beside = max(beside, mapped)
-        return size + beside
+        private = [processes.private_bytes(each) for each in figures.values()]
+        files = processes.bytes_of_memory_files(figures, self._memory_files)
+        shared = max([files, *(each.get("RssShmem", 0) for each in figures.values())])
+        if len(private) > 1 and sum(private) + shared > limit:
+            shares = (processes.memory_figures(pid, "smaps_rollup").get("Pss_Anon", 0) for pid in figures)
+            return max(*private, sum(shares)) + shared
+        return sum(private) + shared
 
-    def _files_in_memory(self, pids: Iterable[int]) -> dict[FileKey, int]:
-        found = system_v_segments(self._pids)
-        for pid in pids:
-            for key, (name, size) in open_in_memory(pid).items():
-                found[key] = size
-                if not name.endswith(_DELETED):
-                    self._files[key] = name
-        for key in [*self._files]:
-            if key not in found and not (size := file_in_memory(self._files[key], key)):
-                del self._files[key]
-            elif key not in found:
-                found[key] = size
-        return found
-
-    def end(self) -> tuple[int, list[int]]:
-        """End and reap all that is left when a run's process is gone; return how many were alive, and those that still are."""
-        found = self._settled()
-        trackers = trackers_of(found)
-        count = len(found) - len(trackers)
+    def end(self) -> int:
+        """End and reap all that is left when a run's process is gone; return how many were alive, resource trackers not."""
+        left = self._left()
+        trackers = trackers_of(left)
         if trackers:
-            self._hunt(trackers)
+            self._kill(spared=trackers)
             until = monotonic() + _TRACKER_SECONDS
-            while any(map(is_alive, trackers)) and monotonic() < until:
+            while any(map(processes.is_alive, trackers)) and monotonic() < until:
                 sleep(_ROUND_SECONDS)
                 _reap()
-        return count, self._hunt(set())
+        self._kill()
+        return len(left) - len(trackers)
 
-    def _settled(self) -> list[int]:
-        """Return what is left; that nothing is, at the second look alone: processes move within their tree."""
+    def _left(self) -> set[int]:
+        """Return what is alive; that nothing is, at the second look alone: processes move within their tree."""
         _reap()
-        return self.left() or self.left()
+        return set(processes.living(os.getpid())) - self._before or set(processes.living(os.getpid())) - self._before
 
-    def _hunt(self, spared: set[int]) -> list[int]:
-        """Kill all but the spared; return what is still alive.
-
-        All are stopped before one is killed: who waits for the end of another cannot start it anew.
-        """
-        until, stopped = monotonic() + _HUNT_SECONDS, set[int]()
-        while (found := [pid for pid in self._settled() if pid not in spared]) and monotonic() < until:
-            fresh = [pid for pid in found if pid not in stopped]
-            for pid in fresh or found:
-                signal_to(pid, signal.SIGSTOP if fresh else signal.SIGKILL)
-            stopped.update(fresh)
-            if not fresh:
+    def _kill(self, spared: Collection[int] = ()) -> None:
+        """Kill all but the spared, after all are stopped: who waits for the end of another cannot start it anew."""
+        until, stopped = monotonic() + _KILL_SECONDS, set[int]()
+        while (left := self._left().difference(spared)) and monotonic() < until:
+            running = left - stopped
+            for pid in running or left:
+                processes.signal_to(pid, signal.SIGSTOP if running else signal.SIGKILL)
+            stopped |= running
+            if not running:
                 sleep(_ROUND_SECONDS)
-        return found
-
-
-def signal_to(pid: int, number: int) -> None:
-    """Send a signal to a process that may be gone."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, number)
 
 
 def _reap() -> None:
@@ -210,19 +167,96 @@ def _reap() -> None:
             continue
 
 
-def living(pid: int) -> list[int]:
-    """Return the processes below one, parents first, without those that have ended."""
-    return [each.pid for each in below(pid) if not each.ended]
-
-
 def trackers_of(pids: Iterable[int]) -> set[int]:
     """Return those of the processes that are resource trackers of Python's: no workers of a run's."""
-    found = set[int]()
+    trackers = set[int]()
     for pid in pids:
         with contextlib.suppress(OSError):
             if b"resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                found.add(pid)
-    return found
+                trackers.add(pid)
+    return trackers
+
+
+class Folder:
+    """A worker's folder. Whoever holds a lock on it is alive: the folders of the dead are removed by the next."""
+
+    def __init__(self, parent: Path | None = None) -> None:
+        parent = Path(os.path.realpath(parent or tempfile.gettempdir()))
+        sweep(parent)
+        made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}", dir=parent))  # under a name that nobody sweeps
+        lock = _locked(made)
+        if lock is None:
+            raise OSError(f"no folder can be locked in {parent}")
+        self.path, self._lock = made.rename(made.with_name(made.name[1:])), lock
+        self.run = self.path / "run"
+
+    def new(self) -> None:
+        """Make the folder of a run, with nothing in it; OSError if the system refuses."""
+        self.empty()
+        self.run.mkdir(mode=0o700)
+
+    def empty(self) -> None:
+        """Remove what a run left in its folder, and the folder."""
+        delete(self.run)
+
+    def enter(self) -> None:
+        """Work in the run's folder from now on: in the run's process, before the solver does anything."""
+        os.close(self._lock)  # else a process that is left behind would keep the folder
+        # what a plugin imports later is looked for where it was
+        sys.path[:] = [str(Path(path).absolute()) if path else path for path in sys.path]
+        os.chdir(self.run)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(self.run)
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Have the solver's code run in this process itself, in a folder as a run has it."""
+        environment, default = os.environ.copy(), tempfile.tempdir
+        self.new()
+        try:
+            with contextlib.chdir(self.run):
+                os.environ["TMPDIR"] = tempfile.tempdir = str(self.run)
+                yield
+        finally:
+            os.environ.pop("TMPDIR")
+            os.environ.update(environment)
+            tempfile.tempdir = default
+            self.empty()
+
+    def remove(self) -> None:
+        """Take the folder away with all that is in it."""
+        delete(self.path)
+        os.close(self._lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """Return a descriptor that holds the lock of a folder; None if somebody else holds it."""
+    with contextlib.suppress(OSError):
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except OSError:
+            os.close(lock)
+    return None
+
+
+def sweep(parent: Path) -> None:
+    """Remove the folders of this user's workers that were killed, below the folder that temporary files are in."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if folder.lstat().st_uid == os.geteuid() and (lock := _locked(folder)) is not None:
+                delete(folder)
+                os.close(lock)
+
+
+def delete(folder: Path) -> None:
+    """Remove a folder with all that is in it: read-only folders, and those that are nested too deep for Python, too."""
+    with contextlib.suppress(OSError, RecursionError):
+        if os.path.lexists(folder):
+            shutil.rmtree(folder)
+        return
+    for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
+        subprocess.run([*command, str(folder)], capture_output=True, check=False)
 
 
 def main() -> None:

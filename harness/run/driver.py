@@ -16,10 +16,10 @@ from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
 from harness.registry.plugin_files import source_sha256
 from harness.run.environments import own_versions
-from harness.run.messages import Event, Progress, RunsEnded, RunStarted
-from harness.run.plan import RunSpec, Study, data_key, plan
+from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted, data_key
+from harness.run.plan import Study, plan
 from harness.run.record import COLUMNS, Record
-from harness.run.runner import create_runner
+from harness.run.runner import LocalRunner
 from harness.run.store import Store, StoreReader, default_store
 from harness.support import faults
 from harness.support.errors import NotKept
@@ -28,7 +28,7 @@ from harness.support.parameters import values_of
 
 _RESULTS_DEPEND_ON = (
     "harness.kernels", "harness.measure", "harness.problems", "harness.run.certifier", "harness.run.child",
-    "harness.run.record", "harness.solver.path", "harness.solver.protocol",
+    "harness.run.problem_factory", "harness.run.record", "harness.solver.path", "harness.solver.protocol",
 )  # fmt: skip
 
 
@@ -114,9 +114,11 @@ class Driver:
 
     def _run(self, store: Store) -> None:
         self._stored_on = functools.cache(functools.partial(self._stored, store))
-        idle = not self._runnable(self._stored_on(machine()["id"]))  # then no engine is needed
-        study = replace(self.study, executor="") if idle else self.study
-        runner = create_runner(self.specs, study, self.registry, self.reading_seconds, self.on_note)
+        runner: Runner = LocalRunner(self.specs, self.study, self.reading_seconds)
+        if self.study.executor and self._runnable(self._stored_on(machine()["id"])):  # else no engine is needed
+            from harness.run.node_runner import NodeRunner
+
+            runner = NodeRunner(self.specs, self.study, self.registry, self.on_note)
         try:
             self.records |= runner.reusable(self._stored_on)
             self.on_planned(self.specs, len(self.records))

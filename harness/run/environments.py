@@ -26,7 +26,7 @@ from packaging.utils import canonicalize_name
 
 import harness
 from harness.registry.entries import OWN
-from harness.run.folder import delete
+from harness.run.descendants import delete
 from harness.support.errors import UsageError
 from harness.support.files import user_cache, writable_folder, write_whole
 

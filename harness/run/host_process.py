@@ -1,8 +1,19 @@
-"""A warm process of the host's: started, asked and ended for sure."""
+"""The host's processes: how they are started, sent requests, and ended for sure.
+
+A process is forked from a template, a process that has imported what worker and certifier need, which takes a second, and no
+plugin. The template is started while the driver is still reading its options, and serves all comparisons of the driver's
+process whose environment is the same. It runs the host's code alone: a certifier that is forked from it never ran a solver.
+Its children are those of no other process, so the driver asks it how they ended. Where it fails, they are started one by one.
+
+This module is light: the command imports it before anything else.
+"""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
+import importlib
 import math
 import os
 import signal
@@ -11,25 +22,70 @@ import subprocess
 import sys
 import tempfile
 import threading
+import traceback
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
-from harness.run import allowed
-from harness.run.channel import BrokenStream, Channel
-from harness.run.descendants import living, signal_to
-from harness.run.environments import Environment
-from harness.run.folder import sweep
-from harness.run.messages import Busy, FromProcess, ToProcess
-from harness.run.template import start, template, variables
-from harness.support.machine import is_stopped
-from harness.support.processes import account
+import msgspec
 
+from harness.run import allowed
+from harness.run.channel import BrokenStream, Busy, Channel
+from harness.run.descendants import at_parents_end, sweep
+from harness.support.files import user_cache, writable_folder
+from harness.support.processes import account, is_alive, is_stopped, living, signal_to
+
+_IDLE_TEMPLATES = 2  # most templates of other environments that no living process was forked from
+_ANSWER_SECONDS = 300.0  # seconds until a template answers; the first time when all is imported, and once compiled
+_ROUND_SECONDS = 0.002  # seconds between two looks at a process that is to end
 _CLOSE_SECONDS = 1.5  # seconds that a process may take to end when its socket is closed
 _LATE_SECONDS = 0.5  # seconds that a message may be late
 _POLL_SECONDS = 0.2  # seconds between two looks at a process that says nothing
 _WORK_SECONDS = 2.0  # seconds in which a process that works uses some CPU time, on a busy machine too
 _SEND_SECONDS = 60.0  # seconds in which a process reads what it is sent: at once, or when it has started
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS")
+# classes that say where numba's cache is; numba's own ones serve functions that are in no file
+_NUMBA_LOCATORS = "harness.measure.machine_code.SourceKeyedLocator,IPythonCacheLocator,ZipCacheLocator"
+_READ_LATER = ("HARNESS_", "PYTEST_")  # variables that no import reads: a template serves whatever they are
+
+
+def numba_cache_folder() -> Path:
+    """Return the folder below which numba keeps machine code; NUMBA_CACHE_DIR, where it is set.
+
+    Raises
+    ------
+    UsageError : it cannot be written.
+    """
+    # absolute: a run works in another folder
+    return writable_folder(Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache("HARNESS_CACHE") / "numba").absolute())
+
+
+def variables(threads: int, numba_cache: Path, path: Sequence[str]) -> dict[str, str]:
+    """Return the environment of the host's processes, which import from ``path``."""
+    return {
+        **os.environ,
+        **dict.fromkeys(_THREADS, str(threads)),
+        "NUMBA_CACHE_DIR": str(numba_cache),
+        "NUMBA_CACHE_LOCATOR_CLASSES": _NUMBA_LOCATORS,
+        "PYTHONPATH": os.pathsep.join(folder for folder in path if folder),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def start(
+    module: str,
+    control: socket.socket,
+    environment: Mapping[str, str],
+    output: Any = subprocess.DEVNULL,
+    python: str = "",
+) -> subprocess.Popen[bytes]:
+    """Start a process of the host's, which serves the socket and writes to ``output``."""
+    fd = control.fileno()
+    return subprocess.Popen(
+        [python or sys.executable, "-P", "-m", "harness.run.descendants", module, str(fd)], pass_fds=(fd,),
+        env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+    )  # fmt: skip
 
 
 class WorkerDied(Exception):
@@ -50,40 +106,44 @@ class Late(WorkerDied):
 class Process:
     """A warm process of the host's, and the channel to it.
 
-    running : it said that the run which it was last asked for has begun
-    compiling : it said that it compiles
+    Parameters
+    ----------
+    module : whose ``main`` it runs
+    kinds : the type of the messages that it sends, or a union of such types
+    environment : its environment variables, see :func:`variables`
+    stop : set where nothing is wanted any more
+    cores : it is pinned to these; None: to none
+    python : its interpreter; empty: this process's
+
+    Attributes
+    ----------
+    running : the run of the last request has begun
+    compiling : it compiles
     was_stopped : it was stopped from outside during the last request, and continued
     has_answered : it has answered a request, and so has started
     """
 
     def __init__(
-        self,
-        module: str,
-        threads: int,
-        cores: list[int] | None,
-        numba_cache: Path,
-        stop: threading.Event,
-        home: Environment | None = None,
-    ) -> None:
-        environment = variables(threads, numba_cache, sys.path if home is None else home.path)
-        python = None if home is None else home.python
+        self, module: str, kinds: Any, environment: Mapping[str, str], stop: threading.Event,
+        cores: list[int] | None = None, python: str = "",
+    ) -> None:  # fmt: skip
         ours, theirs = socket.socketpair()
         ours.settimeout(_SEND_SECONDS)
-        self.channel = Channel(ours, FromProcess)
+        self.channel, self.stop = Channel(ours, kinds), stop
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in kill()
         self.process: Any = None  # as `subprocess.Popen`
         with theirs:
-            if python is None:
+            if not python:
                 with contextlib.suppress(OSError):  # it is started by itself: stopped, it is closed at once
                     descriptors = [theirs.fileno(), self.errors.fileno()]
                     self.process = template(environment).fork(module, descriptors, environment, stop)
-            self.process = self.process or start(module, theirs, environment, self.errors, python or "")
+            self.process = self.process or start(module, theirs, environment, self.errors, python)
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)
         self.running = self.compiling = self.was_stopped = self.has_answered = False
 
-    def ask(self, request: ToProcess, stop: threading.Event, seconds: float, most: float = math.inf) -> Any:
-        """Send a request and return the answer, which comes in so many seconds, or as many as the process says each time.
+    def ask(self, request: Any, seconds: float, most: float = math.inf) -> Any:
+        """Send a request and return the answer, which comes in so many seconds, or as many as the process says meanwhile.
 
         most : seconds in which the answer comes whatever the process says. A process that has such a bound is not late
             while it uses CPU time: compiled code may keep it from saying anything
@@ -91,7 +151,7 @@ class Process:
         Raises
         ------
         Late : it did not say anything in time, or was stopped, and had to be killed.
-        WorkerDied : it ended before it answered, or said what is no message.
+        WorkerDied : it ended before it answered, or sent what is no message.
         """
         self.running = self.compiling = self.was_stopped = False
         since, cpu_seconds = monotonic(), 0.0
@@ -100,25 +160,16 @@ class Process:
         deadline, latest = since + seconds + _LATE_SECONDS, since + most + _LATE_SECONDS
         try:
             self.channel.send(request)
-            while True:
-                try:
-                    answer = self.channel.receive(_POLL_SECONDS, stop)
-                except TimeoutError:
-                    if not self.was_stopped and is_stopped(self.process.pid):
-                        self.was_stopped = True
-                        signal_to(self.process.pid, signal.SIGCONT)
-                    if monotonic() > min(deadline, latest):
-                        before, cpu_seconds = cpu_seconds, self._cpu_seconds()
-                        if monotonic() > latest or most == math.inf or cpu_seconds <= before:
-                            raise
-                        deadline = monotonic() + _WORK_SECONDS
-                    continue
-                since = monotonic()
-                if not isinstance(answer, Busy):
-                    break
-                self.running, self.compiling = answer.running, answer.compiling
-                cpu_seconds = self._cpu_seconds()
-                deadline = since + answer.seconds + _LATE_SECONDS
+            while (answer := self._message()) is None or isinstance(answer, Busy):
+                now = monotonic()
+                if answer is not None:
+                    self.running, self.compiling = answer.running, answer.compiling
+                    since, deadline, cpu_seconds = now, now + answer.seconds + _LATE_SECONDS, self._cpu_seconds()
+                elif now > min(deadline, latest):
+                    before, cpu_seconds = cpu_seconds, self._cpu_seconds()
+                    if now > latest or most == math.inf or cpu_seconds <= before:
+                        raise TimeoutError
+                    deadline = now + _WORK_SECONDS
         except TimeoutError as error:
             self.kill()
             late = Late(f"nothing was heard for {monotonic() - since:.1f} s, and it was killed")
@@ -131,9 +182,19 @@ class Process:
         self.compiling, self.has_answered = False, True
         return answer
 
+    def _message(self) -> Any:
+        """Return the next message; None if none comes for a while. A process that is stopped is continued once."""
+        try:
+            return self.channel.receive(_POLL_SECONDS, self.stop)
+        except TimeoutError:
+            if not self.was_stopped and is_stopped(self.process.pid):
+                self.was_stopped = True
+                signal_to(self.process.pid, signal.SIGCONT)
+            return None
+
     def _cpu_seconds(self) -> float:
-        found = account(self.process.pid)
-        return 0.0 if found is None else found.cpu_seconds
+        process = account(self.process.pid)
+        return 0.0 if process is None else process.cpu_seconds
 
     def _epitaph(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -161,8 +222,214 @@ class Process:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        for each in descendants:
-            signal_to(each, signal.SIGKILL)
+        for descendant in descendants:
+            signal_to(descendant, signal.SIGKILL)
         if self.process.returncode:  # it could not remove its folder itself
             sweep(Path(tempfile.gettempdir()))
         self.errors.close()
+
+
+# -- the template -----------------------------------------------------------------------------------------
+
+
+class Fork(msgspec.Struct, frozen=True, tag=True):
+    """To a template: fork a process that serves the first descriptor and writes to the second; the answer is its number.
+
+    environment : pairs of name and value, in the system's bytes
+    """
+
+    module: str
+    folder: bytes
+    cores: list[int]
+    environment: list[tuple[bytes, bytes]]
+
+
+class ExitCode(msgspec.Struct, frozen=True, tag=True):
+    """To a template: how did the process end? The answer is its exit code, or minus the signal; None while it lives."""
+
+    pid: int
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The answer of a template."""
+
+    number: int | None
+
+
+class Forked:
+    """A process that was forked from the template, as `subprocess.Popen` shows one."""
+
+    def __init__(self, template: Template, pid: int) -> None:
+        self.template, self.pid = template, pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Return how it ended, None while it lives."""
+        if self.returncode is None:
+            try:
+                self.returncode = self.template.ask(ExitCode(self.pid))
+            except OSError:  # nobody else knows
+                self.returncode = None if is_alive(self.pid) else -signal.SIGKILL
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; `subprocess.TimeoutExpired` if it lives for so many seconds."""
+        until = None if timeout is None else monotonic() + timeout
+        while (code := self.poll()) is None:
+            if until is not None and monotonic() > until:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+            sleep(_ROUND_SECONDS)
+        return code
+
+
+class Template:
+    """The driver's end of a template."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._lock = threading.Lock()
+        self._forked: list[Forked] = []
+        ours, theirs = socket.socketpair()
+        self.channel = Channel(ours, Answer)
+        with theirs:
+            self.process = start("harness.run.host_process", theirs, environment)
+
+    def ask(self, request: Any, descriptors: Sequence[int] = (), stop: threading.Event | None = None) -> Any:
+        """Return the answer to a request; OSError if there is none or ``stop`` is set first, and then never again."""
+        with self._lock:
+            try:
+                self.channel.send(request, descriptors)
+                return self.channel.receive(_ANSWER_SECONDS, stop).number
+            except (OSError, BrokenStream) as error:
+                self.close()
+                raise ConnectionError("the template does not answer") from error
+
+    def fork(
+        self, module: str, descriptors: list[int], environment: Mapping[str, str], stop: threading.Event
+    ) -> Forked:
+        """Fork a process that serves the first descriptor and writes to the second; OSError if that cannot be."""
+        variables = [(os.fsencode(name), os.fsencode(value)) for name, value in environment.items()]
+        request = Fork(module, os.fsencode(Path.cwd()), sorted(os.sched_getaffinity(0)), variables)
+        forked = Forked(self, self.ask(request, descriptors, stop))
+        self._forked = [*(process for process in self._forked if process.returncode is None), forked]
+        return forked
+
+    def is_needed(self) -> bool:
+        """Return whether a process that was forked from it lives: nobody else can say how that ends."""
+        return any(process.poll() is None for process in self._forked)
+
+    def close(self) -> None:
+        """End it; what was forked from it goes on."""
+        self.channel.close()
+        self.process.kill()
+        self.process.wait()
+
+
+_TEMPLATES: dict[tuple[object, ...], Template] = {}  # the last one is the latest
+
+
+def template(environment: Mapping[str, str]) -> Template:
+    """Return the template of this process for an environment, started if there is none."""
+    key = (os.getpid(), *sorted(item for item in environment.items() if not item[0].startswith(_READ_LATER)))
+    latest = _TEMPLATES.pop(key, None)
+    if latest is None or latest.process.poll() is not None:
+        latest = Template(environment)
+    _TEMPLATES[key] = latest
+    for old in list(_TEMPLATES)[:-_IDLE_TEMPLATES]:
+        if not _TEMPLATES[old].is_needed():
+            _TEMPLATES.pop(old).close()
+    return latest
+
+
+def begin(threads: int) -> None:
+    """Start the template that a comparison will need, while this process has something else to do."""
+    with contextlib.suppress(Exception):  # it is raised again when the process is needed
+        template(variables(threads, numba_cache_folder(), sys.path))
+
+
+@atexit.register
+def _end() -> None:
+    for key, old in _TEMPLATES.items():
+        if key[0] == os.getpid():
+            old.close()
+
+
+# -- in the template itself --------------------------------------------------------------------------------
+
+
+def _prepare() -> None:
+    """Import what worker and certifier need, and have the machine code at hand that states nearly every problem.
+
+    What solvers use of it in float32 is compiled at the same time, by another process, where it is not in the cache yet.
+    """
+    gc.disable()
+    for name in ("harness.run.worker", "harness.run.certifier", "scipy.sparse", "threadpoolctl"):
+        importlib.import_module(name)
+    import numpy as np
+
+    import harness
+    from harness.kernels.checks import check_finite
+    from harness.kernels.oracle import KernelOracle
+    from harness.measure.machine_code import warm_up_mark
+    from harness.registry.discovery import load_registry
+
+    rbf: Any = load_registry(only=()).kernel_class("rbf")
+    mark = warm_up_mark(Path(harness.__file__), "float32")
+    other = 0 if mark is None or mark.exists() else os.fork() or -1
+    for features in (8, 64):  # of few and of many the values are computed in two ways
+        points = np.random.default_rng(0).random((64, features))
+        check_finite(KernelOracle(rbf(gamma=1.0), points, dtype=np.float32 if other < 0 else np.float64))
+    if mark is not None and other < 0:
+        mark.touch()
+        os._exit(0)
+    gc.freeze()  # keeps the collector from touching, and so copying, its pages in what is forked
+    if other:
+        os.waitpid(other, 0)
+
+
+def _fork(request: Fork, channel: Channel) -> int:
+    """Fork a process of the host's; return its number, in the template alone."""
+    served, errors = channel.descriptors
+    if pid := os.fork():
+        while channel.descriptors:
+            os.close(channel.descriptors.pop())
+        return pid
+    code = 1
+    try:
+        at_parents_end(signal.SIGCONT)
+        os.setsid()
+        channel.close()
+        os.dup2(errors, 1)
+        os.dup2(errors, 2)
+        os.close(errors)
+        os.chdir(request.folder)
+        os.environ.clear()
+        os.environb.update(request.environment)
+        os.sched_setaffinity(0, request.cores)
+        gc.enable()
+        importlib.invalidate_caches()  # files may be newer than the template
+        sys.argv = [request.module, str(served)]
+        importlib.import_module(request.module).main()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def main() -> None:
+    """Serve the driver at the descriptor named on the command line."""
+    channel = Channel.from_command_line(Fork | ExitCode, most_descriptors=2)
+    _prepare()
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        for request in channel:
+            if isinstance(request, Fork):
+                number: int | None = _fork(request, channel)
+            else:
+                pid, status = os.waitpid(request.pid, os.WNOHANG)
+                number = os.waitstatus_to_exitcode(status) if pid else None
+            channel.send(Answer(number))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

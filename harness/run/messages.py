@@ -7,73 +7,121 @@ process that has it and opened by the certifier alone: between them it is bytes.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 
-from harness.measure.outcome import TracePoint
+from harness.measure.outcome import NO_LIMITS, Limits, TracePoint
 from harness.measure.scored import CosineFeatures, FreeModel, Weights
-from harness.run.channel import BrokenStream, decode, encode
-from harness.run.plan import RunSpec
+from harness.run.channel import BrokenStream, Busy, decode, encode
 from harness.run.record import CertifiedFigures, Claims, Record
+from harness.solver.path import Grid
 
 Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
 Finite = Annotated[float, msgspec.Meta(ge=-1e308, le=1e308)]  # NaN is refused too
+
+
+def data_key(source: str, source_parameters: Mapping[str, Any]) -> str:
+    """Return what tells one configured data source from another; two files may have the same label."""
+    return json.dumps([source, dict(source_parameters)], sort_keys=True, default=str)
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run as plain data: all a worker needs to run it, and all that its result depends on."""
+
+    plugin: str
+    solver: str
+    parameters: dict[str, Any]  # the solver's
+    dataset: str  # label, e.g. checkerboard[n=500]
+    source: str  # data source name
+    source_parameters: dict[str, Any]
+    formulation: str = ""
+    problem_parameters: dict[str, Any] = field(default_factory=dict)
+    kernel: str = ""
+    kernel_parameters: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    repetition: int = 0
+    limits: Limits = NO_LIMITS
+    threads: int = 1
+    cache_mb: float = 256.0
+    plugin_paths: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    core_set_oracle: str = ""
+    queries_targets: bool = False  # its formulation does
+    path: Grid | None = None  # None: one problem
+    trusted: tuple[str, ...] = ()  # plugins of its formulation, kernel, data, metrics and oracle: the certifier's
+    data_sha256: str = ""  # of the data the comparison was planned with
+    skip_reason: str = ""  # not empty: the run is a row and is not run
+    broken_reason: str = ""  # not empty: the plugin could not be loaded
+    requires: tuple[str, ...] = ()  # of its solver's class: they say in which environment its worker runs
+    label: str = ""  # of the solver, with the parameters that are not as they come
+
+    @property
+    def data_key(self) -> str:
+        """Which configured data source the run reads."""
+        return data_key(self.source, self.source_parameters)
+
+    def at(self, values: Mapping[str, float]) -> RunSpec:
+        """Return the run of one cell of a path, by the values of the path's parameters: a run of one problem."""
+        assert self.path is not None
+        problem, kernel = dict(self.problem_parameters), dict(self.kernel_parameters)
+        for name, value in values.items():
+            (kernel if name in self.path.kernel_axes else problem)[name] = value
+        return replace(self, path=None, problem_parameters=problem, kernel_parameters=kernel)
+
+    def cell_entries(self, values: Mapping[str, float], index: int | None) -> dict[str, Any]:
+        """Return the fields that say which cell of a path a record is of; ``index`` None: the refit of the chosen one."""
+        assert self.path is not None
+        cell = self.at(values)
+        path = {**self.path.as_dict(), "cell": index}
+        return {
+            "problem_parameters": cell.problem_parameters,
+            "kernel_parameters": cell.kernel_parameters,
+            "path": path,
+        }
+
+    @property
+    def first(self) -> RunSpec:
+        """The run itself; of a path that of its first values."""
+        return self if self.path is None else self.at({name: values[0] for name, values in self.path.axes.items()})
+
+    @property
+    def worker(self) -> str:
+        """Key of the worker process of the run: one for a solver, which its configurations share.
+
+        Where targets are queried the worker is another one, which holds none.
+        """
+        return json.dumps([self.plugin, self.solver, self.threads, self.queries_targets, self.plugin_paths])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the spec as JSON-ready data, to be read and not changed."""
+        return {**vars(self), "limits": asdict(self.limits), "path": self.path and self.path.as_dict()}
+
+    def key(self, surroundings: Mapping[str, Any]) -> str:
+        """Return the SHA-256 of the run and what its result depends on: code, versions, data, machine."""
+        text = json.dumps([self.as_dict(), dict(surroundings)], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 class _Part(msgspec.Struct, frozen=True, tag=True):
     """A part of a message."""
 
 
-class OwnPoints(_Part, frozen=True):
-    """A model's own points, not among those of the problem.
-
-    coef : (m,) their coefficients
-    values, indices, indptr : (m, d) numbers row by row, or the three arrays of a CSR array
-    """
-
-    coef: np.ndarray
-    values: np.ndarray
-    indices: np.ndarray | None = None
-    indptr: np.ndarray | None = None
-
-    @classmethod
-    def of(cls, free: FreeModel) -> OwnPoints:
-        """Return what is sent of a model's own points, dense or CSR."""
-        points: Any = free.own
-        if hasattr(points, "indptr"):
-            return cls(free.own_coef, points.data, points.indices, points.indptr)
-        return cls(free.own_coef, points.reshape(-1))
-
-    def points(self, n_features: int) -> Any:
-        """Return the points, (m, n_features).
-
-        Raises
-        ------
-        BrokenStream : the arrays are no such points.
-        """
-        try:
-            if self.indptr is None:
-                return self.values.reshape(len(self.coef), n_features)
-            import scipy.sparse
-
-            arrays: Any = (self.values, self.indices, self.indptr)
-            return scipy.sparse.csr_array(arrays, shape=(len(self.coef), n_features))
-        except (ValueError, TypeError, IndexError) as error:
-            raise BrokenStream(
-                f"a model's {len(self.coef)} own points are not of {n_features} features: {error}"
-            ) from None
-
-
 class Model(_Part, frozen=True):
     """A solver's model as it left the solver: what the certificate is computed of, and nothing else.
 
     support : (m,) the points that have a coefficient; None for a model of ``weights``, (d,)
-    directions, offsets : (d m,) row by row and (m,), where the weights are those of features of the solver's own
     dual_coef, free_coef : (m,) the coefficients of ``support``: one of the two, the second of an expansion that is no
-        dual solution, which may have ``own`` points
+        dual solution
+    extra_coef : (k,) coefficients of points that are not among those of the problem
+    extra_points : these points, (k, d), or the three arrays of a CSR array
+    features : directions and offsets of the features that the weights are of; None: they are of those of the data
     """
 
     intercept: Finite
@@ -81,43 +129,30 @@ class Model(_Part, frozen=True):
     dual_coef: np.ndarray | None = None
     weights: np.ndarray | None = None
     free_coef: np.ndarray | None = None
-    own: OwnPoints | None = None
-    directions: np.ndarray | None = None
-    offsets: np.ndarray | None = None
+    extra_coef: np.ndarray | None = None
+    extra_points: tuple[np.ndarray, ...] = ()
+    features: tuple[np.ndarray, np.ndarray] | None = None
 
     @classmethod
-    def of(cls, dual_coef: Any, intercept: float) -> Model:
+    def dual(cls, dual_coef: Any, intercept: float) -> Model:
         """Return the model of coefficients over all points, (n,) float64."""
         support = np.flatnonzero(dual_coef)
         return cls(intercept, support, dual_coef[support])
 
     @classmethod
-    def free(cls, given: FreeModel) -> Model:
-        """Return the model of an expansion that is no dual solution."""
-        support = np.flatnonzero(given.coef)
-        own = None if given.own is None else OwnPoints.of(given)
-        return cls(given.intercept, support, free_coef=given.coef[support], own=own)
-
-    @classmethod
-    def linear(cls, given: Weights) -> Model:
-        """Return the model of weights."""
-        own = given.features
-        if own is None:
-            return cls(given.intercept, weights=given.weights)
-        return cls(given.intercept, weights=given.weights, directions=own.directions.reshape(-1), offsets=own.offsets)
-
-    def features(self, n_features: int) -> CosineFeatures | None:
-        """Return the features that the weights are of; None for those of the data.
-
-        Raises
-        ------
-        BrokenStream : the arrays are none of points with ``n_features``.
-        """
-        if self.offsets is None or self.directions is None:
-            return None
-        if self.directions.size != n_features * len(self.offsets):
-            raise BrokenStream(f"a model's {len(self.offsets)} features are not of points with {n_features}")
-        return CosineFeatures(self.directions.reshape(n_features, len(self.offsets)), self.offsets)
+    def of(cls, model: Weights | FreeModel) -> Model:
+        """Return the model of weights, or of an expansion that is no dual solution."""
+        if isinstance(model, Weights):
+            given = model.features
+            features = None if given is None else (given.directions, given.offsets)
+            return cls(model.intercept, weights=model.weights, features=features)
+        support = np.flatnonzero(model.coef)
+        extra: Any = model.own
+        points: Any = () if extra is None else (extra,)
+        if hasattr(extra, "indptr"):
+            points = (extra.data, extra.indices, extra.indptr)
+        coef = model.coef[support]
+        return cls(model.intercept, support, free_coef=coef, extra_coef=model.own_coef, extra_points=points)
 
     def packed(self) -> bytes:
         """Return the model as bytes."""
@@ -149,16 +184,42 @@ class Model(_Part, frozen=True):
         coef[support] = given
         return coef
 
+    def opened(self, kernel: Any) -> Weights | FreeModel:
+        """Return the model that :meth:`of` was given, over the points of a kernel.
+
+        Raises
+        ------
+        InvalidModel, BrokenStream : it is none of these points.
+        """
+        if self.free_coef is None:
+            features = None if self.features is None else CosineFeatures(*self.features)
+            return Weights.checked(kernel, self.weights, self.intercept, features)
+        coef = self.coefficients(kernel.n)
+        points: Any = None
+        if self.extra_coef is not None and self.extra_points:
+            coef, points = np.concatenate([coef, self.extra_coef]), self.extra_points[0]
+            if len(self.extra_points) > 1:
+                import scipy.sparse
+
+                try:
+                    shape = (len(self.extra_coef), kernel.n_features)
+                    points = scipy.sparse.csr_array(self.extra_points, shape=shape)
+                except (ValueError, TypeError, IndexError) as error:
+                    raise BrokenStream(
+                        f"a model's extra points are not of {kernel.n_features} features: {error}"
+                    ) from None
+        return FreeModel.checked(kernel, coef, points, self.intercept)
+
 
 class Run(_Part, frozen=True):
-    """To a worker: measure this run; ``warm_worker`` : before it the worker may run the solver's warm-up in its own process."""
+    """To a worker: measure this run; ``warm_worker`` : before it the worker may run the solver's warm-up in its process."""
 
     spec: RunSpec
     warm_worker: bool = True
 
 
 class Prepare(_Part, frozen=True):
-    """To a worker or the certifier: have at hand what this run needs, machine code too; what is wrong is told of the run."""
+    """To a worker or the certifier: have at hand what this run needs, machine code too; the run says what is wrong."""
 
     spec: RunSpec
 
@@ -168,7 +229,7 @@ class Prepared(_Part, frozen=True):
 
 
 class Compiling(_Part, frozen=True):
-    """The compiler's lock was taken, or released; taken again: it is held, and something of it is done."""
+    """The compiler's lock was taken, or released; taken again: it goes on compiling."""
 
     on: bool
 
@@ -185,11 +246,11 @@ class ClockStarted(_Part, frozen=True):
 
 
 class ModelCopied(_Part, frozen=True):
-    """The model is copied; what follows is the host's own work, however much, and the closing of the solver's generator."""
+    """The model is copied; what follows is the host's work, however much, and the closing of the solver's generator."""
 
 
 class Point(_Part, frozen=True):
-    """A trace point; ``host_seconds`` of the fit so far were the host's own work."""
+    """A trace point; ``host_seconds`` of the fit so far were the host's work."""
 
     figures: TracePoint
     host_seconds: Finite = 0.0
@@ -202,7 +263,7 @@ class FinishedCell(_Part, frozen=True):
 
     index : its place on the path
     shared_seconds, shared_cpu_seconds : of the path so far, in what several cells have in common
-    host_seconds : of the fit so far, the host's own work
+    host_seconds : of the fit so far, the host's work
     """
 
     index: int
@@ -238,18 +299,6 @@ class FitResult(_Part, frozen=True):
     kernel_sample: np.ndarray | None = None
 
 
-class Busy(_Part, frozen=True):
-    """To the driver: the next message comes in so many seconds.
-
-    running : the run has begun
-    compiling : a warm-up is under way whose machine code was not kept yet
-    """
-
-    seconds: Annotated[float, msgspec.Meta(ge=0.0)]
-    running: bool = True
-    compiling: bool = False
-
-
 class ToCertify(_Part, frozen=True):
     """What is to be certified of a run.
 
@@ -281,7 +330,7 @@ class Certify(_Part, frozen=True):
 
 
 class Certified(_Part, frozen=True):
-    """From the certifier: what it computed of a run, and of each finished cell of a path."""
+    """From the certifier: what it computed of a run, and of the finished cells of a path."""
 
     figures: CertifiedFigures
     cells: list[CertifiedFigures] = []

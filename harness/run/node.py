@@ -24,9 +24,9 @@ from harness.registry.discovery import Registry, load_registry
 from harness.registry.plugin_files import source_sha256
 from harness.run.channel import decode, encode, frame, unframe
 from harness.run.environments import own_versions
-from harness.run.plan import RunSpec
+from harness.run.host_process import numba_cache_folder
+from harness.run.messages import RunSpec
 from harness.run.pool import ProcessPool
-from harness.run.template import numba_cache_folder
 from harness.support.errors import HarnessError
 from harness.support.machine import machine, versions
 

@@ -24,9 +24,9 @@ from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
 from harness.run import executors, node
 from harness.run.channel import encode, frame, unframe
-from harness.run.messages import Event, Progress, RunsEnded, RunStarted, Stored
+from harness.run.messages import Event, Progress, RunsEnded, RunSpec, RunStarted, Stored
 from harness.run.node import Answer, EnvironmentFingerprint, Task
-from harness.run.plan import RunSpec, Study, block_numbers
+from harness.run.plan import Study, block_numbers
 from harness.run.record import Record
 from harness.support.errors import EngineLost, UsageError
 from harness.support.machine import machine, now

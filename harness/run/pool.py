@@ -1,8 +1,9 @@
-"""The driver's side of the warm processes: start them, ask them, have models certified, and end them for sure."""
+"""The processes of a job slot: runs are sent to its workers, models to its certifier."""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -16,17 +17,17 @@ import msgspec
 from harness.measure.outcome import FAILED, MEASURED, Status, StoppedBy
 from harness.run import allowed
 from harness.run.environments import environment_of
-from harness.run.host_process import Late, Process, WorkerDied
-from harness.run.messages import Certified, Certify, Prepare, Run, RunResult, ToCertify
-from harness.run.path_rows import cell_entries, cell_records, choice, summary
-from harness.run.plan import RunSpec
+from harness.run.host_process import Late, Process, WorkerDied, variables
+from harness.run.messages import Certified, Certify, FromProcess, Prepare, Run, RunResult, RunSpec, ToCertify
+from harness.run.path_rows import cell_record, choice, summary
 from harness.run.record import CertifiedFigures, Claims, Record
+from harness.solver.path import Grid
 from harness.support.machine import now
 
 _LIVE = 7  # processes: the certifier and six workers, which hold data while idle; the least recently used is closed
-_QUICK_SECONDS = 15.0
-_TELL_SECONDS = 1.0
-_STARTING_SECONDS = 4.0  # an import is over then, unless the machine is busy
+_QUICK_SECONDS = 15.0  # seconds of reading the data up to which a process reads them before its first run
+_TELL_SECONDS = 1.0  # seconds between two sentences about what is compiled
+_STARTING_SECONDS = 4.0  # seconds in which an import is over, unless the machine is busy
 _CERTIFIER = "harness.run.certifier"
 
 
@@ -46,7 +47,7 @@ class ProcessPool:
         """Have the workers of the first runs, and the certifier, ready for them all at once: nothing is measured meanwhile.
 
         reading_seconds : data key -> what it took to read the data; what takes long is read when its turn comes
-        tell : called each second with what is compiled, and how far that is
+        tell : called once a second with what is compiled, and how far that is
         """
         quick = [spec for spec in specs if reading_seconds[spec.data_key] < _QUICK_SECONDS]
         first: dict[str, RunSpec] = {}
@@ -55,24 +56,24 @@ class ProcessPool:
                 first.setdefault(spec.worker, spec)
         began = monotonic()
         with ThreadPoolExecutor(max(2, len(os.sched_getaffinity(0)))) as threads:
-            asked = [threads.submit(self._prepared, name, spec) for name, spec in first.items()]
+            workers = [threads.submit(self._prepared, name, spec) for name, spec in first.items()]
             certifier = [threads.submit(self._prepared, _CERTIFIER, spec) for spec in quick[:1]]
-            while wait([*asked, *certifier], _TELL_SECONDS).not_done:
+            while wait([*workers, *certifier], _TELL_SECONDS).not_done:
                 if not self._processes and monotonic() - began > _STARTING_SECONDS:
                     what = "starting (once on this machine, this compiles what all solvers share)"
                     tell(f"{what}, {monotonic() - began:.0f} s")
-                compiling = {name for name, each in dict(self._processes).items() if each.compiling}
+                compiling = {name for name, process in dict(self._processes).items() if process.compiling}
                 if names := [spec.solver for name, spec in first.items() if name in compiling]:
-                    ready = f"{sum(each.done() for each in asked)} of {len(asked)} solvers ready"
+                    ready = f"{sum(worker.done() for worker in workers)} of {len(workers)} solvers ready"
                     tell(f"compiling {', '.join(names)} ({ready}), {monotonic() - began:.0f} s")
 
     def _prepared(self, name: str, spec: RunSpec) -> None:
-        """Have a process prepare for a run. Where it fails it is replaced, and the run may tell of it."""
+        """Have a process prepare for a run. Where it fails it is replaced, and the run says why."""
         beginning = allowed.beginning(spec.limits.time_limit, 0.0)
         try:
             with self._starting:
-                process = self._process(name, _CERTIFIER if name == _CERTIFIER else "harness.run.worker", spec)
-            process.ask(Prepare(spec), self.stop, beginning)
+                process = self._process(name, spec)
+            process.ask(Prepare(spec), beginning)
         except WorkerDied:
             with self._starting:
                 self._run_no_warm_up.add(name)
@@ -90,16 +91,7 @@ class ProcessPool:
         except WorkerDied as error:
             if self.stop.is_set():
                 raise
-            reason = f"the process that carries out the solver's runs failed: {error}"
-            if error.was_stopped:
-                claims = Claims(reason=str(error), measured_at=now())
-                claims.blame_environment("its worker was stopped")
-                return certified_record(claims, CertifiedFigures())
-            if not isinstance(error, Late):
-                return Record(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, measured_at=now())
-            # it is the solver's fault that its worker hangs or is stopped, unless it was not its turn yet
-            stopped = StoppedBy.TIME if error.running else StoppedBy.KILLED
-            return Record(status=Status.TIMEOUT, stopped_by=stopped, reason=reason, measured_at=now())
+            return certified_record(_claims_of(error), CertifiedFigures())
         claims, solved = ended.claims, ended.solved
         without = not solved.model and spec.path is None
         if claims.status is None or (claims.status in MEASURED and (without or claims.fit_seconds is None)):
@@ -108,39 +100,42 @@ class ProcessPool:
         if claims.status in FAILED and self._processes[spec.worker].was_stopped:
             claims.blame_environment("its worker was stopped")
         if spec.path is not None:
-            return self._path(spec, claims, solved, beginning, reading_seconds)
+            return self._path(spec, spec.path, ended, beginning, reading_seconds)
+        certified = Certified(CertifiedFigures())
         if solved.model or solved.points:
-            return certified_record(claims, self._certified(spec, solved, beginning).figures)
-        return certified_record(claims, CertifiedFigures())
+            certified = self._certified(spec, solved, beginning)
+        return certified_record(claims, certified.figures)
 
-    def _path(
-        self, spec: RunSpec, claims: Claims, solved: ToCertify, beginning: float, reading_seconds: float
-    ) -> Record:
+    def _path(self, spec: RunSpec, grid: Grid, ended: RunResult, beginning: float, reading_seconds: float) -> Record:
         """Return a path's summary with the rows of its cells, and that of the chosen one on all training points."""
-        found = self._certified(spec, solved, beginning) if solved.cells else Certified(CertifiedFigures())
-        run = certified_record(claims, found.figures)
-        cells = cell_records(spec, run, solved.cells, found.cells) if found.cells else []
-        chosen = choice(spec, cells)
-        if "best" not in chosen:
-            return summary(spec, run, cells, None, chosen)
-        at = spec.at(chosen["best"])
-        refit = self.run(at, reading_seconds)
-        refit.update(cell_entries(spec, at, None), shared_seconds=0.0)
-        return summary(spec, run, cells, refit, chosen)
+        finished, certified = ended.solved.cells, Certified(CertifiedFigures())
+        if finished:
+            certified = self._certified(spec, ended.solved, beginning)
+        run, cells, points = certified_record(ended.claims, certified.figures), list[Record](), grid.cells()
+        for cell, figures in zip(finished, certified.cells, strict=False):  # none where the certifier failed
+            shared = (total / len(finished) for total in (finished[-1].shared_seconds, finished[-1].shared_cpu_seconds))
+            point = points[cell.index]
+            entries = {"fold": point.fold, **spec.cell_entries(point.values, cell.index)}
+            cells.append(Record(cell_record(run, cell.claims, figures, *shared) | entries))
+        chosen, refit = choice(grid, cells), None
+        if chosen:
+            refit = self.run(spec.at(chosen["best"]), reading_seconds)
+            refit.update(spec.cell_entries(chosen["best"], None), shared_seconds=0.0)
+        return summary(grid, run, cells, refit, chosen)
 
     def _ended(self, spec: RunSpec, beginning: float) -> RunResult:
-        """Return what a worker made of a run. One that dies or hangs before the run begins is replaced and asked once more."""
+        """Return what a worker made of a run. One that dies or hangs before the run begins is replaced once."""
         for may_retry in (True, False):
-            worker = self._process(spec.worker, "harness.run.worker", spec)
-            self._process(_CERTIFIER, _CERTIFIER, spec)  # it imports meanwhile
+            worker = self._process(spec.worker, spec)
+            self._process(_CERTIFIER, spec)  # it imports meanwhile
             warm_worker = spec.worker not in self._run_no_warm_up
             try:
-                ended: RunResult = worker.ask(Run(spec, warm_worker), self.stop, beginning)
+                ended: RunResult = worker.ask(Run(spec, warm_worker), beginning)
                 return ended
             except WorkerDied as error:
                 self._close(spec.worker)
                 error.running, error.was_stopped = worker.running, worker.was_stopped
-                # it was the run before, or the warm-up, that ended the worker or kept it, and not this run
+                # it was the run before, or the warm-up, that ended or blocked the worker, and not this run
                 may_retry &= not worker.running and (warm_worker or not isinstance(error, Late))
                 if not may_retry or self.stop.is_set():
                     raise
@@ -155,9 +150,9 @@ class ProcessPool:
         tries = [spec, spec, replace(spec, metrics=())]
         while tries:
             stated = tries.pop(0)
-            certifier = self._process(_CERTIFIER, _CERTIFIER, spec)
+            certifier = self._process(_CERTIFIER, spec)
             try:
-                answer: Certified = certifier.ask(Certify(stated, solved), self.stop, beginning, most)
+                answer: Certified = certifier.ask(Certify(stated, solved), beginning, most)
                 answer.figures.faults = [*faults, *(answer.figures.faults or [])]
                 return answer
             except WorkerDied as error:
@@ -174,17 +169,20 @@ class ProcessPool:
             CertifiedFigures(status=Status.ERROR, stopped_by=StoppedBy.KILLED, reason=reason, faults=faults)
         )
 
-    def _process(self, name: str, module: str, spec: RunSpec) -> Process:
+    def _process(self, name: str, spec: RunSpec) -> Process:
         """Return a process that lives, started if there is none."""
         if name in self._processes and self._processes[name].process.poll() is not None:
             self._close(name)
         if name not in self._processes:
             while len(self._processes) >= _LIVE:
                 self._processes.popitem(last=False)[1].close()
-            home = None if module == _CERTIFIER else environment_of(spec.requires)  # the certifier is the host's
+            home = None if name == _CERTIFIER else environment_of(spec.requires)  # the certifier is the host's
             if home is not None and (fault := home.fault()):
                 raise WorkerDied(fault)  # it was there when the comparison was planned
-            self._processes[name] = Process(module, spec.threads, self.cores, self.numba_cache, self.stop, home)
+            path, python = (sys.path, "") if home is None else (home.path, home.python)
+            environment = variables(spec.threads, self.numba_cache, path)
+            module = _CERTIFIER if name == _CERTIFIER else "harness.run.worker"
+            self._processes[name] = Process(module, FromProcess, environment, self.stop, self.cores, python)
         self._processes.move_to_end(name)
         return self._processes[name]
 
@@ -199,18 +197,32 @@ class ProcessPool:
             self._processes.popitem()[1].close()
 
 
-def certified_record(claims: Claims, found: CertifiedFigures) -> Record:
+def _claims_of(error: WorkerDied) -> Claims:
+    """Return the claims of a run whose worker ended or hung."""
+    reason = f"the process that carries out the solver's runs failed: {error}"
+    claims = Claims(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, measured_at=now())
+    if error.was_stopped:
+        claims.reason = str(error)
+        claims.blame_environment("its worker was stopped")
+    elif isinstance(error, Late):  # it is the solver's fault, unless it was not its turn yet
+        claims.status, claims.stopped_by = Status.TIMEOUT, StoppedBy.TIME if error.running else StoppedBy.KILLED
+    return claims
+
+
+def certified_record(claims: Claims, certified: CertifiedFigures) -> Record:
     """Return the record of a run; what the certifier says of how it ended outweighs the claims."""
-    record, ending = Record.of(claims), msgspec.structs.replace(found, status=None, stopped_by=None, reason=None)
-    record.update(Record.of(ending), trace=[point.as_dict() for point in found.trace or []])
-    if found.trace and found.trace[-1].reason == "end":
-        known = {"seconds": "fit_seconds", "iteration": "iterations", "cpu_seconds": "cpu_seconds"}
-        known["kernel_evaluations"] = "kernel_evaluations"
-        record["trace"][-1] |= {name: record[column] for name, column in known.items() if column in record}
-    record["faults"] = [*(claims.faults or []), *(found.faults or [])]
-    record["sources"] = {**(claims.sources or {}), **(found.sources or {})}
-    if found.status is not None and record.status in MEASURED:
-        before = claims.reason if found.status is Status.MISSED else None
-        record.update(status=found.status, reason="; ".join(filter(None, (found.reason, before))))
-        record["stopped_by"] = found.stopped_by or claims.stopped_by
+    figures = msgspec.structs.replace(
+        certified, status=None, stopped_by=None, reason=None, trace=certified.trace or [],
+        faults=[*(claims.faults or []), *(certified.faults or [])], sources={**(claims.sources or {}), **(certified.sources or {})},
+    )  # fmt: skip
+    record = Record.of(claims, figures)
+    if certified.trace and certified.trace[-1].reason == "end":
+        names = {"fit_seconds": "seconds", "iterations": "iteration"}
+        for column in ("fit_seconds", "cpu_seconds", "iterations", "kernel_evaluations"):
+            if column in record:
+                record["trace"][-1][names.get(column, column)] = record[column]
+    if certified.status is not None and record.status in MEASURED:
+        before = claims.reason if certified.status is Status.MISSED else None
+        record.update(status=certified.status, reason="; ".join(filter(None, (certified.reason, before))))
+        record["stopped_by"] = certified.stopped_by or claims.stopped_by
     return record

@@ -1,4 +1,4 @@
-"""What is written down of a run: what was requested, what its process claims of it, and what the certifier computed.
+"""The fields of a record: what was requested, what the run's process claims, and what the certifier computed.
 
 Each field has its kind, its range, its unit in brackets and a sentence; unknown is None. The reference of the documentation
 is made from these lines. A message with a value that its field cannot have is refused where it arrives.
@@ -34,6 +34,8 @@ from harness.measure.outcome import (
 )  # fmt: skip
 from harness.support.printable import clean
 
+MEASURED_AGAIN = "such a run is measured again when the command is repeated"
+
 
 class Request(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What was requested, over which data, with which code and on which machine: the driver knows it before the run."""
@@ -62,9 +64,7 @@ class Request(msgspec.Struct, kw_only=True, omit_defaults=True):
     n_test: A[Count, "[points] number of test points"] = None
     density: A[Share, "[share] features of the training points that are not zero"] = None
     positive_share: A[Share, "[share] training points whose label is +1; None in regression"] = None
-    data_notes: A[Entries, "of a file: the label's column, the class that is +1, preprocessing, unscaled columns"] = (
-        None
-    )
+    data_notes: A[Entries, "of a file: column of the label, class that is +1, preprocessing, unscaled columns"] = None
     versions: A[Entries, "the versions of the libraries, by name"] = None
     machine: A[Entries, "processor, cores, system, python, blas, declared, id (their hash); memory_bytes"] = None
     git_commit: A[Text, "commit of the harness's own clone, with + if it has changes; None: it is installed"] = None
@@ -80,9 +80,7 @@ class Ending(msgspec.Struct, kw_only=True, omit_defaults=True):
     status: A[Status | None, "how it ended, one of the statuses"] = None
     stopped_by: A[StoppedBy | None, "what ended the solver; None of a run that was not begun"] = None
     reason: A[Text, "a sentence for people, empty where all went well; nothing decides by it"] = None
-    faults: A[Texts, "what failed in metrics, skip() and the like, a sentence each; it cost its own figure alone"] = (
-        None
-    )
+    faults: A[Texts, "what failed in metrics, skip() and the like, a sentence each; it cost one figure alone"] = None
     sources: A[Entries, "plugin -> fingerprint of its source, of every plugin the run really used"] = None
 
 
@@ -93,17 +91,13 @@ class Claims(Ending, kw_only=True, omit_defaults=True):
     cpu_seconds: A[Seconds, "[s] CPU time inside the solver, of the run's process and all that it started"] = None
     killed_cpu_seconds: A[Seconds, "[s] CPU time inside the solver, all processes, of a run without a result"] = None
     compile_seconds: A[Seconds, "[s] compilation before and during the run; in none of the other times"] = None
-    waited_seconds: A[Seconds, "[s] part of fit_seconds, in one thread: no CPU time, and nobody else had the core"] = (
-        None
-    )
+    waited_seconds: A[Seconds, "[s] of fit_seconds, in one thread: no CPU time, and nobody else had the core"] = None
     peak_rss_bytes: A[Count, "[bytes] most anonymous and shared memory of all processes; no mapped files"] = None
     kernel_evaluations: A[Count, "[kernel values] computed for the solver, used or not; None: not observable"] = None
     evaluations_at_least: A[Flag, "values were computed behind the counter"] = None
     cache_hits: A[Count, "[rows] kernel rows read from memory that would have been computed otherwise"] = None
     cache_misses: A[Count, "[rows] kernel rows computed again, as the row cache had given their place to others"] = None
-    cache_needed_mb: A[
-        Number, "[MB] cache_mb that would have held all rows of the run; None: none was computed again"
-    ] = None
+    cache_needed_mb: A[Number, "[MB] cache_mb that holds all rows of the run; None: none was computed again"] = None
     iterations: A[Count, "[iterations] steps as the algorithm's paper counts them, else yields"] = None
     working_set_size: A[Count, "[points] points that the last model was optimised over, as the solver says"] = None
     claimed_done: A[Flag, "whether the solver said that its own stopping rule holds"] = None
@@ -119,9 +113,7 @@ class Claims(Ending, kw_only=True, omit_defaults=True):
     def blame_environment(self, what: str) -> None:
         """Make a failed run the machine's fault, after ``what`` was done to it from outside."""
         self.status, self.stopped_by = Status.ENVIRONMENT, StoppedBy.KILLED
-        self.reason = (
-            f"{what}, not by the host; {self.reason}; such a run is measured again when the command is repeated"
-        )
+        self.reason = f"{what}, not by the host; {self.reason}; {MEASURED_AGAIN}"
 
 
 class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
@@ -142,16 +134,12 @@ class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
     kkt_violation: A[Number, "[f(x)] largest violation of the optimality conditions"] = None
     feasibility_violation: A[Number, "[ratio] largest violation of the dual's constraints, over their scale"] = None
     epsilon: A[Number, "[ratio] the margin is at least (1 - epsilon) times the optimal one (hull formulations)"] = None
-    epsilon_plus: A[Number, "[ratio] 1 - <w, z> / |w|^2, z between the hulls' farthest points (K. & Y. 2009, (10))"] = (
-        None
-    )
+    epsilon_plus: A[Number, "[ratio] 1 - <w, z> / |w|^2, z between the farthest points (K. & Y. 2009, (10))"] = None
     epsilon_minus: A[Number, "[ratio] of a support vector beyond its hyperplane, in |w| (K. & Y. 2009, (11))"] = None
     margin_lower: A[Number, "[margin] lower bound of the optimal margin (hulls)"] = None
     margin_upper: A[Number, "[margin] upper bound of the optimal margin"] = None
     train_accuracy: A[Share, "[share] training points with the right sign; None in regression"] = None
-    validation_error: A[Number, "[share] wrong labels on the left-out fold; in regression the mean squared error"] = (
-        None
-    )
+    validation_error: A[Number, "[share] wrong labels on the left-out fold; in regression mean squared error"] = None
     test_accuracy: A[Share, "[share] test points with the right sign; None in regression, without test points"] = None
     metrics: A[Entries, "metric -> its figure on the test points"] = None
     metrics_better: A[Entries, "metric -> which end is better, low or high; None: nobody is ranked by it"] = None
@@ -172,19 +160,15 @@ def hints(*structs: type) -> dict[str, Any]:
 
 def _kind(hint: Any) -> Any:
     """Return the kind of value that an annotation allows beside None: ``dict`` of ``dict[str, Any] | None``."""
-    arguments, origin = get_args(hint), get_origin(hint)
-    if origin is A:
-        return _kind(arguments[0])
-    if type(None) in arguments:
-        return _kind(next(each for each in arguments if each is not type(None)))
-    kind = origin or hint
+    while get_origin(hint) not in (None, dict, list):
+        hint = get_args(hint)[0]
+    kind = get_origin(hint) or hint
     return str if issubclass(kind, StrEnum) else kind
 
 
 FIELDS = hints(Request, Claims, CertifiedFigures)
 TYPES: dict[str, type] = {name: _kind(hint) for name, hint in FIELDS.items()}
 COLUMNS = tuple(TYPES)
-WHOLE = tuple(name for name, kind in TYPES.items() if kind is int)
 
 
 def meaning(hint: Any) -> tuple[str, str]:
@@ -204,20 +188,14 @@ class Record(dict[str, Any]):
     @classmethod
     def of(cls, *parts: msgspec.Struct) -> Record:
         """Return what is known of some structures by name, a later one's figures in the place of an earlier one's."""
-        return cls(
-            {
-                name: _plain(value)
-                for part in parts
-                for name, value in msgspec.structs.asdict(part).items()
-                if value is not None
-            }
-        )
+        figures = [item for part in parts for item in msgspec.structs.asdict(part).items()]
+        return cls({name: _printable(value) for name, value in figures if value is not None})
 
     @property
     def status(self) -> Status | None:
         """How the run ended; None if the row says nothing this harness knows."""
-        found = self.get("status")
-        return Status(found) if found in _STATUSES else None
+        status = self.get("status")
+        return Status(status) if status in _STATUSES else None
 
     @property
     def measured(self) -> bool:
@@ -246,7 +224,7 @@ _STATUSES = frozenset(Status)
 _PLAIN = (int, float, bool, type(None))
 
 
-def _plain(value: Any) -> Any:
+def _printable(value: Any) -> Any:
     """Return a field's value as a record has it: clean text, finite numbers, points of a trace as mappings."""
     if type(value) in _PLAIN:
         return value
@@ -260,29 +238,26 @@ def validate_record(given: Mapping[str, Any]) -> Record:
 
     A figure that its field cannot have is left out: the row may be an older harness's, or damaged.
     """
-    return Record({name: _plain(value) for name, value in _valid(given, FIELDS).items()})
+    return Record({name: _printable(value) for name, value in _valid(given, FIELDS).items()})
 
 
 def _valid(given: Mapping[str, Any], hints: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that the fields of ``hints`` can have, by name."""
-    found: dict[str, Any] = {}
+    valid: dict[str, Any] = {}
     for name, value in given.items():
+        kind = TYPES.get(name)
         if value is None or name not in hints:
             continue
-        kind = TYPES[name]
-        if type(value) is kind and (kind is str or kind is dict):
-            found[name] = value
-        elif name == "trace":
-            found[name] = [point for each in _list(value) if (point := _converted(each, TracePoint))]
-        elif kind is list:
-            found[name] = [str(clean(each)) for each in _list(value)]
-        elif (valid := _converted(value, hints[name])) is not None:
-            found[name] = valid
-    return found
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+        if kind is list:
+            items = value if isinstance(value, list) else []
+            points = (_converted(item, TracePoint) for item in items)
+            texts = (str(clean(item)) for item in items)
+            valid[name] = list(filter(None, points)) if name == "trace" else list(texts)
+        elif type(value) is kind and kind in (str, dict):
+            valid[name] = value
+        elif (converted := _converted(value, hints[name])) is not None:
+            valid[name] = converted
+    return valid
 
 
 def _converted(value: Any, hint: Any) -> Any:

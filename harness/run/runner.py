@@ -1,4 +1,4 @@
-"""What carries out the runs of a study: this machine's own processes, or the nodes of an executor."""
+"""Runs of a study on this machine: job slots, which have processes and cores of their own."""
 
 from __future__ import annotations
 
@@ -6,41 +6,16 @@ import itertools
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from harness.registry.discovery import Registry
-from harness.run.host_process import WorkerDied
-from harness.run.messages import Event, Progress, Runner, RunsEnded, RunStarted, Stored
-from harness.run.plan import RunSpec, Study
+from harness.run.host_process import WorkerDied, numba_cache_folder
+from harness.run.messages import Event, Progress, RunsEnded, RunSpec, RunStarted, Stored
+from harness.run.plan import Study
 from harness.run.pool import ProcessPool
 from harness.run.record import Record
-from harness.run.template import numba_cache_folder
 from harness.support.machine import machine
-
-
-def create_runner(
-    specs: Sequence[RunSpec],
-    study: Study,
-    registry: Registry,
-    reading: Mapping[str, float],
-    note: Callable[[str], None],
-) -> Runner:
-    """Return the runner of a study: of its executor, or of this machine where it names none.
-
-    reading : data key -> seconds that reading the data took, which bound what a worker may need for it
-    note : called with a sentence on the nodes
-
-    Raises
-    ------
-    UsageError : the executor cannot be opened.
-    """
-    if not study.executor:
-        return LocalRunner(specs, study, reading)
-    from harness.run.node_runner import NodeRunner
-
-    return NodeRunner(specs, study, registry, note)
 
 
 class LocalRunner:

@@ -37,8 +37,6 @@ from harness.support.errors import UsageError
 from harness.support.files import write_whole
 
 if TYPE_CHECKING:
-    from harness.run.child import ProblemFactory
-    from harness.run.plan import RunSpec
     from harness.solver.protocol import Solver
 
 _POINTS = 32  # number of points, of two classes
@@ -118,19 +116,6 @@ def layout(problem: Problem) -> str:
     return f"{problem.name} {problem.kernel.kernel.name} {points.dtype} {kind}"
 
 
-def small_problem(factory: ProblemFactory, spec: RunSpec, clocks: Any = None) -> Any:
-    """Return the problem or path of a run over a few of its points; None if there is none: the run itself says why.
-
-    clocks : see :meth:`ProblemFactory.path`
-    """
-    try:
-        if spec.path:
-            return few_points(factory.path(spec, clocks))
-        return few_points(factory.problem(spec)).counted()
-    except BaseException:  # whatever a plugin raises, sys.exit() included
-        return None
-
-
 def few_points(whole: Any) -> Any:
     """Return the problem or path over some of its points, of both classes; where targets are queried, with made-up ones.
 
@@ -139,26 +124,26 @@ def few_points(whole: Any) -> Any:
     few = min(whole.n, _POINTS)
     while True:
         try:
-            if isinstance(whole, Problem):
-                return _restricted(whole, few)
-            small = whole.small(few)
-            for cell in small.cells:
-                small.problem(cell)
-            return small
+            return _restricted(whole, few)
         except UsageError:
             if few == whole.n:
                 raise
             few = min(whole.n, 2 * few)
 
 
-def _restricted(problem: Problem, few: int) -> Problem:
+def _restricted(whole: Any, few: int) -> Any:
+    if isinstance(whole, SolutionPath):
+        small = whole.small(few)
+        for cell in small.cells:
+            small.problem(cell)
+        return small
     first = np.arange(few)
-    if problem.queries_targets:
-        return problem.restrict(first).with_targets(np.where(first % 2 == 0, 1.0, -1.0).__getitem__)
-    if problem.task != "classification":
-        return problem.restrict(first)
-    members = [np.flatnonzero(problem.targets == label)[: (few + 1) // 2] for label in np.unique(problem.targets)[:2]]
-    return problem.restrict(np.sort(np.concatenate(members)))
+    if whole.queries_targets:
+        return whole.restrict(first).with_targets(np.where(first % 2 == 0, 1.0, -1.0).__getitem__)
+    if whole.task != "classification":
+        return whole.restrict(first)
+    members = [np.flatnonzero(whole.targets == label)[: (few + 1) // 2] for label in np.unique(whole.targets)[:2]]
+    return whole.restrict(np.sort(np.concatenate(members)))
 
 
 def warm_up(

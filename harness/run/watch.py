@@ -1,8 +1,8 @@
-"""The worker's watch over a child that carries out one run: it is forked, limited from outside, ended and judged.
+"""The worker's watch over a child that carries out one run: the child is forked, limited from outside, and ended.
 
-The limits are enforced by SIGTERM to the child's process group, then SIGKILL to it and to all that it started. Its exit
-is waited for, not the end of its pipes: others may keep them open. What became of it is said by what was seen of it: its
-claims where they can be true, else how it ended, in words.
+The limits are enforced by SIGTERM to the child's process group, then SIGKILL to it and to all that it started. The worker
+waits for the child's exit, not for the end of its pipes: others may keep them open. The outcome is the child's claims where
+they are plausible, else how the process ended.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import fcntl
-import functools
 import math
 import os
 import re
-import resource
 import select
 import selectors
 import signal
@@ -24,33 +22,40 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import getpid  # by name: what a solver patches later is not this function
 from time import monotonic  # by name: what a solver patches later is not this clock
-from typing import Any
 
 import msgspec
 
-from harness.measure.outcome import FAILED, Limits, Status, StoppedBy
+from harness.measure.outcome import FAILED, Status, StoppedBy
 from harness.run import allowed, messages
 from harness.run.channel import SECRET_BYTES, BrokenStream, Channel
-from harness.run.descendants import NOTHING_USED, Descendants, Usage, at_parents_end, signal_to, trackers_of
-from harness.run.folder import Folder
-from harness.run.plan import RunSpec
-from harness.run.record import Claims
+from harness.run.descendants import NOTHING_USED, Descendants, Folder, Usage, at_parents_end, trackers_of
+from harness.run.messages import RunSpec
+from harness.run.record import MEASURED_AGAIN, Claims
 from harness.run.target_server import TargetServer
-from harness.support.machine import is_stopped, now
-from harness.support.processes import UNSCHEDULED, Scheduling, memory_figures, private_bytes, scheduling
+from harness.support.machine import now
+from harness.support.processes import is_stopped, signal_to
 
-_POLL_SECONDS = 0.05
-_TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
-_EXIT_SECONDS = 1.0  # that a child which has said all may take to end
-_OUTPUT_KEPT = 4000
-_LINE_CHARACTERS = 300  # of a line of output that a reason repeats
-_OUTPUT_LIMIT = 1_000_000
-_PIECE = 1 << 16  # bytes that a pipe holds
+_POLL_SECONDS = 0.05  # seconds between two looks at a child that says nothing
+_TERM_SECONDS = 0.3  # seconds between SIGTERM and SIGKILL
+_EXIT_SECONDS = 1.0  # seconds that a child which has sent its result may take to end
+_OUTPUT_CHARACTERS = 4000  # most bytes of a child's output that a record repeats: the last ones
+_LINE_CHARACTERS = 300  # most characters of a line of output that a reason repeats
+_OUTPUT_LIMIT = 1_000_000  # most bytes that a child may print
+_PIPE_BYTES = 1 << 16  # bytes that a pipe holds
 _CHANNEL = 200  # descriptor of a child's channel, above those that a solver's stray writes and double closes hit
 _OUT_OF_MEMORY = re.compile(
     r"^(?:[\w.]*MemoryError\b.*|.*std::bad_alloc.*|(?:.*: )?(?:Cannot allocate memory|[Oo]ut of memory)\.?)$",
     re.MULTILINE,
 )  # what a process writes at its end whose allocation was refused
+_PHASES: dict[str, tuple[Callable[[float | None], float], str]] = {
+    "warm-up": (allowed.preparation, "running on a few points, before the measured run,"),
+    "start": (allowed.preparation, "importing or in skip(), before its first step,"),
+    "fit": (allowed.fit, "running"),
+    "end": (allowed.phase, "running after its last model, closing its iterates for example,"),
+}
+"""Phase of a run -> its most seconds by the time limit, and what the child is doing meanwhile, in words."""
+
+Failure = tuple[Status, StoppedBy, str]
 
 
 class DriverGone(Exception):
@@ -59,9 +64,10 @@ class DriverGone(Exception):
 
 @dataclass
 class Child:
-    """A forked process: its pid, the channel to it, and our end of the pipe that its output goes to."""
+    """A forked process: its pid and pidfd, the channel to it, and this end of the pipe that its output goes to."""
 
     pid: int
+    handle: int
     channel: Channel
     output: int
 
@@ -70,12 +76,12 @@ def fork(body: messages.Body, folder: Folder, hidden: Channel, largest: int) -> 
     """Fork a child that runs ``body(emit, receive)`` in a run's folder.
 
     emit, receive : functions that send a message to this process, and wait for one from it
-    hidden : the channel that it does not get, that which leads to the driver
-    largest : most bytes of a message of it
+    hidden : the channel to the driver, which the child does not get
+    largest : most bytes of a message of the child
     """
 
     def emit(message: messages.FromChild) -> None:
-        if getpid() != own:
+        if getpid() != child_pid:
             raise BrokenStream("a process that the solver forked went on with the run; its result is nobody's")
         channel.send(message)
 
@@ -87,10 +93,10 @@ def fork(body: messages.Body, folder: Folder, hidden: Channel, largest: int) -> 
     if pid:
         theirs.close()
         os.close(output_in)
-        ours.setblocking(False)  # who does not read what it asked for does not hold us up
+        ours.setblocking(False)  # a child that does not read its replies does not hold the worker up
         os.set_blocking(output_out, False)
-        return Child(pid, Channel(ours, messages.FromChild, secret, largest=largest), output_out)
-    status, own = 1, getpid()
+        return Child(pid, os.pidfd_open(pid), Channel(ours, messages.FromChild, secret, largest=largest), output_out)
+    status, child_pid = 1, getpid()
     try:
         os.setsid()
         at_parents_end(signal.SIGKILL)
@@ -120,401 +126,295 @@ def fork(body: messages.Body, folder: Folder, hidden: Channel, largest: int) -> 
         os._exit(status)
 
 
-def limit_memory(limit: int | None) -> None:
-    """Bound this process's private data so that its memory can grow to ``limit`` bytes; None: lift the bound.
-
-    Private data are anonymous memory, touched or not, and private mappings of files that may be written to.
-    """
-    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    bound = hard
-    if limit is not None:
-        figures = memory_figures()
-        bound = figures.get("VmData", 0) + max(0, limit - private_bytes(figures))
-        bound = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (bound, hard))
-
-
 @dataclass
 class Observed:
-    """What the worker saw of a child."""
+    """What the worker observes of a child.
 
-    fitted: messages.FitResult | None = None
-    fit_seconds: float = 0.0  # from the message before the fit to the one after it, compilation taken off
-    fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
-    fit_usage: Usage = NOTHING_USED  # CPU time within the fit, without compilation, of the child and all it started
-    delay_seconds: float = 0.0  # within the fit, in which the processes of the run were ready to run and did not
-    pid: int = 0  # of the child
-    threads: int = 1  # that the run may have
-    look: Callable[[float | None], Usage] = lambda _: NOTHING_USED  # see `Descendants.sample`
+    server : of the targets that the child queries
+    take_sample : see `Descendants.sample`; called with a memory limit, or None
+    """
+
+    spec: RunSpec
+    server: TargetServer = field(default_factory=TargetServer)
+    take_sample: Callable[[float | None], Usage] = lambda _: NOTHING_USED
+    result: messages.FitResult | None = None
     points: list[messages.Point] = field(default_factory=list)
     cells: list[messages.FinishedCell] = field(default_factory=list)
-    host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
-    phase: str = "warm-up"  # then "start", "fit", "end"
+    warm: messages.Warm | None = None
+    host_seconds: float = 0.0  # wall time inside the fit of the host's own work: certificates of trace points
+    phase: str = "warm-up"  # one of `_PHASES`
     phase_began: float = field(default_factory=monotonic)
-    scheduled: Scheduling = UNSCHEDULED  # of the child's main thread when the phase began
-    usage_began: Usage = NOTHING_USED  # of the child and all that it started when the fit began
+    usage_began: Usage = NOTHING_USED  # when the phase began
+    usage: Usage = NOTHING_USED  # of the last sample
+    sampled: float = 0.0  # time of ``monotonic()`` of the last sample
     compiling_since: float | None = None
-    compile_spent: float = 0.0  # in this phase
-    warm_up_seconds: float | None = None
-    sources: dict[str, Any] = field(default_factory=dict)
-    output_end: bytes = b""  # what the child printed, at the end
+    compiled_before: float = 0.0  # seconds of compilation in this phase that are over
+    fit_seconds: float | None = None  # wall time of the fit, without compilation
+    fit_usage: Usage = NOTHING_USED  # during the fit, without compilation
+    peak_bytes: int = 0  # of the samples since the fit began
+    output_end: bytes = b""  # the last bytes that the child printed
     output_bytes: int = 0
-    refusal: str = ""  # the last line that a process of the run wrote on an allocation that was refused
-    usage: Usage = NOTHING_USED  # the last sample of the child and all that it started
-    sampled: float = 0.0  # time of ``monotonic()`` of that sample
-    peak_bytes: int = 0  # of the samples since the fit began, and of the child by its own high-water mark
-    killed_for: StoppedBy | None = None  # TIME, MEMORY; FAULT: it wrote what is no message
-    broken: str = ""  # what it did to the host's pipe
+    refusal: str = ""  # the last line of the output on an allocation that was refused
+    failure: Failure | None = None  # for which the worker ends the child
     exit_status: int = 0
-    left_behind: int = 0
-    survivors: list[int] = field(default_factory=list)  # processes that could not be killed
-    server: TargetServer = field(default_factory=TargetServer)  # of the targets that the child queries
-    faults: list[str] = field(default_factory=list)  # sentences, of what cost the run nothing
-    was_stopped: bool = False  # the child was stopped from outside, and continued by the host
-    constraints: str = ""  # what the child may do and the host did not set, in words
+    left_behind: int = 0  # number of processes
+    is_sent: bool = False  # whether the driver has the outcome
+    faults: list[str] = field(default_factory=list)  # sentences on what cost the run nothing
+    disturbance: str = ""  # what was done to the child or to the worker from outside, in words
 
     @property
-    def output(self) -> str:
-        """The end of what the child printed."""
-        return self.output_end.decode(errors="replace")
-
-    @property
-    def solved(self) -> messages.ToCertify:
+    def to_certify(self) -> messages.ToCertify:
         """What is to be certified of the run."""
-        if self.fitted is None:
-            return messages.ToCertify(points=self.points, cells=self.cells, queried=self.server.queried)
-        sample = self.fitted.kernel_sample
-        return messages.ToCertify(self.fitted.model, self.points, self.server.queried, self.cells, sample)
+        model, sample = (b"", None) if self.result is None else (self.result.model, self.result.kernel_sample)
+        return messages.ToCertify(model, self.points, self.server.queried, self.cells, sample)
 
     @property
     def compiled(self) -> float:
         """The seconds of compilation in this phase, up to now."""
-        return self.compile_spent + (monotonic() - self.compiling_since if self.compiling_since else 0.0)
+        return self.compiled_before + (monotonic() - self.compiling_since if self.compiling_since else 0.0)
 
-    def deadline(self, limits: Limits) -> float:
-        """Return the time of ``monotonic()`` at which this phase has to be over; infinity: it has no limit.
+    @property
+    def deadline(self) -> float:
+        """The time of ``monotonic()`` at which this phase has to be over; infinity if it has no limit.
 
-        It is later by what other work takes from the child, which is looked at once it would be over otherwise.
+        It is later by what other work takes from the child, which is looked at once the phase would be over otherwise.
         """
-        undisturbed = self._undisturbed_deadline(limits)
-        if (seconds := monotonic() - self.phase_began) + self.phase_began <= undisturbed:
-            return undisturbed
-        ran, delay = (now - then for now, then in zip(scheduling(self.pid), self.scheduled, strict=True))
-        cpu_seconds = max(ran, self.usage.cpu_seconds - self.usage_began.cpu_seconds)
-        delay += self.usage.delay_seconds - self.usage_began.delay_seconds
-        return undisturbed + allowed.lost(limits.time_limit, self.threads, delay, seconds, cpu_seconds)
+        limit, elapsed = self.spec.limits.time_limit, monotonic() - self.phase_began
+        most = _PHASES[self.phase][0](limit)
+        if self.phase == "warm-up":
+            most += min(self.compiled, allowed.compilation(limit))
+        if self.phase == "fit" and limit is not None:
+            most += min(self.server.seconds, limit)
+        if elapsed > most:
+            usage = self.usage.since(self.usage_began)
+            most += allowed.lost(limit, self.spec.threads, usage.delay_seconds, elapsed, usage.cpu_seconds)
+        return self.phase_began + most
 
-    def _undisturbed_deadline(self, limits: Limits) -> float:
-        if self.phase == "fit":
-            if limits.time_limit is None:
-                return math.inf
-            host = max(0.0, self.host_seconds - self.server.seconds)  # what the host did contains the queries
-            return self.phase_began + allowed.fit(limits.time_limit, host + self.compiled, self.server.seconds)
-        most = allowed.compilation(limits.time_limit)
-        if self.phase == "warm-up" and self.compiling_since is not None:
-            return self.compiling_since + most - self.compile_spent
-        if self.phase == "end":
-            return self.phase_began + allowed.phase(limits.time_limit)
-        spared = min(self.compile_spent, most) if self.phase == "warm-up" else 0.0
-        return self.phase_began + allowed.preparation(limits.time_limit) + spared
-
-    def note(self, message: messages.FromChild, child: Child) -> None:
-        """Take in what a child says."""
-        if isinstance(message, messages.Compiling):
-            if not message.on:
-                self.compile_spent, self.compiling_since = self.compiled, None
-            elif self.compiling_since is None:
-                self.compiling_since = monotonic()
-        elif isinstance(message, messages.Warm):
-            self.warm_up_seconds, self.sources = message.seconds, message.sources
-            self._enter("start")
-        elif isinstance(message, messages.ClockStarted):
-            self._sample_cpu()
-            self.peak_bytes = 0  # what it took before is none of the run's
-            self._enter("fit")
-        elif isinstance(message, messages.Point):
-            self.points.append(msgspec.structs.replace(message, queried=len(self.server.queried)))
-            self._note_host(message.host_seconds)
-        elif isinstance(message, messages.FinishedCell):
-            self.cells.append(message)
-            self._note_host(message.host_seconds)
-        elif isinstance(message, messages.ModelCopied):
-            self.end_fit()
-            self._enter("end")
-        elif isinstance(message, messages.FitResult):
-            if self.phase == "fit":
+    def note(self, message: messages.FromChild, channel: Channel) -> None:
+        """Take in a message of the child, which came over the ``channel``."""
+        match message:
+            case messages.Compiling(on=True):
+                self.compiling_since = self.compiling_since or monotonic()
+            case messages.Compiling():
+                self.compiled_before, self.compiling_since = self.compiled, None
+            case messages.Warm():
+                self.warm = message
+                self._enter("start")
+            case messages.ClockStarted():
+                self.sample(memory=False)
+                self.peak_bytes = 0  # what the process took before is no part of the run
+                self._enter("fit")
+            case messages.Point():
+                self.points.append(msgspec.structs.replace(message, queried=len(self.server.queried)))
+                self.host_seconds = message.host_seconds
+            case messages.FinishedCell():
+                self.cells.append(message)
+                self.host_seconds = message.host_seconds
+            case messages.ModelCopied():
                 self.end_fit()
-            self.fitted = message
-        elif isinstance(message, messages.TargetRequest):
-            self.server.serve(message, child.channel)
-
-    def _note_host(self, seconds: float) -> None:
-        self.host_seconds = min(max(0.0, seconds), monotonic() - self.phase_began)
+                self._enter("end")
+            case messages.FitResult():
+                self.end_fit()
+                self.result = message
+            case messages.TargetRequest():
+                self.server.serve(message, channel)
 
     def _enter(self, phase: str) -> None:
-        self.phase, self.phase_began, self.compile_spent = phase, monotonic(), 0.0
-        self.scheduled, self.usage_began = scheduling(self.pid), self.usage
-
-    def sample(self) -> None:
-        """Look at what the child and all that it started take now; exactly, where that is a new peak."""
-        self.usage, self.sampled = self.look(self.peak_bytes), monotonic()
-        self.peak_bytes = max(self.peak_bytes, self.usage.memory_bytes)
-
-    def _sample_cpu(self) -> None:
-        self.usage = self.look(None)
+        self.phase, self.phase_began, self.compiled_before, self.usage_began = phase, monotonic(), 0.0, self.usage
 
     def end_fit(self) -> None:
-        """Note what the fit took."""
-        self._sample_cpu()
-        now, compiled = scheduling(self.pid), self.compiled
+        """Note what the fit took, if it is what ends now."""
+        if self.phase != "fit" or self.fit_seconds is not None:
+            return
+        self.sample(memory=False)
+        compiled, usage = self.compiled, self.usage.since(self.usage_began)
         self.fit_seconds = monotonic() - self.phase_began - compiled
-        self.fit_cpu_seconds = now.cpu_seconds - self.scheduled.cpu_seconds - compiled
-        spent, before = self.usage, self.usage_began
-        self.delay_seconds = (
-            now.delay_seconds - self.scheduled.delay_seconds + spent.delay_seconds - before.delay_seconds
-        )
-        unseen = max(0.0, spent.unseen_cpu_seconds - before.unseen_cpu_seconds)
-        self.fit_usage = Usage(max(0.0, spent.cpu_seconds - before.cpu_seconds - compiled), unseen)
+        self.fit_usage = usage._replace(cpu_seconds=max(0.0, usage.cpu_seconds - compiled))
 
-    def drain(self, output: int) -> bool:
-        """Read once what a child printed; return whether there is more to come."""
+    def sample(self, *, memory: bool = True) -> None:
+        """Look at what the child and all that it started take; their memory is what takes longest."""
+        limit = math.inf if self.spec.limits.memory_limit is None else self.spec.limits.memory_limit
+        self.usage, self.sampled = self.take_sample(limit if memory else None), monotonic()
+        self.peak_bytes = max(self.peak_bytes, self.usage.memory_bytes)
+
+    def read_output(self, output: int) -> bool:
+        """Read once what the child printed; return whether there is more to come."""
         try:
-            data = os.read(output, _PIECE)
+            data = os.read(output, _PIPE_BYTES)
         except OSError:  # there is nothing to be read
             return False
         self.output_bytes += len(data)
-        self.refusal = (
-            refused_allocation((self.output_end[-_LINE_CHARACTERS:] + data).decode(errors="replace")) or self.refusal
-        )
-        self.output_end = (self.output_end + data)[-_OUTPUT_KEPT:]
+        self.refusal = _refused_allocation(self.output_end[-_LINE_CHARACTERS:] + data) or self.refusal
+        self.output_end = (self.output_end + data)[-_OUTPUT_CHARACTERS:]
         return bool(data)
 
+    def read_messages(self, channel: Channel) -> None:
+        """Take in what the child sent."""
+        try:
+            for message in channel.read():
+                self.note(message, channel)
+        except BrokenStream as error:
+            self.failure = _fault(f"the solver's process wrote to a descriptor that is not its own: {error}; killed")
 
-def watch(
-    child: Child,
-    descendants: Descendants,
-    limits: Limits,
-    *,
-    threads: int,
-    control: Channel,
-    server: TargetServer,
-    busy: Callable[[float], None] = lambda _: None,
-) -> Observed:
-    """Wait until a child has said all, ends or passes a limit; return what was seen. It is ended by :func:`finish`.
+    def excess(self) -> Failure | None:
+        """Return the failure by the limit that is passed; None if none is."""
+        if monotonic() - self.sampled >= _POLL_SECONDS:
+            self.sample()
+            if self.spec.limits.memory_limit is not None and self.usage.memory_bytes > self.spec.limits.memory_limit:
+                reason = f"its memory passed the limit of {self.spec.limits.memory_limit / 2**20:g} MB; killed"
+                return Status.MEMORY, StoppedBy.MEMORY, reason
+        if (wall := monotonic()) <= self.deadline:
+            return None
+        limit, (seconds, doing) = self.spec.limits.time_limit, _PHASES[self.phase]
+        if self.phase in ("warm-up", "start"):
+            stopped_by, reason = StoppedBy.PREPARATION, f"still {doing} after its limit of {seconds(limit):g} s; killed"
+        else:
+            stopped_by, at = StoppedBy.TIME, f"the time limit of {limit or 60.0:g} s"
+            reason = f"still {doing} at {at}; killed after {wall - self.phase_began:.1f} s"
+        if self.compiled > 0.1:
+            reason += f", {self.compiled:.1f} s of them compiling; compile in warm_ups()"
+        return Status.TIMEOUT, stopped_by, reason
 
-    threads : that the run may have
+
+def watch(child: Child, observed: Observed, control: Channel, busy: Callable[[float], None]) -> None:
+    """Wait until a child has sent its result, ends or passes a limit. It is ended by :func:`finish`.
+
     control : the channel to the driver
-    server : of the targets that it queries
     busy : called with the time of ``monotonic()`` at which the phase that a run is in has to be over
 
     Raises
     ------
     DriverGone : nobody is left to hear of this run.
     """
-    look, handle = functools.partial(descendants.sample, child.pid), os.pidfd_open(child.pid)
-    seen = Observed(server=server, pid=child.pid, threads=threads, look=look)
     with selectors.DefaultSelector() as selector:
-        for fd in (child.channel.fileno(), child.output, control.fileno(), handle):
+        for fd in (child.channel.fileno(), child.output, control.fileno(), child.handle):
             selector.register(fd, selectors.EVENT_READ)
-        while not child.channel.closed and not seen.killed_for and seen.fitted is None:
-            busy(seen.deadline(limits))
+        while not (child.channel.closed or observed.failure or observed.result):
+            busy(observed.deadline)
             ready = {key.fd for key, _ in selector.select(_POLL_SECONDS)}
             if child.channel.fileno() in ready:
-                _take(seen, child)
-            if child.output in ready and not seen.drain(child.output):
+                observed.read_messages(child.channel)
+            if child.output in ready and not observed.read_output(child.output):
                 selector.unregister(child.output)
-            if handle in ready:
+            if child.handle in ready:
                 break
             if control.fileno() in ready:
-                _raise_if_driver_gone(control)
+                with contextlib.suppress(BlockingIOError):
+                    if control.end.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
+                        raise DriverGone
                 selector.unregister(control)  # the next request waits until this run is over
-            if not seen.was_stopped and is_stopped(child.pid):
-                seen.was_stopped = True
-                seen.faults.append("its process was stopped from outside, and continued by the host")
+            if not observed.disturbance and is_stopped(child.pid):
+                observed.disturbance = "its process was stopped"
+                observed.faults.append("its process was stopped from outside, and continued by the host")
                 signal_to(child.pid, signal.SIGCONT)
-            if not seen.killed_for and seen.fitted is None:
-                seen.killed_for = _excess(seen, limits)
-    os.close(handle)
-    if seen.phase == "fit" and seen.fitted is None:
-        seen.end_fit()
-    seen.sample()
-    if seen.fitted is not None:  # it waits
-        seen.drain(child.output)
-        others = seen.usage.others
-        seen.left_behind = len(others) - len(trackers_of(others))
-    return seen
+            if not observed.failure and observed.result is None:
+                observed.failure = observed.excess()
+    observed.end_fit()
+    observed.sample()
+    if observed.result is not None:  # the child waits
+        observed.read_output(child.output)
+        others = observed.usage.others
+        observed.left_behind = len(others) - len(trackers_of(others))
 
 
-def finish(seen: Observed, child: Child, descendants: Descendants) -> None:
+def finish(child: Child, observed: Observed, descendants: Descendants) -> None:
     """End a child and all that it started, and read what it had to say."""
     child.channel.shutdown(socket.SHUT_WR)  # lets it end
-    if seen.killed_for:
+    if observed.failure:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGTERM)
-    handle = os.pidfd_open(child.pid)
-    alive = not select.select([handle], [], [], _TERM_SECONDS if seen.killed_for else _EXIT_SECONDS)[0]
-    os.close(handle)
-    if alive:
-        os.kill(child.pid, signal.SIGKILL)
-    seen.exit_status = os.waitpid(child.pid, 0)[1]
-    if alive and seen.fitted is None and not seen.killed_for:
-        seen.killed_for = StoppedBy.FAULT
-        seen.broken = "closed a descriptor that is not its own, or became another program, and went on"
-    left, seen.survivors = descendants.end()
-    seen.left_behind = max(seen.left_behind, left)
+    if not select.select([child.handle], [], [], _TERM_SECONDS if observed.failure else _EXIT_SECONDS)[0]:
+        signal_to(child.pid, signal.SIGKILL)
+        if observed.result is None and not observed.failure:
+            what = "closed a descriptor that is not its own, or became another program, and went on"
+            observed.failure = _fault(f"the solver's process {what}; killed")
+    observed.exit_status = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
+    observed.left_behind = max(observed.left_behind, descendants.end())
     # what is in the pipes now; what comes later is not the child's
-    seen.drain(child.output)
+    observed.read_output(child.output)
     received = -1
-    while received < child.channel.received and seen.fitted is None and not seen.broken:
+    while received < child.channel.received and not (observed.result or observed.failure):
         received = child.channel.received
-        _take(seen, child)
+        observed.read_messages(child.channel)
     child.channel.close()
     os.close(child.output)
+    os.close(child.handle)
 
 
-def _take(seen: Observed, child: Child) -> None:
-    try:
-        for message in child.channel.read():
-            seen.note(message, child)
-    except BrokenStream as error:
-        seen.killed_for, seen.broken = StoppedBy.FAULT, f"wrote to a descriptor that is not its own: {error}"
-
-
-def _raise_if_driver_gone(control: Channel) -> None:
-    with contextlib.suppress(BlockingIOError):
-        if control.end.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
-            raise DriverGone
-
-
-def _excess(seen: Observed, limits: Limits) -> StoppedBy | None:
-    """Return the limit that is passed, if one is."""
-    most = math.inf if limits.memory_limit is None else limits.memory_limit
-    if monotonic() - seen.sampled >= _POLL_SECONDS:
-        seen.sample()
-        if seen.usage.memory_bytes > most:
-            return StoppedBy.MEMORY
-    return StoppedBy.TIME if monotonic() > seen.deadline(limits) else None
-
-
-# -- what became of it ---------------------------------------------------------------------------------
-
-
-def verdict(seen: Observed, spec: RunSpec) -> Claims:
-    """Return the outcome of a child: its claims where they can be true, else how its process ended."""
-    claims = Claims(measured_at=now(), sources=seen.sources) if seen.fitted is None else seen.fitted.claims
-    trouble = _trouble(seen, spec)
-    if trouble is not None:
-        claims.status, claims.stopped_by, claims.reason = trouble
-    if claims.status in FAILED and (seen.was_stopped or seen.constraints):
-        claims.blame_environment(seen.constraints or "its process was stopped")
-    if seen.output.strip():
-        claims.output = "\n".join(part for part in (claims.output, seen.output) if part)
-    if claims.status in (Status.ERROR, Status.CRASHED) and claims.stopped_by == StoppedBy.FAULT:
-        refused = seen.refusal or refused_allocation(claims.output or "")
-        if refused and not seen.killed_for and (trouble is None or seen.fitted is None):
-            claims.status, claims.stopped_by = Status.MEMORY, StoppedBy.MEMORY
-            claims.reason = f"out of memory: {refused}; {claims.reason}"
-    if claims.stopped_by == StoppedBy.TIME and (reason := _disturbed(seen, spec.limits.time_limit or 0.0)):
+def outcome_claims(observed: Observed) -> Claims:
+    """Return the outcome of a child: its claims where they are plausible, else how its process ended."""
+    result, usage, output = observed.result, observed.fit_usage, observed.output_end.decode(errors="replace")
+    claims = Claims(measured_at=now()) if result is None else result.claims
+    claims.sources = claims.sources or (observed.warm.sources if observed.warm else {})
+    failure = _failure(observed)
+    if failure is not None:
+        claims.status, claims.stopped_by, claims.reason = failure
+    claims.faults = [*(claims.faults or []), *observed.faults]
+    if output.strip():
+        claims.output = "\n".join(filter(None, [claims.output, output]))
+    is_fault = claims.status in (Status.ERROR, Status.CRASHED) and claims.stopped_by is StoppedBy.FAULT
+    refused = observed.refusal or _refused_allocation((claims.output or "").encode(errors="replace"))
+    if is_fault and refused and not observed.failure and (failure is None or result is None):
+        claims.status, claims.stopped_by = Status.MEMORY, StoppedBy.MEMORY
+        claims.reason = f"out of memory: {refused}; {claims.reason}"
+    if claims.stopped_by is StoppedBy.TIME and (reason := _disturbed(observed)):
         claims.status, claims.reason = Status.ENVIRONMENT, reason
-    began = seen.phase in ("fit", "end")
-    claims.peak_rss_bytes = (max(seen.peak_bytes, seen.usage.high_water_bytes) if began else seen.peak_bytes) or None
-    killed = seen.fitted is None and seen.phase == "fit"
-    claims.killed_cpu_seconds = max(0.0, seen.fit_usage.cpu_seconds - seen.host_seconds) if killed else None
+    if claims.status in FAILED and observed.disturbance:
+        claims.blame_environment(observed.disturbance)
+    high_water = observed.usage.high_water_bytes if observed.phase in ("fit", "end") else 0
+    claims.peak_rss_bytes = max(observed.peak_bytes, high_water) or None
+    if result is None and observed.phase == "fit":
+        claims.killed_cpu_seconds = max(0.0, usage.cpu_seconds - observed.host_seconds)
     if claims.cpu_seconds is not None:
-        claims.cpu_seconds += seen.fit_usage.unseen_cpu_seconds
-    if claims.cpu_seconds is not None and claims.fit_seconds is not None and seen.threads == 1:
-        known = seen.scheduled != UNSCHEDULED
-        busy = claims.cpu_seconds + seen.delay_seconds
-        claims.waited_seconds = max(0.0, claims.fit_seconds - busy) if known else None
+        claims.cpu_seconds += usage.unseen_cpu_seconds
+        if claims.fit_seconds is not None and observed.spec.threads == 1 and observed.usage.delay_seconds:
+            claims.waited_seconds = max(0.0, claims.fit_seconds - claims.cpu_seconds - usage.delay_seconds)
     return claims
 
 
-def refused_allocation(output: str) -> str:
-    """Return the last line of an output that says that an allocation was refused; empty: none does."""
-    lines = _OUT_OF_MEMORY.findall(output)
-    return lines[-1][:_LINE_CHARACTERS] if lines else ""
-
-
-def _disturbed(seen: Observed, limit: float) -> str:
-    """Return the sentence on a run that was cut at its time limit and could not use it; empty: it could."""
-    seconds, cpu_seconds = max(0.0, seen.fit_seconds - seen.host_seconds), seen.fit_usage.cpu_seconds
-    delayed = allowed.delayed(seen.threads, seen.delay_seconds, seconds, cpu_seconds)
-    if (seen.fitted is None and seen.phase != "fit") or not allowed.was_disturbed(limit, seconds, delayed):
-        return ""
-    cut = f"cut at the time limit of {limit:g} s after {cpu_seconds:.2g} s of CPU time in {seconds:.2g} s"
-    return f"{cut}: the machine was busy; such a run is measured again when the command is repeated"
-
-
-def _trouble(seen: Observed, spec: RunSpec) -> tuple[Status, StoppedBy, str] | None:
-    """Return status, cause and reason where a child did not end as it should have, or claims what cannot be."""
-    if seen.fitted is None or seen.killed_for:
-        return _cause(seen, spec.limits)
-    if seen.left_behind:
-        many = "es" if seen.left_behind > 1 else ""
-        alive = ", ".join(map(str, seen.survivors))
-        ending = f"the host could not kill all, alive are {alive}" if alive else "the host killed them"
-        reason = f"left {seen.left_behind} child process{many} behind; {ending}"
-        return Status.ERROR, StoppedBy.FAULT, reason
-    if seen.output_bytes > _OUTPUT_LIMIT:
-        size = f"{seen.output_bytes / 1e6:.1f} MB"
-        reason = f"printed {size}; a solver must not print (at most 1 MB is tolerated)"
-        return Status.ERROR, StoppedBy.FAULT, reason
+def _failure(observed: Observed) -> Failure | None:
+    """Return the failure of a child that did not end as it should have; None if it did."""
+    if observed.failure:
+        return observed.failure
+    if observed.result is None:
+        code = observed.exit_status
+        lines = [line.strip() for line in observed.output_end.decode(errors="replace").splitlines() if line.strip()]
+        fatal = [line for line in lines if line.startswith("Fatal Python error")]
+        reason = f"ended by signal {-code} ({exit_words(code)})"
+        if code >= 0:
+            reason = f"exited with code {code} without a result"
+        who = StoppedBy.KILLED if code == -signal.SIGKILL else StoppedBy.FAULT
+        return Status.CRASHED, who, ": ".join([reason, *(line[:_LINE_CHARACTERS] for line in (fatal or lines)[-1:])])
+    if observed.left_behind:
+        return _fault(f"left {observed.left_behind} child process{'es' * (observed.left_behind > 1)} behind")
+    if observed.output_bytes > _OUTPUT_LIMIT:
+        size = f"{observed.output_bytes / 1e6:.1f} MB"
+        return _fault(f"printed {size}; a solver must not print (at most 1 MB is tolerated)")
     return None
 
 
-def _cause(seen: Observed, limits: Limits) -> tuple[Status, StoppedBy, str]:
-    """Return status, cause and reason of a child that ended without a result."""
-    if seen.killed_for is StoppedBy.TIME:
-        stopped = StoppedBy.PREPARATION if seen.phase in ("warm-up", "start") else StoppedBy.TIME
-        return Status.TIMEOUT, stopped, _late(seen, limits.time_limit)
-    if seen.killed_for is StoppedBy.MEMORY:
-        reason = f"its memory passed the limit of {(limits.memory_limit or 0) / 2**20:g} MB; killed"
-        return Status.MEMORY, StoppedBy.MEMORY, reason
-    if seen.killed_for is StoppedBy.FAULT:
-        return Status.ERROR, StoppedBy.FAULT, f"the solver's process {seen.broken}; killed"
-    code, last = os.waitstatus_to_exitcode(seen.exit_status), _last_line(seen.output)
-    how = f"ended by signal {-code} ({_signal(-code)})" if code < 0 else f"exited with code {code} without a result"
-    who = StoppedBy.KILLED if code == -signal.SIGKILL else StoppedBy.FAULT
-    return Status.CRASHED, who, f"{how}{': ' + last if last else ''}"
+def _disturbed(observed: Observed) -> str:
+    """Return the sentence on a run that was cut at its time limit and could not use it; empty if it could."""
+    limit, seconds, usage = observed.spec.limits.time_limit or 0.0, observed.fit_seconds or 0.0, observed.fit_usage
+    delayed = allowed.delayed(observed.spec.threads, usage.delay_seconds, seconds, usage.cpu_seconds)
+    if not allowed.was_disturbed(limit, seconds, delayed):
+        return ""
+    cut = f"cut at the time limit of {limit:g} s after {usage.cpu_seconds:.2g} s of CPU time in {seconds:.2g} s"
+    return f"{cut}: the machine was busy; {MEASURED_AGAIN}"
 
 
-def why_lost(seen: Observed) -> str:
-    """Return in a few words why a child ended, or was ended, in its warm-up."""
-    if seen.killed_for is StoppedBy.TIME:
-        return f"not over after {monotonic() - seen.phase_began:.0f} s"
-    code = os.waitstatus_to_exitcode(seen.exit_status)
-    how = _signal(-code) if code < 0 else f"exit code {code}"
-    return "above the memory limit" if seen.killed_for is StoppedBy.MEMORY else how
+def exit_words(code: int) -> str:
+    """Return the name of the signal that ended a process, or its exit code in words."""
+    if code >= 0:
+        return f"exit code {code}"
+    return signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
 
 
-def _signal(number: int) -> str:
-    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+def _fault(reason: str) -> Failure:
+    return Status.ERROR, StoppedBy.FAULT, reason
 
 
-def _late(seen: Observed, limit: float | None) -> str:
-    """Return the sentence on a child that was killed for time."""
-    wall = monotonic() - seen.phase_began
-    if seen.phase == "start":
-        most = f"the {allowed.preparation(limit):g} s that preparing a run may take"
-        return (
-            f"still importing or in skip(), before its first step, after {most}; killed. It is measured again next time"
-        )
-    most = f"the time limit of {limit or 60.0:g} s"
-    if seen.phase == "warm-up":
-        most = (
-            f"the limit of {(allowed.preparation if seen.compiling_since is None else allowed.compilation)(limit):g} s"
-        )
-    ended = f"at {most}; killed after {wall:.1f} s"
-    compiling = f", {seen.compiled:.1f} s of them compiling; compile in warm_ups()" if seen.compiled > 0.1 else ""
-    where = {
-        "warm-up": " on a few points, before the measured run,",
-        "fit": "",
-        "end": " after its last model, closing its iterates for example,",
-    }[seen.phase]
-    return f"still running{where} {ended}{compiling}"
-
-
-def _last_line(output: str) -> str:
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    fatal = [line for line in lines if line.startswith("Fatal Python error")]
-    return (fatal or lines or [""])[-1][:_LINE_CHARACTERS]
+def _refused_allocation(output: bytes) -> str:
+    """Return the last line of an output that says that an allocation was refused; empty if none does."""
+    lines = _OUT_OF_MEMORY.findall(output.decode(errors="replace"))
+    return lines[-1][:_LINE_CHARACTERS] if lines else ""

@@ -20,6 +20,10 @@ class DataError(UsageError):
     """Data that cannot be read or that define no problem: missing file, wrong checksum, one class, NaN (exit code 2)."""
 
 
+class DataChanged(DataError):
+    """Data changed between the plan and the run: the machine's fault, not the solver's."""
+
+
 class FilesMissing(DataError):
     """The raw files of a data set are not on this machine."""
 

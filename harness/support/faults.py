@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib.util
 import os
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from harness.support.errors import HarnessError
+from harness.support.errors import DataChanged, HarnessError
 from harness.support.printable import plain_line
 
 _CHARACTERS = 500  # most characters of an error's text
+_OUTPUT_CHARACTERS = 2000  # most characters of a traceback, and of what a failed program wrote
+_ENVIRONMENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE})
 _HOST, _STANDARD = Path(__file__).parents[1], Path(os.__file__).parent
 _homes: dict[Path, str] = {}  # file of a plugin, or the folder of its package -> its name
 
@@ -101,3 +106,36 @@ def _is_of(home: Path, file: Path) -> bool:
 def _in_common(file: Path) -> bool:
     """Return whether a file is where all distributions are installed."""
     return not {"site-packages", "dist-packages"}.isdisjoint(file.parts)
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those that it came from."""
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        link = link.__cause__ or link.__context__
+
+
+def is_environment(error: BaseException) -> bool:
+    """Return whether an exception, or one it came from, tells of the machine: disk full, too many open files."""
+    return any(
+        isinstance(each, DataChanged) or (isinstance(each, OSError) and each.errno in _ENVIRONMENT)
+        for each in chain(error)
+    )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an exception, or one it came from, tells of an allocation that was refused."""
+    return any(isinstance(each, MemoryError) or getattr(each, "errno", None) == errno.ENOMEM for each in chain(error))
+
+
+def output_of(error: BaseException) -> str:
+    """Return the end of an exception's traceback, and of what a failed program wrote that the exception has."""
+    parts = list[str]()
+    with contextlib.suppress(BaseException):  # the text of an exception is the plugin's code
+        frames = traceback.format_tb(error.__traceback__)
+        last = f"{type(error).__name__}: {str(error)[:_OUTPUT_CHARACTERS]}"
+        parts.append("".join(["Traceback (most recent call last):\n", *frames, last]))
+        written = next(filter(None, (getattr(each, "stderr", None) for each in chain(error))), "")
+        parts.append(written.decode(errors="replace") if isinstance(written, bytes) else str(written))
+    return "\n".join(part[-_OUTPUT_CHARACTERS:] for part in parts if part)

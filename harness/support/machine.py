@@ -84,14 +84,6 @@ _LIMITS = {name: number for name, number in vars(resource).items() if name.start
 del _LIMITS["RLIMIT_OFILE"]  # RLIMIT_NOFILE by another name
 
 
-def is_stopped(pid: int) -> bool:
-    """Return whether a process is stopped, as SIGSTOP leaves it."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"T"
-    except (OSError, IndexError):
-        return False
-
-
 def constraints(pid: int) -> dict[str, Any]:
     """Return what the system lets a process do: its resource limits, its niceness and its cores, by name; {} if it is gone."""
     try:

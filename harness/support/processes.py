@@ -10,39 +10,39 @@ import contextlib
 import os
 import re
 import resource
+import signal
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 _TICKS = os.sysconf("SC_CLK_TCK")  # units of CPU time in a second
 _BYTES = re.compile(rb"^(VmHWM|VmData|VmSwap|RssAnon|RssFile|RssShmem|HugetlbPages|Pss_Anon):\s+(\d+) kB", re.MULTILINE)
-_READ_BYTES = 1 << 20  # most of a file of the system's that is read
+_READ_BYTES = 1 << 20  # most bytes of a file below /proc that are read
+_BLOCK_BYTES = 512  # bytes of a block in ``st_blocks``
 _IN_MEMORY = ("/memfd:", "/dev/shm/")  # how the names of files begin that lie in memory
-_KIND = 6  # characters of such a name that tell its file system; inode numbers are unique in each
-
-FileKey = tuple[str, int]
-"""File system and inode number of a file in memory."""
 
 
 class Account(NamedTuple):
-    """A process: whether it has ended (and nobody waited for it yet), and its CPU seconds to 0.01 s.
+    """What the system accounts to a process.
 
-    waited_seconds : of the processes that it started and waited for, and of theirs
+    state : the letter of its state; Z and X: it has ended, and nobody waited for it yet
+    cpu_seconds : CPU seconds of the process and of those that it waited for, to 0.01 s
+    waited_seconds : the part of the processes that it waited for
     """
 
     pid: int
-    ended: bool
-    own_seconds: float
+    state: bytes
+    cpu_seconds: float
     waited_seconds: float
 
     @property
-    def cpu_seconds(self) -> float:
-        """Of the process and of those that it waited for."""
-        return self.own_seconds + self.waited_seconds
+    def ended(self) -> bool:
+        """Whether the process has ended."""
+        return self.state in (b"Z", b"X")
 
 
 def _read(path: str) -> bytes:
-    """Return what a file of the system's says; without the layers of ``open``, since processes are looked at often."""
+    """Return what a file below /proc says; without the layers of ``open``, since processes are looked at often."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(fd, _READ_BYTES)
@@ -51,36 +51,36 @@ def _read(path: str) -> bytes:
 
 
 def account(pid: int) -> Account | None:
-    """Return what the system accounts to a process; None: there is none."""
+    """Return what the system accounts to a process; None if there is none."""
     try:
         fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 15)
         user, system, waited_user, waited_system = map(int, fields[11:15])
     except (OSError, ValueError):
         return None
-    return Account(pid, fields[0] in (b"Z", b"X"), (user + system) / _TICKS, (waited_user + waited_system) / _TICKS)
+    waited = waited_user + waited_system
+    return Account(pid, fields[0], (user + system + waited) / _TICKS, waited / _TICKS)
 
 
 def below(pid: int | str) -> list[Account]:
     """Return the processes below one, parents first, those included that have ended and that nobody waited for.
 
-    By the system's own lists of children: psutil reads the state of every process of the machine for that, each time.
+    By the system's own lists of children, one for each thread: psutil reads the state of every process of the machine.
     """
-    found = list[Account]()
-    for child in children(pid):
-        known = account(child)
-        found += [] if known is None else [known]
-        found += below(child)
-    return found
-
-
-def children(pid: int | str) -> list[int]:
-    """Return the children of a process; each of its threads has those that it forked itself."""
-    found = list[int]()
+    accounts, children = list[Account](), list[int]()
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with contextlib.suppress(OSError):
-                found += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
-    return found
+                children += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
+    for child in children:
+        known = account(child)
+        accounts += [] if known is None else [known]
+        accounts += below(child)
+    return accounts
+
+
+def living(pid: int) -> list[int]:
+    """Return the processes below one, parents first, without those that have ended."""
+    return [each.pid for each in below(pid) if not each.ended]
 
 
 def is_alive(pid: int) -> bool:
@@ -89,48 +89,38 @@ def is_alive(pid: int) -> bool:
     return known is not None and not known.ended
 
 
+def is_stopped(pid: int) -> bool:
+    """Return whether a process is stopped, as SIGSTOP leaves it."""
+    known = account(pid)
+    return known is not None and known.state == b"T"
+
+
+def signal_to(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process that may be gone."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
 def children_cpu_seconds() -> float:
     """Return the CPU seconds of the processes that this one started, and of theirs, whether it waited for them or not."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime + sum(each.cpu_seconds for each in below("self"))
 
 
-class Scheduling(NamedTuple):
-    """What the scheduler accounts to the main thread of a process.
-
-    delay_seconds : it was ready to run, and other work had the core
-    """
-
-    cpu_seconds: float
-    delay_seconds: float
-
-
-UNSCHEDULED = Scheduling(0.0, 0.0)
-
-
-def scheduling(pid: int | str = "self") -> Scheduling:
-    """Return how long the main thread of a process ran, and was delayed; 0 where it is unreadable."""
+def delay_seconds(pid: int | str = "self") -> float:
+    """Return how long the main thread of a process was ready to run while other work had the core; 0 if it is unknown."""
     try:
-        ran, delayed = _read(f"/proc/{pid}/schedstat").split()[:2]
-        return Scheduling(int(ran) / 1e9, int(delayed) / 1e9)
-    except (OSError, ValueError):
-        return UNSCHEDULED
+        return int(_read(f"/proc/{pid}/schedstat").split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
 
 
-def memory_figures(pid: int | str = "self") -> dict[str, int]:
+def memory_figures(pid: int | str = "self", name: str = "status") -> dict[str, int]:
     """Return the figures of /proc/PID/status in bytes (``VmHWM``, ``RssAnon``, ``VmData``); empty if it is unreadable.
 
-    ``ru_maxrss`` is no substitute for ``VmHWM``: a forked child inherits its parent's peak there.
+    Those of ``smaps_rollup`` divide a page of several processes among them. ``ru_maxrss`` is no substitute for ``VmHWM``: a
+    forked child inherits its parent's peak there.
     """
-    return _figures(pid, "status")
-
-
-def proportional_figures(pid: int) -> dict[str, int]:
-    """Return the figures of /proc/PID/smaps_rollup in bytes, in which a page of several processes is shared among them."""
-    return _figures(pid, "smaps_rollup")
-
-
-def _figures(pid: int | str, name: str) -> dict[str, int]:
     try:
         return {field.decode(): int(value) * 1024 for field, value in _BYTES.findall(_read(f"/proc/{pid}/{name}"))}
     except OSError:
@@ -148,46 +138,20 @@ def reset_peak_memory() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def open_in_memory(pid: int) -> dict[FileKey, tuple[str, int]]:
-    """Return the files in memory that a process has open, mapped or not, with their names and bytes."""
-    found = dict[FileKey, tuple[str, int]]()
-    with contextlib.suppress(OSError):
-        for fd in os.listdir(f"/proc/{pid}/fd"):
-            with contextlib.suppress(OSError):
-                link = f"/proc/{pid}/fd/{fd}"
-                if (name := os.readlink(link)).startswith(_IN_MEMORY):  # noqa: PTH115  many, and often
-                    status = Path(link).stat()
-                    found[name[:_KIND], status.st_ino] = name, 512 * status.st_blocks
-    return found
+def bytes_of_memory_files(pids: Iterable[int], names: set[str]) -> int:
+    """Return the bytes of the files in memory that processes have open, mapped or not, or that have a known name.
 
-
-def file_in_memory(name: str, key: FileKey) -> int:
-    """Return the bytes of a file in memory by its name; 0: it is gone."""
-    with contextlib.suppress(OSError):
-        status = Path(name).stat()
-        return 512 * status.st_blocks if status.st_ino == key[1] else 0
-    return 0
-
-
-def system_v_segments(pids: Iterable[int]) -> dict[FileKey, int]:
-    """Return the bytes of the System V segments of shared memory that some processes made."""
-    found, makers = dict[FileKey, int](), set(pids)
-    with contextlib.suppress(OSError):
-        for line in _read("/proc/sysvipc/shm").splitlines()[1:]:
-            fields = line.split()
-            if int(fields[4]) in makers:
-                found["/SYSV0", int(fields[1])] = int(fields[14])
-    return found
-
-
-def mapped_in_memory(pid: int) -> dict[FileKey, int]:
-    """Return the bytes of each file in memory that a process has mapped, used or not."""
-    found = dict[FileKey, int]()
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
-        for line in file:
-            fields = line.split(maxsplit=5)
-            if len(fields) == 6 and fields[5].startswith((*_IN_MEMORY, "/SYSV")):
-                start, end = fields[0].split("-")
-                key = fields[5][:_KIND], int(fields[4])
-                found[key] = found.get(key, 0) + int(end, 16) - int(start, 16)
-    return found
+    names : of such files; those that the processes have open are added
+    """
+    sizes, paths = dict[tuple[int, int], int](), [*names]
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            paths += [f"/proc/{pid}/fd/{fd}" for fd in os.listdir(f"/proc/{pid}/fd")]
+    for path in paths:
+        with contextlib.suppress(OSError):
+            name = os.readlink(path) if path.startswith("/proc/") else path  # noqa: PTH115  many, and often
+            if name.startswith(_IN_MEMORY):
+                status = Path(path).stat()
+                sizes[status.st_dev, status.st_ino] = _BLOCK_BYTES * status.st_blocks
+                names.add(name)
+    return sum(sizes.values())

@@ -11,7 +11,6 @@ pytestmark = pytest.mark.slow  # each compares
 DATA = ("--datasets", "checkerboard[n=200,n_test=50]", "--time-limit", "20")
 DISTURBED = {  # way -> what its reason says
     "stopped-and-fails": "its process was stopped, not by the host",
-    "limited-and-fails": "RLIMIT_CPU of its process is (1, 1) and was",
     "worker-limited-and-fails": "RLIMIT_NOFILE of its process is (20, 20) and was",
 }
 
@@ -27,7 +26,7 @@ def neighbours(store, solvers, *options, **environment):
 def disturbed(tmp_path_factory):
     """Runs that were disturbed, twice by the same command."""
     store = tmp_path_factory.mktemp("neighbours") / "store.sqlite"
-    solvers = f"neighbour[way=[stopped,{','.join(DISTURBED)}]]"
+    solvers = f"neighbour[way=[stopped,limits-itself-and-fails,{','.join(DISTURBED)}]]"
     return [neighbours(store, solvers)[1] for _ in range(2)]
 
 
@@ -37,6 +36,12 @@ def test_a_run_that_fails_after_it_was_stopped_or_limited_from_outside_is_measur
         record = records["neighbour", way]
         assert (record["status"], record["reused"]) == ("environment", False), record["reason"]
         assert DISTURBED[way] in record["reason"]
+
+
+def test_a_solver_that_limits_its_own_process_and_fails_has_failed(disturbed):
+    record = disturbed[1]["neighbour", "limits-itself-and-fails"]
+    assert (record["status"], record["reused"]) == ("error", True), record["reason"]
+    assert record["reason"].endswith("ValueError: no luck")
 
 
 def test_a_run_that_is_stopped_from_outside_is_continued_and_says_so(disturbed):

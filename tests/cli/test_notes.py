@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from harness.call import request
 from harness.report import output
-from harness.run.plan import RunSpec, Study
+from harness.run.messages import RunSpec
+from harness.run.plan import Study
 
 DATA = ("--datasets", "twonorm[n=200]")
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.run.template import numba_cache_folder
+from harness.run.host_process import numba_cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 MACHINE = "test-machine"

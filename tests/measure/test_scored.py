@@ -10,8 +10,8 @@ from harness import RBF, CosineFeatures, InvalidModel, KernelOracle, Linear, Pre
 from harness.kernels.engine import Engine
 from harness.measure import scored
 from harness.measure.scored import FreeModel, Weights
-from harness.run.channel import BrokenStream, frame
-from harness.run.messages import FitResult, Model, OwnPoints
+from harness.run.channel import frame
+from harness.run.messages import FitResult, Model
 from harness.run.record import Claims
 from tests.adversaries.test_messages import SECRET, read_all
 
@@ -22,11 +22,8 @@ COEF = RNG.normal(size=17)
 
 def sent(model):
     """Return the expansion as the certifier gets it."""
-    (message,) = read_all(frame(FitResult(Claims(), Model.free(model).packed()), SECRET))
-    arrived = Model.unpacked(message.model)
-    own = None if arrived.own is None else arrived.own.points(3)
-    coef = np.concatenate([arrived.coefficients(12), np.zeros(0) if own is None else arrived.own.coef])
-    return FreeModel.checked(KernelOracle(RBF(), X), coef, own, arrived.intercept)
+    (message,) = read_all(frame(FitResult(Claims(), Model.of(model).packed()), SECRET))
+    return Model.unpacked(message.model).opened(KernelOracle(RBF(), X))
 
 
 @given(zeros=st.sets(st.integers(0, 16)), sparse=st.booleans(), single=st.booleans(), training=st.booleans())
@@ -86,9 +83,10 @@ def test_many_points_of_which_few_have_a_coefficient_are_a_small_model():
 
 @pytest.mark.parametrize("indices", [np.array([0, 3]), np.array([0, -1])])
 def test_a_csr_array_whose_columns_are_not_there_is_refused_before_it_is_read(indices):
-    points = OwnPoints(np.ones(2), np.ones(2), indices, np.array([0, 1, 2])).points(3)
+    points = (np.ones(2), indices, np.array([0, 1, 2]))
+    model = Model(0.0, np.arange(12), free_coef=np.ones(12), extra_coef=np.ones(2), extra_points=points)
     with pytest.raises(InvalidModel, match="are no CSR array"):
-        FreeModel.checked(KernelOracle(RBF(), X), np.ones(14), points, 0.0)
+        Model.unpacked(model.packed()).opened(KernelOracle(RBF(), X))
 
 
 def test_weights_are_scored_and_refused_as_before():
@@ -108,14 +106,14 @@ def test_features_of_the_solvers_own_are_evaluated_by_their_definition_after_the
     monkeypatch.setattr(scored, "pieces", lambda length, width: [slice(0, 2), slice(2, length)])
     kernel, weights = KernelOracle(RBF(), scipy.sparse.csr_array(X) if sparse else X), RNG.normal(size=7)
     model = Weights.checked(kernel, weights, 0.5, CosineFeatures(DIRECTIONS, OFFSETS))
-    (message,) = read_all(frame(FitResult(Claims(), Model.linear(model).packed()), SECRET))
+    (message,) = read_all(frame(FitResult(Claims(), Model.of(model).packed()), SECRET))
     arrived = Model.unpacked(message.model)
-    again = Weights.checked(kernel, arrived.weights, arrived.intercept, arrived.features(3))
+    again = arrived.opened(kernel)
     expected = np.sqrt(2.0 / 7.0) * np.cos(NEW @ DIRECTIONS + OFFSETS) @ weights + 0.5
     for points in (NEW, scipy.sparse.csr_array(NEW)):
         np.testing.assert_allclose(again.scores(kernel, points), expected, rtol=1e-12)
-    with pytest.raises(BrokenStream, match="7 features are not of points with 4"):
-        arrived.features(4)
+    with pytest.raises(InvalidModel, match=r"directions of features .* shape \(4, 7\)"):
+        arrived.opened(KernelOracle(RBF(), np.ones((2, 4))))
 
 
 class Own(CosineFeatures):

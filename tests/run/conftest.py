@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness import Limits
-from harness.run.plan import RunSpec
+from harness.run.messages import RunSpec
 
 PLUGINS = Path(__file__).parent / "plugins"
 HARNESS = [sys.executable, "-m", "harness.cli.main"]

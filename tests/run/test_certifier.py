@@ -22,8 +22,7 @@ from harness.measure.path_drive import drive_path
 from harness.problems import L2SVC, EpsSVR
 from harness.registry.discovery import load_registry
 from harness.run.certifier import RunCertifier
-from harness.run.messages import FinishedCell, Model, OwnPoints
-from harness.run.plan import RunSpec
+from harness.run.messages import FinishedCell, Model, RunSpec
 from harness.run.record import Claims, Record
 
 GRID = Grid({"C": (0.5, 4.0)}, {"gamma": (0.2, 1.0)}, 3)
@@ -57,7 +56,7 @@ def test_figures_are_those_of_each_cell_alone(formulation, solver):
     made = _, path = certifier_of(formulation, dataset)
     solved = [found.outcome for found in drive_path(get_solver(solver), path, 0, Limits())]
     points = [
-        FinishedCell(cell.index, Claims(status="ok"), model=Model.of(outcome.dual_coef, outcome.intercept).packed())
+        FinishedCell(cell.index, Claims(status="ok"), model=Model.dual(outcome.dual_coef, outcome.intercept).packed())
         for cell, outcome in zip(path.cells, solved, strict=True)
     ]
     for cell, outcome, figures in zip(path.cells, solved, certified(made, points), strict=True):
@@ -79,8 +78,8 @@ def test_figures_are_those_of_each_cell_alone(formulation, solver):
 
 def test_models_that_are_none_are_refused_by_their_cell_and_the_others_stand():
     made = certifier_of(CSVC, data())
-    good = Model.of(np.zeros(40), 0.0)
-    told = [good, None, Model.of(np.full(40, 1e6), 0.0), Model(0.0, np.array([50]), np.array([0.1]))]
+    good = Model.dual(np.zeros(40), 0.0)
+    told = [good, None, Model.dual(np.full(40, 1e6), 0.0), Model(0.0, np.array([50]), np.array([0.1]))]
     found = certified(
         made, [FinishedCell(k, Claims(), model=model.packed() if model else b"") for k, model in enumerate(told)]
     )
@@ -96,9 +95,9 @@ def test_a_model_that_is_no_dual_solution_is_scored():
     dataset = data()
     made = _, path = certifier_of(CSVC, dataset, target_gap=1e-3)
     support, coef = np.array([3, 9]), np.array([1.0, -2.0])
-    own = OwnPoints(np.array([0.5]), np.array([0.1, 0.2]))
+    extra = {"extra_coef": np.array([0.5]), "extra_points": (np.array([[0.1, 0.2]]),)}
     (found,) = certified(
-        made, [FinishedCell(0, Claims(), model=Model(0.25, support, free_coef=coef, own=own).packed())]
+        made, [FinishedCell(0, Claims(), model=Model(0.25, support, free_coef=coef, **extra).packed())]
     )
     cell = path.cells[0]
     points = np.vstack([dataset.x_train[path.order[path.members(cell)][support]], [[0.1, 0.2]]])
@@ -133,4 +132,4 @@ def test_weights_have_a_gap_and_errors_in_each_cell():
 def test_cells_that_the_path_does_not_have_are_no_message(cells):
     made = certifier_of(CSVC, data())
     with pytest.raises(HarnessError, match="of a path that has 12"):
-        certified(made, [FinishedCell(cell, Claims(), model=Model.of(np.zeros(40), 0.0).packed()) for cell in cells])
+        certified(made, [FinishedCell(cell, Claims(), model=Model.dual(np.zeros(40), 0.0).packed()) for cell in cells])

@@ -25,8 +25,9 @@ from harness.report.rows import grouped
 from harness.run import executors, node, node_runner
 from harness.run.channel import decode, encode, frame, unframe
 from harness.run.driver import Driver
+from harness.run.messages import RunSpec
 from harness.run.node import EnvironmentFingerprint
-from harness.run.plan import RunSpec, Study
+from harness.run.plan import Study
 from harness.run.store import Store
 from harness.support.errors import EngineLost, UsageError
 from harness.support.machine import machine

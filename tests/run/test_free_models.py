@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow  # starts processes
 DATA = "checkerboard[n=300,n_test=100]"
 REFUSED = {
     "forged-nan": ("invalid", "free_coef must be finite numbers; number 300 is nan"),
-    "forged-width": ("error", "own points are not of 2 features"),
+    "forged-width": ("invalid", "a training point has 2 features"),
     "forged-size": ("error", "bytes arrived, which none has"),
 }
 

@@ -65,7 +65,7 @@ class Cluster:
     def kill(self, what):
         if what == "host":  # a template, or what was forked from one: a worker, a child or a certifier
             below = [each for process in self.processes.values() for each in psutil.Process(process.pid).children(True)]
-            random.choice([each for each in below if "harness.run.template" in _line(each)] or below).kill()
+            random.choice([each for each in below if "harness.run.host_process" in _line(each)] or below).kill()
             return
         pid = self.processes[what if what in self.processes else random.choice(["worker 0", "worker 1"])].pid
         if what == "worker":

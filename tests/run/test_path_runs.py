@@ -8,7 +8,8 @@ import pytest
 from harness import Limits, Status, StoppedBy, UsageError
 from harness.registry.discovery import load_registry
 from harness.run.driver import Driver
-from harness.run.plan import Study, data_key, plan
+from harness.run.messages import data_key
+from harness.run.plan import Study, plan
 from harness.run.store import read_results
 from tests.run.conftest import PLUGINS
 

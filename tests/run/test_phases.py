@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness_active.pool_svc import PoolSVC
 
-from harness import RBF, KernelOracle, Limits
+from harness import RBF, KernelOracle
 from harness.datasets.generators import Checkerboard
 from harness.measure.outcome import Status, StoppedBy
 from harness.problems import ReducedHull
@@ -14,12 +14,10 @@ from harness.run.messages import ClockStarted, Compiling, ModelCopied, Warm
 from harness.run.record import Record
 from harness.run.target_server import TargetServer
 from harness.run.warm_up import few_points
-from harness.run.watch import Child, Observed
-from tests.run.conftest import PLUGINS, compared
+from harness.run.watch import Observed
+from tests.run.conftest import PLUGINS, SPEC, compared
 
-LIMIT = 2.0
-LIMITS = Limits(time_limit=LIMIT)
-NOBODY = Child(1, None, -1)
+LIMIT = 2.0  # seconds, as in SPEC
 EXPECTED = {
     "hangs-in-worker": ("ok", ""),  # twice: before the second run its worker warms itself up
     "none": ("ok", ""),
@@ -33,17 +31,17 @@ EXPECTED = {
 }
 
 
-def remaining(*messages, seconds=0.0, **seen_then):
+def remaining(*messages, seconds=0.0, **observed_then):
     """Return how long a child may still take that sent these messages, ``seconds`` ago."""
-    seen = Observed()
+    observed = Observed(SPEC)
     for message in messages:
-        seen.note(message, NOBODY)
-    seen.phase_began -= seconds
-    if seen.compiling_since is not None:
-        seen.compiling_since -= seconds
-    for name, value in seen_then.items():
-        setattr(seen, name, value)
-    return seen.deadline(LIMITS) - time.monotonic()
+        observed.note(message, None)
+    observed.phase_began -= seconds
+    if observed.compiling_since is not None:
+        observed.compiling_since -= seconds
+    for name, value in observed_then.items():
+        setattr(observed, name, value)
+    return observed.deadline - time.monotonic()
 
 
 def answering(seconds):
@@ -56,13 +54,14 @@ def test_nothing_a_child_says_makes_a_phase_longer_than_its_bound():
     for messages in ((), (Warm(1.0),), (Compiling(True), Compiling(True), Compiling(False))):
         assert remaining(*messages) == pytest.approx(30.0, abs=0.2)  # before the clock
     assert remaining(Warm(1.0), ClockStarted(), ModelCopied()) == pytest.approx(LIMIT + 2.0, abs=0.2)
-    assert remaining(Compiling(True)) == pytest.approx(120.0, abs=0.2)
+    assert remaining(Compiling(True), seconds=80.0) == pytest.approx(30.0, abs=0.2)
+    assert remaining(Compiling(True), seconds=1000.0) == pytest.approx(30.0 + 90.0 - 1000.0, abs=0.2)
     fit, bound = (Warm(0.0), ClockStarted()), pytest.approx(LIMIT + 1.5 - 100.0, abs=0.2)
     assert remaining(*fit, Compiling(True), seconds=100.0) == bound
     assert remaining(*fit, seconds=100.0, host_seconds=1e6) == bound
     # queries take no longer than the limit once more
-    assert remaining(*fit, server=answering(1.5), host_seconds=1.5) == pytest.approx(LIMIT + 0.7 + 1.5, abs=0.2)
-    assert remaining(*fit, server=answering(1e6), host_seconds=1e6) == pytest.approx(2 * LIMIT + 0.7, abs=0.2)
+    assert remaining(*fit, server=answering(1.5)) == pytest.approx(LIMIT + 1.5 + 1.5, abs=0.2)
+    assert remaining(*fit, server=answering(1e6)) == pytest.approx(2 * LIMIT + 1.5, abs=0.2)
 
 
 def test_a_warm_up_takes_more_points_where_few_have_no_solution():

@@ -8,8 +8,8 @@ import pytest
 from harness import Dataset, content_sha256
 from harness.registry.discovery import load_registry
 from harness.run.channel import frame, unframe
-from harness.run.messages import Run, ToProcess
-from harness.run.plan import Study, data_key, plan
+from harness.run.messages import Run, ToProcess, data_key
+from harness.run.plan import Study, plan
 from harness.support.parameters import values_of
 
 

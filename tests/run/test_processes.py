@@ -10,8 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.run.descendants import Descendants
-from harness.run.folder import Folder
+from harness.run.descendants import Descendants, Folder
 from tests.run.conftest import ALONE, PLUGINS, compared
 
 LIMIT_SECONDS = 5.0
@@ -54,7 +53,6 @@ def test_what_leaves_something_behind_has_its_row(grid, what):
     record = grid[0][what]
     assert record["status"] == status, record["reason"]
     assert reason in record["reason"]
-    assert "could not kill" not in record["reason"]
 
 
 @pytest.mark.slow
@@ -84,14 +82,14 @@ def test_what_was_there_before_a_run_is_not_its():
     with subprocess.Popen(["sleep", "60"]) as helper:
         descendants = Descendants()
         descendants.begin()
-        assert descendants.end() == (0, [])
+        assert descendants.end() == 0
         assert helper.poll() is None
         helper.kill()
 
 
 def test_the_folder_of_a_worker_that_was_killed_is_removed_by_the_next(tmp_path):
     script = (
-        "import sys, time; from pathlib import Path; from harness.run.folder import Folder\n"
+        "import sys, time; from pathlib import Path; from harness.run.descendants import Folder\n"
         "folder = Folder(Path(sys.argv[1])); folder.new()\n"
         "(folder.run / 'file').write_text('x'); print('made', flush=True); time.sleep(60)"
     )

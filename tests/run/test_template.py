@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.run import template as templates
+from harness.run import host_process
 from harness.run.host_process import Process
+from harness.run.messages import FromProcess
 
 WHAT_IS_THERE = """
 import json, os, sys
@@ -30,15 +31,15 @@ def environment(tmp_path, monkeypatch):
     """That of a process which finds the module ``told``, written only when the template may be there already."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
-    found = templates.variables(1, templates.numba_cache_folder(), sys.path)
+    found = host_process.variables(1, host_process.numba_cache_folder(), sys.path)
     yield found
-    templates.template(found).close()
+    host_process.template(found).close()
 
 
 def forked(environment, module):
     ours, theirs = socket.socketpair()
     with theirs, tempfile.TemporaryFile() as errors:
-        process = templates.template(environment).fork(
+        process = host_process.template(environment).fork(
             module, [theirs.fileno(), errors.fileno()], environment, threading.Event()
         )
     with ours:
@@ -47,25 +48,25 @@ def forked(environment, module):
 
 
 def test_what_is_forked_has_the_host_and_no_plugin_and_tells_how_it_ended(environment, tmp_path):
-    first = templates.template(environment)
+    first = host_process.template(environment)
     (tmp_path / "told.py").write_text(WHAT_IS_THERE)
     for told in ("one", "tw\udcff"):  # a variable of the harness's own is no reason for another template
         process, said = forked({**environment, "HARNESS_TOLD": told}, "told")
         assert json.loads(said) == [[], True, str(Path.cwd()), told, True]
         assert (process.wait(10.0), process.poll()) == (7, 7)
-    assert templates.template(environment) is first
-    assert templates.template({**environment, "OMP_NUM_THREADS": "2"}) is not first
+    assert host_process.template(environment) is first
+    assert host_process.template({**environment, "OMP_NUM_THREADS": "2"}) is not first
 
 
 def test_a_template_that_was_killed_is_replaced_and_what_it_forked_goes_on(environment):
     stop = threading.Event()
-    certifier = Process("harness.run.certifier", 1, None, templates.numba_cache_folder(), stop)
-    assert isinstance(certifier.process, templates.Forked)
+    certifier = Process("harness.run.certifier", FromProcess, environment, stop)
+    assert isinstance(certifier.process, host_process.Forked)
     before = certifier.process.template
     os.kill(before.process.pid, signal.SIGKILL)
     before.process.wait()
     assert certifier.process.poll() is None
-    another = Process("harness.run.certifier", 1, None, templates.numba_cache_folder(), stop)
+    another = Process("harness.run.certifier", FromProcess, environment, stop)
     assert another.process.template is not before
     for process in (certifier, another):
         process.close()
@@ -76,8 +77,8 @@ def test_where_nothing_can_be_forked_a_process_is_started_by_itself(environment,
     def refused(*_arguments, **_values):
         raise OSError("no more processes")
 
-    monkeypatch.setattr(templates.Template, "fork", refused)
-    process = Process("harness.run.certifier", 1, None, templates.numba_cache_folder(), threading.Event())
+    monkeypatch.setattr(host_process.Template, "fork", refused)
+    process = Process("harness.run.certifier", FromProcess, environment, threading.Event())
     assert isinstance(process.process, subprocess.Popen)
     process.close()
     assert process.process.returncode == 0

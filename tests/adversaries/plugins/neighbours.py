@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from harness import CSVC, Iterate, Metric, Problem, Solver, get_solver, hookimpl, parameter
-from harness.run.descendants import living
+from harness.support.processes import living
 
 WARM_UP_POINTS = 40
 WAYS: dict[str, Callable[[], None]] = {"none": lambda: None}
@@ -59,11 +59,11 @@ def stopped_and_fails():
     raise ValueError("no luck")
 
 
-@way("limited-and-fails")
-def limited_and_fails():
-    by_another("resource.prlimit({pid}, resource.RLIMIT_CPU, (1, 1))")
-    while True:
-        pass
+@way("limits-itself-and-fails")
+def limits_itself_and_fails():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
+    os.nice(5)
+    raise ValueError("no luck")
 
 
 @way("worker-limited-and-fails")
