@@ -142,7 +142,7 @@ def _deliver(
     output.deliver(content, target, quiet=given["quiet"])
     if target is not None and not given["quiet"] and (answer := of_records(records)).sentences:
         for line in [*answer.sentences, *answer.further(typed)]:
-            say(line)
+            say(line.replace("  ", "    ", 1) if line.startswith("  ") else line)  # a line to copy is not broken
 
 
 def _check_plot(form: str, *, paths: bool) -> None:

@@ -151,6 +151,8 @@ def verdict(groups: Sequence[Group]) -> Verdict:
     # a run that was not begun may have no formulation: where there is one only, its solver is a rival
     strays = [row for row in rows if not row.begun] if len(found) == 1 else []
     lines, single = _failures(rows), False
+    if over := list(dict.fromkeys(row.name for row in rows if row.overspent)):
+        lines.append(f"{_names(over, 'and')} went over the budget of kernel evaluations by more than half: not ranked.")
     answers = list[str]()
     for name, units in found.items():
         of = f" for {name}" if len(found) > 1 else ""

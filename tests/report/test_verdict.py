@@ -158,7 +158,13 @@ def test_a_budget_ranks_by_the_gap_that_was_reached():
         return record(
             solver,
             relative_gap=gap,
-            **{"status": "budget", "target_gap": None, "kernel_evaluation_limit": 1000, **changes},
+            **{
+                "status": "budget",
+                "kernel_evaluations": 1100,
+                "target_gap": None,
+                "kernel_evaluation_limit": 1000,
+                **changes,
+            },
         )
 
     done = within("c", 1e-1, status="ok")
@@ -167,6 +173,11 @@ def test_a_budget_ranks_by_the_gap_that_was_reached():
     answer = f"{nearer} within kernel evals <= 1,000 on digits, 1 run each."
     assert said(*records).splitlines()[0] == answer
     assert "1.0e-3*" in table.render(records)
+    over = said(within("a", 1e-3, kernel_evaluations=1600), within("b", 1e-2), within("c", 1e-1))
+    assert over.splitlines()[0] == "a went over the budget of kernel evaluations by more than half: not ranked."
+    assert over.splitlines()[1].startswith("Take b: 10 times as near to the optimum as c by certified gap")
+    text = table.render([*records[1:], within("a", 1e-9, kernel_evaluations=1600)])
+    assert "*" not in next(line for line in text.splitlines() if line.startswith("a "))
     timed = [within(name, 1e-3, stopped_by="time", time_limit=1.0) for name in "ab"]
     assert said(*timed).startswith("2 of 2 runs failed: a was stopped by the time limit in 1 of 1, b was stopped by")
 
