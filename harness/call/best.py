@@ -35,7 +35,7 @@ def best_of(records: Sequence[Record], by: str, target: float | None) -> pd.Data
     datasets = grouped(path_table.without_paths(records) or records)
     rows = [row for group in datasets for row in group.rows]
     known = {measure.figure: measure for measure in measures.ranked(rows)}
-    known |= {"time": measures.FIT, "seconds": measures.FIT}
+    known |= {"time": measures.FIT, "seconds": measures.FIT, "support_vectors": measures.SIZE}
     if by not in known:
         raise UsageError(f"by={by!r} is no figure that is ranked{did_you_mean(by, known)}; known: {', '.join(known)}.")
     if target is not None and (by not in _UNTIL or not target > 0):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from harness.call import request, study_file
 from harness.call.objects import Objects
 from harness.call.result import Result, command_of
+from harness.call.settings import SETTINGS
 from harness.call.study_file import StudyFile
 from harness.registry.entries import check_not_in_plugin
 from harness.report.progress import reporter
@@ -23,8 +26,31 @@ _INSTEAD = {
     "plot": "the result has .plot()",
     "cells": "the result's .frame has every cell of a path",
 }
+_ARGUMENTS = {*SETTINGS, "store", "fresh", "yes", "study", "quiet"}
+_OPTION = re.compile(r"`[^`]*`|--(?P<name>[A-Za-z][A-Za-z-]*)(?: (?P<value>'[^'\n]*'|\d[\w.+-]*\w|\d))?")
 
 
+@contextlib.contextmanager
+def _named_as_arguments() -> Iterator[None]:
+    """Context in which a UsageError names the arguments of Python, not the options of the command."""
+    try:
+        yield
+    except UsageError as error:
+        error.args = (in_python(str(error)), *error.args[1:])
+        raise
+
+
+def in_python(message: str) -> str:
+    """Return a message with the options of the command in it as arguments; commands in backticks stay as they are."""
+    return _OPTION.sub(_argument, message)
+
+
+def _argument(found: re.Match[str]) -> str:
+    name, value = (found["name"] or "").replace("-", "_"), found["value"]
+    return found[0] if name not in _ARGUMENTS else f"{name}={value}" if value else name
+
+
+@_named_as_arguments()
 def compare(
     plugins: Any = None,
     datasets: Any = None,

@@ -42,20 +42,37 @@ class Result:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The records as a pandas DataFrame, one row a run, a cell of a path too; nested figures are dicts and lists."""
+        """The records as a pandas DataFrame, one row a run, a cell of a path too; nested figures are dicts and lists.
+
+        The parameters of problem and kernel are columns too, ``C`` and ``gamma``, behind the fields of the record.
+        """
         import pandas as pd
 
         from harness.call.request import with_cells
         from harness.run.record import COLUMNS
 
-        return pd.DataFrame(with_cells(self.records), columns=[*COLUMNS, "reused"])
+        rows = with_cells(self.records)
+        frame = pd.DataFrame(rows, columns=[*COLUMNS, "reused"])
+        for field in ("problem_parameters", "kernel_parameters"):
+            values = [row.get(field) or {} for row in rows]
+            for name in dict.fromkeys(name for each in values for name in each):
+                if name not in frame:
+                    frame[name] = [each.get(name) for each in values]
+        return frame
 
     @property
     def table(self) -> str:
         """The table that the command prints, 100 columns wide."""
         from harness.report import formats
 
-        return str(formats.render("table", self.records, ranking="", hint="result.explain() says more."))
+        return str(formats.render("table", self.records, command="", hint="result.explain() says more."))
+
+    @property
+    def verdict(self) -> list[str]:
+        """The sentences below the table: who failed, which solver to take, or who is behind in time and test accuracy."""
+        from harness.report.verdict import of_records
+
+        return of_records(self.records).sentences
 
     def explain(self) -> str:
         """Return what the columns and marks of the table mean, and what compilation took: a sentence or more a line."""

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from harness.report import footnotes, table
-from harness.report.verdict import verdict
+from harness.report.verdict import of_records
 from harness.support.printable import plain_line
 
 if TYPE_CHECKING:
@@ -24,10 +24,11 @@ def html(records: Sequence[Record]) -> str:
             parts += [f"<p><b>{_text(section.heading)}</b></p>", *([_note(section.remark)] if section.remark else [])]
             parts += [_table(sheet.titles, rows, left)]
         parts += map(_note, footnotes.sentences(sheet, "bold:"))
-        answer, _ = verdict(sheet.groups, "")
-        parts += [f"<p>{_text(sentence)}</p>" for sentence in answer]
         told = "".join(map(_note, sheet.explained))
         parts += [f"<details><summary>What columns and marks mean</summary>{told}</details>"] if told else []
+    answer = of_records(records)
+    parts += [f"<p><b>{_text(sentence)}</b></p>" for sentence in answer.sentences]
+    parts += [f"<p>{_text(line)}</p>" for line in answer.further("")]
     return f'<div class="harness-result" style="overflow-x: auto">{"".join(parts) or "<p>no records</p>"}</div>'
 
 

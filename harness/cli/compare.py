@@ -16,7 +16,8 @@ from harness.report.output import results_alone, say
 from harness.support.errors import HarnessError, NotKept, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from harness.registry.discovery import Registry
     from harness.run.record import Record
@@ -72,7 +73,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     """Carry out a comparison, show its table, and exit with 1 if a run failed or did not do what was asked."""
     from harness.call import request, study_file
     from harness.cli import dry_run
-    from harness.report import curves, formats, output
+    from harness.report import formats, output
     from harness.report.progress import reporter
 
     mistakes, quiet = study_file.Mistakes(), given["quiet"]
@@ -97,24 +98,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         ctx.exit(0)
 
     def deliver(records: Sequence[Record]) -> None:
-        if given["cells"] or form not in formats.OF_RUNS:
-            records = request.with_cells(records)
-        styled = target is None and output.styled()
-        content = formats.render(
-            form,
-            records,
-            added=registry.report_formats,
-            width=output.width(),
-            styled=styled,
-            command=ctx.meta[_TYPED],
-            explain=given["explain"],
-            ranking=_ranking(
-                ctx.meta[_TYPED], {name.replace("-", "_") for each in sources for name in each.values}, records
-            ),
-        )
-        if given["plot"]:
-            content = f"{content!s}{curves.text(records, width=output.width(), styled=styled)}"
-        output.deliver(content, target, quiet=quiet)
+        _deliver(records, form, target, registry, ctx.meta[_TYPED], given)
 
     try:
         records = request.run_study(study, registry, reporter(quiet=quiet), quiet=quiet)
@@ -134,6 +118,33 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     ctx.exit(request.exit_code(records))
 
 
+def _deliver(
+    records: Sequence[Record], form: str, target: Path | None, registry: Registry, typed: str, given: Mapping[str, Any]
+) -> None:
+    """Print the result, or write it to a file and say what the verdict is."""
+    from harness.call import request
+    from harness.report import curves, formats, output
+    from harness.report.verdict import of_records
+
+    if given["cells"] or form not in formats.OF_RUNS:
+        records = request.with_cells(records)
+    styled, width = target is None and output.styled(), output.width()
+    content = formats.render(
+        form,
+        records,
+        added=registry.report_formats,
+        width=width,
+        styled=styled,
+        command=typed,
+        explain=given["explain"],
+        picture=curves.text(records, width=width, styled=styled) if given["plot"] else "",
+    )
+    output.deliver(content, target, quiet=given["quiet"])
+    if target is not None and not given["quiet"] and (answer := of_records(records)).sentences:
+        for line in [*answer.sentences, *answer.further(typed)]:
+            say(line.replace("  ", "    ", 1) if line.startswith("  ") else line)  # a line to copy is not broken
+
+
 def _check_plot(form: str, *, paths: bool) -> None:
     """Refuse to draw where nothing can be drawn, before anything is measured."""
     from harness.report import curves
@@ -143,20 +154,6 @@ def _check_plot(form: str, *, paths: bool) -> None:
     if paths:
         raise UsageError("--plot draws no paths; leave it out, or give one --C and one --gamma in the place of --path.")
     curves.check("plotext")
-
-
-def _ranking(typed: str, said: Container[str], records: Sequence[Record]) -> str:
-    """Return the command that ranks costs, or ranks them surer: what was typed with what it lacks; empty if it lacks nothing.
-
-    Empty too where the data are to be scaled first, as the table says with a command of its own.
-    """
-    if any((record.get("data_notes") or {}).get("unscaled") for record in records):
-        return ""
-    lacking = [f"--{name.replace('_', '-')} {value}" for name, value in _RANKING.items() if name not in said]
-    return " ".join([typed, *lacking]) if lacking else ""
-
-
-_RANKING = {"target_gap": "1e-3", "repeat": "3"}
 
 
 def _deliver_somewhere(deliver: Callable[[Sequence[Record]], None], records: Sequence[Record]) -> None:

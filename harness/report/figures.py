@@ -11,7 +11,7 @@ NOT_OBSERVABLE = "-"
 ROUNDING = 1e-8  # relative; a certificate is a difference of two float64 sums over all points
 
 SETTINGS: dict[str, Callable[[float], str]] = {
-    "target_gap": lambda value: f"target {value:g}",
+    "target_gap": lambda value: f"target {target(value)}",
     "iteration_limit": lambda value: f"iterations <= {value:,.0f}",
     "kernel_evaluation_limit": lambda value: f"kernel evals <= {value:,.0f}",
     "time_limit": lambda value: f"limit {value:g} s",
@@ -56,6 +56,12 @@ def power(value: float, digits: int = 1) -> str:
 def gap(value: float) -> str:
     """Return a gap or a violation: what rounding made negative is 0; a truly negative one stays, it is a fault."""
     return power(0.0 if -ROUNDING < value < 0.0 else value)
+
+
+def target(value: float) -> str:
+    """Return a target gap as it is typed: ``1e-3``, with as many digits as it has."""
+    short, usual = power(value, 0), f"{value:g}"
+    return short if float(short) == value and len(short) <= len(usual) else usual
 
 
 def percent(value: float) -> str:

@@ -16,6 +16,7 @@ from harness.support.printable import clean, plain
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_FORMULA = ("=", "+", "-", "@")  # first letters of a formula in a spreadsheet
 _ROWS_AT_ONCE = 1000  # a group of rows of a Parquet file
 
 
@@ -29,18 +30,23 @@ def _json(records: Iterable[Mapping[str, Any]], file: IO[bytes]) -> None:
 
 
 def _csv(records: Iterable[Mapping[str, Any]], file: IO[bytes]) -> None:
-    """Write one line a record; lists and dicts are JSON in their cell, unknown figures are empty."""
+    """Write one line a record; lists and dicts are JSON in their cell, unknown figures are empty, and no text is a formula."""
     records, names = _named(records)
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(names)
+    writer.writerow(map(_no_formula, names))
     for record in records:
         values = _flat(record, names)
-        writer.writerow([_encoded(value) if isinstance(value, bool) else value for value in values])
+        writer.writerow([_encoded(value) if isinstance(value, bool) else _no_formula(value) for value in values])
         file.write(plain(stream.getvalue()).encode())
         stream.seek(0)
         stream.truncate()
     file.write(plain(stream.getvalue()).encode())
+
+
+def _no_formula(value: Any) -> Any:
+    """Return a text that a spreadsheet would run with an apostrophe before it, which makes it a text there."""
+    return f"'{value}" if isinstance(value, str) and value.lstrip()[:1] in _FORMULA and value.strip() else value
 
 
 def _parquet(records: Iterable[Mapping[str, Any]], file: IO[bytes]) -> None:

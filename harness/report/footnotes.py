@@ -67,6 +67,7 @@ def notes(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
         *_formulations(rows, shown),
         *_small_caches(groups),
         *_uncertain(rows),
+        *_loose(groups),
         *of_machines(records),
         *of_reuse(records),
     ]
@@ -99,18 +100,20 @@ def explained(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
 
 
 RANKING = (
-    "Best: only rows whose every run is ok compete. Costs (seconds, kernel evals, SV) are ranked if all runs had the same "
-    "target gap. Seconds are ranked by CPU time if every run had one thread and waited for nothing. One run's seconds are known "
-    f"to a factor of {noise.ONE_RUN:g}, test % to its 95 % interval. Costs, gap and KKT are ranked within a problem, test "
-    "figures within a data set. Objectives are never ranked."
+    "Rows with a failed run are not ranked. Costs (seconds, kernel evals, core set) are ranked if all runs had the same "
+    "target gap. CPU seconds are ranked if every run had one thread and waited for nothing, else wall seconds. A single run can be "
+    f"off by a factor of {noise.ONE_RUN:g}, test % by its 95 % interval. Costs, gap and KKT are ranked within a problem, test "
+    "figures within a data set. Objectives are never ranked. A range holds the ratio of the medians on every data set: with 6 runs "
+    "or more by their 95 % intervals, else by the least and the greatest run."
 )
 _STORED = "Runs from the store are of the same code, data and machine. --fresh measures them again."
 _MEANINGS = {
-    "fit_seconds": "seconds: time in the solver alone. Compilation is done before, certificates and tests after.",
+    "cpu_seconds": "CPU seconds: of the processor, in the solver alone. Compilation is done before, certificates and tests after.",
+    "fit_seconds": "wall seconds: by the clock, in the solver alone.",
     "kernel_evaluations": "kernel evals: every kernel value that the solver asked for, counted by the harness.",
-    "support_vectors": "SV: training points with a coefficient, counted by the harness. In hull formulations: the core set.",
-    "relative_gap": "rel gap: the model's duality gap, relative to its objective. The optimum is at most so far away. The harness "
-    "computes it from the coefficients and all training points.",
+    "core_set_size": "core set: training points with a coefficient (support vectors), counted by the harness.",
+    "relative_gap": "rel gap: the objective is at most this fraction above the optimum. The harness computes it from the "
+    "coefficients and all training points.",
     "kkt_violation": "KKT: the largest violation of the optimality conditions.",
     "test_accuracy": "test %: share of the test points that the model predicts right.",
     "working_set_size": "working set: points over which the last model was optimised, as the solver says.",
@@ -146,11 +149,11 @@ def _formulations(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
             for name, other in formulation_of(formulation).stand_ins().items()
             if all(each.get(other) in (None, each.get(name)) for each in values)
         ]
-        solvers = ", ".join(dict.fromkeys(str(row.first.get("solver")) for row in own))
-        told.append(f"{formulation}{' with ' if same else ''}{', '.join(same)} ({solvers})")
-    objectives = any(each.figure == "primal" for each in shown)
-    figures_ = "Costs, gaps, KKT and objectives" if objectives else "Costs, gaps and KKT"
-    return [f"Different problems: {', '.join(told)}. {figures_} compare only within one."]
+        solvers = list(dict.fromkeys(str(row.first.get("solver")) for row in own))
+        verb = "solves" if len(solvers) == 1 else "solve"
+        told.append(f"{', '.join(solvers)} {verb} {formulation}{' with ' if same else ''}{', '.join(same)}")
+    objectives = ", objectives" if any(each.figure == "primal" for each in shown) else ""
+    return [f"{'; '.join(told)}: do not compare their costs, gaps{objectives} and KKT."]
 
 
 _MISSES = 0.1  # of the rows computed: fewer that were computed again are not worth a sentence
@@ -185,7 +188,7 @@ def _uncertain(rows: Sequence[Row]) -> list[str]:
     """Say why a figure is missing, a bound, undecided or not the solver's own, and what went wrong beside a run."""
     found = []
     if shared := _names(row for row in rows if timing.disturbed(row.measured, *map(row.median, _CLOCKS))):
-        found.append(f"The machine did other work: seconds are over {timing.DISTURBED:g} times CPU time ({shared}).")
+        found.append(f"The machine was busy: wall time is over {timing.DISTURBED:g} times CPU time for {shared}.")
     if waiting := _names(row for row in rows if any(map(timing.waited, row.measured))):
         found.append(
             f"Wall time is ranked: {waiting} waited for something else (a process, a device, a server, a disk)."
@@ -195,7 +198,7 @@ def _uncertain(rows: Sequence[Row]) -> list[str]:
             f"kernel evals ≥: {partly} took the points. What it computed from them is not counted, so it is not ranked."
         )
     found += [
-        f"{row.name}: {told}. A run may have used what another one left, so its costs are not ranked."
+        f"{row.name}: {told}, so state may have leaked between runs; its costs are not ranked."
         for row in rows
         if (told := row.differing)
     ]
@@ -212,6 +215,16 @@ def _uncertain(rows: Sequence[Row]) -> list[str]:
         if each.get("reason")
     )
     return [*found, *dict.fromkeys((*undecided, *faults, *missing))]
+
+
+def _loose(groups: Sequence[Group]) -> list[str]:
+    """Say where runs stopped that had no common target."""
+    rivals = [row for group in groups for unit in group.units for row in unit.loose]
+    gaps = sorted(median(values) for row in rivals if (values := row.values("relative_gap")))
+    if not rivals:
+        return []
+    ends = f"the runs stopped at gaps {figures.span(figures.gap(gaps[0]), figures.gap(gaps[-1]))}" if gaps else ""
+    return [f"Costs are not ranked: {ends or 'each solver stops by its own rule'}."]
 
 
 def _compilation(rows: Sequence[Row]) -> list[str]:

@@ -10,12 +10,12 @@ from typing import Any
 from harness.registry.hookspecs import FORMATS
 from harness.report import files, footnotes, measures, table
 from harness.report.layout import PIPE_WIDTH
-from harness.report.verdict import verdict
+from harness.report.verdict import of_records
 from harness.run.record import Record
 from harness.support import faults
 from harness.support.errors import PluginError, UsageError
 from harness.support.parameters import did_you_mean
-from harness.support.printable import plain, plain_line
+from harness.support.printable import plain
 
 OF_RUNS = ("table", "markdown")  # show a path as one line, unless its cells are asked for
 _SUFFIXES = {
@@ -60,26 +60,27 @@ def render(
     added: Mapping[str, Renderer] | None = None,
     width: int = PIPE_WIDTH,
     styled: bool = False,
-    command: str = "",
+    command: str | None = None,
     **said: Any,
 ) -> str | bytes:
     """Return the records in a format: text that ends in a newline, or the content of a binary file.
 
-    ``width``, ``styled`` and ``said`` (``dated``, ``explain``, ``ranking``, ``remarks``) are the table's; ``command`` is the line
-    that made the comparison, for a plugin's format that shows it.
+    ``width``, ``styled`` and ``said`` (``dated``, ``explain``, ``remarks``) are the table's; ``command`` is the line that made
+    the comparison, empty if it was made in Python, None if the runs are no comparison.
 
     Raises
     ------
     PluginError : a plugin's format raised or returned no text.
     """
     if name in (added or {}):
-        return _plugin_text(name, (added or {})[name], records, command)
+        return _plugin_text(name, (added or {})[name], records, command or "")
     if name in files.WRITERS:
         content = files.content(name, records)
         return content if name == "parquet" else content.decode()
     if name == "markdown":
-        return markdown_text(records, **said)
-    return table.render(records, width=width, styled=styled, **said)
+        said.pop("picture", "")  # of the terminal
+        return markdown_text(records, command=command, **said)
+    return table.render(records, width=width, styled=styled, command=command, **said)
 
 
 def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record], command: str) -> str:
@@ -98,7 +99,7 @@ def markdown_text(
     *,
     dated: bool = False,
     explain: bool = False,
-    ranking: str | None = None,
+    command: str | None = None,
     remarks: Sequence[str] = (),
 ) -> str:
     """Return GitHub tables, one a data set, with the terminal table's rows, all its columns and what is said under it."""
@@ -118,11 +119,12 @@ def markdown_text(
                 result.append(_markdown_row(f"**{text}**" if best else text for text, best in texts))
             result.append("")
         result += [f"- {_escaped(note)}" for note in footnotes.sentences(sheet, "bold:", explain=explain)]
-        answer, shown = verdict(sheet.groups, ranking)
-        result += [f"- {_escaped(sentence)}" for sentence in answer]
-        result += ["", f"      {plain_line(ranking or '')}"] if shown else []
         result.append("")
     result += [f"- {_escaped(remark)}" for remark in remarks]
+    if command is not None and (answer := of_records(records)).sentences:
+        result += ["", *(f"**{_escaped(sentence)}**\n" for sentence in answer.sentences)]
+        hint, *lines = answer.further(command) or [""]
+        result += [_escaped(hint), "", *(f"    {line}" for line in lines)]
     return "\n".join(result).rstrip("\n") + "\n" if records else "no records\n"
 
 
@@ -132,6 +134,6 @@ def _markdown_row(cells: Iterable[str]) -> str:
 
 def _escaped(text: str) -> str:
     """Keep a reason or a label from being read as markup: a cell must stay one cell."""
-    for letter in "\\|*_<>`":
+    for letter in "\\|*_<>`[]":
         text = text.replace(letter, f"\\{letter}")
     return " ".join(plain(text).split())

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harness.report.rows import Group, Row
 
 K = TypeVar("K")
+DIFFERING = 1.2  # ratio of wall and CPU seconds from which both are shown
 LOSSES = tuple(name for name, metric in METRICS.items() if metric.better == "low")
 
 
@@ -92,11 +93,14 @@ class Measure:
         return text + (figures.spread(values) if self.spread and values else "")
 
 
-FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", stops=True, timed=True, spread=True, within="problem",
+FIT = Measure("wall\nseconds", "fit_seconds", figures.seconds, "low", stops=True, timed=True, spread=True, within="problem",
               room=13)  # fmt: skip
+CPU = replace(FIT, title="CPU\nseconds", figure="cpu_seconds")
 EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", stops=True, within="problem",
                       doubt="evaluations_at_least", doubted="≥{}", room=6)  # fmt: skip
-SIZE = Measure("SV", "support_vectors", figures.count, "low", stops=True, within="problem", room=5)
+SIZE = Measure(
+    "core\nset", "core_set_size", figures.count, "low", stops=True, instead="support_vectors", within="problem", room=5
+)
 GAP = Measure(
     "rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?", within="problem", room=7
 )
@@ -106,7 +110,6 @@ ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", share=Tr
 
 WIDER = (
     (WORKING_SET,),
-    (Measure("CPU\nseconds", "cpu_seconds", figures.seconds, room=8),),
     (Measure("peak\nMB", "peak_rss_bytes", lambda value: f"{value / 1e6:.0f}", room=5),),
     (Measure("iterations", "iterations", figures.count, room=11),),
     (Measure("primal", "primal", figures.significant, room=10), Measure("dual", "dual", figures.significant, room=10)),
@@ -122,15 +125,30 @@ def optimality(rows: Sequence[Row]) -> Measure:
     return Measure(title, "kkt_violation", figures.gap, "low", instead="epsilon", within="problem", room=7)
 
 
-EXPENDABLE = ("kkt_violation", "support_vectors", "relative_gap", "test_accuracy", "kernel_evaluations")
-"""Figures whose columns a narrow terminal loses, the first one first."""
+EXPENDABLE = ("kkt_violation", "clock", "relative_gap", "core_set_size", "test_accuracy", "kernel_evaluations")
+"""Figures whose columns a narrow terminal loses, the first one first; ``clock`` is the time that does not rank."""
+
+
+def times(groups: Sequence[Group]) -> list[Measure]:
+    """Return the columns of the clocks that rank, and behind them the other one, without a rank, if it says something else."""
+    scopes = [unit for group in groups for unit in group.units]
+    ranking = {FIT.honest(scope).figure for scope in scopes}
+    shown = [measure for measure in (CPU, FIT) if measure.figure in ranking]
+    rest = [measure for measure in (CPU, FIT) if measure.figure not in ranking]
+    rows = [row for scope in scopes for row in scope.rows]
+    differing = any(_differ(row.median(FIT.figure), row.median(CPU.figure)) for row in rows)
+    return [*shown, *(replace(each, best=None, spread=False, room=8) for each in rest if differing)]
+
+
+def _differ(wall: float | None, cpu: float | None) -> bool:
+    return bool(wall and cpu) and not 1.0 / DIFFERING < wall / cpu < DIFFERING  # type: ignore[operator]
 
 
 def core(rows: Sequence[Row]) -> list[Measure]:
-    """Return the columns that every report has; a formulation's, core ratio and accuracy only where the rows have them."""
+    """Return the columns but times that every report has; a formulation's, core ratio and accuracy only where the rows have them."""
     kkt = optimality(rows)
-    every = (FIT, EVALUATIONS, SIZE, GAP, kkt, *columns(rows), CORE_RATIO, ACCURACY)
-    always = (FIT, EVALUATIONS, SIZE, GAP, kkt)
+    every = (EVALUATIONS, SIZE, ACCURACY, GAP, kkt, *columns(rows), CORE_RATIO)
+    always = (EVALUATIONS, SIZE, GAP, kkt)
     return [measure for measure in every if measure in always or any(row.values(measure.figure) for row in rows)]
 
 
@@ -170,22 +188,20 @@ def metrics(rows: Iterable[Row]) -> list[Measure]:
 
 def ranked(rows: Sequence[Row]) -> list[Measure]:
     """Return the measures by which rows are ranked."""
-    return [measure for measure in (*core(rows), *metrics(rows)) if measure.best is not None]
+    return [measure for measure in (FIT, CPU, *core(rows), *metrics(rows)) if measure.best is not None]
+
+
+def separated(measure: Measure, a: Sequence[float], b: Sequence[float]) -> bool:
+    """Return whether two figures of runs can be distinguished: their intervals are apart (`noise`), and their texts differ."""
+    differ = measure.text(median(a)) != measure.text(median(b))
+    return differ and noise.apart(measure.interval(a), measure.interval(b))
 
 
 def winners(measure: Measure, values: Mapping[K, Sequence[float]]) -> list[K]:
-    """Return who has the best of some figures of runs, and then those that could not be distinguished from it.
-
-    These are the ones whose intervals overlap (`noise`), and those whose medians have the same text.
-    """
+    """Return who has the best of some figures of runs, and then those that could not be distinguished from it."""
     middle = {key: median(each) for key, each in values.items()}
     first = (min if measure.best == "low" else max)(middle, key=lambda key: middle[key])
-    text, sure = measure.text(middle[first]), measure.interval(values[first])
-    others = (key for key in values if key != first)
-    return [
-        first,
-        *(k for k in others if measure.text(middle[k]) == text or not noise.apart(measure.interval(values[k]), sure)),
-    ]
+    return [first, *(key for key in values if key != first and not separated(measure, values[key], values[first]))]
 
 
 def scopes(measure: Measure, group: Group) -> list[Group]:
@@ -196,13 +212,15 @@ def scopes(measure: Measure, group: Group) -> list[Group]:
 def best_rows(measure: Measure, group: Group) -> set[int]:
     """Return the positions of the rows that are best in a column.
 
-    Only rows whose every run ended with ``ok`` are candidates, and for what depends on where a solver stopped only those
+    Only rows whose every run did what was asked are candidates, and for what depends on where a solver stopped only those
     with a common target, so that stopping early is no advantage. Rows that could not be distinguished from the best are
     equally good; if all candidates are, none stands out.
     """
     best: set[int] = set()
     for scope in scopes(measure, group) if measure.best else ():
         honest = measure.honest(scope)
+        if measure.timed and honest.figure != measure.figure:
+            continue  # the other clock ranks here
         ranked = {id(row): honest.ranked(row) for row in scope.rows if row.complete}
         rivals = {row: values for row, values in ranked.items() if values and not (measure.stops and scope.loose)}
         if rivals and len(found := winners(honest, rivals)) < len(rivals):

@@ -7,6 +7,7 @@ that ended with a model (`MEASURED`). Failed runs are counted, never left out.
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from harness.report.layout import Cell, Column
     from harness.run.store import Row as StoreRow
 
+OVERSPENT = 1.5  # kernel values over the budget from which a run is not one of an equal budget
 _NAME = 32  # characters of a data set's name that a line of text has room for
 
 
@@ -79,8 +81,16 @@ class Row:
 
     @property
     def complete(self) -> bool:
-        """True if every run did what was asked: only such a row can be the best."""
-        return not self.astray
+        """True if every run did what was asked, or used up its budget if no target was: only such a row can be the best."""
+        return not self.overspent and all(map(_budgeted, self.astray))
+
+    @functools.cached_property
+    def overspent(self) -> bool:
+        """True if a run computed many more kernel values than its budget has, as a solver that yields too seldom does."""
+        return any(
+            (record.get("kernel_evaluations") or 0) > OVERSPENT * (record.get("kernel_evaluation_limit") or math.inf)
+            for record in filter(_budgeted, self.astray)
+        )
 
     @functools.cached_property
     def astray(self) -> list[Record]:
@@ -124,6 +134,11 @@ class Row:
         if len(counts) == 1:
             return next(iter(counts))
         return f"{others[0] if len(others) == 1 else 'not ok'} {len(self.astray)}/{len(self.records)}"
+
+
+def _budgeted(record: Record) -> bool:
+    """Return whether a run without a target used up its budget."""
+    return record.get("status") == Status.BUDGET and record.get("target_gap") is None and not record.failed
 
 
 def short_name(dataset: str) -> str:

@@ -9,9 +9,8 @@ from harness.report import footnotes, layout, measures, path_table
 from harness.report.layout import PIPE_WIDTH, Cell, Column
 from harness.report.measures import Measure
 from harness.report.rows import Group, Row, Section, Sheet, grouped
-from harness.report.verdict import verdict
+from harness.report.verdict import of_records
 from harness.run.record import Record
-from harness.support.printable import plain_line
 
 _ROOMY = {"label": 40, "words": 32}  # names keep this much where a column is optional
 _TIGHT = {"label": 24, "words": 14}  # where a column is one of the core
@@ -27,16 +26,18 @@ def render(
     dated: bool = False,
     explain: bool = False,
     hint: str = "--explain says more.",
-    ranking: str | None = None,
+    command: str | None = None,
     remarks: Sequence[str] = (),
+    picture: str = "",
 ) -> str:
     """Return the table as text, at most ``width`` columns wide, ending in a newline; a command behind it is not broken.
 
     styled : bold marks for a terminal; without it the text has no control characters
     dated : with a column that says when each row was measured
     explain : say what columns and marks mean too; ``hint`` says where that is said otherwise
-    ranking : the command line that ranks, see `harness.report.verdict`; None: no solver is named
-    remarks : further sentences under it
+    command : the line that made the comparison, to which a verdict adds what it lacks; empty: it was made in Python;
+        None: the runs are no comparison and have no verdict
+    remarks, picture : further sentences under it, and what is drawn above the verdict
     """
     if not records:
         return "no records.\n"
@@ -50,13 +51,13 @@ def render(
             result += [*layout.lines(sheet_.columns, section.rows, widths, styled=styled), ""]
         told = footnotes.sentences(sheet_, "*", explain=explain)
         result += [*_set(told, hint if sheet_.explained and not explain else "", width), ""]
-        answer, shown = verdict(sheet_.groups, ranking)
-        result += [line for sentence in answer for line in layout.paragraph(sentence, width)]
-        result += [f"  {plain_line(ranking or '')}"] if shown else []
-        result += [""] if answer else []
     while result and not result[-1]:
         result.pop()
     result += [line for remark in remarks for line in layout.paragraph(remark, width)]
+    result += picture.splitlines()
+    if command is not None and (answer := of_records(records)).sentences:
+        lines = [line for sentence in answer.sentences for line in layout.paragraph(sentence, width)]
+        result += ["", *(layout.bold(line, styled=styled) for line in lines), *answer.further(command)]
     return "\n".join(result) + "\n"
 
 
@@ -84,7 +85,9 @@ def whole(records: Sequence[Record], wider: Iterable[Sequence[Measure]] = (), *,
     groups = grouped(records)
     rows = [row for group in groups for row in group.rows]
     further = [measure for optional in known(wider, rows) for measure in optional]
-    return sheet(groups, [*measures.core(rows), *measures.metrics(rows), *further], dated=dated)
+    return sheet(
+        groups, [*measures.times(groups), *measures.core(rows), *measures.metrics(rows), *further], dated=dated
+    )
 
 
 def report_table(records: Iterable[Mapping[str, Any]], *, width: int = PIPE_WIDTH) -> str:
@@ -104,11 +107,12 @@ def fitted(records: Sequence[Record], width: int, *, dated: bool = False) -> She
     def fits(shown: Sequence[Measure], rooms: dict[str, int]) -> bool:
         return _least_width(groups, shown, rooms, dated=dated) <= width
 
-    base, chosen, hidden = measures.core(rows), measures.metrics(rows), list[Measure]()
-    for figure, rooms in zip(measures.EXPENDABLE, (_TIGHT, _TIGHT, _TIGHTER, _NARROW, _NARROW), strict=True):
+    base, chosen, hidden = [*measures.times(groups), *measures.core(rows)], measures.metrics(rows), list[Measure]()
+    for figure, rooms in zip(measures.EXPENDABLE, (_TIGHT, _TIGHT, _TIGHTER, _NARROW, _NARROW, _NARROW), strict=True):
         if not fits([*base, *chosen], rooms):
-            hidden += [measure for measure in base if measure.figure == figure]
-            base = [measure for measure in base if measure.figure != figure]
+            lost = [each for each in base if figure in (each.figure, "clock" if each.timed and not each.best else "")]
+            hidden += lost
+            base = [measure for measure in base if measure not in lost]
     while chosen and not fits([*base, *chosen], _NARROW):
         hidden.append(chosen.pop())
     for further in known(measures.WIDER, rows):

@@ -1,70 +1,210 @@
-"""Which solver to take for a formulation, in one sentence that is as sure as the runs are; or what is missing to say it."""
+"""The answer of a comparison in sentences: who failed, which solver to take for each formulation, or what is missing to say it.
+
+Terminal, page, Python and notebook show these sentences. A range in them holds the ratio of the medians on every data set.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import geometric_mean, median
 
 from harness.measure.outcome import Status
-from harness.report import figures
-from harness.report.measures import FIT, GAP
+from harness.report import figures, measures
+from harness.report.measures import ACCURACY, FIT, GAP, Measure
 from harness.report.noise import Interval
-from harness.report.rows import Group, Row, is_cell, machines, short_name
+from harness.report.rows import Group, Row, grouped, is_cell, is_path, machines, short_name
+from harness.run.record import Record
+from harness.support.printable import plain_line
 
 _NAMED = 3  # solvers that a sentence lists
-_OPTIONS = "Rank them with --target-gap 1e-3 --repeat 3 (in Python: target_gap=1e-3, repeat=3)."
+_TINY = 1e-300  # a figure of 0 counts as this in a ratio
 _NO_RIVALS = "No winner: each formulation has one solver, and solvers of different formulations are not compared."
+_RANK, _SURER = "To rank by a certified target:", "More runs make this surer:"
+_FAILURES = {
+    Status.CRASHED: "crashed",
+    Status.ERROR: "raised an error",
+    Status.INVALID: "returned an invalid model",
+    Status.TIMEOUT: "ran out of time",
+    Status.MEMORY: "ran out of memory",
+    Status.BUDGET: "was stopped by the time limit",
+    Status.UNFINISHED: "ended without being done",
+    Status.MISSED: "missed the target",
+    Status.ENVIRONMENT: "was disturbed by the machine",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The sentences that answer a comparison.
+
+    hint : what further runs would say, followed by what to type; empty if there is nothing to add
+    lacking : options of such runs, by the name that they have in Python
+    """
+
+    sentences: list[str] = field(default_factory=list)
+    hint: str = ""
+    lacking: Mapping[str, str] = field(default_factory=dict)
+
+    def further(self, command: str) -> list[str]:
+        """Return the hint and, in a line of its own, ``command`` with what it lacks; arguments of Python if it is empty."""
+        if not self.hint:
+            return []
+        if not command:
+            return [f"{self.hint} {', '.join(f'{name}={value}' for name, value in self.lacking.items())}"]
+        options = (f"--{name.replace('_', '-')} {value}" for name, value in self.lacking.items())
+        return [self.hint, f"  {plain_line(' '.join([command, *options]))}"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """The rows of different solvers on one problem or data set, by the name of the solver; the group says by which clock."""
+
+    rows: dict[str, Row]
+    group: Group
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What one figure says of several solvers, over the same places.
+
+    measures : for each place the measure as it is ranked there
+    values : for each solver that is ranked everywhere the figures of its runs on each place
+    """
+
+    places: Sequence[Place]
+    measures: list[Measure]
+    values: dict[str, list[list[float]]]
+    middle: dict[str, float]  # geometric means of the medians
+    intervals: dict[str, list[Interval]]
+
+    @classmethod
+    def of(cls, measure: Measure, places: Sequence[Place], names: Iterable[str]) -> Comparison:
+        """Return the comparison of the solvers that have the figure everywhere; a time is above 0, a gap above rounding."""
+        honest = [measure.honest(place.group) for place in places]
+        least = figures.ROUNDING if measure is GAP else _TINY
+        values = dict[str, list[list[float]]]()
+        for name in names:
+            found = [each.ranked(place.rows[name]) for each, place in zip(honest, places, strict=True)]
+            if all(found) and not (measure.timed and min(map(min, found)) <= 0.0):
+                values[name] = [[max(value, least) for value in of] for of in found]
+        middle = {name: geometric_mean([median(of) for of in found]) for name, found in values.items()}
+        intervals = {
+            name: [each.interval(of) for each, of in zip(honest, found, strict=True)] for name, found in values.items()
+        }
+        return cls(places, honest, values, middle, intervals)
+
+    def ratios(self, a: str, b: str) -> list[Interval]:
+        """Return for each place between which values the median of ``b`` over that of ``a`` lies; a tie holds 1."""
+        found = []
+        for i, measure in enumerate(self.measures):
+            (low, high), (least, most) = self.intervals[b][i], self.intervals[a][i]
+            ends = low / max(most, _TINY), high / max(least, _TINY)
+            tie = not measures.separated(measure, self.values[a][i], self.values[b][i])
+            found.append((min(ends[0], 1.0), max(ends[1], 1.0)) if tie else ends)
+        return found
+
+    def ahead(self, a: str, b: str) -> int:
+        """Return on how many places ``a`` has clearly the better figure."""
+        low = self.measures[0].best == "low"
+        return sum(least > 1.0 if low else most < 1.0 for least, most in self.ratios(a, b))
+
+    def range(self, a: str, b: str) -> str:
+        """Return the range of a ratio, and where the figures could not be distinguished."""
+        lows, highs = zip(*self.ratios(a, b), strict=True)
+        ahead = self.ahead(a, b)
+        ties = f"; clearly on {ahead} of {len(lows)}, a tie on the others" if ahead < len(lows) else ""
+        return f"(range {_ratio_text(min(lows))} to {_ratio_text(max(highs))}{ties})"
+
+    @property
+    def clock(self) -> str:
+        """The clock that ranks: ``CPU time``, ``wall time``, or ``time`` if it differs from place to place."""
+        clocks = {measure.figure for measure in self.measures}
+        return "time" if len(clocks) > 1 else "wall time" if FIT.figure in clocks else "CPU time"
 
 
 def contests(groups: Sequence[Group]) -> dict[str, list[Group]]:
-    """Return the units of each formulation, its problems on the data sets: solvers compare within a formulation only."""
+    """Return the units of each formulation, its problems on the data sets: costs compare within a formulation only."""
     found: dict[str, list[Group]] = {}
     for unit in (unit for group in groups for unit in group.units):
         found.setdefault(unit.rows[0].formulation, []).append(unit)
     return found
 
 
-def verdict(groups: Sequence[Group], command: str | None) -> tuple[list[str], bool]:
-    """Return a sentence for each formulation that has something to choose from, and whether to show ``command`` below.
+def of_records(records: Sequence[Record]) -> Verdict:
+    """Return the verdict on the runs of single problems among the records of a comparison."""
+    return verdict(grouped([record for record in records if not is_path(record)]))
 
-    command : the line of a comparison that ranks, or ranks surer; empty: there is none; None: the runs are no comparison,
-        of which no solver is named
+
+def verdict(groups: Sequence[Group]) -> Verdict:
+    """Return the failures, a sentence for each formulation that has something to choose from, and without a target the front.
+
+    Cells of paths have no verdict.
     """
-    found, rows = contests(groups), [row for group in groups for row in group.rows]
-    loose = {name: rivals for name, units in found.items() if (rivals := [row for unit in units for row in unit.loose])}
-    lines, hint = list[str](), ""
-    if command is not None and not any(is_cell(row.first) for row in rows):
-        # a run that was not begun may have no formulation: where there is one only, its solver is a rival
-        strays = [row for row in rows if not row.begun] if len(found) == 1 else []
-        for name in (name for name in found if name not in loose):
-            line, single = _winner(found[name], strays, f" for {name}" if len(found) > 1 else "")
-            lines += [line] if line else []
-            hint = "More runs make this surer:" if single and command else hint
-        if not lines and not loose and len({row.name for row in rows if row.begun}) > 1:
-            lines = [_NO_RIVALS]
-    if loose:
-        gaps = sorted(median(gaps) for rivals in loose.values() for row in rivals if (gaps := GAP.ranked(row)))
-        none = f"No winner yet for {' and '.join(loose)}. " if len(loose) < len(found) else "No winner yet. "
-        lines.append(f"{'' if command is None else none}Costs are not ranked: {_ends(gaps)}.")
-        lines[-1] += f" {_OPTIONS}" if gaps and not command else ""
-        hint = "To rank them:" if gaps and command else hint
-    if hint:
-        lines = [f"{lines[0]} {hint}"] if len(lines) == 1 else [*lines, hint]
-    return lines, bool(hint)
+    rows = [row for group in groups for row in group.rows]
+    if any(is_cell(row.first) for row in rows):
+        return Verdict()
+    found = contests(groups)
+    loose = [name for name, units in found.items() if any(unit.loose for unit in units)]
+    # a run that was not begun may have no formulation: where there is one only, its solver is a rival
+    strays = [row for row in rows if not row.begun] if len(found) == 1 else []
+    lines, single = _failures(rows), False
+    if over := list(dict.fromkeys(row.name for row in rows if row.overspent)):
+        lines.append(f"{_names(over, 'and')} went over the budget of kernel evaluations by more than half: not ranked.")
+    answers = list[str]()
+    for name, units in found.items():
+        of = f" for {name}" if len(found) > 1 else ""
+        line, once = _budget(units, of) if name in loose else _winner(units, strays, of)
+        answers += [line] if line else []
+        single = single or once
+    several = len({row.name for row in rows if row.begun}) > 1
+    if loose or (several and not answers):
+        front = _front(groups)
+        answers += front or ([] if answers else [_NO_RIVALS] if not loose else [])
+    lacking = {"target_gap": "1e-3"} if any(row.first.get("target_gap") is None for row in rows if row.begun) else {}
+    if single or lacking:
+        lacking |= {"repeat": "3"} if all(len(row.records) == 1 for row in rows) else {}
+    scaled = not any((record.get("data_notes") or {}).get("unscaled") for row in rows for record in row.records)
+    hint = _RANK if several and "target_gap" in lacking else _SURER if single else ""
+    return Verdict(
+        [plain_line(sentence) for sentence in (*lines, *answers)], hint if scaled and lacking else "", lacking
+    )
 
 
-def _ends(gaps: Sequence[float]) -> str:
-    """Return where runs without a common target stopped."""
-    if not gaps:
-        return "each solver stops by its own rule"
-    return f"the runs stopped at gaps {figures.span(figures.gap(gaps[0]), figures.gap(gaps[-1]))}"
+def _failures(rows: Sequence[Row]) -> list[str]:
+    """Return one line on the runs that failed or did not do what was asked; none if all did."""
+    runs, failed = Counter[str](), dict[str, Counter[str]]()
+    for row in rows:
+        runs[row.name] += len(row.records)
+        for record in row.records:
+            if record.failed:
+                failed.setdefault(row.name, Counter())[record["status"]] += 1
+    if not failed:
+        return []
+    parts = [
+        f"{name} {' and '.join(f'{_FAILURES[Status(status)]} in {n}' for status, n in of.items())} of {runs[name]}"
+        for name, of in failed.items()
+    ]
+    more = f", and {len(parts) - _NAMED} more solvers" if len(parts) > _NAMED else ""
+    again = any(Status.ENVIRONMENT in of for of in failed.values())
+    return [
+        f"{sum(of.total() for of in failed.values())} of {runs.total()} runs failed: {', '.join(parts[:_NAMED])}{more}."
+        + (" Repeat the command: disturbed runs are measured again." if again else "")
+    ]
+
+
+def _able(places: Sequence[Place], every: Iterable[str]) -> list[str]:
+    """Return the solvers whose every run did what was asked, in every place."""
+    return [name for name in every if all(name in place.rows and place.rows[name].complete for place in places)]
 
 
 def _winner(units: Sequence[Group], strays: Sequence[Row], of: str) -> tuple[str, bool]:
     """Return which solver of a formulation to take by time, and whether more runs may say more.
 
     One is ahead of another if it is faster beyond the noise of the runs in some unit, and slower in none. Their ratio is
-    the geometric mean over the units; its interval holds that of each unit, and says nothing of others. Only who did what
+    the geometric mean over the units; its range holds that of each unit, and says nothing of others. Only who did what
     was asked in every unit is named.
 
     strays : rows of solvers that were begun nowhere
@@ -74,76 +214,125 @@ def _winner(units: Sequence[Group], strays: Sequence[Row], of: str) -> tuple[str
     every = dict.fromkeys(row.name for row in rows)
     if len(every) < 2:
         return "", False
-    done = [{row.name: row for row in unit.rows if row.complete} for unit in units]
-    able = [name for name in every if all(name in each for each in done)]
-    kind = "problem" if len(units) > len({row.first.get("dataset") for row in rows}) else "data set"
-    gap, (place, runs) = _gap(rows), _where(units, rows, kind)
+    places = [Place({row.name: row for row in unit.rows}, unit) for unit in units]
+    able = _able(places, every)
+    gap, where = _gap(rows), _where(places, rows)
     asked = f"reached a certified gap of {gap}" if gap else "did what was asked"
-    if len(able) < 2:
-        disturbed = [name for name in every if name not in able and _disturbed(rows, name)]
-        if disturbed:
-            what = f"the machine disturbed runs of {_names(disturbed, 'and')}"
-            return f"No winner yet{of}: {what}. Repeat the command: they are measured again.", False
-        partly = _partly(rows, [name for name in every if name not in able], "reached it" if gap else "did")
+    if len(able) < 2 and (disturbed := [name for name in every if name not in able and _disturbed(rows, name)]):
+        return f"No winner yet{of}: the machine disturbed runs of {_names(disturbed, 'and')}.", False
     if not able:
-        return f"No winner{of}: no solver {asked} on {place if len(units) == 1 else f'every {kind}'}{partly}.", False
+        place = where.partition(",")[0] if len(units) == 1 else f"every {_kind(places)}"
+        return f"No winner{of}: no solver {asked} on {place}.", False
     if len(able) == 1:
-        in_all = " in every run" if partly else ""
-        return f"Take {able[0]}{of}: it alone {asked}{in_all} on {place}, {runs}{partly}.", False
-    times = [_times(unit, each) for unit, each in zip(units, done, strict=True)]
-    timed = [name for name in able if all(name in found for found in times)]
-    if len(timed) < 2:
-        unranked = _names([name for name in able if name not in timed], "and")
+        return f"Take {able[0]}{of}: it alone {asked} in every run on {where}.", False
+    times = Comparison.of(FIT, places, able)
+    if len(times.middle) < 2:
+        unranked = _names([name for name in able if name not in times.middle], "and")
         return f"No winner{of}: the times of {unranked} are not ranked.", False
-    middle = {name: geometric_mean([median(found[name]) for found in times]) for name in timed}
-    first, *others = sorted(timed, key=lambda name: middle[name])
-    ratios = {name: [_ratio(found[name], found[first]) for found in times] for name in others}
-    split = {name for name in others if any(high < 1.0 for _, high in ratios[name])}
-    behind = [name for name in others if name not in split and any(low > 1.0 for low, _ in ratios[name])]
+    after = f"{f'at a certified gap of {gap} ' if gap else ''}on {where}"
+    single = all(len(row.records) == 1 for row in rows)
+    return _take(times, of, f"{times.clock}s", f"as fast as {{}} in {times.clock}", after, single=single)
+
+
+def _take(found: Comparison, of: str, what: str, than: str, after: str, *, single: bool) -> tuple[str, bool]:
+    """Return the sentence that names the best by one figure, of which less is better, and whether it may change with more runs."""
+    first, *others = sorted(found.middle, key=lambda name: found.middle[name])
+    split = [name for name in others if found.ahead(name, first)]
+    behind = [name for name in others if name not in split and found.ahead(first, name)]
     level = [name for name in others if name not in behind]
-    after = f"{f'at a certified gap of {gap} ' if gap else ''}on {place}, {runs}"
-    slower, time = "", "CPU time" if all(FIT.honest(unit).figure != FIT.figure for unit in units) else "time"
+    better = ""
     if behind:
-        lows, highs = zip(*ratios[behind[0]], strict=True)
-        ahead, within = sum(low > 1.0 for low in lows), f"{_ratio_text(min(lows))} to {_ratio_text(max(highs))}"
-        within += f"; faster on {ahead} of {len(lows)}, a tie on the others" if ahead < len(lows) else ""
-        slower = f"{_ratio_text(middle[behind[0]] / middle[first])} times ({within}) as fast as {behind[0]}"
-        slower += f" in {time}" if time != "time" else ""
-    single = not split and all(len(row.records) == 1 for row in rows)
+        ratio = found.middle[behind[0]] / found.middle[first]
+        better = f"{_ratio_text(ratio)} times {than.format(behind[0])} {found.range(first, behind[0])}"
     if not level:
-        return f"Take {first}{of}: {slower} {after}.", single
-    why = f"their {time}s could not be distinguished{' from the shortest' if len(level) > 1 else ''}"
-    why = f"which of them is faster depends on the {kind}" if split else why
-    return f"Take {_names([first, *level])}{of}: {why} {after}.{f' {first} is {slower}.' if behind else ''}", single
+        return f"Take {first}{of}: {better} {after}.", single
+    why = f"their {what} could not be distinguished{' from the least' if len(level) > 1 else ''}"
+    why = f"which of them is ahead depends on the {_kind(found.places)}" if split else why
+    also = f" {first} is {better}." if behind else ""
+    return f"Take {_names([first, *level])}{of}: {why} {after}.{also}", single and not split
+
+
+def _budget(units: Sequence[Group], of: str) -> tuple[str, bool]:
+    """Return who came nearest to the optimum within the same budget; empty if the runs had none."""
+    rows = [row for unit in units for row in unit.rows]
+    limits = {name: {row.first.get(name) for row in rows} for name in ("kernel_evaluation_limit", "iteration_limit")}
+    same = [figures.SETTINGS[name](value) for name, of_all in limits.items()
+            if len(of_all) == 1 and figures.is_number(value := next(iter(of_all)))]  # fmt: skip
+    if not same or not any(record.get("status") == Status.BUDGET for row in rows for record in row.records):
+        return "", False
+    places = [Place({row.name: row for row in unit.rows}, unit) for unit in units]
+    found = Comparison.of(GAP, places, _able(places, dict.fromkeys(row.name for row in rows)))
+    if len(found.middle) < 2:
+        return "", False
+    after = f"within {' and '.join(same)} on {_where(places, rows)}"
+    return _take(found, of, "certified gaps", "as near to the optimum as {} by certified gap", after, single=False)
+
+
+def _front(groups: Sequence[Group]) -> list[str]:
+    """Return who is dominated in time and test accuracy beyond the noise; without test figures nothing."""
+    places = _places(groups)
+    every = dict.fromkeys(name for place in places for name in place.rows)
+    quality = ACCURACY if all(row.values(ACCURACY.figure) for place in places for row in place.rows.values()) else None
+    able = _able(places, every)
+    if quality is None or len(able) < 2:
+        return []
+    times, qualities = (Comparison.of(measure, places, able) for measure in (FIT, quality))
+    names = sorted((name for name in able if name in times.middle and name in qualities.middle), key=times.middle.get)  # type: ignore[arg-type]
+    if len(names) < 2:
+        return []
+    both = (times, qualities)
+
+    def dominates(a: str, b: str) -> bool:
+        return any(each.ahead(a, b) for each in both) and not any(each.ahead(b, a) for each in both)
+
+    front = [name for name in names if not any(dominates(other, name) for other in names)]
+    behind = {
+        name: next((other for other in front if dominates(other, name)), "") for name in names if name not in front
+    }
+    where = _where(places, [place.rows[name] for place in places for name in names])
+    what, result = f"{times.clock}s and test accuracies", list[str]()
+    if len(front) > 1 and not behind and not any(each.ahead(a, b) for each in both for a in front for b in front):
+        return [f"The {what} of {_names(front, 'and')} could not be distinguished on {where}."]
+    if len(front) != 1:
+        result.append(f"Nobody is ahead of {_names(front)} in both {times.clock} and test accuracy on {where}.")
+    for name, better in list(behind.items())[:_NAMED]:
+        if not better:
+            continue
+        faster, accurate = times.ahead(better, name), qualities.ahead(better, name)
+        gains = list[str]()
+        if faster:
+            ratio = _ratio_text(times.middle[name] / times.middle[better])
+            gains.append(f"{ratio} times as fast as {name} in {times.clock} {times.range(better, name)}")
+        if accurate:
+            gains.append(f"more accurate{'' if faster else f' than {name}'}{_of(accurate, len(places))}")
+        unknown = "test accuracies" if not accurate else f"{times.clock}s" if not faster else ""
+        rest = f"; their {unknown} could not be distinguished" if unknown else ""
+        result.append(f"{better} is {' and '.join(gains)}{f' on {where}' if not result else ''}{rest}.")
+    rest_of = len(behind) - _NAMED
+    return [*result, *([f"{rest_of} more solvers are behind in both."] if rest_of > 0 else [])]
+
+
+def _places(groups: Sequence[Group]) -> list[Place]:
+    """Return the rows of all formulations that compare in time and test figures: those of the same parameters on a data set."""
+    formulations: dict[str, set[str]] = {}
+    for row in (row for group in groups for row in group.rows if row.begun):
+        formulations.setdefault(row.name, set()).add(row.formulation)
+    found: list[Place] = []
+    for group in groups:
+        rows = [row for row in group.rows if row.begun]
+        values = [row.first.get("problem_parameters") or {} for row in rows]
+        shared = [name for name in (values[0] if values else {}) if all(name in each for each in values)]
+        by_key: dict[str, dict[str, Row]] = {}
+        for row, own in zip(rows, values, strict=True):
+            name = row.name if len(formulations[row.name]) == 1 else f"{row.name} ({row.formulation})"
+            by_key.setdefault(json.dumps([own[each] for each in shared], default=str), {})[name] = row
+        found += [Place(of, replace(group, rows=list(of.values()))) for of in by_key.values()]
+    return found
 
 
 def _disturbed(rows: Sequence[Row], name: str) -> bool:
     """Return whether all runs of a solver that did not do what was asked failed by the machine's fault."""
     return {record.get("status") for row in rows if row.name == name for record in row.astray} == {Status.ENVIRONMENT}
-
-
-def _partly(rows: Sequence[Row], names: Sequence[str], did: str) -> str:
-    """Return how many runs did what was asked, of the solvers whose other runs did not; empty: none did."""
-    counts = {name: [row for row in rows if row.name == name] for name in names}
-    done = {
-        name: (sum(len(row.records) - len(row.astray) for row in some), sum(len(row.records) for row in some))
-        for name, some in counts.items()
-    }
-    some = [f"{name} {did} in {count} of {most} runs" for name, (count, most) in done.items() if count]
-    more = f", {len(some) - _NAMED} more solvers in some" if len(some) > _NAMED else ""
-    return f"; {', '.join(some[:_NAMED])}{more}" if some else ""
-
-
-def _times(unit: Group, rows: Mapping[str, Row]) -> dict[str, list[float]]:
-    """Return the seconds of rows, by the clock by which their unit is ranked; of a row that is not ranked none."""
-    clock = FIT.honest(unit)
-    return {name: found for name, row in rows.items() if (found := clock.ranked(row)) and min(found) > 0.0}
-
-
-def _ratio(slower: Sequence[float], faster: Sequence[float]) -> Interval:
-    """Return between which values the ratio of two medians lies."""
-    (low, high), (least, most) = FIT.interval(slower), FIT.interval(faster)
-    return low / most, high / least
 
 
 def _names(some: Sequence[str], word: str = "or") -> str:
@@ -156,19 +345,27 @@ def _gap(rows: Sequence[Row]) -> str:
     """Return the target of the runs as text, ``1e-3``; empty if they had none in common."""
     targets = {record.get("target_gap") for row in rows for record in row.records}
     target = targets.pop()
-    if targets or not figures.is_number(target):
-        return ""
-    short = figures.power(target, 0)
-    return short if float(short) == target else f"{target:g}"
+    return figures.target(target) if not targets and figures.is_number(target) else ""
 
 
-def _where(units: Sequence[Group], rows: Sequence[Row], kind: str) -> tuple[str, str]:
-    """Return ``2 data sets``, or the name of the only one, and ``3 runs each``."""
+def _kind(places: Sequence[Place]) -> str:
+    """Return ``problem`` if there are several on a data set, else ``data set``."""
+    sets = {row.first.get("dataset") for place in places for row in place.rows.values()}
+    return "problem" if len(places) > len(sets) else "data set"
+
+
+def _where(places: Sequence[Place], rows: Sequence[Row]) -> str:
+    """Return ``2 data sets, 3 runs each``, or the name of the only one."""
     counts, classes = sorted({len(row.records) for row in rows}), len(machines(r for row in rows for r in row.records))
     runs = f"{figures.span(str(counts[0]), str(counts[-1]))} run{'' if counts[-1] == 1 else 's'} each"
-    if len(units) == 1:
-        return short_name(str(rows[0].first.get("dataset"))), runs
-    return f"{len(units)} {kind}s{f' ({classes} classes of machines)' if classes > 1 else ''}", runs
+    if len(places) == 1:
+        return f"{short_name(str(rows[0].first.get('dataset')))}, {runs}"
+    return f"{len(places)} {_kind(places)}s{f' ({classes} classes of machines)' if classes > 1 else ''}, {runs}"
+
+
+def _of(count: int, every: int) -> str:
+    """Return `` (on 1 of 2)``; empty if it is all."""
+    return f" (on {count} of {every})" if count < every else ""
 
 
 def _ratio_text(ratio: float) -> str:

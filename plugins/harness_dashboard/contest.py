@@ -27,6 +27,9 @@ SEED = 20_231
 WORST = 1e3
 """The difference in the logarithm of the cost between one that reached the target and one that did not: beyond every other."""
 
+FEWEST = 6
+"""Data sets below which there is no test, and no interval by resampling them."""
+
 EXACT = 50
 """Up to so many data sets the test's distribution is the exact one (scipy's own limit)."""
 
@@ -139,12 +142,13 @@ def intervals(values: Array) -> tuple[Array, Array, Array]:
     """Return the means over data sets and the ends of their bootstrap intervals.
 
     values : shape (k, d), NaN unknown
-    Each resample draws data sets, the same ones for all k. The ends are NaN where fewer than two data sets are known.
+    Each resample draws data sets, the same ones for all k. The ends are NaN below `FEWEST` data sets, and of a row where fewer
+    than two are known.
     """
     sets = values.shape[1]
     means = _means(values, np.ones((1, sets)))[:, 0]
     nothing = np.full(len(values), np.nan)
-    if sets < 2:
+    if sets < FEWEST:
         return means, nothing, nothing
     from scipy.stats import DegenerateDataWarning, bootstrap
 
@@ -204,14 +208,13 @@ def least_p(sets: int, solvers: int) -> float:
     return float(min(1.0, 2.0 ** (1 - sets) * (solvers * (solvers - 1) // 2)))
 
 
-def groups(p: Array, reached: Array) -> list[tuple[int, int]]:
+def groups(p: Array) -> list[tuple[int, int]]:
     """Return the longest stretches of neighbours of which no two are told apart.
 
     p : shape (s, s), in the order of the ranks
-    reached : (s,), whether a solver reached the target anywhere; one that did is in no stretch with one that did not
     Returns first and last place of each, of two solvers or more.
     """
-    alike = (p >= LEVEL) & (reached[:, None] == reached[None])
+    alike = p >= LEVEL
     found: list[tuple[int, int]] = []
     for first in range(len(p)):
         last = first

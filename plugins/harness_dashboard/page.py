@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from harness import Record, UsageError
 from harness.report.figures import is_number
 from harness.report.table import report_table
+from harness.report.verdict import of_records as verdict_of
 from harness_dashboard import export, history, names
 from harness_dashboard.commits import Commit
 from harness_dashboard.ranking import ranking
@@ -49,7 +50,8 @@ def page(
     """Return the pages of these runs as one HTML file.
 
     beside : asv's pages stand beside it; ours lead there if any place has two commits: one point is no curve
-    comparison : of a single comparison ``title``, ``table``, ``command``, ``machine`` and ``versions``
+    comparison : of a single comparison ``title``, ``table``, ``command``, ``machine`` and ``versions`` as text, and
+        ``verdict``, which is HTML
     """
     style = (PAGES / "style.css").read_text(encoding="utf-8")
     scripts = [D3.read_text(encoding="utf-8"), joined(PAGES, "main.js")]
@@ -64,6 +66,7 @@ def page(
     parts = {
         "policy": policy,
         "style": style,
+        "verdict": comparison["verdict"] if comparison else "",
         "comparison": _told(comparison) if comparison else "",
         "data": data,
         "scripts": "".join(f"<script>{script}</script>\n" for script in scripts),
@@ -85,6 +88,14 @@ def _embedded(content: Any) -> str:
 def _hashes(texts: Iterable[str]) -> str:
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
     return " ".join(f"'sha256-{digest}'" for digest in digests)
+
+
+def _verdict(records: Sequence[Record], command: str) -> str:
+    """Return the sentences that the terminal shows below its table, as the first section of the page."""
+    found = verdict_of(records)
+    lines = [f"<p><strong>{html.escape(sentence)}</strong></p>" for sentence in found.sentences]
+    lines += [f"<p>{html.escape(line)}</p>" for line in found.further(command)]
+    return f'<section id="verdict" class="answer" role="status">{"".join(lines)}</section>' if lines else ""
 
 
 def _told(comparison: Mapping[str, str]) -> str:
@@ -237,6 +248,7 @@ def of_records(records: Sequence[Mapping[str, Any]], *, command: str = "") -> st
     comparison = {
         "title": f"{summary.what() if summary.runs else f'runs: {len(own)}'}, {newest:%Y-%m-%d}",
         "command": command,
+        "verdict": _verdict(own, command),
         "table": report_table(own, width=WIDTH),
         "machine": "; ".join(dict.fromkeys(_machine(record.get("machine") or {}) for record in own)),
         "versions": "; ".join(dict.fromkeys(_versions(record.get("versions") or {}) for record in own)),

@@ -187,6 +187,8 @@ def _ranked(cells: Cells, cost: str, target: float, problems: list[int], names: 
     solved = np.isfinite(costs[solvers]).any(axis=0) if solvers.size else np.zeros(0, dtype=bool)
     if not solved.any():
         return None
+    never = solvers[~np.isfinite(costs[solvers]).any(axis=1)]
+    solvers = np.setdiff1d(solvers, never)  # who failed everywhere has no rank
     left, unit_left = np.unique(unit[solved], return_inverse=True)
     of = Contest(costs[np.ix_(solvers, solved)], low[np.ix_(solvers, solved)], high[np.ix_(solvers, solved)], unit_left)
     ranked = contest.order(of, [names[int(i)] for i in solvers])
@@ -198,6 +200,7 @@ def _ranked(cells: Cells, cost: str, target: float, problems: list[int], names: 
         "all": len(units),
         "few": int((run.any(axis=1) & (2 * run.sum(axis=1) < len(units))).sum()),
         "solver": solvers.tolist(),
+        "never": never.tolist(),
         "ran": run[solvers].sum(axis=1).tolist(),
         "solved": _short(np.nansum(reached, axis=1)),
         "wins": _short(np.nansum(of.wins, axis=1)),
@@ -212,10 +215,10 @@ def _sure(of: Contest) -> dict[str, Any]:
     first = of.ratios - of.ratios[0]
     ends = contest.intervals(np.vstack([of.ratios, first, of.ranks]))
     ratio, to_first, rank = (np.stack(each) for each in zip(*(np.split(part, 3) for part in ends), strict=True))
-    p = contest.tests(of) if of.sets > 1 else np.ones((len(of.costs), len(of.costs)))
+    p = contest.tests(of) if of.sets >= contest.FEWEST else np.full((len(of.costs), len(of.costs)), np.nan)
     holm = contest.corrected(p)
     least = contest.least_p(of.sets, len(of.costs))
-    groups = contest.groups(holm, np.nansum(of.reached, axis=1) > 0)
+    groups = contest.groups(holm)
     sign = np.sign(of.between[0])  # below zero: the first one spent less
     return {
         "counted": (~np.isnan(of.ratios)).sum(axis=1).tolist(),
@@ -228,7 +231,7 @@ def _sure(of: Contest) -> dict[str, Any]:
         "behind": (sign > 0).sum(axis=1).tolist(),
         "p": _short(holm[0]),
         "least_p": least,
-        "groups": groups if least < contest.LEVEL else [],  # no test could tell any two apart
+        "groups": groups if of.sets >= contest.FEWEST and least < contest.LEVEL else [],
     }
 
 

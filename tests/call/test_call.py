@@ -14,6 +14,7 @@ from numpy.random import default_rng
 
 import harness
 from harness import CSVC, RBF, DataError, Iterate, Linear, Solver, UsageError, get_solver, parameter
+from harness.call.compare import in_python
 from tests.kernels.test_points import KINDS, as_kind
 
 pytestmark = pytest.mark.usefixtures("warm_sessions", "own_store")
@@ -87,6 +88,8 @@ def test_a_call_gives_what_its_command_gives():
     frame = made.frame
     assert isinstance(frame, pd.DataFrame)
     assert list(frame["key"]) == [record["key"] for record in records]
+    assert list(frame["C"]) == [record["problem_parameters"]["C"] for record in records]
+    assert list(frame["gamma"]) == [record["kernel_parameters"]["gamma"] for record in records]
     again = harness.compare(
         "smo,lasvm", "twonorm[n=200]", C=[1, 10], repeat=2, gamma="scale", target_gap=0.5, quiet=True
     )
@@ -94,7 +97,7 @@ def test_a_call_gives_what_its_command_gives():
     assert all(record["reused"] for record in again.records)
     assert "All runs are from the store" in again.table
     assert "result.explain() says more." in again.table
-    assert again.explain().startswith("Best: only rows whose every run is ok compete.")
+    assert again.explain().startswith("Rows with a failed run are not ranked.")
     assert str(again) == again.table
     assert repr(again) == "<8 runs of smo, lasvm on twonorm[n=200]>"
 
@@ -282,3 +285,20 @@ def test_progress_goes_to_standard_error_unless_quiet(capsys):
     assert "1 run, 0 of them reused" in told.err
     harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5, quiet=True)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "told", "never"),
+    [({"repeat": "x"}, "repeat", "--"), ({"time_limit": "x"}, "time_limit", "--time"), ({"repeat": 10**7}, "yes", "--yes")],
+)  # fmt: skip
+def test_a_refusal_names_the_arguments_of_python(given, told, never):
+    with pytest.raises(harness.UsageError) as caught:
+        harness.compare("smo", "twonorm[n=200]", quiet=True, **given)
+    assert told in str(caught.value)
+    assert never not in str(caught.value)
+
+
+def test_options_in_a_message_become_arguments_and_commands_stay():
+    text = "--target-gap 1e-3 lacks --core-set-oracle; run `harness compare --repeat 3`, not --odd 3; a greater --memory-limit or"
+    wanted = "target_gap=1e-3 lacks core_set_oracle; run `harness compare --repeat 3`, not --odd 3; a greater memory_limit or"
+    assert in_python(text) == wanted

@@ -58,7 +58,7 @@ def test_quick_comparison_in_every_format(harness, invoke, slow):
 
     shown = invoke("results", "--plugins", "quick", "--limit", "3", "--explain")
     assert shown.exit_code == 0, shown.stderr
-    assert "Best: only rows whose every run is ok compete." in shown.stdout
+    assert "Rows with a failed run are not ranked." in shown.stdout
     assert "--explain" not in shown.stdout
     assert re.search(r"20\d\d UTC +status", shown.stdout)
     filtered = json.loads(
@@ -73,7 +73,7 @@ def test_quick_comparison_in_every_format(harness, invoke, slow):
 def test_the_table_ends_with_the_command_that_ranks_and_the_picture_stands_below(invoke, slow, tmp_path):
     given = ("compare", "--plugin-path", slow, "--plugins", "quick[shift=[0,0.5]]", *DATA, "-q")
     lines = invoke(*given).stdout.splitlines()
-    assert lines[-2].endswith("To rank them:")
+    assert lines[-2] == "To rank by a certified target:"
     shown = shlex.split(lines[-1])
     assert shown[-4:] == ["--target-gap", "1e-3", "--repeat", "3"]
     ranked = invoke(*shown[1:])
@@ -81,12 +81,15 @@ def test_the_table_ends_with_the_command_that_ranks_and_the_picture_stands_below
         r"^No winner: no solver reached a certified gap of 1e-3 on twonorm\[n=200\]\.$", ranked.stdout, re.MULTILINE
     )
     target = tmp_path / "drawn.txt"
-    assert invoke(*given, "--repeat", "2", "--target-gap", "2", "--plot", "--output", str(target)).exit_code == 0
-    table, _, picture = target.read_text().partition("\ntwonorm[n=200], rbf gamma=")
-    assert (
-        "their CPU times could not be distinguished at a certified gap of 2e0 on twonorm[n=200], 2 runs each."
-        in " ".join(table.split())
+    written = invoke(*given[:-1], "--repeat", "2", "--target-gap", "2", "--plot", "--output", str(target))
+    assert written.exit_code == 0
+    assert "could not be distinguished at a certified gap of 2" in " ".join(
+        written.stderr.partition("written to")[2].split()
     )
+    table, _, picture = target.read_text().partition("\ntwonorm[n=200], rbf gamma=")
+    told = "their CPU times could not be distinguished at a certified gap of 2 on twonorm[n=200], 2 runs each."
+    assert " ".join(picture.split()).endswith(told)
+    assert table.startswith("twonorm[n=200]: 200 x 20")
     assert "o quick   x quick[shift=0.5]" in picture
     assert "--plot draws no paths" in invoke(*given, "--plot", "--path", "C=[1,2]").stderr
     assert invoke(*given, "--plot", "--format", "json").stderr.startswith(

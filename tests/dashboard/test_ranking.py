@@ -170,15 +170,20 @@ def test_the_bootstrap_interval_is_that_of_resampled_data_sets():
 def test_groups_are_stretches_in_which_no_two_are_told_apart():
     p = np.ones((4, 4))
     p[0, 2] = p[2, 0] = p[0, 3] = p[3, 0] = p[1, 3] = p[3, 1] = 0.01
-    assert contest.groups(p, np.ones(4, dtype=bool)) == [(0, 1), (1, 2), (2, 3)]
+    assert contest.groups(p) == [(0, 1), (1, 2), (2, 3)]
 
 
-def test_one_that_reached_the_target_nowhere_is_in_no_group_with_one_that_did():
-    reached = np.array([True, True, False, False])
-    assert contest.groups(np.ones((4, 4)), reached) == [(0, 1), (2, 3)]
-    costs = [[1.0] * 8, [1.0] * 3 + [math.inf] * 5, [math.inf] * 8]
+def test_one_that_reached_the_target_nowhere_is_named_and_not_ranked():
+    costs = [[1.0] * 8, [1.1] * 8, [math.inf] * 8]
     found = answer(ranking.ranking(table(costs)))
-    assert (found["solved"], found["groups"]) == ([8, 3, 0], [(0, 1)])
+    assert (found["solver"], found["never"], found["groups"]) == ([0, 1], [2], [(0, 1)])
+    assert len(found["rank"][0]) == 2
+
+
+@pytest.mark.parametrize("sets", [2, 5, 6])
+def test_below_six_data_sets_there_is_no_test_and_no_interval(sets):
+    found = answer(ranking.ranking(table([[1.0] * sets, [9.0] * sets])))
+    assert (found["p"][1] is None, found["rank"][1][1] is None) == (sets < 6, sets < 6)
 
 
 @pytest.mark.parametrize(("sets", "joined"), [(2, []), (5, []), (6, [(0, 1)])])

@@ -34,7 +34,7 @@ def test_markdown_tables_are_whole():
     text = formats.render("markdown", [record("smo", label="smo[a|b]"), hull("fw"), failed("qp", "error", "a | b <c>")])
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len({line.replace("\\|", "").count("|") for line in rows}) == 1
-    assert "smo[a\\|b]" in text
+    assert "smo\\[a\\|b\\]" in text
     assert "a \\| b \\<c\\>" in text
     assert "primal" in rows[0]
     assert "\x1b" not in text
@@ -65,3 +65,16 @@ def test_parquet_is_read_by_pandas():
     assert json.loads(frame["trace"][0]) == [{"seconds": 1}]
     assert pd.isna(frame["kernel_evaluations"][1])
     assert len(pd.read_parquet(io.BytesIO(formats.render("parquet", [])))) == 0
+
+
+@pytest.mark.parametrize("text", ["=HYPERLINK(1)", "+1+2", "-2+3", "@SUM(1)", " =1", "\t=1"])
+def test_no_text_of_a_csv_is_a_formula(text):
+    import csv
+
+    rows = list(csv.DictReader(formats.render("csv", [record(reason=text, relative_gap=-1e-3)]).splitlines()))
+    assert rows[0]["reason"].startswith("'")
+    assert rows[0]["relative_gap"] == "-0.001", "a number stays a number"
+
+
+def test_a_label_is_no_link_in_markdown():
+    assert "[x](javascript" not in formats.render("markdown", [record("smo", label="[x](javascript:alert(1))")])

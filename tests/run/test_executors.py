@@ -215,7 +215,7 @@ def test_two_classes_of_machines_never_meet_in_a_ratio(monkeypatch, registry, tm
 
     result = Result(tuple(records), "", "")
     assert "2 classes of machines: " in result.table
-    assert "(2 classes of machines)" in formats.render("table", records, ranking="")
+    assert "(2 classes of machines)" in formats.render("table", records, command="")
     assert len(result.best()) == 4
     # what is left of a block goes to the class that has the rest of it, and nothing twice
     with Store(tmp_path / "s.sqlite") as store:

@@ -83,7 +83,7 @@ function draw() {
     places.note.append(`${cells} cells, each as it was measured last, on ${machine}, ${environment}.${all ? ` Every solver: ${all}.` : ""}`);
     drawn = PAGES[page].draw({
       rows: found, solvers: table.solvers, datasets: table.datasets, ranking: load(`${number}-ranking`), traces: (i) => load(`${number}-trace-${i}`),
-      figures: index.figures.filter((name) => found.some((row) => row[name] !== null)), targets: index.targets, look: new Look(table.solvers), values, places,
+      figures: index.figures.filter((name) => found.some((row) => row[name] !== null)), targets: index.targets, look: new Look(table.solvers), values, places, comparison: index.comparison,
     });
   }
   if (focus) document.querySelector(focus)?.focus({ preventScroll: true });

@@ -66,7 +66,8 @@ export function draw({ rows, solvers, figures, targets: gaps, look, values, plac
   const chosen = datasets.includes(values.get("dataset")) ? values.get("dataset") : "";
   const offered = [...COSTS.filter((name) => rows.some((row) => row[name]?.some(known))), ...figures];
   const figure = offered.includes(values.get("figure")) ? values.get("figure") : offered[0] ?? "time"; // nothing is known where all failed
-  const targets = gaps.map((gap, i) => ({ gap, target: i })).filter(({ target }) => rows.some((row) => COSTS.some((name) => known(row[name]?.[target]))));
+  const tightest = rows.every((row) => known(row.target_gap)) ? d3.min(rows, (row) => row.target_gap) * (1 - 1e-9) : 0; // nothing was asked for below it
+  const targets = gaps.map((gap, i) => ({ gap, target: i })).filter(({ gap, target }) => gap >= tightest && rows.some((row) => COSTS.some((name) => known(row[name]?.[target]))));
   const asked = Number(values.get("target") ?? NaN);
   const target = !COSTS.includes(figure) ? null : targets.some((each) => each.target === asked) ? asked : usualTarget(rows, gaps, figure);
   places.controls.append(choice("Data sets", "dataset", [["", `all ${datasets.length}, one figure`], ...datasets.map((name) => [name, name])], chosen));

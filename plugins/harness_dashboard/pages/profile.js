@@ -48,7 +48,7 @@ export function draw({ rows, solvers, targets, look, values, places }) {
   const common = d3.groups(own, (row) => row.dataset).filter(([, cells]) => cells.length === shown.length).flatMap(([, cells]) => cells);
   const found = ratios(common, shown, { cost: `${cost}_to`, target });
   const number = found.size ? [...found.values()][0].length : 0;
-  places.note.append(` ${number} problems on which every shown solver was run; never certified that good counts as not solved. What is not apart from the best counts as the best.`,
+  places.note.append(` ${number} problems on which every shown solver was run; never certified that good counts as not solved. Ties with the best count as best.`,
     cost === "seconds" ? clockNote(asked, "trace_clock") : "", blind.size ? ` Kernel values of ${[...blind].map(plain).join(", ")} are not observable.` : "");
   if (!number) return places.empty("There is no problem that every shown solver was run on and any brought to the target: switch solvers off, or take a larger gap.");
   const chart = new Chart(places.figure, { height: Math.max(440, 90 + 14 * Math.min(shown.length, 40)), right: roomFor(shown.map(plain)), label: `Performance profiles by ${COSTS[cost]}` });

@@ -122,7 +122,7 @@ function paint(places, sides, pairs, { figure, target }) {
   const mean = geometricMean(known);
   const measure = COMPARED[figure].unit;
   const answer = answered(pairs, mean, known.length, sides, target === null ? "did what was asked" : "got there");
-  places.note.append(` ${COMPARED[figure].title}. A ratio's interval goes from the low end of one over the high end of the other to the opposite: it holds wherever both do. Told apart are two whose own intervals do not overlap.`,
+  places.note.append(` ${COMPARED[figure].title}. The bar is the range of the ratio over the repeats. Filled mark: the two times do not overlap.`,
     mean && mean.sets >= LEAST ? ` The mean's interval is that of ${DRAWS.toLocaleString("en")} draws of data sets.` : mean ? ` The mean's interval is of these data sets alone: fewer than ${LEAST} say nothing of others.` : "",
     target === null ? " Each stopped where its own rule says; their gaps are in the table." : "");
   if (measure === "s") places.note.append(clockNote(pairs.flatMap(({ a, b }) => [a, b]), target === null ? "clock" : "trace_clock"));

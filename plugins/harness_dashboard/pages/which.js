@@ -11,7 +11,7 @@ export const title = "Which solver?";
 
 const COSTS = ["seconds", "kernel_evaluations"];
 const DRAWN = 15; // solvers of the chart of ranks
-const FEW = 6; // data sets, below which a sentence says how little they are
+const FEW = 6; // data sets, below which there is no test
 const FIRM = 5; // and below which the headline has their number
 
 /* ---- the question -------------------------------------------------------------------------------------------------- */
@@ -109,22 +109,22 @@ export function ties(of) {
   return of.solver.map((_, i) => i).filter((i) => {
     if (i === 0) return false;
     if (compared(of, i) > 0 && of.equal[i] === compared(of, i)) return true;
-    if (of.p[i] < of.level) return false;
+    if (known(of.p[i]) && of.p[i] < of.level) return false;
     return of.ahead[i] <= of.behind[i] || (known(of.to_first[1][i]) && of.to_first[1][i] <= 1);
   });
 }
 
 const pairs = (of) => (of.solver.length * (of.solver.length - 1)) / 2;
 /* Whether no outcome of the test could tell any two apart, and the words for it: so few data sets, so many solvers. */
-const blind = (of) => of.least_p >= of.level;
-const bound = (of) => `its p is not below ${Number(of.least_p.toPrecision(1))}`;
+const blind = (of) => of.sets < FEW || of.least_p >= of.level;
+const tooFew = (of) => `${sets(of.sets)} ${of.sets === 1 ? "is" : "are"} too few for a test over data sets${of.sets < FEW ? `; ${FEW} or more are needed` : ` of ${of.solver.length} solvers`}.`;
 
 /* How often the first one had the least cost. */
 function fastest(of, first) {
   const all = of.sets === 1 ? "the one data set" : `of ${sets(of.sets)}`;
-  if (of.sets === 1) return of.alone[0] ? `${first} was the fastest on the one data set` : `${first} was ${of.shared[0] ? "level with the fastest" : "not the fastest"} on the one data set`;
-  if (!of.alone[0]) return of.shared[0] ? `${first} was level with the fastest on ${of.shared[0]} ${all}` : `${first} was the fastest on none ${all}`;
-  return `${first} was the fastest on ${of.alone[0]} ${all}${of.shared[0] ? `, and level with the fastest on ${of.shared[0]} more` : ""}`;
+  if (of.sets === 1) return of.alone[0] ? `${first} was the fastest on the one data set` : `${first} was ${of.shared[0] ? "as fast as the fastest" : "not the fastest"} on the one data set`;
+  if (!of.alone[0]) return of.shared[0] ? `${first} was as fast as the fastest on ${of.shared[0]} ${all}` : `${first} was the fastest on none ${all}`;
+  return `${first} was the fastest on ${of.alone[0]} ${all}${of.shared[0] ? `, and as fast as the fastest on ${of.shared[0]} more` : ""}`;
 }
 
 /* "1.8 times (1.2 to 2.9) as fast as Y". */
@@ -147,10 +147,10 @@ function against(of, i, name) {
 }
 
 function test(of, i, name) {
+  if (blind(of)) return tooFew(of);
   const how = `${probability(of.p[i])} by Holm's correction for ${counted(pairs(of), "pair")}, ${sets(of.sets)}`;
   if (of.p[i] < of.level) return `Wilcoxon's test tells it apart from ${name(i)} (${how}).`;
-  const never = blind(of) ? `, and never can with so few data sets: ${bound(of)}` : "";
-  return `Wilcoxon's test does not tell it apart from ${name(i)} (${how})${never}.`;
+  return `Wilcoxon's test does not tell it apart from ${name(i)} (${how}).`;
 }
 
 /* How sure the answer is: against those that are as good, and against the next one after them. */
@@ -161,7 +161,6 @@ function sure(of, name, tied) {
   for (const i of [...tied.slice(0, 2), next]) if (i !== undefined) told.push(against(of, i, name));
   if (of.sets === 1) return told;
   told.push(test(of, next ?? tied[0], name));
-  if (of.sets < FEW) told.push(`${of.sets} data sets say little about others.`);
   return told;
 }
 
@@ -193,6 +192,7 @@ export function sentences(of, solvers, ask) {
 function answer(of, solvers, ask, ranking) {
   const said = sentences(of, solvers, ask);
   const box = make("div", { class: "answer", role: "status" },
+    of.never.length ? make("p", {}, `${list(of.never.map((i) => plain(solvers[i])))} reached the gap on no data set.`) : null,
     make("p", { class: "take" }, `For ${question(ask, ranking)}: take `, make("strong", { "data-first": solvers[of.solver[0]] }, said.take), said.lead),
     make("p", {}, said.fast));
   if (said.sure.length) box.append(make("p", { class: "sure" }, make("b", {}, "How sure: "), said.sure.join(" ")));
@@ -234,7 +234,7 @@ function ranked(of, solvers, cost, values, cells) {
     { title: "Wins", note: "shared where not apart", value: (row) => of.wins[row.i], cell: (row) => short(of.wins[row.i]) },
     { title: "Gap reached", note: "on data sets", value: (row) => of.solved[row.i] / of.ran[row.i], cell: (row) => `${short(of.solved[row.i])} of ${of.ran[row.i]}` },
     { title: `${costTitle(cost, cells)} over the best`, note: "geometric mean, where reached", ...spread("ratio", (value) => `${ratio(value)}×`, mark) },
-    { title: "Over the first", note: "where both reached", ...spread("to_first", (value) => `${ratio(value)}×`) },
+    { title: "Over the first", note: `where both reached${of.sets < FEW ? "" : "; intervals over data sets"}`, ...spread("to_first", (value) => `${ratio(value)}×`) },
     { title: "p against the first", note: "Wilcoxon, Holm", value: (row) => (row.i ? of.p[row.i] : null), cell: (row) => bare(row.i ? of.p[row.i] : null) },
     { title: "First ahead / level / behind", note: "data sets", value: (row) => (row.i ? of.ahead[row.i] - of.behind[row.i] : null), cell: (row) => (row.i ? `${of.ahead[row.i]} / ${of.equal[row.i]} / ${of.behind[row.i]}` : "–") },
     { title: "Side by side", value: (row) => (row.i ? row.solver : ""), cell: (row) => (row.i ? make("a", { href: address("two", { a: rows[0].solver, b: row.solver, ...here }) }, "with the first") : "") },
@@ -327,12 +327,12 @@ export function draw(page) {
   const kept = new Set(ranking.problems[kind].map((i) => datasets[i]));
   const here = rows.filter((row) => kept.has(row.dataset) && (!ask.formulation || row.formulation === ask.formulation));
   if (ask.cost === "seconds") places.note.append(clockNote(here, "trace_clock"));
-  places.answer.append(answer(of, solvers, ask, ranking));
+  if (!page.comparison) places.answer.append(answer(of, solvers, ask, ranking)); // its verdict stands above
   places.figure.append(make("h2", {}, "The ranking"), ranked(of, solvers, ask.cost, values, here));
   if (of.few) places.figure.append(make("p", { class: "soft" }, `${of.few} solver${of.few === 1 ? "" : "s"} that ran on less than half of these data sets ${of.few === 1 ? "is" : "are"} left out.`));
   const joined = of.groups?.length ? " A line at the right joins solvers of which no two are told apart."
-    : blind(of) && of.solver.length > 1 ? ` No line joins solvers that are not told apart: with ${sets(of.sets)} and ${counted(of.solver.length, "solver")} no test could tell any two apart, as ${bound(of)}.` : "";
-  let marks = ranks(section(places.figure, "Mean ranks", `Bars: ${100 * (1 - ranking.level)} % intervals by resampling the data sets.${joined}`), of, solvers, look);
+    : blind(of) && of.solver.length > 1 ? ` No line joins solvers: ${tooFew(of)}` : "";
+  let marks = ranks(section(places.figure, "Mean ranks", `${of.sets < FEW ? "" : `Bars: ${100 * (1 - ranking.level)} % intervals by resampling the data sets.`}${joined}`), of, solvers, look);
   const first = of.solver.slice(0, 4).map((i) => solvers[i]);
   const growth = section(places.figure, `How the ${timeTitle(solved, "trace_clock").replace(/^[TW]/, (letter) => letter.toLowerCase())} grows with n`, "On all data sets of this problem, whatever their size.");
   marks += paintScaling(growth, rows.filter((row) => !ask.formulation || row.formulation === ask.formulation), ranking, { solvers: first, all: solvers, look, targets: targets, target: ask.gap, axis: "n_train", formulation: ask.formulation });
