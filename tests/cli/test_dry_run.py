@@ -86,7 +86,7 @@ def test_what_can_have_no_gap_is_said_before(invoke):
         f"note: {solver} cannot reach the target: no gap can be certified of {what}; these rows end as missed"
         for what, solver in (
             ("weights where the kernel is not linear", "linearsvc"),
-            ("a model over features of its own, which belongs to another problem", "rff"),
+            ("a model over other features, which belongs to another problem", "rff"),
         )
     ]
 

@@ -86,7 +86,7 @@ def test_models_that_are_none_are_refused_by_their_cell_and_the_others_stand():
     assert "status" not in found[0]
     assert (found[1]["n_train"], found[1]["status"]) == (40, Status.INVALID)
     assert "the cell ended without one" in found[1]["reason"]
-    assert found[2]["status"] is Status.INVALID
+    assert found[2]["status"] == Status.INVALID
     assert "violates the constraints" in found[2]["reason"]
     assert "not among the 40" in found[3]["reason"]
 
@@ -105,7 +105,7 @@ def test_a_model_that_is_no_dual_solution_is_scored():
     scores = RBF(gamma=0.2).block(dataset.x_train[rest], points) @ np.array([1.0, -2.0, 0.5]) + 0.25
     wrong = np.mean(np.where(scores >= 0.0, 1.0, -1.0) != dataset.y_train[rest])
     assert found["validation_error"] == pytest.approx(wrong)
-    assert found["status"] is Status.MISSED
+    assert found["status"] == Status.MISSED
     assert "relative_gap" not in found
     assert found["primal"] > 0.0
 
