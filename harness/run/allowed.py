@@ -1,12 +1,12 @@
 """Deadlines of each phase of a run: the time limit, plus slack for compilation and the host's own work.
 
-The measured run and what comes after it end at the time limit and 2 s at the latest. What comes before its clock, a warm-up and
-then imports and ``skip()``, has a limit of its own, since importing a library can take longer than solving. Two things are no
-phase of the solver's and have bounds of their own: what is compiled in its warm-up, which takes a minute where nothing is
-in the cache yet, and what the host itself does, importing plugins, reading data and certifying.
+The measured run is killed 1.5 s after its time limit; what comes after it has the limit, at most a minute, and 2 s. What comes
+before its clock, a warm-up and then imports and ``skip()``, has a limit of its own, since importing a library can take longer
+than solving. Two things are no phase of the solver's and have bounds of their own: compilation in its warm-up, which takes a
+minute where nothing is in the cache yet, and the host's own work, importing plugins, reading data and certifying.
 
-A limit of seconds is one of what a run uses: CPU time, and time in which it waits by itself, for a file for example. Of a run of
-one thread the seconds in which other work had its core do not count, up to a bound; see :func:`lost`.
+A time limit bounds what a run uses: CPU time, and time in which it waits by itself, for a file for example. For a run of one
+thread the seconds in which other work had its core do not count, up to four limits; see :func:`lost`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def compilation(time_limit: float | None) -> float:
 
 
 def fit(time_limit: float | None) -> float:
-    """Return the seconds after which a measured run is killed that queries no targets."""
+    """Return after how many seconds a measured run is killed; the caller adds the time of target queries."""
     return math.inf if time_limit is None else time_limit + _FIT_SECONDS
 
 
@@ -69,7 +69,7 @@ def lost(time_limit: float | None, threads: int, delay: float, seconds: float, c
 
 
 def delayed(threads: int, delay: float, seconds: float, cpu_seconds: float) -> float:
-    """Return the seconds that other work took from a run; who has more threads than it may delays itself."""
+    """Return the seconds that other work took from a run; a run with more threads than allowed delays itself."""
     return max(0.0, min(delay, seconds - cpu_seconds / threads))
 
 

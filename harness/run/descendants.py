@@ -74,7 +74,7 @@ class Descendants:
         self.begin()
 
     def begin(self) -> None:
-        """A run begins: what is there already is none of its processes, what a plugin's import started for one."""
+        """A run begins: processes that exist already, for example from a plugin's import, do not belong to it."""
         self._before = frozenset(processes.living(os.getpid()))
         self._accounts = dict[int, processes.Account]()  # of the last sample
         self._delays = dict[int, float]()  # seconds, by pid
@@ -145,7 +145,7 @@ class Descendants:
         return len(left) - len(trackers)
 
     def _left(self) -> set[int]:
-        """Return what is alive; that nothing is, at the second look alone: processes move within their tree."""
+        """Return the pids alive. That there are none is believed after a second look: processes move within their tree."""
         _reap()
         return set(processes.living(os.getpid())) - self._before or set(processes.living(os.getpid())) - self._before
 

@@ -27,8 +27,9 @@ from harness.support.machine import git_commit, machine, now, versions
 from harness.support.parameters import values_of
 
 _RESULTS_DEPEND_ON = (
-    "harness.kernels", "harness.measure", "harness.problems", "harness.run.certifier", "harness.run.child",
-    "harness.run.problem_factory", "harness.run.record", "harness.solver.path", "harness.solver.protocol",
+    "harness.kernels", "harness.measure", "harness.problems", "harness.run.allowed", "harness.run.certifier",
+    "harness.run.child", "harness.run.descendants", "harness.run.path_rows", "harness.run.problem_factory",
+    "harness.run.record", "harness.run.watch", "harness.solver.path", "harness.solver.protocol",
 )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ class RunSpec:
     skip_reason: str = ""  # not empty: the run is a row and is not run
     broken_reason: str = ""  # not empty: the plugin could not be loaded
     requires: tuple[str, ...] = ()  # of its solver's class: they say in which environment its worker runs
-    label: str = ""  # of the solver, with the parameters that are not as they come
+    label: str = ""  # of the solver, with the parameters that differ from their defaults
 
     @property
     def data_key(self) -> str:
@@ -229,7 +229,7 @@ class Prepared(_Part, frozen=True):
 
 
 class Compiling(_Part, frozen=True):
-    """The compiler's lock was taken, or released; taken again: it goes on compiling."""
+    """``on`` : compilation began, or goes on; else it ended."""
 
     on: bool
 

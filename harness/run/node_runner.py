@@ -180,7 +180,7 @@ class NodeRunner:
         return slots
 
     def _next_runs(self, waiting: deque[list[int]], slots: int) -> list[int]:
-        """Take the blocks of a task: one whose time is unknown or which failed once, few at the end, so that all nodes work."""
+        """Return the runs of one task: a single block if its duration is unknown or it failed before; few near the end."""
         runs = waiting.popleft()
         key, preferred = self.specs[runs[0]].data_key, self._preferred.get(runs[0])
         seconds, longest = self._run_seconds.get(key, math.inf), max(self.executor.task_seconds, _SLOT_SECONDS * slots)

@@ -210,7 +210,7 @@ class Record(dict[str, Any]):
 
     @property
     def reusable(self) -> bool:
-        """Whether the same run need not be measured again: not what the machine or somebody outside was the cause of."""
+        """Whether the same run need not be measured again: False if the machine or somebody outside caused its ending."""
         return self.status not in (None, Status.SKIPPED, Status.ENVIRONMENT) and self.get("stopped_by") not in (
             None, StoppedBy.KILLED, StoppedBy.PREPARATION
         )  # fmt: skip

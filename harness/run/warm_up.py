@@ -81,9 +81,9 @@ class WarmUp:
         self._write_mark("")
 
     def run_ended(self, seconds: float | None, *, well: bool) -> float | None:
-        """A run ended whose own warm-up took so many seconds; return those to report as its warm-up.
+        """A run ended; return the warm-up seconds to report, including compilation that was not reported yet.
 
-        seconds : None if the run did not get through its warm-up
+        seconds : of the run's own warm-up; None if it did not get through it
         well : whether its result shows that the warm-up did no harm
         """
         if well and seconds is not None and self.state in (State.NEW, State.COMPILED):

@@ -177,7 +177,7 @@ class Observed:
     def deadline(self) -> float:
         """The time of ``monotonic()`` at which this phase has to be over; infinity if it has no limit.
 
-        It is later by what other work takes from the child, which is looked at once the phase would be over otherwise.
+        Time that other work took from the child is added; it is computed only when the phase would already be over.
         """
         limit, elapsed = self.spec.limits.time_limit, monotonic() - self.phase_began
         most = _PHASES[self.phase][0](limit)
