@@ -153,7 +153,7 @@ def _formulations(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
         verb = "solves" if len(solvers) == 1 else "solve"
         told.append(f"{', '.join(solvers)} {verb} {formulation}{' with ' if same else ''}{', '.join(same)}")
     objectives = ", objectives" if any(each.figure == "primal" for each in shown) else ""
-    return [f"{'; '.join(told)}: do not compare their costs, gaps{objectives} and KKT."]
+    return [f"{'; '.join(told)}: do not compare their gaps{objectives} and KKT."]
 
 
 _MISSES = 0.1  # of the rows computed: fewer that were computed again are not worth a sentence

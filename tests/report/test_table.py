@@ -19,7 +19,7 @@ fw               l2-svc chi=10  0.0122 ±0%    210k   120  97.16  3.2e-3  9.0e-4
 
 * best among comparable rows, or could not be distinguished from the best. --explain says more.
 [1] qp: timeout: ran past the time limit of 10 s
-smo, lasvm, qp solve c-svc; fw solves l2-svc with chi = C: do not compare their costs, gaps and KKT.
+smo, lasvm, qp solve c-svc; fw solves l2-svc with chi = C: do not compare their gaps and KKT.
 """
 
 
@@ -238,7 +238,7 @@ def test_the_head_says_the_label_the_positive_class_and_first_of_all_that_nothin
 
 
 def test_formulations_footnote_and_mapping():
-    assert "smo solves c-svc; fw solves l2-svc with chi = C: do not compare their costs, gaps and KKT." in table.render(
+    assert "smo solves c-svc; fw solves l2-svc with chi = C: do not compare their gaps and KKT." in table.render(
         [record("smo"), hull("fw")]
     )
     stands_in = hull("fw", problem_parameters={"C": 10.0, "chi": None})
