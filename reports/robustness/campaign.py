@@ -458,7 +458,7 @@ def lines(place: Place, rng: random.Random) -> str:
     arguments = {"compare": ["--plugins", "smo", "--time-limit", "1"], "list": ["solvers"], "describe": ["smo"]}.get(
         command, []
     )
-    for name in rng.sample(OPTIONS[command], rng.randint(1, 2)):
+    for name in rng.sample(OPTIONS[command], min(rng.randint(1, 2), len(OPTIONS[command]))):
         arguments += [name, rng.choice(ODD)]
     done = place.run(*(os.fsencode(each.encode(errors="replace")) for each in [command, *arguments]), seconds=30.0)
     judge_words(place, done, (0, 1, 2, 3))
