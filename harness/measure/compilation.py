@@ -19,14 +19,13 @@ _REPORT_SECONDS = 0.25  # shortest interval between two reports of compilation, 
 class CompilationWatch:
     """Listener of numba's compiler lock, which is locked while code is compiled or loaded.
 
-    seconds, cpu_seconds : total time with the lock locked
+    seconds : total wall time with the lock locked
     on_change : called with True when the lock is taken and False when it is released, and with True again at intervals in
         between, as the compiler takes the lock again for each pass over each function
     """
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self.cpu_seconds = 0.0
         self.on_change: Callable[[bool], None] = lambda _: None
         self._depth = 0
         self._began = (0.0, 0.0)
@@ -53,7 +52,7 @@ class CompilationWatch:
                 return
             if not self._depth:
                 spent = perf_counter() - self._began[0], process_time() - self._began[1]
-                self.seconds, self.cpu_seconds = self.seconds + spent[0], self.cpu_seconds + spent[1]
+                self.seconds += spent[0]
                 take_off(*spent)
         self._reported = perf_counter()
         self.on_change(self.compiling)

@@ -65,6 +65,11 @@ class Place:
     rows: dict[str, Row]
     group: Group
 
+    @classmethod
+    def of(cls, unit: Group) -> Place:
+        """Return the place of a unit."""
+        return cls({row.name: row for row in unit.rows}, unit)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -214,7 +219,7 @@ def _winner(units: Sequence[Group], strays: Sequence[Row], of: str) -> tuple[str
     every = dict.fromkeys(row.name for row in rows)
     if len(every) < 2:
         return "", False
-    places = [Place({row.name: row for row in unit.rows}, unit) for unit in units]
+    places = list(map(Place.of, units))
     able = _able(places, every)
     gap, where = _gap(rows), _where(places, rows)
     asked = f"reached a certified gap of {gap}" if gap else "did what was asked"
@@ -260,7 +265,7 @@ def _budget(units: Sequence[Group], of: str) -> tuple[str, bool]:
             if len(of_all) == 1 and figures.is_number(value := next(iter(of_all)))]  # fmt: skip
     if not same or not any(record.get("status") == Status.BUDGET for row in rows for record in row.records):
         return "", False
-    places = [Place({row.name: row for row in unit.rows}, unit) for unit in units]
+    places = list(map(Place.of, units))
     found = Comparison.of(GAP, places, _able(places, dict.fromkeys(row.name for row in rows)))
     if len(found.middle) < 2:
         return "", False

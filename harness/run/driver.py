@@ -18,7 +18,7 @@ from harness.registry.plugin_files import source_sha256
 from harness.run.environments import own_versions
 from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted, data_key
 from harness.run.plan import Study, plan
-from harness.run.record import COLUMNS, Record
+from harness.run.record import COLUMNS, Claims, Record
 from harness.run.runner import LocalRunner
 from harness.run.store import Store, StoreReader, default_store
 from harness.support import faults
@@ -244,8 +244,11 @@ class Driver:
 def _refusal(spec: RunSpec) -> Record | None:
     """Return the record of a run that cannot be carried out; None for others."""
     if spec.broken_reason:
-        return Record(status=Status.ERROR, stopped_by=StoppedBy.FAULT, reason=spec.broken_reason, measured_at=now())
-    return Record(status=Status.SKIPPED, reason=spec.skip_reason, measured_at=now()) if spec.skip_reason else None
+        status, stopped_by, reason = Status.ERROR, StoppedBy.FAULT, spec.broken_reason
+        return Record.of(Claims(status=status, stopped_by=stopped_by, reason=reason, measured_at=now()))
+    if spec.skip_reason:
+        return Record.of(Claims(status=Status.SKIPPED, reason=spec.skip_reason, measured_at=now()))
+    return None
 
 
 @functools.cache

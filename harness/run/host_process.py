@@ -34,7 +34,7 @@ from harness.run import allowed
 from harness.run.channel import BrokenStream, Busy, Channel
 from harness.run.descendants import at_parents_end, sweep
 from harness.support.files import user_cache, writable_folder
-from harness.support.processes import account, is_alive, is_stopped, living, signal_to
+from harness.support.processes import account, continue_if_stopped, is_alive, living, signal_to
 
 _IDLE_TEMPLATES = 2  # most templates of other environments that no living process was forked from
 _ANSWER_SECONDS = 300.0  # seconds until a template answers; the first time when all is imported, and once compiled
@@ -187,9 +187,7 @@ class Process:
         try:
             return self.channel.receive(_POLL_SECONDS, self.stop)
         except TimeoutError:
-            if not self.was_stopped and is_stopped(self.process.pid):
-                self.was_stopped = True
-                signal_to(self.process.pid, signal.SIGCONT)
+            self.was_stopped = self.was_stopped or continue_if_stopped(self.process.pid)
             return None
 
     def _cpu_seconds(self) -> float:
@@ -305,17 +303,15 @@ class Template:
 
     def _answer(self, stop: threading.Event | None) -> Any:
         """Wait for an answer. A template that somebody stopped is continued once; stopped again, it is given up."""
-        until, continued = monotonic() + _ANSWER_SECONDS, False
+        until, was_stopped = monotonic() + _ANSWER_SECONDS, False
         while True:
             try:
                 return self.channel.receive(_POLL_SECONDS, stop)
             except TimeoutError:
-                stopped = is_stopped(self.process.pid)
-                if monotonic() > until or (stopped and continued):
+                stopped = continue_if_stopped(self.process.pid)
+                if monotonic() > until or (stopped and was_stopped):
                     raise
-                if stopped:
-                    continued = True
-                    signal_to(self.process.pid, signal.SIGCONT)
+                was_stopped = was_stopped or stopped
 
     def fork(
         self, module: str, descriptors: list[int], environment: Mapping[str, str], stop: threading.Event

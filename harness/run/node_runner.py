@@ -27,7 +27,7 @@ from harness.run.channel import encode, frame, unframe
 from harness.run.messages import Event, Progress, RunsEnded, RunSpec, RunStarted, Stored
 from harness.run.node import Answer, EnvironmentFingerprint, Task
 from harness.run.plan import Study, block_numbers
-from harness.run.record import Record
+from harness.run.record import Claims, Record
 from harness.support.errors import EngineLost, UsageError
 from harness.support.machine import machine, now
 
@@ -210,8 +210,10 @@ class NodeRunner:
                 self._failed_once.update(runs)
                 return None
             reason = f"the runs could not be carried out: {self.executor.format_error(error)}"
-            ending = {"status": Status.ENVIRONMENT, "stopped_by": StoppedBy.KILLED, "reason": reason}
-            return RunsEnded({index: Record(ending, measured_at=now()) for index in runs}, machine())
+            ending = Claims(
+                status=Status.ENVIRONMENT, stopped_by=StoppedBy.KILLED, reason=reason, measured_at=now()
+            )  # fmt: skip
+            return RunsEnded({index: Record.of(ending) for index in runs}, machine())
         if not self._accepts(answer, self._data(runs)):
             return None
         self._run_seconds[self.specs[runs[0]].data_key] = answer.seconds / len(runs)

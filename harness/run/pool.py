@@ -211,8 +211,13 @@ def _claims_of(error: WorkerDied) -> Claims:
 
 def certified_record(claims: Claims, certified: CertifiedFigures) -> Record:
     """Return the record of a run; what the certifier says of how it ended outweighs the claims."""
+    status = stopped_by = reason = None
+    if certified.status is not None and claims.status in MEASURED:
+        status, stopped_by, reason = certified.status, certified.stopped_by, certified.reason
+        if status is Status.MISSED:
+            reason = "; ".join(filter(None, (reason, claims.reason)))
     figures = msgspec.structs.replace(
-        certified, status=None, stopped_by=None, reason=None, trace=certified.trace or [],
+        certified, status=status, stopped_by=stopped_by, reason=reason, trace=certified.trace or [],
         faults=[*(claims.faults or []), *(certified.faults or [])], sources={**(claims.sources or {}), **(certified.sources or {})},
     )  # fmt: skip
     record = Record.of(claims, figures)
@@ -221,8 +226,4 @@ def certified_record(claims: Claims, certified: CertifiedFigures) -> Record:
         for column in ("fit_seconds", "cpu_seconds", "iterations", "kernel_evaluations"):
             if column in record:
                 record["trace"][-1][names.get(column, column)] = record[column]
-    if certified.status is not None and record.status in MEASURED:
-        before = claims.reason if certified.status is Status.MISSED else None
-        record.update(status=certified.status, reason="; ".join(filter(None, (certified.reason, before))))
-        record["stopped_by"] = certified.stopped_by or claims.stopped_by
     return record

@@ -33,7 +33,7 @@ from harness.run.messages import RunSpec
 from harness.run.record import MEASURED_AGAIN, Claims
 from harness.run.target_server import TargetServer
 from harness.support.machine import now
-from harness.support.processes import is_stopped, signal_to
+from harness.support.processes import continue_if_stopped, signal_to
 
 _POLL_SECONDS = 0.05  # seconds between two looks at a child that says nothing
 _TERM_SECONDS = 0.3  # seconds between SIGTERM and SIGKILL
@@ -303,10 +303,9 @@ def watch(child: Child, observed: Observed, control: Channel, busy: Callable[[fl
                     if control.end.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
                         raise DriverGone
                 selector.unregister(control)  # the next request waits until this run is over
-            if not observed.disturbance and is_stopped(child.pid):
+            if not observed.disturbance and continue_if_stopped(child.pid):
                 observed.disturbance = "its process was stopped"
                 observed.faults.append("its process was stopped from outside, and continued by the host")
-                signal_to(child.pid, signal.SIGCONT)
             if not observed.failure and observed.result is None:
                 observed.failure = observed.excess()
     observed.end_fit()

@@ -89,6 +89,7 @@ class Worker:
         solver = self.factory.solver(spec)  # its code runs before the problem is stated
         problem = self.factory.problem(spec.first)
         points, room = max(problem.n, problem.kernel.n_features), 2 * room_for_own_points(problem.kernel)
+        budget = problem.target_budget if spec.queries_targets else 0
         kind = (f"{spec.solver} {spec.parameters} {spec.limits.target_gap}", layout(problem))
         del problem
         if kind not in self.warm_ups:
@@ -98,7 +99,7 @@ class Worker:
             self._warm_worker(spec, solver, progress)
         server = TargetServer()
         if spec.queries_targets:
-            server = TargetServer(self.factory.dataset(spec).y_train, self.factory.problem(spec).target_budget)
+            server = TargetServer(self.factory.dataset(spec).y_train, budget)
         self._constraints = constraints(os.getpid())
         self.folder.new()
         largest = _MESSAGE_BYTES + _POINT_BYTES * points + room

@@ -89,10 +89,13 @@ def is_alive(pid: int) -> bool:
     return known is not None and not known.ended
 
 
-def is_stopped(pid: int) -> bool:
-    """Return whether a process is stopped, as SIGSTOP leaves it."""
+def continue_if_stopped(pid: int) -> bool:
+    """Continue a process if it is stopped, as SIGSTOP leaves it; return whether it was."""
     known = account(pid)
-    return known is not None and known.state == b"T"
+    if known is None or known.state != b"T":
+        return False
+    signal_to(pid, signal.SIGCONT)
+    return True
 
 
 def signal_to(pid: int, number: signal.Signals) -> None:
