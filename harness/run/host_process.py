@@ -335,18 +335,25 @@ class Template:
 
 
 _TEMPLATES: dict[tuple[object, ...], Template] = {}  # the last one is the latest
+_TEMPLATES_LOCK = threading.Lock()
 
 
 def template(environment: Mapping[str, str]) -> Template:
     """Return the template of this process for an environment, started if there is none."""
     key = (os.getpid(), *sorted(item for item in environment.items() if not item[0].startswith(_READ_LATER)))
-    latest = _TEMPLATES.pop(key, None)
-    if latest is None or latest.process.poll() is not None:
-        latest = Template(environment)
-    _TEMPLATES[key] = latest
-    for old in list(_TEMPLATES)[:-_IDLE_TEMPLATES]:
-        if not _TEMPLATES[old].is_needed():
-            _TEMPLATES.pop(old).close()
+    with _TEMPLATES_LOCK:  # the threads of a driver need one at the same time
+        latest = _TEMPLATES.pop(key, None)
+        if latest is not None and latest.process.poll() is not None:
+            latest.close()
+            latest = None
+        _TEMPLATES[key] = latest = latest or Template(environment)
+        idle = list(_TEMPLATES.items())[:-_IDLE_TEMPLATES]
+    for old, idle_template in idle:
+        if not idle_template.is_needed():
+            with _TEMPLATES_LOCK:
+                if _TEMPLATES.get(old) is idle_template:
+                    del _TEMPLATES[old]
+            idle_template.close()
     return latest
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,15 @@ def test_what_is_forked_has_the_host_and_no_plugin_and_tells_how_it_ended(enviro
         assert (process.wait(10.0), process.poll()) == (7, 7)
     assert host_process.template(environment) is first
     assert host_process.template({**environment, "OMP_NUM_THREADS": "2"}) is not first
+
+
+def test_threads_that_need_a_template_at_the_same_time_get_one(environment):
+    with ThreadPoolExecutor(4) as threads:
+        found = {id(each): each for each in threads.map(host_process.template, [environment] * 16)}
+    others = [each for each in found.values() if each is not host_process.template(environment)]
+    for each in others:
+        each.close()
+    assert not others
 
 
 def test_a_template_that_was_killed_is_replaced_and_what_it_forked_goes_on(environment):
