@@ -1,9 +1,9 @@
-"""What a study can say: the one table of the command's options, a call's keywords and the keys of a study file."""
+"""The settings of a study: the one table of the command's options, a call's keywords and the keys of a study file."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Any
 
 from harness.call import values
 from harness.call.values import Reader
@@ -36,26 +36,19 @@ class Setting:
     several: bool = False
     often: bool = False
 
-    @property
-    def usual(self) -> Any:
-        """Its value where nobody gives one."""
-        if self.default is None:
-            return False if self.reader is None else [] if self.several else None
-        return [self.default] if self.several else self.reader(self.default) if self.reader else False
-
 
 SETTINGS = {
     setting.name: setting
     for setting in (
         Setting("plugins", WHAT, "Required. Solvers, or all of a plugin: smo,libsvm  'lasvm[epochs=[1,2]]'  'fw/*'. Repeatable.",
-                values.TEXT, several=True, often=True),
+                values.SELECTION, several=True, often=True),
         Setting("datasets", WHAT, "Data sets, or your own files: digits  'checkerboard[n=1000],./mine.csv'. Repeatable.",
-                values.TEXT, "digits,breast-cancer", several=True, often=True),
+                values.SELECTION, "digits,breast-cancer", several=True, often=True),
         Setting("plugin_path", WHAT, "A plugin that is not installed: a .py file or a package folder. Repeatable.",
                 Reader("FILE", str), several=True),
         Setting("formulation", PROBLEM, "The SVM to train: c-svc  l2-svc,eps-svr  'nu-svc[nu=[0.1,0.5]]'.  [default: what each "
-                "solver prefers]", values.TEXT, often=True),
-        Setting("kernel", PROBLEM, "rbf  'rbf[gamma=[0.1,1]],linear'  'poly[degree=2]'.  [default: the data set's]", values.TEXT,
+                "solver prefers]", values.SELECTION, often=True),
+        Setting("kernel", PROBLEM, "rbf  'rbf[gamma=[0.1,1]],linear'  'poly[degree=2]'.  [default: the data set's]", values.SELECTION,
                 often=True),
         Setting("C", PROBLEM, "What a margin violation costs, above 0.  [default: the data set's]", values.COSTS, often=True),
         Setting("gamma", PROBLEM, "The kernel's gamma, above 0, or 'scale': 1 / (d var(x)).  [default: the data set's]",
@@ -82,6 +75,33 @@ SETTINGS = {
         Setting("cache_mb", HOW, "Memory for the kernel rows that a run keeps.", values.MEGABYTES, "256"),
         Setting("metrics", HOW, "Further test metrics: g-means,roc-auc.", values.NAMES),
         Setting("core_set_oracle", HOW, "The solver of the core sets of hull formulations, for margin(all) / margin(core set): qp.",
-                values.TEXT),
+                values.SELECTION),
     )
 }  # fmt: skip
+
+IN_PYTHON = {
+    "format": "the result's .table, .frame or .to_html()",
+    "output": "the result's .to_html(path) or .frame",
+    "dry_run": "`harness compare --dry-run`",
+    "explain": "the result's .explain()",
+    "plot": "the result's .plot()",
+    "cells": "the result's .frame",
+}
+"""Option of the command alone -> what Python has in its place."""
+_FLAGS = ("fresh", "yes", "quiet", *(name for name, setting in SETTINGS.items() if setting.reader is None))
+_OPTION = re.compile(r"`[^`]*`|--(?P<name>[A-Za-z][A-Za-z-]*)(?: (?P<value>'[^'\n]*'|\d[\w.+-]*\w|\d))?")
+
+
+def in_python(text: str) -> str:
+    """Return a text with arguments of Python in the place of the command's options; commands in backticks stay as they are."""
+    return _OPTION.sub(_argument, text)
+
+
+def _argument(option: re.Match[str]) -> str:
+    name, value = (option["name"] or "").replace("-", "_"), option["value"]
+    if name in IN_PYTHON:
+        return IN_PYTHON[name] + (f" {value}" if value else "")
+    if name in _FLAGS:
+        return f"{name}=True"
+    known = name in SETTINGS or name in ("store", "study")
+    return option[0] if not known else f"{name}={value}" if value else name

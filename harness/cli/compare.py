@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from harness.report.output import results_alone, say
 from harness.support.errors import HarnessError, NotKept, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from harness.registry.discovery import Registry
@@ -59,12 +58,12 @@ Each run has a process of its own. The harness counts its kernel evaluations
 and certifies its model. A run that fails is a row of the table, and the
 others go on.
 
-Exit codes: 0 every run did what was asked (a run that an iteration or
-kernel-evaluation limit stopped did); 1 a run failed
-({", ".join(status for status in Status if status in FAILED)}), hit its time limit,
-ended without being done (unfinished) or without the target gap certified
-(missed), or every run was skipped; 2 bad usage or bad data; 3 what was
-measured could not be kept in the store: it is in the output alone.
+Exit codes: 0 every run finished, or used up a limit that was set (budget);
+1 a run failed ({", ".join(status for status in Status if status in FAILED)}),
+ended without being done (unfinished, also after the default time limit) or
+without the target gap certified (missed), or every run was skipped;
+2 bad usage or bad data; 3 the results could not be stored: they are in the
+output alone.
 """
 
 
@@ -81,15 +80,15 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     words |= {name: list(value) for name, value in words.items() if isinstance(value, tuple)}
     sources = [study_file.parsed(given["study"])] if given["study"] else []
     for file in sources:
-        words.setdefault("plugin_path", study_file.plugin_paths(file))
+        words.setdefault("plugin_path", file.plugin_paths)
     registry = request.loaded(words.get("plugin_path", []))
-    for sentence in _unread(ctx, registry):
-        mistakes.add("", UsageError(sentence))
-    target = mistakes.taken("", output.checked_output, given["output"])
-    form = mistakes.taken("", formats.chosen, given["format_"], given["output"], registry.report_formats)
-    store = given["store"] and mistakes.taken("", output.checked_file, given["store"], "--store", "results.sqlite")
+    target = mistakes.collect("", output.checked_output, given["output"])
+    form = mistakes.collect("", formats.chosen, given["format_"], given["output"], registry.report_formats)
+    store = given["store"] and mistakes.collect("", output.checked_file, given["store"], "--store", "results.sqlite")
     sources.append(study_file.StudyFile("", None, words))
-    study = request.asked(sources, registry, mistakes=mistakes, fresh=given["fresh"], many=given["yes"], store=store)
+    study = request.build_study(
+        sources, registry, mistakes=mistakes, fresh=given["fresh"], many=given["yes"], store=store
+    )
     assert form is not None, "else it was refused"
     if given["plot"]:
         _check_plot(form, paths=bool(study.path))
@@ -170,28 +169,11 @@ def _deliver_somewhere(deliver: Callable[[Sequence[Record]], None], records: Seq
 _TYPED = f"{__name__}.typed"
 
 
-def _unread(ctx: click.Context, registry: Registry) -> Iterable[str]:
-    """Yield a sentence for each option that is none; where there is none, one on words that belong to no option."""
-    from harness.call import study_file
-
-    known = [name.lstrip("-") for each in ctx.command.get_params(ctx) for name in each.opts]
-    unknown = dict.fromkeys(word.partition("=")[0] for word in ctx.args if word.startswith("-"))
-    for option in unknown:
-        name = option.lstrip("-")
-        near = re.sub(r"'(?=\w)", "'--", study_file.near(name, known))
-        yield f"there is no option {option}{near}{study_file.in_brackets(name.replace('-', '_'), registry)}."
-    if ctx.args and not unknown:
-        yield (
-            f"{' '.join(ctx.args)!r} belongs to no option. Solvers are named as in --plugins lasvm,fw; a list has commas and no "
-            "blanks, as in --C 1,10."
-        )
-
-
 class Comparison(options.SectionedCommand):
-    """The command, which keeps the words it was given for the pages that show them."""
+    """The command, which stores its words for the pages that show them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the words, then read them."""
+        """Store the words, then read them."""
         ctx.meta[_TYPED] = shlex.join([*ctx.command_path.split(), *args])
         return super().parse_args(ctx, args)
 
@@ -200,10 +182,6 @@ command = Comparison(
     "compare",
     params=[*map(options.of_setting, SETTINGS.values()), *_FURTHER],
     callback=click.pass_context(compare),
-    context_settings={
-        "ignore_unknown_options": True,
-        "allow_extra_args": True,
-    },  # they are told of beside other mistakes
     help=_HELP,
     epilog=_MORE,
     short_help="Run solvers on data sets and show what it cost.",

@@ -16,7 +16,7 @@ def shown(study: Study, registry: Registry) -> str:
     ------
     UsageError, DataError : the request or its data make no runs; the store cannot be read.
     """
-    from harness.call.request import scarce, uncertifiable
+    from harness.call.request import notes
     from harness.report.output import MESSAGE_WIDTH, folded
     from harness.run.driver import Driver
     from harness.run.plan import factors
@@ -35,6 +35,6 @@ def shown(study: Study, registry: Registry) -> str:
         f"{len(every) - len(todo) - without:,} of them in the store {study.store or default_store()}\n"
         + (f"{without:,} of them a row without a run: skipped, or of a broken plugin\n" if without else "")
         + f"{len(todo):,} to carry out{most}\n"
-        + "".join(f"{note}\n" for note in (*uncertifiable(study, every, registry), *scarce(study, len(every))))
+        + "".join(f"{note}\n" for note in notes(study, every, registry))
     )
     return folded(text, MESSAGE_WIDTH)

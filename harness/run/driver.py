@@ -196,6 +196,7 @@ class Driver:
                 "plugin": code,
                 "versions": self._versions(spec.requires),
                 "machine": machine_id,
+                "time_budget": self.study.time_budget,
             }
         )
 
@@ -223,9 +224,10 @@ class Driver:
             "info": {},
             "reused": False,
         }
-        record = Record({**facts, **outcome, "key": key})
-        cells = enumerate(outcome.cells)
-        record.cells = tuple(Record({**facts, **cell, "key": f"{key}/{number}"}) for number, cell in cells)
+        parts = [Record({**facts, **outcome, "key": key})]
+        parts += [Record({**facts, **cell, "key": f"{key}/{number}"}) for number, cell in enumerate(outcome.cells)]
+        record, *cells = parts if self.study.time_budget else [part.without_time_budget() for part in parts]
+        record.cells = tuple(cells)
         return record
 
     def _call_hooks(self, hook: str, **arguments: Any) -> None:

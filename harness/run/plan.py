@@ -49,6 +49,8 @@ class Study:
     kernel_values : gamma, degree, coef0 -> list of values (numbers, or ``scale`` for gamma); empty: the data set's default
     problem_values : parameter of a formulation -> list of values; empty: the data set's default
     limits : of a run
+    time_budget : the time limit is one that the user set, an equal budget for all: a run that it stops did what was asked.
+        Else such a run is unfinished
     threads : BLAS / OpenMP threads of a run
     jobs : runs at the same time; a run is pinned to cores that no other one has
     fresh : measure again what the store already holds
@@ -71,6 +73,7 @@ class Study:
     seeds: Sequence[int] = (0,)
     repeat: int = 1
     limits: Limits = NO_LIMITS
+    time_budget: bool = False
     threads: int = 1
     jobs: int = 1
     cache_mb: float = 256.0

@@ -184,7 +184,7 @@ def test_only_regression_asked_for_takes_the_numbers_of_a_set_that_has_both():
 
     def asked(formulation):
         words = {"plugins": ["smo"], "datasets": ["abalone,digits"], "formulation": formulation}
-        study = request.study_of([StudyFile("", None, words)], registry)
+        study = request.build_study([StudyFile("", None, words)], registry)
         return [source.label for source in study.datasets], study.formulations, study.formulation_values
 
     values = {"eps-svr": {"epsilon": [0.0, 0.5]}}

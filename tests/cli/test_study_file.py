@@ -45,7 +45,7 @@ def registry():
 
 def meant(path, registry):
     """The study that a file means."""
-    return request.study_of([study_file.parsed(path)], registry)
+    return request.build_study([study_file.parsed(path)], registry)
 
 
 def asked(registry, *arguments):
@@ -53,7 +53,7 @@ def asked(registry, *arguments):
     given = compare.command.make_context("compare", list(arguments)).params
     words = {name: given[name] for name in SETTINGS if given[name] not in (None, (), False)}
     words |= {name: list(value) for name, value in words.items() if isinstance(value, tuple)}
-    return request.study_of([study_file.StudyFile("", None, words)], registry)
+    return request.build_study([study_file.StudyFile("", None, words)], registry)
 
 
 def test_a_file_means_what_the_options_mean(tmp_path, registry):
