@@ -15,7 +15,6 @@ from string import Template
 import click
 
 import harness
-from harness.cli import options
 from harness.cli.commands import COMMANDS
 from harness.support.errors import UsageError
 
@@ -135,8 +134,7 @@ def _reasons(name: str, module: str, title: str) -> Iterator[str]:
     if name in COMMANDS or name in hookspecs.FORMATS:
         yield "it is a command or a format of the harness"
     registry = load_registry()
-    found = [(entry.kind, entry.name) for kind in options.LISTED_KINDS for entry in catalogue.entries(registry, kind)]
-    found += [("report format", each) for each in registry.report_formats]
+    found = [(entry.kind, entry.name) for kind in catalogue.LISTED for entry in catalogue.entries(registry, kind)]
     yield from (f"there is a {kind} of that name already, see `harness list`" for kind, each in found if each == name)
     try:
         yield f"the distribution {name} is installed, version {metadata.version(name)}"

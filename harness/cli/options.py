@@ -16,19 +16,6 @@ if TYPE_CHECKING:
 else:
     _Base = click.ParamType  # takes a type argument in new versions of click only
 
-# what `harness list` lists
-LISTED_KINDS = (
-    "solvers",
-    "plugins",
-    "datasets",
-    "kernels",
-    "formulations",
-    "metrics",
-    "formats",
-    "observers",
-    "commands",
-)
-
 
 class Converted(_Base):
     """An option's type from a reader of text."""

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.measure.outcome import Status
 from harness.run.record import COLUMNS, TYPES
 from harness.support import selection
 from harness.support.errors import UsageError
 from harness.support.parameters import did_you_mean
 
 _TEXT = re.compile(
-    r"\s*(?P<field>\w+)(\.(?P<entry>[^=<>~!]+?))?\s*(?P<sign>!=|!~|<=|>=|=|~|<|>)\s*(?P<value>.*\S)\s*", re.DOTALL
+    r"\s*(?P<field>\w+)(\.(?P<entry>[^=<>~!]+?))?\s*(?P<sign>!=|!~|<=|>=|==?|~|<|>)\s*(?P<value>.*\S)\s*", re.DOTALL
 )
+_DATE = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?)?)?)?")
 _ORDERS: dict[str, Callable[[Any, Any], bool]]
 _ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
@@ -42,7 +45,7 @@ class Condition:
         if self.entry:
             value = value.get(self.entry) if isinstance(value, Mapping) else None
         if self.sign in _ORDERS:
-            return _ordered(_ORDERS[self.sign], value, self.value)
+            return _ordered(_ORDERS[self.sign], value, self.value, dated=self.field == "measured_at")
         shown = "none" if value in (None, "", [], {}) else str(value).lower() if isinstance(value, bool) else str(value)
         if self.sign.endswith("~"):
             fits = self.value.casefold() in shown.casefold()
@@ -51,19 +54,18 @@ class Condition:
         return fits is not self.sign.startswith("!")
 
 
-def _ordered(order: Callable[[Any, Any], bool], value: Any, given: str) -> bool:
-    """Return whether a number, or a time such as ``2026-11``, has the order; no other value has one."""
-    if isinstance(value, str):
-        return order(value[: len(given)], given)
-    with contextlib.suppress(TypeError, ValueError):
-        return order(value, float(given))
-    return False
+def _ordered(order: Callable[[Any, Any], bool], value: Any, given: str, *, dated: bool) -> bool:
+    """Return whether a number has the order, or a time, of which so much counts as was given; no other value has one."""
+    if dated:
+        return order(str(value)[: len(given)], given)
+    return isinstance(value, int | float) and not isinstance(value, bool) and order(value, float(given))
 
 
 def _equal(value: Any, shown: str, given: str) -> bool:
-    with contextlib.suppress(ValueError):
-        return matches(shown, given) or (isinstance(value, int | float) and float(given) == value)
-    return False
+    """Return whether a value is the given one, a number in any notation; the beginning of a time is enough."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _is_number(given) and float(given) == value
+    return matches(shown, given) or (_DATE.fullmatch(given) is not None and shown.startswith(given))
 
 
 def matches(text: str, pattern: str) -> bool:
@@ -76,28 +78,43 @@ def condition(text: str) -> Condition:
 
     Raises
     ------
-    UsageError : no condition, no such field, or an order with what is no number and no time.
+    UsageError : no condition, no such field, or a value that the field cannot have.
     """
     match = _TEXT.fullmatch(text)
     if match is None:
         raise UsageError(
             f"--where: {text!r} is not FIELD, a comparison and a value; write for example 'fit_seconds>1'."
         )
-    field, entry, sign, value = match["field"], match["entry"] or "", match["sign"], match["value"]
-    kind = TYPES.get(field)
-    if kind is None or (kind is dict) is not bool(entry):
-        near = (
-            did_you_mean(field, COLUMNS)
-            if kind is None
-            else f"; write {field}.NAME"
-            if kind is dict
-            else f"; write {field}"
+    field, entry, sign, value = match["field"], match["entry"] or "", match["sign"].replace("==", "="), match["value"]
+    if field not in TYPES or (TYPES[field] is dict) is not bool(entry):
+        raise UsageError(
+            f"--where: {text!r}: a run has no such field{did_you_mean(field, COLUMNS)}; the fields are those of --format json, an "
+            "entry of one is written problem_parameters.C."
         )
-        raise UsageError(f"--where: {text!r}: a run has no such field{near}; the fields are those of --format json.")
-    if sign in _ORDERS and field != "measured_at":
-        try:
-            float(value)
-        except ValueError:
-            raise UsageError(f"--where: {text!r}: {value!r} is no number; compare text by =, != or ~.") from None
-    selection.split(value)
+    for part in selection.split(value) if sign in ("=", "!=") else [value]:
+        if part.strip() != "none":
+            _check(text, field, entry, sign, part.strip())
     return Condition(text, field, entry, sign, value)
+
+
+def _check(text: str, field: str, entry: str, sign: str, value: str) -> None:
+    """Refuse a value that a field cannot have: a condition that nothing meets is a mistake, and its opposite deletes all."""
+    if sign.endswith("~"):
+        return
+    expected, allowed = "", True
+    if field == "measured_at":
+        expected, allowed = "a time such as 2026-11-23T09:30", _DATE.fullmatch(value) is not None
+    elif sign in _ORDERS or (not entry and TYPES[field] in (int, float)):
+        expected, allowed = "a number, as text has no order", _is_number(value)
+    elif field == "status":
+        expected, allowed = f"one of {', '.join(Status)}", any(matches(status, value) for status in Status)
+    elif TYPES[field] is bool:
+        expected, allowed = "true or false", value in ("true", "false")
+    if not allowed:
+        raise UsageError(f"--where: {text!r}: {value!r} must be {expected}.")
+
+
+def _is_number(text: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return math.isfinite(float(text))
+    return False

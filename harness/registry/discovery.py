@@ -116,6 +116,10 @@ class Registry:
         """Return the plugin that registered a thing of a kind (``solver``, ``data set`` ...); empty if none did."""
         return self._owner.get((kind, name), "")
 
+    def things(self, kind: str) -> dict[str, Any]:
+        """Return what plugins registered of a kind (``solver``, ``data set`` ...) by name."""
+        return self._things[kind]
+
     def declared_by(self, solver: type[Solver]) -> list[type[Problem]]:
         """Return the formulations in a solver's ``solves``, the preferred one first, without those that are not installed."""
         classes = [self.formulations.get(item) if isinstance(item, str) else item for item in solver.solves]
