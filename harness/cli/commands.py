@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.registry.entries import BrokenPlugin
 
 PROGRAM = "harness"
-HOOK, PATH = "harness_commands", "--plugin-path"
+HOOK = "harness_commands"
 
 _ENDINGS = (click.ClickException, click.Abort, click.exceptions.Exit)  # what click ends a command with
 
@@ -148,19 +148,8 @@ class LazyGroup(CommandGroup):
     def _excuse(self, ctx: click.Context) -> str:
         """Return the end of the sentence on an unknown command: it may be one of a broken plugin."""
         broken = "; ".join(plugin.sentence.rstrip(".") for plugin in self._added(ctx).broken.values())
-        return f", perhaps because a plugin is broken: {broken}." if broken else "."
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command of a plugin whose file is named behind it too: ``harness greet --plugin-path greeting.py``."""
-        if args[0] not in COMMANDS:
-            args = [word for arg in args for word in (arg.split("=", 1) if arg.startswith(f"{PATH}=") else [arg])]
-            while PATH in args:
-                at = args.index(PATH)
-                ctx.params["plugin_path"] = (*ctx.params.get("plugin_path", ()), *args[at + 1 : at + 2])
-                args = [*args[:at], *args[at + 2 :]]
-        return super().resolve_command(ctx, args)
+        given = "; the file of a plugin stands before its command: harness --plugin-path FILE COMMAND."
+        return f", perhaps because a plugin is broken: {broken}." if broken else given
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; an exception of a plugin's command becomes a sentence that names the plugin."""
