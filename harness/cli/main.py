@@ -20,7 +20,6 @@ import harness
 from harness.cli import options
 from harness.cli.commands import PROGRAM, LazyGroup
 from harness.report.output import give_up, say
-from harness.run import host_process
 from harness.support.errors import HarnessError, NotKept, PluginError, UsageError
 from harness.support.printable import plain_line
 
@@ -201,6 +200,8 @@ def _begin(words: str) -> None:
     A study sets the number of their threads; an executor starts them elsewhere.
     """
     if words.startswith("compare ") and not re.search(r"--(help|dry-run|study|executor)\b|(^| )-h\b", words):
+        from harness.run import host_process
+
         threads = re.search(r"--threads[ =](\d+)", words)
         host_process.begin(int(threads[1]) if threads else 1)
 
