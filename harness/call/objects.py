@@ -131,8 +131,8 @@ class Objects:
         else:
             what, also = (f"{name!r}: ", "") if name else ("", "a name, a path, a dict of what is in memory, ")
             raise UsageError(
-                f"datasets: {what}a {type(value).__name__} is no data set; give {also}(X, y), (X, y, X_test, y_test), a frame, a "
-                "Dataset or what harness.data(...) returns."
+                f"datasets: {what}{value!r:.80} is no data set; give {also}(X, y), (X, y, X_test, y_test), a frame, a Dataset or "
+                "what harness.data(...) returns."
             )
 
 
@@ -160,7 +160,7 @@ def _selections(given: Any, setting: str, kind: type) -> Iterable[str]:
         cls = item if inspect.isclass(item) else type(item)
         if not (isinstance(item, str) or issubclass(cls, kind)) or isinstance(item, Problem):
             raise UsageError(
-                f"{setting}: {item!r:.80} is none; give its name or its class, as in {setting}='{_EXAMPLES[setting]}'."
+                f"{setting}: {item!r:.80} is no {setting}; give its name or its class, as in {setting}='{_EXAMPLES[setting]}'."
             )
         values = parameters.values_of(item) if isinstance(item, Kernel) else values or {}
         texts = {name: [_parameter(each) for each in as_list(value)] for name, value in values.items()}

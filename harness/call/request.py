@@ -141,7 +141,9 @@ def _study(sources: Iterable[StudyFile], registry: Registry, wrong: Mistakes, op
         if study.jobs > 1:
             wrong.add(
                 "jobs",
-                UsageError("it is for this machine; an executor has as many runs at once as its nodes have slots."),
+                UsageError(
+                    "it is for this machine alone; with --executor as many runs go on at once as the nodes have slots."
+                ),
             )
     if "path" in given or "path" not in wrong.where:
         wrong.collect("", check_path, study, registry)

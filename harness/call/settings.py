@@ -80,7 +80,7 @@ SETTINGS = {
 }  # fmt: skip
 
 IN_PYTHON = {
-    "format": "the result's .table, .frame or .to_html()",
+    "format": "the result's .frame or .to_html()",
     "output": "the result's .to_html(path) or .frame",
     "dry_run": "`harness compare --dry-run`",
     "explain": "the result's .explain()",
@@ -89,7 +89,10 @@ IN_PYTHON = {
 }
 """Option of the command alone -> what Python has in its place."""
 _FLAGS = ("fresh", "yes", "quiet", *(name for name, setting in SETTINGS.items() if setting.reader is None))
-_OPTION = re.compile(r"`[^`]*`|--(?P<name>[A-Za-z][A-Za-z-]*)(?: (?P<value>'[^'\n]*'|\d[\w.+-]*\w|\d))?")
+_VALUE = (
+    r"'[^'\n]*'|\d[\w.+-]*\w|\d|\w+(?:,\w+)+|(?<=kernel )[\w-]+|(?<=formulation )[\w-]+|(?<=format )\w+(?: or \w+)?"
+)
+_OPTION = re.compile(rf"`[^`]*`|--(?P<name>[A-Za-z][A-Za-z-]*)(?: (?P<value>{_VALUE}))?")
 
 
 def in_python(text: str) -> str:
@@ -100,8 +103,11 @@ def in_python(text: str) -> str:
 def _argument(option: re.Match[str]) -> str:
     name, value = (option["name"] or "").replace("-", "_"), option["value"]
     if name in IN_PYTHON:
-        return IN_PYTHON[name] + (f" {value}" if value else "")
+        return IN_PYTHON[name]
     if name in _FLAGS:
         return f"{name}=True"
-    known = name in SETTINGS or name in ("store", "study")
-    return option[0] if not known else f"{name}={value}" if value else name
+    if name not in SETTINGS and name not in ("store", "study"):
+        return option[0]
+    if value and not value[0].isdigit():
+        value = repr(value.strip("'"))
+    return f"{name}={value}" if value else name

@@ -67,9 +67,7 @@ def entries(registry: Registry, listed: str) -> list[Entry]:
             Entry(kind, each.function.__name__, each.plugin_name, summary(each.function), each.function)
             for each in observers
         ]
-    things = (
-        {name: SimpleNamespace(description=line) for name, line in FORMATS.items()} if kind == "report format" else {}
-    )
+    things = {name: SimpleNamespace(__doc__=line) for name, line in FORMATS.items()} if kind == "report format" else {}
     entries = [
         Entry(kind, name, registry.owner(kind, name), _line(thing), thing)
         for name, thing in (things | registry.things(kind)).items()

@@ -55,6 +55,8 @@ def show_listing(entries: Sequence[Entry], format_: str) -> None:
 
     if format_ == "json":
         output.show(files.content("json", [entry.as_dict() for entry in entries]).decode())
+    elif not entries:
+        output.say("there are none.")
     else:
         output.show("".join(f"{line}\n" for line in _lines(entries, output.width(), styled=output.styled())))
 

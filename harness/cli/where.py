@@ -86,10 +86,14 @@ def condition(text: str) -> Condition:
             f"--where: {text!r} is not FIELD, a comparison and a value; write for example 'fit_seconds>1'."
         )
     field, entry, sign, value = match["field"], match["entry"] or "", match["sign"].replace("==", "="), match["value"]
-    if field not in TYPES or (TYPES[field] is dict) is not bool(entry):
+    if field not in TYPES:
+        near = did_you_mean(field, COLUMNS) or "; write problem_parameters.C for an entry of a field"
+        raise UsageError(f"--where: {text!r}: a run has no field '{field}'{near}; --format json has all fields.")
+    if (TYPES[field] is dict) is not bool(entry):
         raise UsageError(
-            f"--where: {text!r}: a run has no such field{did_you_mean(field, COLUMNS)}; the fields are those of --format json, an "
-            "entry of one is written problem_parameters.C."
+            f"--where: {text!r}: expected {field}.NAME, an entry."
+            if entry == ""
+            else f"--where: {text!r}: {field} has no entries."
         )
     for part in selection.split(value) if sign in ("=", "!=") else [value]:
         if part.strip() != "none":
@@ -105,7 +109,7 @@ def _check(text: str, field: str, entry: str, sign: str, value: str) -> None:
     if field == "measured_at":
         expected, allowed = "a time such as 2026-11-23T09:30", _DATE.fullmatch(value) is not None
     elif sign in _ORDERS or (not entry and TYPES[field] in (int, float)):
-        expected, allowed = "a number, as text has no order", _is_number(value)
+        expected, allowed = "a number", _is_number(value)
     elif field == "status":
         expected, allowed = f"one of {', '.join(Status)}", any(matches(status, value) for status in Status)
     elif TYPES[field] is bool:

@@ -14,7 +14,6 @@ from numpy.random import default_rng
 
 import harness
 from harness import CSVC, RBF, DataError, Iterate, Linear, Solver, UsageError, get_solver, parameter
-from harness.call.compare import in_python
 from tests.kernels.test_points import KINDS, as_kind
 
 pytestmark = pytest.mark.usefixtures("warm_sessions", "own_store")
@@ -107,43 +106,6 @@ def test_a_study_file_and_what_is_given_beside_it(tmp_path):
     made = harness.compare(study=tmp_path / "study.toml", C=3, quiet=True)
     assert [record["problem_parameters"]["C"] for record in made.records] == [3.0]
     assert made.command == f"harness compare --C 3 --study {tmp_path / 'study.toml'}"
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({}, "plugins is missing; name solvers"),
-        ({"plugins": "smu"}, "there is no solver or plugin called 'smu'"),
-        (
-            {"plugins": "smo", "C": "x", "foo": 1, "repeat": 0},
-            "3 mistakes:(?s:.*)C: must be .* not 'x'(?s:.*)foo: (?s:.*)repeat: .* not '0'",
-        ),
-        ({"plugins": "smo", "C": {"a": 1}}, "C: must be a positive number, not 'a=.1.'"),
-        ({"plugins": "smo", "C": object()}, "C: .* is not a text, a number or a list"),
-        ({"plugins": "smo", "repeat": 10**5000}, "too many digits"),
-        ({"plugins": "smo", "dry_run": True}, "dry_run is an option of the command alone"),
-        ({"plugins": "smo", "plot": True}, r"plot is an option of the command alone; the result has .plot\(\)"),
-        ({"plugins": "smo", "output": "x.html"}, r"output is an option of the command alone; the result has .to_html"),
-        ({"plugins": 3}, "plugins: 3 is no solver; give its name, its class or an instance"),
-        ({"plugins": RBF}, "is no solver"),
-        ({"plugins": "smo", "datasets": 3}, "a int is no data set; give a name"),
-        ({"plugins": "smo", "datasets": (X, Y[:3])}, "X has 80 rows and y 3 labels"),
-        ({"plugins": "smo", "datasets": (X[0], Y)}, "X is float64 of shape"),
-        ({"plugins": "smo", "datasets": {"a/b": (X, Y)}}, "name='a/b' cannot name data"),
-        ({"plugins": "smo", "datasets": {"a": (X, np.ones(80))}}, "all labels are '1'"),
-        ({"plugins": "smo", "datasets": {"a": (X * np.nan, Y)}}, "row 1, column 1 is nan"),
-        ({"plugins": "smo", "datasets": {"a": "digits"}}, "datasets: 'a': a str is no data set; give .X, y., "),
-        ({"plugins": "smo", "formulation": 3}, "formulation: 3 is none"),
-        ({"plugins": "smo", "formulation": "c-svc[C=1],c-svc[C=2]"}, "is named twice; write a grid"),
-        ({"plugins": "smo", "formulation": {CSVC: {"C": 0}}}, "parameter C=.0. is not valid"),
-        ({"plugins": "smo", "plugin_path": "nowhere.py"}, "plugin path nowhere.py does not exist"),
-        ({"plugins": "smo", "study": "nowhere.toml"}, "the study nowhere.toml cannot be read"),
-        ({"plugins": "smo", "kernel": Solver}, "kernel: .* is none; give its name or its class"),
-    ],
-)
-def test_mistakes_are_sentences(given, message):
-    with pytest.raises(UsageError, match=message):
-        harness.compare(**given, quiet=True)
 
 
 # -- objects ---------------------------------------------------------------------------------------------
@@ -285,20 +247,3 @@ def test_progress_goes_to_standard_error_unless_quiet(capsys):
     assert "1 run, 0 of them reused" in told.err
     harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5, quiet=True)
     assert capsys.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize(
-    ("given", "told", "never"),
-    [({"repeat": "x"}, "repeat", "--"), ({"time_limit": "x"}, "time_limit", "--time"), ({"repeat": 10**7}, "yes", "--yes")],
-)  # fmt: skip
-def test_a_refusal_names_the_arguments_of_python(given, told, never):
-    with pytest.raises(harness.UsageError) as caught:
-        harness.compare("smo", "twonorm[n=200]", quiet=True, **given)
-    assert told in str(caught.value)
-    assert never not in str(caught.value)
-
-
-def test_options_in_a_message_become_arguments_and_commands_stay():
-    text = "--target-gap 1e-3 lacks --core-set-oracle; run `harness compare --repeat 3`, not --odd 3; a greater --memory-limit or"
-    wanted = "target_gap=1e-3 lacks core_set_oracle; run `harness compare --repeat 3`, not --odd 3; a greater memory_limit or"
-    assert in_python(text) == wanted

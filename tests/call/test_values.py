@@ -46,15 +46,6 @@ def test_refused_with_the_value_and_an_example(read, texts):
         assert " write " in str(caught.value) or "for example" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"), [("C,C=1", "C is given twice"), ("epsilon", "say which epsilon takes"),
-                       ("C=1e-300..1e300:1.0000001", "at most 10,000"), ("C=[1,2", "without its")]
-)  # fmt: skip
-def test_what_is_no_path_has_its_sentence(text, said):
-    with pytest.raises(UsageError, match=said):
-        values.PATH(text)
-
-
 @given(st.text(max_size=12) | st.from_regex(r"[C0-9^.:/=\[\],e-]{1,12}", fullmatch=True))
 def test_any_text_is_read_or_refused_in_a_sentence(text):
     for read in (values.SEEDS, values.DURATION, values.MEMORY, values.GAMMAS, values.PATH, values.COUNT):

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from harness.cli.main import VARIABLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,24 +43,6 @@ def test_every_variable_that_is_heeded_is_in_the_list_of_the_help(invoke):
     told = " ".join(invoke("--help").stdout.split())
     for name, meaning in VARIABLES.items():
         assert f"{name} {meaning}" in told
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("--nothing", "there is no option --nothing."),
-        ("--dataset", "did you mean '--datasets'"),
-        ("--solvers", "did you mean '--plugins'"),
-        ("--outliers", "write --formulation 'outlier-margin[outliers=...]'"),
-        ("--class-weight", "write --formulation 'c-svc[class_weight=...]'"),
-        ("--degree", "write --kernel 'poly[degree=...]'"),
-    ],
-)
-def test_an_option_that_is_none(invoke, given, said):
-    done = invoke("compare", given, "3")
-    assert done.exit_code == 2
-    assert said in done.stderr
-    assert ("mean" in done.stderr) == ("mean" in said)
 
 
 def test_the_help_of_compare(invoke):
