@@ -1,6 +1,7 @@
 """``harness.compare`` in this process: the same as the command, with objects where it takes names."""
 
 import json
+import re
 import shlex
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,6 +15,7 @@ from numpy.random import default_rng
 
 import harness
 from harness import CSVC, RBF, DataError, Iterate, Linear, Solver, UsageError, get_solver, parameter
+from harness.call.settings import in_python
 from tests.kernels.test_points import KINDS, as_kind
 
 pytestmark = pytest.mark.usefixtures("warm_sessions", "own_store")
@@ -240,10 +242,30 @@ def test_a_dataset_keeps_its_parts_and_defaults():
 # -- what is shown ---------------------------------------------------------------------------------------
 
 
-def test_progress_goes_to_standard_error_unless_quiet(capsys):
-    harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5)
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "1 run, 0 of them reused" in told.err
-    harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5, quiet=True)
-    assert capsys.readouterr() == ("", "")
+def test_progress_and_notes_go_to_standard_error_and_name_the_arguments_of_python(capsys):
+    given = {
+        "datasets": {"mine": (X, Y)},
+        "C": 1,
+        "gamma": 0.5,
+        "nu": 0.2,
+        "kernel": "rbf",
+        "formulation": "c-svc-nobias",
+    }
+    made = harness.compare(["smo", "linearsvc"], **given)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "2 runs, 0 of them reused" in err
+    assert "note: nu has no effect" in err
+    assert "take kernel='linear'" in err + made.table
+    assert "fresh=True measures them again" in harness.compare("smo", **given, quiet=True).explain()
+    shown = [err, made.table, made.explain(), *made.verdict, made._repr_html_()]
+    assert [text for text in shown if re.search(r"--[a-z]", re.sub("`[^`]*`", "", text))] == []
+
+
+def test_options_in_a_message_become_arguments_and_commands_stay():
+    text = "--target-gap 1e-3 lacks --core-set-oracle; run `harness compare --repeat 3`, not --odd 3; a greater --memory-limit or"
+    wanted = "target_gap=1e-3 lacks core_set_oracle; run `harness compare --repeat 3`, not --odd 3; a greater memory_limit or"
+    assert in_python(text) == wanted
+    assert in_python("add --path C,gamma, or --yes; --format markdown or csv has all") == (
+        "add path='C,gamma', or yes=True; the result's .frame or .to_html() has all"
+    )

@@ -128,6 +128,18 @@ def test_what_was_not_done_or_not_reached_is_a_row_and_the_exit_code(invoke, slo
     ]  # fmt: skip
 
 
+def test_a_time_limit_that_is_set_is_a_budget_and_the_default_one_is_none(invoke, slow, monkeypatch):
+    given = ("compare", "--plugin-path", slow, "--plugins", "sleeper[seconds=30]", *DATA, "-q", "--format", "json")
+    asked = invoke(*given, "--time-limit", "0.3")
+    (record,) = json.loads(asked.stdout)
+    assert (asked.exit_code, record["status"], record["stopped_by"]) == (0, "budget", "time")
+    monkeypatch.setitem(request.DEFAULTS.values, "time_limit", "0.3")
+    by_default = invoke(*given)
+    (record,) = json.loads(by_default.stdout)
+    assert (by_default.exit_code, record["status"], record["stopped_by"]) == (1, "unfinished", "time")
+    assert not record["reused"]
+
+
 @pytest.mark.slow
 def test_quiet_silences_no_sentence(invoke, slow, tmp_path):
     broken = tmp_path / "observer.py"
