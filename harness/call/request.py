@@ -15,7 +15,7 @@ from harness.datasets.fetching import is_address, local
 from harness.datasets.files import FileSource
 from harness.measure.outcome import Limits, Status
 from harness.registry.discovery import load_registry, share_registry
-from harness.registry.entries import BrokenPlugin
+from harness.registry.entries import BrokenPlugin, ConfiguredSolver
 from harness.report.output import say
 from harness.run import executors
 from harness.run.plan import Study, check_path, check_size, factors
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from harness.solver.protocol import Solver
 
 _KERNEL_VALUES, _PROBLEM_VALUES = ("gamma",), ("C", "epsilon", "nu")
+_OF_THE_STUDY = (
+    "seeds", "repeat", "threads", "jobs", "cache_mb", "metrics", "path", "folds", "cold", "executor", "part"
+)  # fmt: skip
+"""Settings that a `Study` has under the same names, with its defaults."""
 _GRIDS = {"plugins": "solvers", "datasets": "data sets", "kernel": "kernels", "formulation": "formulations"}
 DEFAULTS = StudyFile(
     "", None, {name: setting.default for name, setting in SETTINGS.items() if setting.default is not None}
@@ -126,14 +130,8 @@ def _study(sources: Iterable[StudyFile], registry: Registry, wrong: Mistakes, op
         limits=Limits(**{limit.name: values[limit.name] for limit in fields(Limits)}),
         time_budget="time_limit" in given,
         plugin_paths=values["plugin_path"] or [],
-        metrics=values["metrics"] or [],
         core_set_oracle=oracle,
-        path=values["path"] or {},
-        folds=values["folds"] or 0,
-        cold=bool(values["cold"]),
-        executor=values["executor"] or "",
-        part=values["part"] or (1, 1),
-        **{name: values[name] for name in ("seeds", "repeat", "threads", "jobs", "cache_mb")},
+        **{name: values[name] for name in _OF_THE_STUDY if values[name]},
         **options,
     )
     if study.executor:
@@ -259,10 +257,10 @@ def _same_at_the_target(study: Study) -> Iterable[str]:
     from harness.solver.protocol import with_target
 
     same: dict[tuple[Any, ...], list[Solver]] = {}
-    for item in study.solvers:
+    for item in (item for item in study.solvers if isinstance(item, ConfiguredSolver)):
         with contextlib.suppress(Exception):  # a plugin's code: its runs have the reason
-            run = item.plugin, with_target(item.solver, study.limits.target_gap), repr(item.problem_values)  # type: ignore[union-attr,arg-type]
-            same.setdefault(run, []).append(item.solver)  # type: ignore[union-attr,arg-type]
+            run = item.plugin, with_target(item.solver, study.limits.target_gap), repr(item.problem_values)
+            same.setdefault(run, []).append(item.solver)
     for solvers in same.values():
         values = [parameters.values_of(solver) for solver in solvers]
         if swept := [name for name in values[0] if any(of[name] != values[0][name] for of in values)]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import sys
@@ -17,8 +16,8 @@ from harness.support.printable import plain_line
 
 T = TypeVar("T")
 
-MOST_SEEDS = 1_000_000  # seeds of a list; one range may be longer
-MOST_VALUES = 10_000  # values of one parameter of a path
+_MOST_SEEDS = 10**15  # seeds of a range
+_MOST_VALUES = 10_000  # values of one parameter of a path
 # of LIBSVM's guide (Hsu, Chang, Lin): C 2^-5, 2^-3, ..., 2^15 and gamma 2^-15, 2^-13, ..., 2^3
 USUAL = {"C": [2.0**k for k in range(-5, 16, 2)], "gamma": [2.0**k for k in range(-15, 4, 2)]}
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}  # unit -> seconds
@@ -27,7 +26,6 @@ _BYTES = {
     for unit, power in (("", 0), ("k", 10), ("m", 20), ("g", 30), ("t", 40))
     for b in ("", "b", "ib")
 }  # unit -> bytes
-_MOST_RANGE = 10**15  # seeds of a range
 _AMOUNT = re.compile(r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*([A-Za-z]*)\s*", re.ASCII)
 _RANGE = re.compile(r"(?P<first>[^:]+?)\.\.(?P<last>[^:]+?):(?P<factor>.+)")
 
@@ -144,22 +142,14 @@ def whole(text: str, *, least: int = 0) -> int:
 
 
 def _seeds(text: str) -> Sequence[int]:
-    """Return the seeds of ``0,1,2``, ``0-4`` or a mixture; one range stays a range, however long."""
-    ranges = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        low = whole(first)
-        high = whole(last) if dash else low
-        if high < low:
-            raise ValueError(text)
-        if high - low >= _MOST_RANGE:
-            raise UsageError(f"{text!r} means too many seeds; write for example 0-4.")
-        ranges.append(range(low, high + 1))
-    if len(ranges) == 1:
-        return ranges[0]
-    if sum(map(len, ranges)) > MOST_SEEDS:
-        raise UsageError(f"{text!r} lists more than {MOST_SEEDS:,} seeds; write one range, for example 0-4.")
-    return list(dict.fromkeys(itertools.chain.from_iterable(ranges)))
+    """Return the seeds of ``0,1,2``, or of the range ``0-4``, which stays a range, however long."""
+    first, dash, last = text.partition("-")
+    if not dash:
+        return listed(whole)(text)
+    seeds = range(whole(first), whole(last) + 1)
+    if not 0 < len(seeds) <= _MOST_SEEDS:
+        raise ValueError(text)
+    return seeds
 
 
 def amount(units: Mapping[str, float]) -> Callable[[str], float]:
@@ -206,8 +196,8 @@ def _range(text: str) -> list[float]:
     if not (0.0 < first <= last and factor > 1.0):
         raise ValueError(text)
     count = 1 + math.floor((math.log(last) - math.log(first)) / math.log(factor) + 1e-9)
-    if count > MOST_VALUES:
-        raise UsageError(f"{text} are {count:,} values; at most {MOST_VALUES:,} are taken.")
+    if count > _MOST_VALUES:
+        raise UsageError(f"{text} are {count:,} values; at most {_MOST_VALUES:,} are taken.")
     return [first * factor**k for k in range(count)]
 
 
@@ -242,7 +232,7 @@ SHARES = Reader(
 GAMMAS = Reader(
     "LIST", listed(number(above=0.0, word="scale")), "a positive number or 'scale'", "0.1 or 0.1,1 or scale"
 )
-SEEDS = Reader("SEEDS", _seeds, "whole numbers from 0 on, or ranges from the smaller to the larger", "0,1,2 or 0-4")
+SEEDS = Reader("SEEDS", _seeds, "whole numbers from 0 on, or a range from the smaller to the larger", "0,1,2 or 0-4")
 DURATION = Reader("TIME", amount(_SECONDS), "a positive time, in seconds or with s, m, h or d", "90 or 90s or 5m")
 MEMORY = Reader(
     "SIZE", lambda text: int(amount(_BYTES)(text)), "a positive size, in bytes or with K, M, G or T", "512M or 2G"
