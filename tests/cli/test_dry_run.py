@@ -71,17 +71,7 @@ def test_a_data_set_may_have_a_number_called_test(invoke):
 
 @pytest.mark.usefixtures("warm_sessions")
 def test_parts_that_are_merged_are_the_whole_study(invoke, slow, tmp_path):
-    study = (
-        "compare",
-        "--plugin-path",
-        slow,
-        "--plugins",
-        "quick,quick[shift=0.5]",
-        *DATA,
-        "--seeds",
-        "0-2",
-        "--quiet",
-    )
+    study = ("compare", "--plugin-path", slow, "--plugins", "quick,quick[shift=0.5]", *DATA, "--seeds", "0-2", "-q")
     stores = [str(tmp_path / f"part-{i}.sqlite") for i in (1, 2)]
     for i, store in enumerate(stores, start=1):
         assert invoke(*study, "--part", f"{i}/2", "--store", store).exit_code == 0
