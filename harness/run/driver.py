@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import functools
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -14,7 +14,7 @@ from harness.datasets.dataset import Dataset
 from harness.datasets.validation import load
 from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
-from harness.registry.plugin_files import source_sha256
+from harness.registry.plugin_files import digest
 from harness.run.environments import own_versions
 from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted, data_key
 from harness.run.plan import Study, plan
@@ -256,4 +256,6 @@ def _refusal(spec: RunSpec) -> Record | None:
 @functools.cache
 def _host_sha256() -> str:
     """Return the fingerprint of the host code that results depend on."""
-    return "".join(source_sha256(importlib.import_module(name))[:16] for name in _RESULTS_DEPEND_ON)
+    root = Path(__file__).parents[2]
+    paths = [root.joinpath(*name.split(".")) for name in _RESULTS_DEPEND_ON]
+    return digest(root, [file for path in paths for file in [*path.rglob("*"), path.with_suffix(".py")]])

@@ -13,7 +13,7 @@ from harness.call import values
     [
         (values.DURATION, "90", 90.0), (values.DURATION, "1.5h", 5400.0), (values.DURATION, "5m", 300.0),
         (values.MEMORY, "512M", 512 * 2**20), (values.MEMORY, "2GiB", 2**31), (values.MEMORY, "2gb", 2**31),
-        (values.SEEDS, "0-999999999", range(10**9)), (values.SEEDS, "7,0-2,1", [7, 0, 1, 2]),
+        (values.SEEDS, "0-999999999", range(10**9)), (values.SEEDS, "7,0,7,1e3", [7, 0, 1000]),
         (values.GAMMAS, "0.1,scale, 1e-2", [0.1, "scale", 0.01]), (values.SHARES, "none,0.3", ["none", 0.3]),
         (values.COSTS, "1,1.0,2", [1.0, 2.0]), (values.WIDTHS, "0", [0.0]),
         (values.COUNT, "1e6", 1_000_000), (values.COUNT, "12345678901234567891", 12345678901234567891),
