@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 _STUDY, _RESULT = "A study as a file", "The result"
 _FURTHER = [
     Option(["--study"], metavar="FILE", section=_STUDY,
-           help="Take the options from a file: C = [1, 10] in it is --C 1,10. An option beside it replaces what the file says."),
+           help="Take the options from a file: C = [1, 10] in it is --C 1,10. An option of the command replaces one of the file."),
     Option(["--format", "format_"], **options.FORMAT, section=_RESULT, often=True),
     Option(["--output"], **options.OUTPUT, section=_RESULT, often=True),
     Option(["--fresh"], is_flag=True, section=_RESULT,
-           help="Measure again what the store holds. Without it, runs of the same code, data and machine are reused."),
+           help="Measure again what is in the store. Without it, runs of the same code, data and machine are reused."),
     Option(["--yes"], is_flag=True, section=_RESULT, help="Carry out more than a million runs."),
     Option(["--dry-run"], is_flag=True, section=_RESULT,
-           help="Carry out nothing. Say how many runs there are, how many the store holds, and how long the others may take."),
+           help="Measure nothing. Print how many runs there are, how many are in the store, and how long the others may take."),
     Option(["--cells"], is_flag=True, section=_RESULT,
            help="Show a row for each cell of a path. Files other than tables always have them."),
     Option(["--explain"], **options.EXPLAIN, section=_RESULT),
@@ -49,12 +49,11 @@ Run solvers on data sets, and show a table of what it cost.
   harness compare --plugins 'lasvm[epochs=[1,2]]' --target-gap 1e-3 --repeat 3
 
 Commas make lists, brackets hold parameters: harness describe lasvm shows
-those of a solver. Every run is kept in the store; the same command again
-reuses it.
+those of a solver. Every run is stored; the same command again reuses it.
 """
 
 _MORE = f"""\
-Each run has a process of its own. The harness counts its kernel evaluations
+Each run has its own process. The harness counts its kernel evaluations
 and certifies its model. A run that fails is a row of the table, and the
 others go on.
 
@@ -69,7 +68,7 @@ output alone.
 
 @results_alone()
 def compare(ctx: click.Context, /, **given: Any) -> None:
-    """Carry out a comparison, show its table, and exit with 1 if a run failed or did not do what was asked."""
+    """Run a comparison, show its table, and exit with 1 if a run failed or missed its target."""
     from harness.call import request, study_file
     from harness.cli import dry_run
     from harness.report import formats, output
@@ -93,7 +92,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     if given["plot"]:
         _check_plot(form, paths=bool(study.path))
     if given["dry_run"]:
-        output.deliver(dry_run.shown(study, registry), target, quiet=quiet)
+        output.deliver(dry_run.summary(study, registry), target, quiet=quiet)
         ctx.exit(0)
 
     def deliver(records: Sequence[Record]) -> None:
@@ -112,7 +111,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         pass
     except OSError as error:
         raise UsageError(
-            f"{error.filename}: {error.strerror}. Every run is kept in the store; `harness results` shows them."
+            f"{error.filename}: {error.strerror}. Every run is stored; `harness results` shows them."
         ) from None
     ctx.exit(request.exit_code(records))
 
@@ -156,7 +155,7 @@ def _check_plot(form: str, *, paths: bool) -> None:
 
 
 def _deliver_somewhere(deliver: Callable[[Sequence[Record]], None], records: Sequence[Record]) -> None:
-    """Deliver records that are nowhere else: where they cannot be written as was asked, to standard output."""
+    """Deliver records that could not be stored: to standard output if the requested file cannot be written either."""
     from harness.report import formats, output
 
     try:

@@ -125,10 +125,10 @@ def _set(text: str, width: int) -> str:
     """Return a docstring within a width; lines that are set in, as lists and formulas are, stay as they were written."""
     paragraphs = []
     for paragraph in text.split("\n\n"):
-        own = paragraph.split("\n")
-        as_written = any(line.startswith((" ", "* ", "- ")) or " : " in line for line in own)
+        lines = paragraph.split("\n")
+        as_written = any(line.startswith((" ", "* ", "- ")) or " : " in line for line in lines)
         paragraphs.append(
-            "\n".join(_INDENT + line for line in own) if as_written else _wrapped(" ".join(own), width, _INDENT)
+            "\n".join(_INDENT + line for line in lines) if as_written else _wrapped(" ".join(lines), width, _INDENT)
         )
     return "\n\n".join(paragraphs)
 

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from harness.run.plan import Study
 
 
-def shown(study: Study, registry: Registry) -> str:
-    """Return what a study would do as text; nothing is carried out and nothing written.
+def summary(study: Study, registry: Registry) -> str:
+    """Return as text what a study would do; nothing is measured and nothing written.
 
     Raises
     ------

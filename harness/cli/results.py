@@ -36,7 +36,7 @@ Of several measurements of a run the newest is shown. Another version of the cod
 another run. The fields of --where are those of --format json; 'none' is an unknown value.
 """
 _ALONE = {"delete": ("path", "cells", "all", "limit", "format_", "output"), "path": ("where", "plugins", "datasets")}
-"""Option -> those that say nothing beside it."""
+"""Option -> those that have no meaning together with it."""
 
 
 def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[str]) -> list[where.Condition]:
@@ -83,9 +83,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
         _refuse_options(ctx)
         return
     for name, others in _ALONE.items():
-        beside = [other.removesuffix("_") for other in others if given[name] and given[other]]
-        if beside:
-            raise UsageError(f"--{name} does not go with --{beside[0]}; leave one of them out.")
+        if clashing := [other.removesuffix("_") for other in others if given[name] and given[other]]:
+            raise UsageError(f"--{name} does not go with --{clashing[0]}; leave one of them out.")
     if given["yes"] and not given["delete"]:
         raise UsageError("--yes answers the question of --delete, which is not given; add it, or leave --yes out.")
     if given["path"]:
@@ -127,8 +126,8 @@ def _show(given: Mapping[str, Any]) -> None:
     cells = given["cells"] or form not in formats.OF_RUNS
     with StoreReader(given["store"]) as store:
         rows = (row for row in store.rows() if (cells or not is_cell(row.record)) and _selected(row.record, given))
-        shown, older = newest(rows, lambda record: _meets(record, given), every=given["all"])
-        numbers = shown[: given["limit"]]
+        numbers, older = newest(rows, lambda record: _meets(record, given), every=given["all"])
+        numbers = numbers[: given["limit"]]
         for sentence in store.damaged.values():
             say(f"note: {sentence}")
         if not numbers:
@@ -197,7 +196,7 @@ def _nothing(given: Mapping[str, Any]) -> str:
     parts = [f"--{name} {','.join(given[name])}" for name in ("plugins", "datasets") if given[name]]
     parts += [f"--where '{condition.text}'" for condition in given["where"]]
     if not parts:
-        return "note: the store holds no runs yet; `harness compare` measures some."
+        return "note: the store has no runs yet; `harness compare` measures some."
     return f"note: no run fits {' '.join(parts)}; `harness results` shows all runs."
 
 

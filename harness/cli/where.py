@@ -46,11 +46,11 @@ class Condition:
             value = value.get(self.entry) if isinstance(value, Mapping) else None
         if self.sign in _ORDERS:
             return _ordered(_ORDERS[self.sign], value, self.value, dated=self.field == "measured_at")
-        shown = "none" if value in (None, "", [], {}) else str(value).lower() if isinstance(value, bool) else str(value)
+        text = "none" if value in (None, "", [], {}) else str(value).lower() if isinstance(value, bool) else str(value)
         if self.sign.endswith("~"):
-            fits = self.value.casefold() in shown.casefold()
+            fits = self.value.casefold() in text.casefold()
         else:
-            fits = any(_equal(value, shown, part.strip()) for part in selection.split(self.value))
+            fits = any(_equal(value, text, part.strip()) for part in selection.split(self.value))
         return fits is not self.sign.startswith("!")
 
 
@@ -61,11 +61,11 @@ def _ordered(order: Callable[[Any, Any], bool], value: Any, given: str, *, dated
     return isinstance(value, int | float) and not isinstance(value, bool) and order(value, float(given))
 
 
-def _equal(value: Any, shown: str, given: str) -> bool:
+def _equal(value: Any, text: str, given: str) -> bool:
     """Return whether a value is the given one, a number in any notation; the beginning of a time is enough."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _is_number(given) and float(given) == value
-    return matches(shown, given) or (_DATE.fullmatch(given) is not None and shown.startswith(given))
+    return matches(text, given) or (_DATE.fullmatch(given) is not None and text.startswith(given))
 
 
 def matches(text: str, pattern: str) -> bool:
