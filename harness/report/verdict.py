@@ -165,7 +165,7 @@ def verdict(groups: Sequence[Group]) -> Verdict:
         answers += front or ([] if answers else [_NO_RIVALS] if not loose else [])
     lacking = {"target_gap": "1e-3"} if any(row.first.get("target_gap") is None for row in rows if row.begun) else {}
     if single or lacking:
-        lacking |= {"repeat": "3"} if all(len(row.records) == 1 for row in rows) else {}
+        lacking |= {"repeat": "3"} if single and not lacking else {}
     scaled = not any((record.get("data_notes") or {}).get("unscaled") for row in rows for record in row.records)
     hint = _RANK if several and "target_gap" in lacking else _SURER if single else ""
     return Verdict(
@@ -245,7 +245,7 @@ def _take(found: Comparison, of: str, what: str, than: str, after: str, *, singl
         ratio = found.middle[behind[0]] / found.middle[first]
         better = f"{_ratio_text(ratio)} times {than.format(behind[0])} {found.range(first, behind[0])}"
     if not level:
-        return f"Take {first}{of}: {better} {after}.", single
+        return f"Take {first}{of}: {better} {after}.", False
     why = f"their {what} could not be distinguished{' from the least' if len(level) > 1 else ''}"
     why = f"which of them is ahead depends on the {_kind(found.places)}" if split else why
     also = f" {first} is {better}." if behind else ""
