@@ -32,6 +32,7 @@ EQUAL = 1.05
 LEVEL = 0.05
 """Probability that two solvers of equal speed are ever called different."""
 
+_LEAST_SPREAD = 0.01  # standard deviation of a logarithm of a ratio of times: a few runs may agree by chance
 _WAITING, _SHARE = 0.02, 0.2  # seconds and share of a run from which waiting counts
 _TINY = 1e-300  # [s] least time in a ratio
 
@@ -81,10 +82,15 @@ def ratio_interval(a: Sequence[float], b: Sequence[float], comparisons: int = 1)
     from scipy.special import stdtrit
 
     miss = LEVEL / (k * (k - 1) * comparisons)
-    half = float(stdtrit(k - 1, 1.0 - miss / 2.0)) * stdev(pairs) / sqrt(k)
+    half = float(stdtrit(k - 1, 1.0 - miss / 2.0)) * max(stdev(pairs), _LEAST_SPREAD) / sqrt(k)
     mean = fmean(pairs)
     low, high = (exp(min(mean + side * half, 700.0)) for side in (-1.0, 1.0))
     return min(low, middle), max(high, middle)
+
+
+def are_equal(interval: Interval) -> bool:
+    """Return whether a ratio of times is surely that of two equal ones."""
+    return interval[0] > 1.0 / EQUAL and interval[1] < EQUAL
 
 
 def undecided(times: Mapping[str, Sequence[float]], comparisons: int = 1) -> list[str]:
@@ -92,10 +98,6 @@ def undecided(times: Mapping[str, Sequence[float]], comparisons: int = 1) -> lis
     if len(times) < 2:
         return []
     first = min(times, key=lambda name: median(times[name]))
-    open_ = [name for name in times if name != first and not _is_decided(times[first], times[name], comparisons)]
+    ratios = {name: ratio_interval(times[first], of, comparisons) for name, of in times.items() if name != first}
+    open_ = [name for name, (low, high) in ratios.items() if low <= 1.0 <= high and not are_equal((low, high))]
     return [first, *open_] if open_ else []
-
-
-def _is_decided(a: Sequence[float], b: Sequence[float], comparisons: int) -> bool:
-    low, high = ratio_interval(a, b, comparisons)
-    return low > 1.0 or high < 1.0 or (low > 1.0 / EQUAL and high < EQUAL)

@@ -13,7 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from harness.measure.metrics import METRICS
-from harness.measure.repetition import CLOCKS, Interval, ratio_interval
+from harness.measure.repetition import CLOCKS, Interval, are_equal, ratio_interval
 from harness.report import figures, noise, timing
 from harness.run.record import TYPES
 
@@ -196,9 +196,10 @@ def ranked(rows: Sequence[Row]) -> list[Measure]:
 
 
 def separated(measure: Measure, a: Sequence[float], b: Sequence[float]) -> bool:
-    """Return whether two figures of runs can be distinguished: their ratio is surely not 1, and their texts differ."""
+    """Return whether two figures of runs can be distinguished: their ratio is surely not 1, or of times not near 1."""
     low, high = ratio(measure, a, b)
-    return not low <= 1.0 <= high and measure.text(median(a)) != measure.text(median(b))
+    equal = low <= 1.0 <= high or (measure.timed and are_equal((low, high)))
+    return not equal and measure.text(median(a)) != measure.text(median(b))
 
 
 def ratio(measure: Measure, a: Sequence[float], b: Sequence[float]) -> Interval:
