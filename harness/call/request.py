@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.call.settings import SETTINGS
 from harness.call.study_file import Mistakes, StudyFile, read
+from harness.call.values import AUTO
 from harness.datasets.compression import existing_file
 from harness.datasets.fetching import is_address, local
 from harness.datasets.files import FileSource
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 _KERNEL_VALUES, _PROBLEM_VALUES = ("gamma",), ("C", "epsilon", "nu")
 _OF_THE_STUDY = (
-    "seeds", "repeat", "threads", "jobs", "cache_mb", "metrics", "path", "folds", "cold", "executor", "part"
+    "seeds", "threads", "jobs", "cache_mb", "metrics", "path", "folds", "cold", "executor", "part"
 )  # fmt: skip
 """Settings that a `Study` has under the same names, with its defaults."""
 _GRIDS = {"plugins": "solvers", "datasets": "data sets", "kernel": "kernels", "formulation": "formulations"}
@@ -100,7 +101,7 @@ def _study(sources: Iterable[StudyFile], registry: Registry, wrong: Mistakes, op
     grids = [
         (sum(getattr(item, "size", 1) for item in values[name] or ()) or 1, nouns) for name, nouns in _GRIDS.items()
     ]
-    check_size([*grids, (len(values["seeds"]), "seeds"), (values["repeat"], "repetitions")], many=many)
+    check_size([*grids, (len(values["seeds"]), "seeds"), (_repetitions(values) or 1, "repetitions")], many=many)
     solvers = _select("plugins", values, registry.select_solvers, wrong)
     kernels = values["kernel"] and wrong.collect("kernel", registry.select_kernels, values["kernel"])
     formulations = values["formulation"] and wrong.collect(
@@ -128,6 +129,7 @@ def _study(sources: Iterable[StudyFile], registry: Registry, wrong: Mistakes, op
         kernel_values={name: values[name] for name in _KERNEL_VALUES if values[name]},
         problem_values={name: values[name] for name in _PROBLEM_VALUES if values[name]},
         limits=Limits(**{limit.name: values[limit.name] for limit in fields(Limits)}),
+        repeat=_repetitions(values),
         time_budget="time_limit" in given,
         plugin_paths=values["plugin_path"] or [],
         core_set_oracle=oracle,
@@ -198,6 +200,7 @@ def run_study(
                 study,
                 registry,
                 on_planned=planned,
+                on_repeated=progress.repeated,
                 on_started=progress.started,
                 on_finished=finished,
                 on_note=note,
@@ -208,6 +211,12 @@ def run_study(
         measured = f"{done} of {total} runs are finished and stored in {store}" if total else "no run had been started"
         say(f"harness: interrupted; {measured}. The same command or call continues from there.")
         raise
+
+
+def _repetitions(values: Mapping[str, Any]) -> int | None:
+    """Return how often runs are carried out; None: until the fastest solvers are known, as where a target is given."""
+    repeat = values["repeat"] or (AUTO if values["target_gap"] else 1)
+    return None if repeat == AUTO else int(repeat)
 
 
 def exit_code(records: Sequence[Record]) -> int:

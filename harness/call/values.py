@@ -239,6 +239,10 @@ MEMORY = Reader(
 )
 POSITIVE = Reader("NUMBER", number(above=0.0), "a positive number", "0.001")
 MEGABYTES = Reader("MB", number(above=0.0), "a positive number of megabytes", "256")
+AUTO = "auto"
+REPEAT = Reader(
+    "N|auto", lambda text: AUTO if text == AUTO else whole(text, least=1), "a whole number, at least 1, or auto", "3"
+)
 COUNT = Reader("N", lambda text: whole(text, least=1), "a whole number, at least 1", "3")
 FOLDS = Reader("K", lambda text: whole(text, least=2), "a whole number, at least 2", "5")
 PART = Reader("I/N", _part_of_runs, "I/N, part I of N with I from 1 to N", "1/4")
