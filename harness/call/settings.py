@@ -61,7 +61,8 @@ SETTINGS = {
         Setting("cold", PATH, "Solve the cells one by one too, each from nothing."),
         Setting("target_gap", LIMITS, "The relative gap that every solver has to reach, such as 1e-3. Times are ranked only with "
                 "it.", values.POSITIVE, often=True),
-        Setting("time_limit", LIMITS, "Time in the solver that stops a run: 90, 90s, 5m, 1h.", values.DURATION, "10m", often=True),
+        Setting("time_limit", LIMITS, "Time in the solver that stops a run: 90s, 5m, 1h. One that you set is an equal "
+                "budget.", values.DURATION, "10m", often=True),
         Setting("memory_limit", LIMITS, "Memory of a run, and of reading the data: 512M, 2G.", values.MEMORY),
         Setting("kernel_evaluation_limit", LIMITS, "Kernel evaluations that stop a run.", values.COUNT),
         Setting("iteration_limit", LIMITS, "Iterations that stop a run.", values.COUNT),

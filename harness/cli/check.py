@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import textwrap
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,8 @@ import click
 
 from harness.call import values
 from harness.cli import options
-from harness.report.output import results_alone
+from harness.cli.catalogue import unmarked
+from harness.report.output import results_alone, width
 from harness.support.printable import plain
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
     from harness.registry.discovery import Registry
     from harness.testing.checks import Checks
+
+
+_INDENT = " " * 9
 
 
 @click.command("check", short_help="Check a plugin: is what it returns right, counted, repeatable?")
@@ -109,17 +114,22 @@ def _entries(suite: type[Checks], target: str, only: Sequence[str], failures: Pa
 def _lines(entry: dict[str, Any], before: Sequence[dict[str, Any]]) -> str:
     """Return the lines of an entry; of the same failure as one ``before`` it the name of that alone."""
     sign = "FAILED" if entry["status"] == "failed" else entry["status"]
-    lines = [f"{sign:8} {entry['thing']}: {entry['check']}. {entry['asks']}"]
+    lines = [_folded(f"{sign:8} {entry['thing']}: {entry['check']}. {unmarked(entry['asks'])}")]
     same = [other["check"] for other in before if other["message"] == entry["message"] and other["status"] == "failed"]
     if entry["status"] == "failed" and same:
-        return f"{lines[0]}\n         as {same[0]}\n"
+        return f"{lines[0]}\n{_INDENT}as {same[0]}\n"
     if entry["message"]:
         on = f" ({entry['failing']} of {entry['problems']} problems)" if entry["failing"] and entry["problems"] else ""
-        lines.append(f"{plain(entry['message'])}{on}")
+        lines.append(_folded(f"{plain(entry['message'])}{on}", len(_INDENT)))
     if entry["status"] == "failed":
         lines += [f"at {entry['where']}"] if entry["where"] else []
         lines += [f"smallest problem: harness check --reproduce {entry['file']}"] if entry["file"] else []
-    return "\n         ".join(lines) + "\n"
+    return f"\n{_INDENT}".join(lines) + "\n"
+
+
+def _folded(text: str, room: int = 0) -> str:
+    """Return a text in lines that leave ``room`` on the terminal, the further ones indented."""
+    return textwrap.fill(" " * room + text, width(), subsequent_indent=_INDENT, break_long_words=False)[room:]
 
 
 def _reproduce(file: Path, registry: Registry) -> int:
