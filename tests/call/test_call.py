@@ -132,8 +132,9 @@ def test_a_solver_of_this_file_is_carried_out_by_a_process_of_its_own():
         ("own-ascent", "ok"), ("own-ascent[epochs=5]", "ok")
     ], made.table  # fmt: skip
     assert made.records[0]["relative_gap"] < 1e-2
-    again = harness.compare(OwnAscent, {"own": (X, Y)}, C=1, gamma=0.5, quiet=True)
-    assert again.records[0]["reused"]
+    for fresh in (False, True):
+        again = harness.compare(OwnAscent, {"own": (X, Y)}, C=1, gamma=0.5, quiet=True, fresh=fresh)
+        assert again.records[0]["reused"] is not fresh
 
 
 def test_a_solver_within_a_function_is_refused():

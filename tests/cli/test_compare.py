@@ -56,7 +56,7 @@ def test_quick_comparison_in_every_format(invoke, slow):
 def test_the_table_ends_with_the_command_that_ranks_and_the_picture_stands_below(invoke, slow, tmp_path):
     given = ("compare", "--plugin-path", slow, "--plugins", "quick[shift=[0,0.5]]", *DATA, "-q")
     words = shlex.split(invoke(*given).stdout.splitlines()[-1])
-    assert words[-4:] == ["--target-gap", "1e-3", "--repeat", "3"]
+    assert words[-2:] == ["--target-gap", "1e-3"]
     assert invoke(*words[1:]).exit_code == 1, "no solver reaches the gap"
     target = tmp_path / "drawn.txt"
     written = invoke(*given[:-1], "--repeat", "2", "--target-gap", "2", "--plot", "--output", str(target))
@@ -140,7 +140,7 @@ def test_interrupt_keeps_what_was_measured(slow, tmp_path):
     out, error = process.communicate(timeout=30)
     assert process.returncode == 130
     assert out == ""
-    assert f"interrupted; 1 of 2 runs are finished and kept in {store}" in " ".join(error.split())
+    assert f"interrupted; 1 of 2 runs are finished and stored in {store}" in " ".join(error.split())
     assert "Traceback" not in error
     kept = subprocess.run(
         [*COMMAND, "results", "--store", str(store), "--format", "json"], capture_output=True, text=True, check=True

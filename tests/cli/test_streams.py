@@ -116,7 +116,7 @@ def test_a_check_of_imports_is_not_told_by_what_the_import_prints(chatty):
     ("streams", "code", "sentence"),
     [
         (">&-", 0, ""),
-        (">/dev/full", 2, "standard output: No space left on device. Every run is kept in the store"),
+        (">/dev/full", 2, "standard output: No space left on device. Every run is stored"),
         ("| head -c 0", 0, ""),
         pytest.param("2>/dev/full", 0, "", marks=pytest.mark.slow),
         pytest.param("2>&1 | head -c 0", 0, "", marks=pytest.mark.slow),
