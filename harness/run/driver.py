@@ -253,7 +253,7 @@ class Driver:
         }
         parts = [Record({**facts, **outcome, "key": key})]
         parts += [Record({**facts, **cell, "key": f"{key}/{number}"}) for number, cell in enumerate(outcome.cells)]
-        record, *cells = parts if self.study.time_budget else [part.without_time_budget() for part in parts]
+        record, *cells = parts if self.study.time_budget else map(_without_budget, parts)
         record.cells = tuple(cells)
         return record
 
@@ -268,6 +268,12 @@ class Driver:
                 if (observer.plugin_name, hook) not in self.failed_hooks:
                     self.failed_hooks.add((observer.plugin_name, hook))
                     self.on_note(f"{faults.format_error(error, observer.plugin_name)}; no run is worse for it")
+
+
+def _without_budget(record: Record) -> Record:
+    """Return the record of a run whose time limit nobody set: stopped by it, the run is unfinished."""
+    stopped = record.status is Status.BUDGET and record["stopped_by"] == StoppedBy.TIME
+    return Record({**record, "status": str(Status.UNFINISHED)}) if stopped else record
 
 
 def _refusal(spec: RunSpec) -> Record | None:

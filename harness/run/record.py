@@ -214,11 +214,6 @@ class Record(dict[str, Any]):
         """No result, a refused one, one that ended without being done, or one that missed its target."""
         return self.status in FAILED or self.status in (Status.UNFINISHED, Status.MISSED)
 
-    def without_time_budget(self) -> Record:
-        """Return the record of a run whose time limit is no budget: stopped by it, the run is unfinished."""
-        stopped = self.status is Status.BUDGET and self.get("stopped_by") == StoppedBy.TIME
-        return Record({**self, "status": str(Status.UNFINISHED)}) if stopped else self
-
     @property
     def reusable(self) -> bool:
         """Whether the same run need not be measured again: False if the machine or somebody outside caused its ending."""
