@@ -155,6 +155,18 @@ def test_without_a_target_the_answer_is_who_is_behind_in_time_and_test_accuracy(
     assert hinted(*records) == (command if several else [])
 
 
+def test_a_time_limit_that_was_set_ranks_by_the_gap_that_was_reached():
+    stopped = {"status": "budget", "stopped_by": "time", "time_limit": 1.0, "target_gap": None, "fit_seconds": 1.0}
+    gaps = {"a": [1e-3, 2e-3], "b": [0.1, 0.2]}
+    rows = [
+        record(name, repetition=i, relative_gap=gap, **stopped) for name in gaps for i, gap in enumerate(gaps[name])
+    ]
+    assert verdict(grouped(rows)).sentences[0].startswith("Take a: 100 times as near to the optimum as b ")
+    assert "within 1 s on digits" in verdict(grouped(rows)).sentences[0]
+    late = [{**row, "status": "unfinished"} for row in rows]
+    assert verdict(grouped(map(type(rows[0]), late))).sentences[0].startswith("4 of 4 runs failed")
+
+
 def test_a_budget_ranks_by_the_gap_that_was_reached():
     def within(solver, gap, **changes):
         return record(
@@ -180,8 +192,6 @@ def test_a_budget_ranks_by_the_gap_that_was_reached():
     assert over.splitlines()[1].startswith("Take b: 10 times as near to the optimum as c by certified gap")
     text = table.render([*records[1:], within("a", 1e-9, kernel_evaluations=1600)])
     assert "*" not in next(line for line in text.splitlines() if line.startswith("a "))
-    timed = [within(name, 1e-3, stopped_by="time", time_limit=1.0) for name in "ab"]
-    assert said(*timed).startswith("2 of 2 runs failed: a was stopped by the time limit in 1 of 1, b was stopped by")
 
 
 def test_a_listing_names_nobody():
