@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import atexit
-import difflib
 import os
 import re
 import signal
@@ -150,24 +149,11 @@ def _heed_interrupts() -> None:
 
 
 def _usage(error: click.ClickException) -> str:
-    """Return click's error as one sentence that begins with the option and ends with where to read on."""
-    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        error = click.NoSuchOption(error.option_name, possibilities=_near(error.option_name, error.ctx), ctx=error.ctx)
-    message = " ".join(error.format_message().split())
-    if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter) and error.param:
-        names = [name for name in error.param.opts if name.startswith("--")]
-        message = f"{names[0] if names else error.param.human_readable_name.strip('[]')}: {error.message}"
-    elif not message.endswith((".", "?", "?)")):
-        message += "."
+    """Return click's error as one sentence, followed by the help to read."""
+    message = " ".join(error.format_message().split()).rstrip(".")
     context = getattr(error, "ctx", None)
-    where = context.command_path if context is not None else PROGRAM
-    return f"{message.rstrip()} See `{where} --help`."
-
-
-def _near(option: str, ctx: click.Context) -> list[str]:
-    """Return the options whose names are like a misspelt one; the dashes, which all have, make none like another."""
-    known = {name.lstrip("-"): name for parameter in ctx.command.get_params(ctx) for name in parameter.opts}
-    return [known[name] for name in difflib.get_close_matches(option.lstrip("-"), known, n=3)]
+    path = context.command_path if context is not None else PROGRAM
+    return f"{message}{'' if message.endswith(('?', '?)')) else '.'} See `{path} --help`."
 
 
 @click.command(

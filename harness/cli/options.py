@@ -54,7 +54,8 @@ def of_setting(setting: Setting) -> Option:
         words |= {"multiple": setting.several, "metavar": setting.reader.name}
     if setting.name == "plugin_path":
         words["callback"] = _after_those_of_the_program
-    return Option([f"--{setting.name.replace('_', '-')}", setting.name], **words)
+    names = [f"--{setting.name.replace('_', '-')}", *(["--solvers"] if setting.name == "plugins" else [])]
+    return Option([*names, setting.name], **words)
 
 
 class SectionedCommand(click.Command):
