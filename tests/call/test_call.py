@@ -14,7 +14,7 @@ import scipy.sparse
 from numpy.random import default_rng
 
 import harness
-from harness import CSVC, RBF, DataError, Iterate, Linear, Solver, UsageError, get_solver, parameter
+from harness import CSVC, RBF, Iterate, Linear, Solver, UsageError, get_solver, parameter
 from harness.call.settings import in_python
 from tests.kernels.test_points import KINDS, as_kind
 
@@ -205,12 +205,6 @@ def test_test_points_and_settings():
     assert harness.compare(datasets=many, **SMALL).records[0]["status"] == "ok"
     numbers = harness.data(X, X[:, 0] * 2, task="regression", name="numbers")
     assert harness.compare(datasets=numbers, formulation="eps-svr", **SMALL).records[0]["status"] == "ok"
-    with pytest.raises(DataError, match="of X_test and y_test one is given"):
-        harness.data(X, Y, X_test=X)
-    with pytest.raises(UsageError, match="data has no parameter 'sclae'"):
-        harness.data(X, Y, sclae="standard")
-    with pytest.raises(DataError, match="y is missing"):
-        harness.data(X)
 
 
 def test_a_frame_of_every_kind_of_numbers_under_the_name_of_its_key(tmp_path):

@@ -51,25 +51,6 @@ def test_describe_data_set_with_its_defaults(invoke):
     assert "raw files: none needed" in text
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("rbf", "gamma"),
-        ("l2-svc", "chi"),
-        ("kernel-perceptron", "target gap: kernel-perceptron has no parameter gap"),
-        ("c-svc", "class_weight"),
-        ("f1", "Harmonic mean"),
-        ("harness", "datasets: digits"),
-        ("parquet", "report format parquet (plugin harness)\n\n  Every record, for data frames"),
-        ("html", "report format html (plugin dashboard)\n\n  The pages of one comparison as a single file"),
-    ],
-)
-def test_describe_other_kinds(invoke, name, said):
-    result = invoke("describe", name)
-    assert result.exit_code == 0, result.stderr
-    assert said in result.stdout
-
-
 @pytest.mark.parametrize("width", [60, 100])
 def test_no_description_shows_markup_or_leaves_the_width(width, monkeypatch):
     from harness.cli import catalogue, describe

@@ -2,20 +2,19 @@
 
 import contextlib
 import json
-import os
-import pty
 import sqlite3
-import subprocess
+from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import UsageError, validate_record
+from harness.cli.main import cli
 from harness.cli.where import condition
 from harness.run.record import TYPES
 from harness.run.store import Store, read_results
-from tests.cli.conftest import COMMAND
 from tests.report.fabricated import failed, record
 from tests.run.test_merging import RUNS
 from tests.run.test_reading import FOREIGN, seen
@@ -109,19 +108,13 @@ def test_every_measurement_and_the_cells_of_a_path_are_deleted(invoke, store):
 
 
 @pytest.mark.parametrize(("answer", "left"), [("y", 5), ("n", 7), ("", 7)])
-def test_on_a_terminal_it_asks(store, answer, left, monkeypatch):
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "HARNESS_STORE": str(store)}
-    with subprocess.Popen(
-        [*COMMAND, "results", "--delete", "--plugins", "smo"], stdin=theirs, stderr=subprocess.PIPE, env=environment
-    ) as process:
-        os.write(ours, f"{answer}\n".encode())
-        said = process.stderr.read().decode()
-    os.close(ours)
-    os.close(theirs)
-    assert process.returncode == 0
-    assert "Delete 2 rows of smo (2) from" in said
-    assert ("deleted 2 rows" in said) == (left == 5)
+def test_on_a_terminal_it_asks(store, monkeypatch, answer, left):
+    monkeypatch.setenv("HARNESS_STORE", str(store))
+    monkeypatch.setattr("harness.cli.results.sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    done = CliRunner().invoke(cli, ["results", "--delete", "--plugins", "smo"], input=f"{answer}\n")
+    assert done.exit_code == 0
+    assert "Delete 2 rows of smo (2) from" in done.stderr
+    assert ("deleted 2 rows" in done.stderr) == (left == 5)
     assert len(read_results(store)) == left
 
 
