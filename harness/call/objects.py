@@ -53,8 +53,8 @@ class Objects:
         for name, kind in (("kernel", Kernel), ("formulation", Problem)):
             if name in settings:
                 settings[name] = ",".join(_selections(settings[name], name, kind))
-        if isinstance(oracle := settings.get("core_set_oracle"), Solver):
-            settings["core_set_oracle"] = selection_text(self._solver(oracle))
+        if "core_set_oracle" in settings:
+            settings["core_set_oracle"] = selection_text(self._solver(settings["core_set_oracle"]))
         settings["plugin_path"] = [*settings.get("plugin_path", []), *self.plugin_paths]
         return {name: value for name, value in settings.items() if not (name == "plugin_path" and not value)}
 
