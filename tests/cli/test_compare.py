@@ -108,7 +108,7 @@ def test_quiet_silences_no_sentence(invoke, slow, tmp_path):
     sees.write_text(broken.read_text().replace("raise SystemExit('blind')", f"'Note it.'\n    {told}"))
     paths = [word for path in (str(sees), slow, str(broken)) for word in ("--plugin-path", path)]
     listed = invoke("list", "observers", *paths[:2]).stdout.splitlines()[1]
-    assert listed.split() == ["harness_run_finished", "sees", "Note", "it."]
+    assert listed.split() == ["harness_run_finished", "Note", "it."]
     done = invoke("compare", *paths, "--plugins", "quick,quick[shift=0.5]", *DATA, "--quiet")
     assert done.exit_code == 0
     assert done.stderr.count("quick") == 2, "the other one observes all the same"
