@@ -54,13 +54,14 @@ NO_RIVALS = "No winner: each formulation has one solver, and solvers of differen
     [
         # geometric mean of 2 and 4.5; all solvers have the same noise, and no time is known better than to 1 %
         ([*runs("a", 1.0, 1.0), *runs("b", 2.0, 4.5), *runs("c", 9.0, 9.0)],
-         f"Take a: 3.0 times as fast as b in CPU time (range 1.8 to 4.9) {AT}"),
+         f"Take a: 3.0 times as fast as b in CPU time (95 % intervals 1.8 to 4.9) {AT}"),
         ([*runs("a", 1.0, 1.0), *runs("b", 1.02, 4.5)],
-         f"Take a: 2.1 times as fast as b in CPU time (range 0.93 to 4.9; clearly on 1 of 2, a tie on the others) {AT}"),
+         f"Take a: 2.1 times as fast as b in CPU time (95 % intervals 0.93 to 4.9; clearly on 1 of 2, a tie on the others) {AT}"),
         ([*runs("a", 1.0, 1.0, threads=2), *runs("b", 2.0, 4.5)],
-         f"Take a: 3.0 times as fast as b in wall time (range 1.8 to 4.9) {AT}"),
+         f"Take a: 3.0 times as fast as b in wall time (95 % intervals 1.8 to 4.9) {AT}"),
         ([*runs("a", 1.0, 1.0), *runs("b", 1.01, 1.02), *runs("c", 9.0, 9.0)],
-         f"Take a or b: their CPU times could not be distinguished {AT} a is 9.0 times as fast as c in CPU time (range 8.2 to 9.8)."),
+         (f"Take a or b: their CPU times could not be distinguished {AT} "
+         "a is 9.0 times as fast as c in CPU time (95 % intervals 8.2 to 9.8).")),
         ([*runs("a", 1.0), *runs("b", 1.02), *runs("c", 1.01)],
          f"Take a, c or b: their CPU times could not be distinguished from the least {ON_DIGITS}"),
         ([*runs("a", 1.0, 9.0), *runs("b", 9.0, 1.1)], f"Take a or b: which of them is ahead depends on the data set {AT}"),
@@ -84,8 +85,8 @@ NO_RIVALS = "No winner: each formulation has one solver, and solvers of differen
         # --plugins smo-block,libsvm,fw --C 1,10: each solves the formulations that the others prefer, if it can
         ([*swept("smo-block", 1.0, 1.0), *swept("libsvm", 2.0, 2.0), *swept("smo-block", 3.0, 3.0, formulation="l2-svc"),
           *swept("fw", 1.0, 1.0, formulation="l2-svc")],
-         (f"Take smo-block for c-svc: 2.0 times as fast as libsvm in CPU time (range 1.8 to 2.2) {SWEPT}\n"
-          f"Take fw for l2-svc: 3.0 times as fast as smo-block in CPU time (range 2.7 to 3.3) {SWEPT}")),
+         (f"Take smo-block for c-svc: 2.0 times as fast as libsvm in CPU time (95 % intervals 1.8 to 2.2) {SWEPT}\n"
+          f"Take fw for l2-svc: 3.0 times as fast as smo-block in CPU time (95 % intervals 2.7 to 3.3) {SWEPT}")),
         # --plugins 'smo,lasvm[epochs=5],lasvm-g' --C 1,10
         ([*swept("smo", 1.0, 1.0), *swept("lasvm[epochs=5]", 0.99, 1.0), *swept("smo", 1.0, 1.0, formulation="c-svc-nobias"),
           *swept("lasvm-g", 1.0, 1.0, formulation="c-svc-nobias", status="missed")],
@@ -93,10 +94,10 @@ NO_RIVALS = "No winner: each formulation has one solver, and solvers of differen
           f"Take lasvm[epochs=5] or smo for c-svc: their CPU times could not be distinguished {SWEPT}\n"
           "Take smo for c-svc-nobias: it alone reached a certified gap of 1e-3 in every run on 2 problems, 3 runs each.")),
         ([*runs("ramp-cccp", 1.0, formulation="ramp-svc"), *runs("optsoftmargin", 9.0, formulation="reduced-hull")],
-         ("ramp-cccp is 9.0 times as fast as optsoftmargin in CPU time (range 8.5 to 9.6) on digits, 3 runs each; "
+         ("ramp-cccp is 9.0 times as fast as optsoftmargin in CPU time (95 % interval 8.5 to 9.6) on digits, 3 runs each; "
           "their test accuracies could not be distinguished.")),
         ([*runs("a", 1.0), *runs("b", 2.0), *runs("c", 1.0, make=hull)],
-         f"Take a for c-svc: 2.0 times as fast as b in CPU time (range 1.9 to 2.1) {ON_DIGITS}"),
+         f"Take a for c-svc: 2.0 times as fast as b in CPU time (95 % interval 1.9 to 2.1) {ON_DIGITS}"),
         ([*runs("a", 1.0), *runs("a", 1.0, make=hull)], ""),
         ([*runs("a", 1.0), *runs("b", 2.0)[1:], record("b", iterations=9, target_gap=1e-3)],
          "No winner: the times of b are not ranked."),
@@ -151,7 +152,9 @@ def loose(solver, seconds, accuracy, make=record, **changes):
 def test_without_a_target_the_answer_is_who_is_behind_in_time_and_test_accuracy(records, sentence):
     assert said(*records) == sentence
     several = len({each["solver"] for each in records}) > 1
-    command = ["To rank by a certified target:", "  harness compare --target-gap 1e-3"]
+    rivals = len({each["formulation"] for each in records}) == 1
+    why = "To rank by a certified target:" if rivals else "To compare at the same certified gap:"
+    command = [why, "  harness compare --target-gap 1e-3"]
     assert hinted(*records) == (command if several else [])
 
 
@@ -315,7 +318,7 @@ class Oracle:
         return [unit for unit, (low, high) in ratios.items() if low > 1.0 and not (low > 1 / 1.05 and high < 1.05)]
 
 
-RATIO = r"([\d.]+) times as fast as (\w) in CPU time \(range ([\d.]+) to ([\d.]+)"
+RATIO = r"([\d.]+) times as fast as (\w) in CPU time \((?:range|95 % intervals?) ([\d.]+) to ([\d.]+)"
 
 
 def check_take(oracle, names, rest):
