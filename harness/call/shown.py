@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from harness.report import footnotes, table
+from harness.call.settings import in_python
+from harness.report import table
 from harness.report.verdict import of_records
 from harness.support.printable import plain_line
 
 if TYPE_CHECKING:
+    from harness.report.layout import Cell, Column
     from harness.run.record import Record
 
 
 def html(records: Sequence[Record]) -> str:
     """Return a table a data set, the best figures in bold, and what is to be said of them below."""
     parts = []
-    for sheet in table.sheets(records, table.whole):
-        left = next((i for i, column in enumerate(sheet.columns) if column.right), 1)
+    for sheet in table.sheets(records, optional=False):
         for section in sheet.sections:
-            rows = [[(cell.text, cell.best) for cell in row] for row in section.rows]
-            parts += [f"<p><b>{_text(section.heading)}</b></p>", *([_note(section.remark)] if section.remark else [])]
-            parts += [_table(sheet.titles, rows, left)]
-        parts += map(_note, footnotes.sentences(sheet, "bold:"))
-        told = "".join(map(_note, sheet.explained))
-        parts += [f"<details><summary>What columns and marks mean</summary>{told}</details>"] if told else []
+            parts += [f"<p><b>{_text(section.heading)}</b></p>", *map(_note, filter(None, [section.remark]))]
+            parts += [_table(sheet.columns, section.rows)]
+        parts += map(_note, sheet.sentences("bold:"))
+        meanings = "".join(map(_note, sheet.explained))
+        parts += [f"<details><summary>What columns and marks mean</summary>{meanings}</details>"] if meanings else []
     answer = of_records(records)
     parts += [f"<p><b>{_text(sentence)}</b></p>" for sentence in answer.sentences]
     parts += [f"<p>{_text(line)}</p>" for line in answer.further("")]
@@ -33,24 +33,22 @@ def html(records: Sequence[Record]) -> str:
 
 
 def _note(text: str) -> str:
-    return f'<p style="margin: 0.2em 0; font-size: smaller">{_text(text)}</p>'
+    return f'<p style="margin: 0.2em 0; font-size: smaller">{_text(in_python(text))}</p>'
 
 
-def _table(titles: Sequence[str], rows: Sequence[Sequence[tuple[str, bool]]], left: int) -> str:
-    """Return a table whose first ``left`` columns and last one stand to the left."""
+def _table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> str:
+    def line(kind: str, texts: Iterable[str]) -> str:
+        cells = (
+            f'<{kind} style="text-align: {"right" if column.right else "left"}; padding: 0.1em 0.6em">{text}</{kind}>'
+            for text, column in zip(texts, columns, strict=True)
+        )
+        return f"<tr>{''.join(cells)}</tr>"
 
-    def cell(kind: str, index: int, text: str) -> str:
-        align = "left" if index < left or index == len(titles) - 1 else "right"
-        return f'<{kind} style="text-align: {align}; padding: 0.1em 0.6em">{text}</{kind}>'
-
-    head = "".join(cell("th", index, _text(title)) for index, title in enumerate(titles))
+    head = line("th", (_text(column.line) for column in columns))
     body = "".join(
-        "<tr>"
-        + "".join(cell("td", i, f"<b>{_text(text)}</b>" if best else _text(text)) for i, (text, best) in enumerate(row))
-        + "</tr>"
-        for row in rows
+        line("td", (f"<b>{_text(cell.text)}</b>" if cell.best else _text(cell.text) for cell in row)) for row in rows
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
 def _text(text: str) -> str:

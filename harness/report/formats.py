@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.registry.hookspecs import FORMATS
-from harness.report import files, footnotes, measures, table
-from harness.report.layout import PIPE_WIDTH
+from harness.report import files, table
+from harness.report.output import PIPE_WIDTH
 from harness.report.verdict import of_records
 from harness.run.record import Record
 from harness.support import faults
@@ -104,7 +104,7 @@ def markdown_text(
 ) -> str:
     """Return GitHub tables, one a data set, with the terminal table's rows, all its columns and what is said under it."""
     result: list[str] = []
-    for sheet in table.sheets(records, lambda own: table.whole(own, measures.WIDER, dated=dated)):
+    for sheet in table.sheets(records, dated=dated):
         aligned = ["---:" if column.right else "---" for column in sheet.columns]
         for section in sheet.sections:
             result += [
@@ -118,7 +118,7 @@ def markdown_text(
                 texts = ((_escaped(cell.text), cell.best) for cell in row)
                 result.append(_markdown_row(f"**{text}**" if best else text for text, best in texts))
             result.append("")
-        result += [f"- {_escaped(note)}" for note in footnotes.sentences(sheet, "bold:", explain=explain)]
+        result += [f"- {_escaped(note)}" for note in sheet.sentences("bold:", explain=explain)]
         result.append("")
     result += [f"- {_escaped(remark)}" for remark in remarks]
     if command is not None and (answer := of_records(records)).sentences:

@@ -15,14 +15,15 @@ from typing import IO, TextIO
 
 import click
 
-from harness.report.layout import PIPE_WIDTH, STYLES
 from harness.support.errors import UsageError
 from harness.support.files import write_whole
 from harness.support.printable import plain
 
-NARROWEST_TERMINAL = 60
-MESSAGE_WIDTH = 80
-"""Columns of messages, and of what else is no table, where they go into a pipe."""
+BOLD, RED, UNSTYLED = "\x1b[1m", "\x1b[38;5;1m", "\x1b[0m"
+STYLES = re.compile(r"(\x1b\[(?:[01]|38;5;[1-6])m)")  # these and the colours of curves pass to a terminal
+NARROWEST_TERMINAL = 60  # columns
+PIPE_WIDTH = 100  # columns of a table that goes into a pipe
+MESSAGE_WIDTH = 80  # columns of messages, and of what else is no table, that go into a pipe
 _COMMAND = re.compile(r"`[^`\n]*`")
 
 
@@ -65,13 +66,16 @@ def give_up(stream: IO[str]) -> None:
         os.dup2(null.fileno(), stream.fileno())
 
 
-def say(text: str) -> None:
+def say(text: str, *, clipped: bool = False) -> None:
     """Write to standard error: notes, progress, errors; text of plugins, stores and file names may be in it.
 
     If nobody can read it, what is being measured goes on.
+
+    clipped : in one line, cut at its end
     """
+    columns, text = _columns(sys.stderr, MESSAGE_WIDTH), plain(text)
     try:
-        click.echo(folded(plain(text), _columns(sys.stderr, MESSAGE_WIDTH)), err=True)
+        click.echo(textwrap.shorten(text, columns, placeholder=" ...") if clipped else folded(text, columns), err=True)
     except OSError:
         give_up(sys.stderr)
 
