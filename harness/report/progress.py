@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 from harness.measure.outcome import Status
 from harness.report import figures, output, rows
 from harness.run.record import Record
-from harness.support.printable import plain, plain_line
+from harness.support.printable import plain_line
 
 if TYPE_CHECKING:
     from harness.run.messages import RunSpec
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 _PREPARING_SECONDS = 5.0  # seconds between two lines on what is done before the first run
 _RUNNING_SECONDS = 60.0  # seconds between two lines on what goes on, beside a line for each run that ends
 _REFRESHES = 4  # a second; the measured runs share the machine with the display
-_VARYING = ("formulation", "problem_parameters", "kernel", "kernel_parameters", "dataset", "seed", "repetition")
 
 
 class Reporter:
@@ -30,23 +28,20 @@ class Reporter:
     """
 
     def __init__(self, spelled: Callable[[str], str] = str) -> None:
-        self.total = self.done = self.failures = 0
-        self._reused, self._began = 0, monotonic()
-        self._varying: Sequence[str] = _VARYING
+        self.total = self.done = self.failures = self._reused = 0
+        self._began = monotonic()
         self._spelled = spelled
 
     def planned(self, specs: list[RunSpec], reused: int) -> None:
-        """Take the runs, of which the store has ``reused``, and start the clock."""
+        """Take the number of runs, ``reused`` of which are in the store, and start the clock."""
         self.total, self._reused, self._began = len(specs), reused, monotonic()
-        known = [spec.as_dict() for spec in specs if spec is not None]
-        self._varying = [name for name in _VARYING if len({str(each.get(name)) for each in known}) > 1]
 
     def say(self, text: str) -> None:
         """Show a line that is no progress, and that ``--quiet`` does not silence."""
         output.say(self._spelled(text))
 
     def working(self, text: str) -> None:
-        """Show, each second, what goes on."""
+        """Show what goes on, at most once a second."""
 
     def started(self, spec: RunSpec) -> None:
         """Show that a run started."""
@@ -56,56 +51,19 @@ class Reporter:
         self.done += 1
         self.failures += record.failed
 
-    def state(self) -> str:
-        """Return ``[3/8, elapsed 0:12, left 0:20, 1 failed]``."""
+    def state(self, text: str) -> str:
+        """Return ``[3/8, elapsed 0:12, left 0:20, 1 failed]`` and the text; the text alone before there are runs."""
         elapsed, new = monotonic() - self._began, self.done - self._reused
         left = _minutes(elapsed / new * (self.total - self.done)) if new > 0 else "?"
         failed = f", {self.failures} failed" if self.failures else ""
-        return f"[{self.done}/{self.total}, elapsed {_minutes(elapsed)}, left {left}{failed}]"
-
-    def line(self, record: Record) -> str:
-        """Return ``smo digits: ok 0.0120 s, gap 3.0e-3, 120k kernel evals``, with what differs from run to run."""
-        parts = [
-            text(value) + unit
-            for name, text, unit in _SHOWN
-            if figures.is_number(value := record.get(name))
-        ]  # fmt: skip
-        if record.status is not Status.OK and record.get("reason"):
-            parts.append(" ".join(str(record["reason"]).split()))
-        label = str(record.get("label") or record.get("solver"))
-        return plain_line(f"{self.run(label, record)}: {record.get('status')} {', '.join(parts)}".strip())
-
-    def run(self, label: str, run: Mapping[str, Any]) -> str:
-        """Return the name of a run by what differs from run to run."""
-        known = {name: run.get(name) if name in self._varying else None for name in _VARYING}
-        names = [
-            label,
-            rows.place_text(run),
-            rows.problem_text(known["formulation"], known["problem_parameters"]),
-            rows.kernel_text(known["kernel"], known["kernel_parameters"]),
-            rows.short_name(str(known["dataset"] or "")),
-            *(f"{short} {known[name]}" for short, name in (("seed", "seed"), ("rep", "repetition")) if known[name] is not None),
-        ]  # fmt: skip
-        return plain_line(" ".join(name for name in names if name))
+        counts = f"[{self.done}/{self.total}, elapsed {_minutes(elapsed)}, left {left}{failed}] " if self.total else ""
+        return plain_line(counts + text)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_exception: object) -> None:
         """End the display."""
-
-
-_SHOWN: Sequence[tuple[str, Callable[[float], str], str]] = (
-    ("fit_seconds", figures.seconds, " s"),
-    ("relative_gap", lambda value: f"gap {figures.gap(value)}", ""),
-    ("kernel_evaluations", figures.count, " kernel evals"),
-)
-
-
-def _minutes(seconds: float) -> str:
-    """Return ``0:12`` or ``1:02:03``."""
-    text = str(timedelta(seconds=round(seconds)))
-    return text.removeprefix("0:0") if text.startswith("0:0") else text.removeprefix("0:")
 
 
 class Lines(Reporter):
@@ -118,7 +76,7 @@ class Lines(Reporter):
         """Print it now and then."""
         if (time := monotonic()) - self._shown >= (_RUNNING_SECONDS if self._running else _PREPARING_SECONDS):
             self._shown = time
-            output.say(f"{self.state()} {text}" if self._running else text, clipped=True)
+            output.say(self.state(text) if self._running else text, clipped=True)
 
     def started(self, spec: RunSpec) -> None:
         """Take note that preparation is over."""
@@ -130,41 +88,14 @@ class Lines(Reporter):
         output.say(f"{self.total} run{'s' * (self.total != 1)}, {reused} of them reused from the store")
 
     def finished(self, record: Record, reused: bool) -> None:
-        """Print the run's line; what is reused is in the table alone."""
+        """Print the run's line; the table alone shows what is reused."""
         super().finished(record, reused)
         if not reused:
-            output.say(f"{self.state()} {self.line(record)}", clipped=True)
-
-
-class Notebook(Reporter):
-    """One line in the output of a notebook's cell, which the next one replaces."""
-
-    _handle: Any = None
-
-    def _show(self, text: str) -> None:
-        from IPython.display import display
-
-        content = {"text/plain": plain_line(f"{self.state()} {text}" if self.total else text)}
-        if self._handle is None:
-            self._handle = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
-        else:
-            self._handle.update(content, raw=True)
-
-    def working(self, text: str) -> None:
-        """Show it."""
-        self._show(text)
-
-    def started(self, spec: RunSpec) -> None:
-        """Show the run."""
-        self._show(self.run(spec.solver, spec.as_dict()))
-
-    def __exit__(self, *_exception: object) -> None:
-        """Show how many runs there were."""
-        self._show("")
+            output.say(self.state(line(record)), clipped=True)
 
 
 class Live(Reporter):
-    """A line that is overwritten on a terminal; a run that failed stays as a line above it, and it is gone when the table comes."""
+    """A line that is overwritten on a terminal; a run that failed stays above it, and it is gone when the table comes."""
 
     def __init__(self, spelled: Callable[[str], str] = str) -> None:
         super().__init__(spelled)
@@ -173,32 +104,26 @@ class Live(Reporter):
         from rich.text import Text
 
         self._now = "reading data"
-        self._console = Console(stderr=True)
         self._display = Display(
-            get_renderable=lambda: Text(f"{self.state()} {self._now}" if self.total else self._now),
-            console=self._console,
+            get_renderable=lambda: Text(self.state(self._now)),
+            console=Console(stderr=True),
             transient=True,
             refresh_per_second=_REFRESHES,
         )
 
     def working(self, text: str) -> None:
         """Show it in the place of the run."""
-        self._now = plain_line(text)
+        self._now = text
 
     def started(self, spec: RunSpec) -> None:
         """Show the run."""
-        self._now = self.run(spec.solver, spec.as_dict())
-
-    def say(self, text: str) -> None:
-        """Print a line above the display."""
-        text = output.folded(plain(self._spelled(text)), self._console.width)
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._now = _name(spec.solver, spec.as_dict())
 
     def finished(self, record: Record, reused: bool) -> None:
         """Count a run, and print its line if it failed."""
         super().finished(record, reused)
         if record.failed and not reused:
-            self.say(self.line(record))
+            output.say(line(record))
 
     def __enter__(self) -> Self:
         self._display.start()
@@ -209,8 +134,61 @@ class Live(Reporter):
         self._display.stop()
 
 
+class Notebook(Reporter):
+    """One line in the output of a notebook's cell, which the next one replaces."""
+
+    _handle: Any = None
+
+    def working(self, text: str) -> None:
+        """Show it."""
+        from IPython.display import display
+
+        content = {"text/plain": self.state(text)}
+        if self._handle is None:
+            self._handle = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        else:
+            self._handle.update(content, raw=True)
+
+    def started(self, spec: RunSpec) -> None:
+        """Show the run."""
+        self.working(_name(spec.solver, spec.as_dict()))
+
+    def __exit__(self, *_exception: object) -> None:
+        """Leave the number of runs, their time and the failures."""
+        self.working("")
+
+
 def reporter(*, quiet: bool, spelled: Callable[[str], str] = str) -> Reporter:
     """Return the progress that suits a notebook or standard error."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     shown = Notebook if hasattr(shell, "kernel") else Live if sys.stderr.isatty() else Lines
     return Reporter(spelled) if quiet else shown(spelled)
+
+
+def line(record: Record) -> str:
+    """Return ``ok 0.0120 s: smo on digits, c-svc C=10, rbf gamma=0.05, seed 0, rep 0, gap 3.0e-3``, a failure's reason first."""
+    fit, gap, reason = (record.get(name) for name in ("fit_seconds", "relative_gap", "reason"))
+    seconds = f" {figures.seconds(fit)} s" if figures.is_number(fit) else ""
+    why = f": {reason}" if reason and record.status is not Status.OK else ""
+    end = f", gap {figures.gap(gap)}" if figures.is_number(gap) else ""
+    run = _name(str(record.get("label") or record.get("solver")), record, why)
+    return plain_line(f"{record.get('status')}{seconds}: {run}{end}")
+
+
+def _name(label: str, run: Mapping[str, Any], reason: str = "") -> str:
+    """Return the name of a run, what matters most first."""
+    parts = [
+        f"{label} on {rows.short_name(str(run.get('dataset') or '?'))}{reason}",
+        rows.place_text(run),
+        rows.problem_text(run.get("formulation"), run.get("problem_parameters")),
+        rows.kernel_text(run.get("kernel"), run.get("kernel_parameters")),
+        f"seed {run.get('seed')}",
+        f"rep {run.get('repetition')}",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _minutes(seconds: float) -> str:
+    """Return ``0:12`` or ``1:02:03``."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"

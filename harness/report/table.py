@@ -12,7 +12,7 @@ from harness.report.sheet import MIDDLE, NARROW, WIDE, Figure, Sheet, build
 from harness.report.verdict import of_records
 from harness.run.record import Record
 
-_NAMES = dict(zip(measures.EXPENDABLE, (MIDDLE, MIDDLE, 16, NARROW, NARROW, NARROW), strict=True))
+_NAMES = dict(zip(measures.EXPENDABLE, (MIDDLE, MIDDLE, MIDDLE, NARROW, NARROW, NARROW), strict=True))
 """Figure of an expendable column -> columns of a terminal that names have before it is shown."""
 
 

@@ -120,7 +120,7 @@ def test_what_was_not_done_or_not_reached_is_a_row_and_the_exit_code(invoke, slo
     aimed = invoke(*arguments, "-q", "--target-gap", "1e-3")
     assert aimed.exit_code == 1
     assert len(re.findall(r" missed \[\d\]$", aimed.stdout, flags=re.MULTILINE)) == 2
-    assert "quick: missed: the certified relative gap is 1, above 0.001" in aimed.stdout
+    assert "quick: missed: the certified relative gap is 1.0e0, above 1e-3" in aimed.stdout
     assert "*" not in aimed.stdout
     shown = json.loads(invoke("results", "--where", "status=missed,unf*", "--format", "json").stdout)
     assert sorted((record["label"], record["status"]) for record in shown) == [
