@@ -112,12 +112,8 @@ def lines(
 
     styled : for a terminal, with bold titles and best cells, and failures in red
     """
-    titles = [column.title.split("\n") for column in columns]
-    height = max(map(len, titles))
-    texts = [
-        [*[""] * (height - len(title)), *title] for title in titles
-    ]  # short ones beside the last line of the longest
-    result = [bold(line, styled=styled) for line in _joined(columns, texts, [Cell("")] * len(columns), widths)]
+    titles = [column.title.split("\n")[::-1] for column in columns]  # short ones beside the last line of the longest
+    result = [bold(line, styled=styled) for line in _joined(columns, titles, [Cell("")] * len(columns), widths)[::-1]]
     for row in rows:
         texts = [column.lines(cell.text, size) for column, cell, size in zip(columns, row, widths, strict=True)]
         result += _joined(columns, texts, row, widths, styled=styled)

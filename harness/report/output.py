@@ -75,7 +75,12 @@ def say(text: str, *, clipped: bool = False) -> None:
     """
     columns, text = _columns(sys.stderr, MESSAGE_WIDTH), plain(text)
     try:
-        click.echo(textwrap.shorten(text, columns, placeholder=" ...") if clipped else folded(text, columns), err=True)
+        click.echo(
+            textwrap.shorten(text, columns, placeholder=" ...", break_on_hyphens=False)
+            if clipped
+            else folded(text, columns),
+            err=True,
+        )
     except OSError:
         give_up(sys.stderr)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from harness.report import layout
 from harness.report.layout import Cell, Column
 from harness.report.rows import Group, Row
 
-WIDE, MIDDLE, NARROW = 40, 24, 10  # columns of a terminal that solvers' names have before a figure is shown
-_PROBLEM_SHARE = 0.6  # of that room, for the names of problems
+WIDE, MIDDLE, NARROW = 40, 18, 10  # columns of a terminal that solvers' names have before a figure is shown
+_PROBLEM_SHARE = 0.8  # of that room, for the names of problems
 BEST = "{} best among comparable rows, or could not be distinguished from the best."
 
 
@@ -23,6 +24,7 @@ class Figure(Column):
     names : room that names keep where there is too little for all; 0: every table has the column
     room : width that counts for it where names keep `WIDE`, so that no digit decides which columns there are
     meaning : a sentence on what it shows
+    failures : it shows whether runs failed
     """
 
     text: Callable[[Row], str] = str
@@ -30,6 +32,7 @@ class Figure(Column):
     names: float = 0
     room: int = 0
     meaning: str = ""
+    failures: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,66 +90,52 @@ def build(
     width : of the table, at most; None: every column is shown
     expendable : columns that a narrow table loses, the first one first
     """
-    columns: list[Figure] = [Figure("solver", wrap="label", text=lambda row: row.name)]
-    if any(len(group.problems) > 1 for group in groups):
-        columns.append(Figure("problem", wrap="words", text=lambda row: row.problem))
-    columns += figures
-    if dated:
-        columns.append(Figure("measured", text=_date, names=NARROW))
-        expendable = [*expendable, columns[-1]]
-    reasons: dict[str, int] = {}
     rows = [row for group in groups for row in group.rows]
+    reasons = list(dict.fromkeys(reason for row in rows for reason in _reasons(row)))
     # where all runs are reused a note says so, without marks
     dagger = "" if all(record.get("reused") for row in rows for record in row.records) else "†"
-    columns.append(Figure("status", text=lambda row: _status(row, reasons, dagger)))
-    texts = {id(row): [column.text(row) for column in columns] for row in rows}
-    best = [[column.best(group) for column in columns] for group in groups]
-    cells = [
-        [
-            [
-                Cell(text, i in winners, failed=column is columns[-1] and any(record.failed for record in row.records))
-                for text, winners, column in zip(texts[id(row)], of_group, columns, strict=True)
-            ]
-            for i, row in enumerate(group.rows)
-        ]
-        for group, of_group in zip(groups, best, strict=True)
-    ]
-    every = [row for section in cells for row in section]
-    shown, hidden = list(range(len(columns))), list[Figure]()
-    for column in expendable if width else ():
-        if _least_width([columns[i] for i in shown], [[row[i] for i in shown] for row in every], column.names) <= (
-            width or 0
-        ):
-            break
-        shown.remove(next(i for i in shown if columns[i] is column))
-        hidden += [column] if column.names != WIDE else []
-    titles = ", ".join(column.line for column in columns if column in hidden)
-    return Sheet(
-        [columns[i] for i in shown],
-        [
-            Section(group.heading, [[row[i] for i in shown] for row in section], group.remark)
-            for group, section in zip(groups, cells, strict=True)
-        ],
-        [
-            *(f"[{number}] {text}" for text, number in reasons.items()),
-            *notes,
-            *([f"Not shown at {width} columns: {titles}. --format markdown shows all."] if hidden else []),
-        ],
-        [*explained, *(columns[i].meaning for i in shown if columns[i].meaning)],
-        groups,
+    solver, problem = (
+        Figure("solver", wrap="label", text=operator.attrgetter("name")),
+        Figure("problem", wrap="words", text=operator.attrgetter("problem")),
     )
+    status = Figure("status", text=lambda row: _status(row, reasons, dagger), failures=True)
+    measured = [Figure("measured", text=_date, names=NARROW)] * dated
+    several = any(len(group.problems) > 1 for group in groups)
+    cells = {column: [_cells(column, group) for group in groups]
+             for column in (solver, *[problem] * several, *figures, *measured, status)}  # fmt: skip
+    shown = list(cells)
+    for column in (*expendable, *measured) if width else ():
+        if layout.total_width(shown, [_width(each, cells[each], column.names) for each in shown]) <= (width or 0):
+            break
+        shown.remove(column)
+    hidden = ", ".join(column.line for column in cells if column not in shown and column.names != WIDE)
+    sections = [
+        Section(
+            group.heading,
+            [list(row) for row in zip(*(cells[column][i] for column in shown), strict=True)],
+            group.remark,
+        )
+        for i, group in enumerate(groups)
+    ]
+    sentences = [*(f"[{i}] {reason}" for i, reason in enumerate(reasons, 1)), *notes]
+    sentences += [f"Not shown at {width} columns: {hidden}. --format markdown shows all."] * bool(hidden)
+    return Sheet(shown, sections, sentences, [*explained, *(each.meaning for each in shown if each.meaning)], groups)
 
 
-def _least_width(columns: Sequence[Figure], rows: Sequence[Sequence[Cell]], names: float) -> int:
-    """Return the width of a table whose names have at most the room ``names``."""
-    widths = layout.natural_widths(columns, rows)
-    for i, column in enumerate(columns):
-        if column.wrap:
-            share = names if column.wrap == "label" else max(_PROBLEM_SHARE * names, layout.NARROWEST)
-            widths[i] = int(min(widths[i], share))
-        elif names == WIDE and column.room:
-            widths[i] = max(widths[i], column.room + 1)
-    return layout.total_width(columns, widths)
+def _cells(column: Figure, group: Group) -> list[Cell]:
+    best = column.best(group)
+    return [
+        Cell(column.text(row), i in best, column.failures and any(record.failed for record in row.records))
+        for i, row in enumerate(group.rows)
+    ]
+
+
+def _width(column: Figure, cells: Sequence[Sequence[Cell]], names: float) -> int:
+    """Return the width of a column where names have at most the room ``names``."""
+    (width,) = layout.natural_widths([column], [[cell] for of_group in cells for cell in of_group])
+    if column.wrap:
+        return int(min(width, names if column.wrap == "label" else max(_PROBLEM_SHARE * names, layout.NARROWEST)))
+    return max(width, column.room + 1) if names == WIDE and column.room else width
 
 
 def _date(row: Row) -> str:
@@ -154,13 +143,14 @@ def _date(row: Row) -> str:
     return max(str(record.get("measured_at") or "") for record in row.records)[:10]
 
 
-def _status(row: Row, reasons: dict[str, int], dagger: str) -> str:
+def _status(row: Row, reasons: Sequence[str], dagger: str) -> str:
     """Return ``timeout 1/3† [1,2]``; the same reason of the same solver has one number in the whole sheet."""
-    found = dict.fromkeys(f"{row.name}: {_reason(record)}" for record in row.astray)
-    numbers = ",".join(str(reasons.setdefault(text, len(reasons) + 1)) for text in found)
+    numbers = ",".join(str(reasons.index(reason) + 1) for reason in _reasons(row))
     reused = any(record.get("reused") for record in row.records)
     return f"{row.status}{dagger * reused}{f' [{numbers}]' * bool(numbers)}"
 
 
-def _reason(record: Mapping[str, object]) -> str:
-    return f"{record.get('status')}: {' '.join(str(record.get('reason') or 'no reason was given').split())}"
+def _reasons(row: Row) -> list[str]:
+    """Return the different reasons of the runs of a row that are not ok."""
+    texts = ((record.get("status"), record.get("reason") or "no reason was given") for record in row.astray)
+    return list(dict.fromkeys(f"{row.name}: {status}: {' '.join(str(reason).split())}" for status, reason in texts))

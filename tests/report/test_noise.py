@@ -43,7 +43,9 @@ def starred(records):
     """Return the solvers with a star at their seconds, and in Markdown in bold."""
     lines = [line for line in table.render(records).splitlines() if " c-svc" not in line]
     terminal = {line.split()[0] for line in lines if line.endswith(" ok") and "*" in line[:32]}
-    rows = [line.split(" | ") for line in formats.markdown_text(records).splitlines() if line.endswith(" ok |")]
+    rows = [
+        line.split(" | ") for line in str(formats.render("markdown", records)).splitlines() if line.endswith(" ok |")
+    ]
     assert {row[0].removeprefix("| ") for row in rows if row[1].startswith("**")} == terminal
     return terminal
 
