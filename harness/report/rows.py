@@ -55,7 +55,9 @@ class Row:
     @property
     def name(self) -> str:
         """The label, and behind it what tells the row from its twins: ``smo (iterations <= 1)``."""
-        parts = ", ".join(filter(None, (place_text(self.first) if is_cell(self.first) else "", self.setting)))
+        place = place_text(self.first)
+        place = place.removesuffix("path").strip() if is_path(self.first) else place
+        parts = ", ".join(filter(None, (place, self.setting)))
         return f"{self.label} ({parts})" if parts else self.label
 
     @property
@@ -158,7 +160,7 @@ class Group:
 
     @property
     def heading(self) -> str:
-        """``digits: 1198 x 64, rbf gamma=0.05, 599 test points``, with the problem where all rows share it, and of paths the grid."""
+        """``digits: 1198 x 64, rbf gamma=0.05, 599 test points``, with the problem where all rows share it."""
         n, d, n_test, notes = (self.known(name) for name in ("n_train", "n_features", "n_test", "data_notes"))
         parts = [
             f"{n} x {d}" if n is not None and d is not None else "",
@@ -167,7 +169,6 @@ class Group:
             self.kernel,
             f"{n_test} test points" if n_test else "",
             self.problems[0] if len(self.problems) == 1 else "",
-            grid_text(self.rows[0].first),
         ]
         known = ", ".join(part for part in parts if part)
         return f"{self.dataset}: {known}" if known else self.dataset
@@ -284,13 +285,11 @@ def axes(record: Mapping[str, Any]) -> dict[str, list[float]]:
     return {**record["path"].get("costs", {}), **record["path"].get("widths", {})}
 
 
-def grid_text(record: Mapping[str, Any]) -> str:
+def _grid_text(record: Mapping[str, Any]) -> str:
     """Return ``path of 2 C x 3 gamma, 5 folds``; empty for a run of one problem."""
-    if not is_path(record):
-        return ""
-    grid = " x ".join(f"{len(values)} {name}" for name, values in axes(record).items())
-    folds = record["path"].get("folds")
-    return f"path{f' of {grid}' * bool(grid)}{f', {folds} folds' * bool(folds)}"
+    grid = " x ".join(f"{len(values)} {name}" for name, values in axes(record).items()) if is_path(record) else ""
+    folds = f", {record['path']['folds']} folds" if grid and record["path"].get("folds") else ""
+    return f"path of {grid}{folds}" if grid else ""
 
 
 def newest(rows: Iterable[StoreRow], fits: Callable[[Record], bool], *, every: bool = False) -> tuple[list[int], int]:
@@ -358,9 +357,9 @@ def grouped(records: Sequence[Record]) -> list[Group]:
 
 
 def _home(row: Row) -> tuple[str, str]:
-    """Return data set and kernel of a row."""
+    """Return data set and kernel of a row, of a path with its grid."""
     kernel = kernel_text(row.first.get("kernel"), row.first.get("kernel_parameters"))
-    return str(row.first.get("dataset") or "?"), kernel
+    return str(row.first.get("dataset") or "?"), ", ".join(filter(None, (kernel, _grid_text(row.first))))
 
 
 def _distinguished(rows: list[Row]) -> list[Row]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from harness.report import footnotes, layout, measures, path_table
 from harness.report.measures import Measure
 from harness.report.output import BOLD, PIPE_WIDTH, RED
-from harness.report.rows import Group, Row, grouped
+from harness.report.rows import Group, Row, grouped, is_path
 from harness.report.sheet import MIDDLE, NARROW, WIDE, Figure, Sheet, build
 from harness.report.verdict import of_records
 from harness.run.record import Record
@@ -76,29 +76,29 @@ def sheets(
 
     width : of a table, at most; None: every column is shown, those for wide terminals if ``optional``
     """
-    paths, others = path_table.groups(records), grouped(path_table.without_paths(records))
-    return [
-        *([path_table.sheet(paths, width, dated=dated)] if paths else []),
-        *([_sheet(others, width, dated=dated, optional=optional)] if others else []),
-    ]
+    both = [record for record in records if is_path(record)], path_table.without_paths(records)
+    return [_sheet(grouped(part), width, dated=dated, optional=optional) for part in both if part]
 
 
 def _sheet(groups: Sequence[Group], width: int | None, *, dated: bool, optional: bool) -> Sheet:
-    """Return the sheet of runs of single problems; metrics, which were wanted by name, are the last that it loses."""
+    """Return the sheet of paths or of runs of single problems; metrics, which were wanted by name, are the last that it loses."""
     rows = [row for group in groups for row in group.rows]
-    core = [(each, _figure(each, rows)) for each in (*measures.times(groups), *measures.core(rows))]
+    paths = path_table.columns(rows) if is_path(rows[0].first) else []
+    core = [measures.EVALUATIONS, measures.ACCURACY] if paths else measures.core(rows)
+    costs = [(each, _figure(each, rows)) for each in (*measures.times(groups), *core)]
     metrics = [_figure(each, rows, NARROW) for each in measures.metrics(rows)]
     wider = [each for group in measures.WIDER for each in group if any(row.values(each.figure) for row in rows)]
-    further = [_figure(each, rows, WIDE) for each in wider if optional]
-    least_needed = [figure for name in _NAMES for measure, figure in core if _name(measure) == name]
+    further = [_figure(each, rows, WIDE) for each in wider if optional and not paths]
+    least_needed = [figure for name in _NAMES for measure, figure in costs if _name(measure) == name]
+    advice = [note for group in groups for note in path_table.advice(group.rows)] if paths else []
     return build(
         groups,
-        [*(figure for _, figure in core), *metrics, *further],
-        footnotes.notes(groups),
-        footnotes.explained(rows),
+        [*(figure for _, figure in costs), *paths, *metrics, *further],
+        [*footnotes.notes(groups), *advice],
+        [*footnotes.explained(rows), *([path_table.NOTE] if paths else [])],
         width=width,
         dated=dated,
-        expendable=[*reversed(further), *least_needed, *reversed(metrics)],
+        expendable=[*reversed(further), *(each for each in paths if each.names), *least_needed, *reversed(metrics)],
     )
 
 
