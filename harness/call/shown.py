@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from harness.call.settings import in_python
 from harness.report import table
-from harness.report.verdict import of_records
 from harness.support.printable import plain_line
 
 if TYPE_CHECKING:
@@ -18,18 +17,21 @@ if TYPE_CHECKING:
 
 def html(records: Sequence[Record]) -> str:
     """Return a table a data set, the best figures in bold, and what is to be said of them below."""
-    parts = []
-    for sheet in table.sheets(records, optional=False):
-        for section in sheet.sections:
-            parts += [f"<p><b>{_text(section.heading)}</b></p>", *map(_note, filter(None, [section.remark]))]
-            parts += [_table(sheet.columns, section.rows)]
-        parts += map(_note, sheet.sentences("bold:"))
-        meanings = "".join(map(_note, sheet.explained))
-        parts += [f"<details><summary>What columns and marks mean</summary>{meanings}</details>"] if meanings else []
-    answer = of_records(records)
-    parts += [f"<p><b>{_text(sentence)}</b></p>" for sentence in answer.sentences]
-    parts += [f"<p>{_text(line)}</p>" for line in answer.further("")]
-    return f'<div class="harness-result" style="overflow-x: auto">{"".join(parts) or "<p>no records</p>"}</div>'
+    parts, meanings = list[str](), ""
+    for kind, content in table.blocks(
+        records, table.sheets(records, optional=False), "bold:", explain=True, command=""
+    ):
+        if kind == "table":
+            sheet, section = content
+            parts.append(_table(sheet.columns, section.rows))
+        elif kind == "explanation":
+            meanings += _note(content)
+        elif kind in ("heading", "failure", "answer"):
+            parts.append(f"<p><b>{_text(content)}</b></p>")
+        elif content:
+            parts.append(_note(content))
+    parts += [f"<details><summary>What columns and marks mean</summary>{meanings}</details>"] if meanings else []
+    return f'<div class="harness-result" style="overflow-x: auto">{"".join(parts)}</div>'
 
 
 def _note(text: str) -> str:

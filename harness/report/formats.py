@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.registry.hookspecs import FORMATS
 from harness.report import files, table
-from harness.report.verdict import of_records
+from harness.report.layout import Cell
 from harness.run.record import Record
 from harness.support import faults
 from harness.support.errors import PluginError, UsageError
@@ -20,6 +20,10 @@ from harness.support.printable import plain
 OF_RUNS = ("table", "markdown")  # show a path as one line, unless its cells are wanted
 _SUFFIXES = {
     ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".parquet": "parquet"
+}  # fmt: skip
+_BLOCKS = {
+    "heading": "### {}", "note": "- {}", "explanation": "- {}", "space": "", "failure": "**{}**\n", "answer": "**{}**\n",
+    "hint": "{}\n", "command": "    {}",
 }  # fmt: skip
 _MARKUP = re.compile(r"[\\|*_<>`\[\]]")
 Renderer = Callable[..., str]
@@ -89,40 +93,23 @@ def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record], comma
     return text if text.endswith("\n") else text + "\n"
 
 
-def _markdown(
-    records: Sequence[Record],
-    *,
-    dated: bool = False,
-    explain: bool = False,
-    command: str | None = None,
-    remarks: Sequence[str] = (),
-    **_of_terminals: object,
-) -> str:
+def _markdown(records: Sequence[Record], *, dated: bool = False, **options: Any) -> str:
     """Return GitHub tables, one a data set, with the terminal table's rows, all its columns and the same sentences."""
-    result: list[str] = []
-    for sheet in table.sheets(records, dated=dated):
-        head = [
-            [_escaped(title) for title in sheet.titles],
-            ["---:" if each.right else "---" for each in sheet.columns],
-        ]
-        for section in sheet.sections:
-            rows = [
-                [f"**{_escaped(cell.text)}**" if cell.best else _escaped(cell.text) for cell in row]
-                for row in section.rows
-            ]
-            result += [
-                f"### {_escaped(section.heading)}",
-                "",
-                *([_escaped(section.remark), ""] if section.remark else []),
-            ]
-            result += [*(f"| {' | '.join(cells)} |" for cells in (*head, *rows)), ""]
-        result += [*(f"- {_escaped(note)}" for note in sheet.sentences("bold:", explain=explain)), ""]
-    result += [f"- {_escaped(remark)}" for remark in remarks]
-    if command is not None and (answer := of_records(records)).sentences:
-        result += ["", *(f"**{_escaped(sentence)}**\n" for sentence in answer.sentences)]
-        hint, *lines = answer.further(command) or [""]
-        result += [_escaped(hint), "", *(f"    {line}" for line in lines)]
-    return "\n".join(result).rstrip("\n") + "\n" if records else "no records\n"
+    lines: list[str] = []
+    options = {name: value for name, value in options.items() if name not in ("width", "styled", "picture")}
+    for kind, content in table.blocks(records, table.sheets(records, dated=dated), "bold:", **options):
+        if kind == "table":
+            sheet, section = content
+            aligned = ["---:" if column.right else "---" for column in sheet.columns]
+            rows = [map(_escaped, sheet.titles), aligned, *(map(_marked, row) for row in section.rows)]
+            lines += ["", *(f"| {' | '.join(row)} |" for row in rows)]
+        else:
+            lines += _BLOCKS[kind].format(content if kind == "command" else _escaped(content)).split("\n")
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def _marked(cell: Cell) -> str:
+    return f"**{_escaped(cell.text)}**" if cell.best else _escaped(cell.text)
 
 
 def _escaped(text: str) -> str:

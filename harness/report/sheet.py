@@ -68,11 +68,6 @@ class Sheet:
         """The titles of the columns, in one line each."""
         return [column.line for column in self.columns]
 
-    def sentences(self, mark: str, *, explain: bool = False) -> list[str]:
-        """Return what stands under the table: what ``mark`` means, the notes, and the explanations if wanted."""
-        marked = any(cell.best for row in self.rows for cell in row)
-        return [*([BEST.format(mark)] if marked else []), *self.notes, *(self.explained if explain else [])]
-
 
 def build(
     groups: Sequence[Group],

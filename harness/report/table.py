@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from harness.report import footnotes, layout, measures, path_table
 from harness.report.measures import Measure
 from harness.report.output import BOLD, PIPE_WIDTH, RED
 from harness.report.rows import Group, Row, grouped, is_path
-from harness.report.sheet import MIDDLE, NARROW, WIDE, Figure, Sheet, build
+from harness.report.sheet import BEST, MIDDLE, NARROW, WIDE, Figure, Sheet, build
 from harness.report.verdict import of_records
 from harness.run.record import Record
 
 _NAMES = dict(zip(measures.EXPENDABLE, (MIDDLE, MIDDLE, MIDDLE, NARROW, NARROW, NARROW), strict=True))
 """Figure of an expendable column -> columns of a terminal that names have before it is shown."""
+
+_WHOLE = ("command", "picture", "space")  # blocks that no line break is put into
+_STYLES = {"heading": BOLD, "failure": BOLD + RED, "answer": BOLD}
 
 
 def render(
@@ -22,46 +26,66 @@ def render(
     width: int = PIPE_WIDTH,
     styled: bool = False,
     dated: bool = False,
-    explain: bool = False,
-    command: str | None = None,
-    remarks: Sequence[str] = (),
-    picture: str = "",
     spelled: Callable[[str], str] = str,
+    **options: Any,
 ) -> str:
     """Return the table as text, at most ``width`` columns wide, ending in a newline; a command behind it is not broken.
 
     styled : for a terminal, bold and in colours; without it the text has no control characters
     dated : with a column that says when each row was measured
+    spelled : what the notes are written with; in Python options are arguments
+    options : of `blocks`
+    """
+    lines: list[str] = []
+    for kind, content in blocks(records, sheets(records, width, dated=dated), "*", **options):
+        if kind == "table":
+            sheet, section = content
+            widths = layout.fitted_widths(sheet.columns, sheet.rows, width)
+            lines += layout.lines(sheet.columns, section.rows, widths, styled=styled)
+        elif kind in _WHOLE:
+            lines += content.split("\n")
+        else:
+            text = content if kind in _STYLES else spelled(content)
+            style = _STYLES.get(kind, "") * styled
+            lines += [layout.in_style(line, style) for line in layout.paragraph(text, width)]
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def blocks(
+    records: Sequence[Record],
+    sheets: Sequence[Sheet],
+    mark: str,
+    *,
+    explain: bool = False,
+    command: str | None = None,
+    remarks: Sequence[str] = (),
+    picture: str = "",
+) -> list[tuple[str, Any]]:
+    """Return what a report consists of, for text, Markdown and HTML alike: the kind of each block, and its text or table.
+
+    mark : what marks the best of a column
     explain : with what columns and marks mean
     command : the line that made the comparison, to which a verdict adds what it lacks; empty: it was made in Python;
         None: the runs are no comparison and have no verdict
-    remarks, picture : further sentences under the table, and what is drawn above the verdict
-    spelled : what the notes are written with; in Python options are arguments
+    remarks, picture : further notes, and what is drawn above the verdict
     """
-    if not records:
-        return "no records.\n"
-    result: list[str] = []
-    for sheet in sheets(records, width, dated=dated):
-        widths = layout.fitted_widths(sheet.columns, sheet.rows, width)
+    found: list[tuple[str, Any]] = [] if records else [("note", "no records")]
+    for sheet in sheets:
+        found.append(("space", ""))
         for section in sheet.sections:
-            result += [layout.bold(line, styled=styled) for line in layout.paragraph(section.heading, width)]
-            sentence, _, line = section.remark.partition("\n")  # what is to be copied is not broken
-            result += [*layout.paragraph(sentence, width), *([line] if line else [])]
-            result += [*layout.lines(sheet.columns, section.rows, widths, styled=styled), ""]
-        notes = sheet.sentences("*", explain=explain)
-        notes += [] if explain or not sheet.explained else ["--explain says more."]
-        result += [*(line for note in notes for line in layout.paragraph(spelled(note), width)), ""]
-    result = "\n".join(result).rstrip("\n").split("\n")
-    result += [line for remark in remarks for line in layout.paragraph(remark, width)]
-    result += picture.splitlines()
-    if command is not None and (answer := of_records(records)).sentences:
-        result.append("")
-        for i, sentence in enumerate(answer.sentences):
-            failures = i == 0 and any(record.failed for record in records)
-            style = (BOLD + RED * failures) * styled
-            result += [layout.in_style(line, style) for line in layout.paragraph(sentence, width)]
-        result += answer.further(command)
-    return "\n".join(result) + "\n"
+            warning, _, line = section.remark.partition("\n")
+            found += [("heading", section.heading), ("note", warning), ("command", line)]
+            found += [("table", (sheet, section)), ("space", "")]
+        best = [BEST.format(mark)] if any(cell.best for row in sheet.rows for cell in row) else []
+        hint = ["--explain says more."] if sheet.explained and not explain else []
+        found += [*(("note", note) for note in (*best, *sheet.notes, *hint))]
+        found += [*(("explanation", text) for text in sheet.explained if explain)]
+    found += [*(("note", remark) for remark in remarks), ("picture", picture)]
+    if records and command is not None and (answer := of_records(records)).sentences:
+        first = "failure" if any(record.failed for record in records) else "answer"
+        found += [("space", ""), (first, answer.sentences[0]), *(("answer", each) for each in answer.sentences[1:])]
+        found += [("command" if line.startswith(" ") else "hint", line) for line in answer.further(command)]
+    return [(kind, content) for kind, content in found if content or kind == "space"]
 
 
 def report_table(records: Iterable[Mapping[str, object]], *, width: int = PIPE_WIDTH) -> str:
