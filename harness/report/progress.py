@@ -57,7 +57,7 @@ class Reporter:
         left = _minutes(elapsed / new * (self.total - self.done)) if new > 0 else "?"
         failed = f", {self.failures} failed" if self.failures else ""
         counts = f"[{self.done}/{self.total}, elapsed {_minutes(elapsed)}, left {left}{failed}] " if self.total else ""
-        return plain_line(counts + text)
+        return plain_line(counts + text).rstrip()
 
     def __enter__(self) -> Self:
         return self

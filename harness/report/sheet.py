@@ -10,7 +10,7 @@ from harness.report import layout
 from harness.report.layout import Cell, Column
 from harness.report.rows import Group, Row
 
-WIDE, MIDDLE, NARROW = 40, 18, 10  # columns of a terminal that solvers' names have before a figure is shown
+WIDE, MIDDLE, NARROW = 40, 24, 10  # columns of a terminal that names of solvers have before a figure is shown
 _PROBLEM_SHARE = 0.8  # of that room, for the names of problems
 BEST = "{} best among comparable rows, or could not be distinguished from the best."
 

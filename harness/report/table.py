@@ -13,7 +13,7 @@ from harness.report.sheet import BEST, MIDDLE, NARROW, WIDE, Figure, Sheet, buil
 from harness.report.verdict import of_records
 from harness.run.record import Record
 
-_NAMES = dict(zip(measures.EXPENDABLE, (MIDDLE, MIDDLE, MIDDLE, NARROW, NARROW, NARROW), strict=True))
+_NAMES = dict(zip(measures.EXPENDABLE, (MIDDLE, MIDDLE, 18, NARROW, NARROW, NARROW), strict=True))
 """Figure of an expendable column -> columns of a terminal that names have before it is shown."""
 
 _WHOLE = ("command", "picture", "space")  # blocks that no line break is put into
