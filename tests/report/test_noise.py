@@ -73,8 +73,6 @@ def test_stars_go_by_the_clock_of_the_pages():
     """Wall seconds say that b was faster; the machine was busy while a ran."""
     rows = [record("a", fit_seconds=9.0, cpu_seconds=1.0), record("b", fit_seconds=3.0), record("c", fit_seconds=30.0)]
     assert starred(rows) == {"a"}
-    text = " ".join(table.render(rows).split())
-    assert "The machine was busy: wall time is over 1.5 times CPU time for a." in text
     assert starred([Record({**row, "threads": 2}) for row in rows]) == {"b"}  # threads add up in CPU seconds
     assert "machine was busy" not in table.render([record("a"), record("b")])
 
@@ -84,9 +82,7 @@ def test_who_waits_for_something_else_wins_by_no_cpu_time():
     busy = record("busy", fit_seconds=9.0, cpu_seconds=0.1, waited_seconds=0.5)  # other work had its core
     assert starred([waits, record("b", fit_seconds=3.0)]) == {"b"}
     assert starred([busy, record("b", fit_seconds=3.0)]) == {"busy"}
-    text = " ".join(table.render([waits, record("b", fit_seconds=3.0)]).split())
-    assert "waits waited for something else (a process, a device, a server, a disk)." in text
-    assert "machine was busy" not in text
+    assert "CPU seconds" not in table.sheets([waits, record("b", fit_seconds=3.0)])[0].titles[1]
 
 
 def test_costs_of_a_sweep_are_ranked_within_each_problem():
