@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
-from typing import Any, TypeGuard
+from typing import Any
 
 from harness.support.decimals import ROUNDING, gap, power, target
+from harness.support.printable import is_number
 
-__all__ = ["ROUNDING", "gap", "power", "target"]
+__all__ = ["ROUNDING", "gap", "is_number", "power", "target"]
 
 NOT_OBSERVABLE = "-"
 
@@ -23,11 +24,6 @@ SETTINGS: dict[str, Callable[[float], str]] = {
     "threads": lambda value: f"{value:g} thread{'' if value == 1 else 's'}",
 }
 """What a run was given beside its problem, and how a row says so."""
-
-
-def is_number(value: Any) -> TypeGuard[float]:
-    """Return whether ``value`` is a finite number (a truth value is none)."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def seconds(value: float) -> str:

@@ -8,7 +8,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from harness.measure.outcome import StoppedBy
-from harness.report import figures, noise, timing
+from harness.measure.repetition import ONE_RUN, waited
+from harness.report import figures, timing
 from harness.report.rows import machines, short_name
 from harness.run.record import Record
 
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 RANKING = (
     "Rows with a failed run are not ranked. Costs (seconds, kernel evals, core set), gap and KKT are ranked within a problem, and "
     "costs only if all runs had the same target gap; test figures are ranked within a data set. CPU seconds rank if every run had "
-    f"one thread and waited for nothing, else wall seconds. A single run can be off by a factor of {noise.ONE_RUN:g}, test % by its "
-    "95 % interval. A range holds the ratio of the medians on every data set: with 6 runs or more by their 95 % intervals, else by "
-    "the least and the greatest run."
+    f"one thread and waited for nothing, else wall seconds. A single run can be off by a factor of {ONE_RUN:g}, test % by its "
+    "95 % interval. A range holds the ratio on every problem: of times by a 95 % interval that stays right however often "
+    "runs are added, of other figures by least and greatest run, or 95 % intervals from 6 runs on."
 )
 _MEANINGS = {
     "CPU seconds": "of the processor, in the solver alone, without compilation, certificates and tests.",
@@ -40,7 +41,7 @@ _ROW_NOTES: dict[str, Callable[[Row], object]] = {
     f"The machine was busy: wall time is over {timing.DISTURBED:g} times CPU time for {{}}.":
         lambda row: timing.disturbed(row.measured, row.median("fit_seconds"), row.median("cpu_seconds")),
     "Wall time is ranked: {} waited for something else (a process, a device, a server, a disk).":
-        lambda row: any(map(timing.waited, row.measured)),
+        lambda row: any(map(waited, row.measured)),
     "kernel evals ≥: {} took the points. What it computed from them is not counted, so it is not ranked.":
         lambda row: row.said("evaluations_at_least"),
     "Some runs of {} were stopped at the target gap by the host, others by the solver, so their gaps and counts differ.":

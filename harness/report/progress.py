@@ -36,6 +36,10 @@ class Reporter:
         """Take the number of runs, ``reused`` of which are in the store, and start the clock."""
         self.total, self._reused, self._began = len(specs), reused, monotonic()
 
+    def repeated(self, specs: list[RunSpec]) -> None:
+        """Take the number of runs with those that are added."""
+        self.total = len(specs)
+
     def say(self, text: str) -> None:
         """Show a line that is no progress, and that ``--quiet`` does not silence."""
         output.say(self._spelled(text))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.measure.outcome import MEASURED, Status
+from harness.measure.repetition import seconds
 from harness.report import figures, timing
 from harness.run.record import Record
 from harness.support import selection
@@ -115,7 +116,7 @@ class Row:
         """Return a figure of every measured run that has it; ``metrics.f1`` looks into the dict ``metrics``."""
         if name not in self._values:
             outer, _, inner = name.partition(".")
-            read = ((record.get(outer) or {}).get(inner) if inner else record.get(outer) for record in self.measured)
+            read = ((run.get(outer) or {}).get(inner) if inner else seconds(run, name) for run in self.measured)
             self._values[name] = [float(value) for value in read if figures.is_number(value)]
         return self._values[name]
 
@@ -147,11 +148,15 @@ def short_name(dataset: str) -> str:
 
 @dataclass
 class Group:
-    """The rows of one data set under one kernel: test figures compare among all, costs only within one of `units`."""
+    """The rows of one data set under one kernel: test figures compare among all, costs only within one of `units`.
+
+    comparisons : most problems of one formulation in the report on which there are several solvers
+    """
 
     dataset: str
     kernel: str
     rows: list[Row] = field(default_factory=list)
+    comparisons: int = 1
 
     def known(self, name: str) -> Any:
         """Return a fact of the data set from the first record that has it."""
@@ -196,7 +201,8 @@ class Group:
             if row.begun:
                 rows.setdefault(row.problem, []).append(row)
         names = {problem: f"{self.dataset} {problem}" if len(rows) > 1 else self.dataset for problem in rows}
-        return [Group(names[problem], self.kernel, members) for problem, members in rows.items()] or [self]
+        units = [Group(names[problem], self.kernel, members, self.comparisons) for problem, members in rows.items()]
+        return units or [self]
 
     @property
     def problems(self) -> list[str]:
@@ -348,11 +354,14 @@ def grouped(records: Sequence[Record]) -> list[Group]:
     for group in groups.values():
         order = list(dict.fromkeys(row.problem for row in group.rows))
         group.rows = _distinguished(sorted(group.rows, key=lambda row: order.index(row.problem)))
+    units = (unit for group in groups.values() for unit in group.units)
+    rivals = Counter(unit.rows[0].formulation for unit in units if len(unit.rows) > 1)
     # data sets in their first order, the kernels of one data set together
     datasets = list(dict.fromkeys(group.dataset for group in groups.values()))
     in_order = sorted(groups.items(), key=lambda item: datasets.index(item[1].dataset))
     for (dataset, _, on_machine), group in in_order:
         group.dataset = f"{dataset} on machine {on_machine[:6]}" if on_machine else dataset
+        group.comparisons = max(rivals.values(), default=1)
     return [group for _, group in in_order]
 
 

@@ -82,7 +82,7 @@ def test_the_verdict_is_a_block_of_its_own_at_the_end_and_failures_are_red():
     *notes, blank, failure, answer, hint, command = table.render(rows, **options).splitlines()
     assert (notes[-2:], blank) == (["a remark", "a picture"], "")
     assert [failure, answer] == verdict(grouped(rows)).sentences
-    assert (hint[-1], command) == (":", f"  {typed} --target-gap 1e-3 --repeat 3")
+    assert (hint[-1], command) == (":", f"  {typed} --target-gap 1e-3")
     styled = table.render(rows, styled=True, **options).splitlines()[-4:]
     red, bold, end = "\x1b[38;5;1m", "\x1b[1m", "\x1b[0m"
     assert styled == [f"{bold}{red}{failure}{end}", f"{bold}{answer}{end}", hint, command]
@@ -92,7 +92,7 @@ def test_the_verdict_is_a_block_of_its_own_at_the_end_and_failures_are_red():
     assert f"{bold}0.0122 ±0%{end}*" in table.render(study(), styled=True)
     assert "\x1b" not in table.render(rows)
     markdown = formats.render("markdown", rows, command=typed, remarks=["a remark"]).splitlines()
-    assert markdown[-1] == f"      {typed} --target-gap 1e-3 --repeat 3"
+    assert markdown[-1] == f"      {typed} --target-gap 1e-3"
     assert [line for line in markdown if line.startswith("**")] == [f"**{failure}**", f"**{answer}**"]
 
 

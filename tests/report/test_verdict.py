@@ -2,14 +2,16 @@
 
 import html
 import re
+from collections import Counter
 from itertools import product
 from math import exp, log, sqrt
-from statistics import mean, median
+from statistics import mean, median, stdev
 
 import pytest
 from harness_dashboard.page import of_records
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from harness.call.result import Result
 from harness.report import formats, table
@@ -31,7 +33,7 @@ def test_a_hint_is_the_command_with_what_it_lacks():
     assert hinted(*one, command="")[0].endswith(": repeat=3")
     assert hinted(*runs("a", 1.0), *runs("b", 1.5)) == []
     without = [*loose("a", 1.0, 0.95), *loose("b", 6.0, 0.95)]
-    assert hinted(*without)[1:] == ["  harness compare --target-gap 1e-3 --repeat 3"]
+    assert hinted(*without)[1:] == ["  harness compare --target-gap 1e-3"]
     assert hinted(*without[:1]) == []
 
 
@@ -107,6 +109,9 @@ class Oracle:
 
     def __init__(self, records, formulation):
         begun = [each for each in records if each["kernel"]]
+        shared = {(each["formulation"], *self.unit(each), each["solver"]) for each in begun}
+        rivals = Counter(unit[:-1] for unit in shared)
+        self.most_units = max(Counter(unit[0] for unit, count in rivals.items() if count > 1).values(), default=1)
         self.own = [each for each in begun if each["formulation"] == formulation]
         self.units = {self.unit(each) for each in self.own}
         self.solvers = {each["solver"] for each in self.own}
@@ -142,16 +147,22 @@ class Oracle:
                 return True
         return False
 
-    def ends(self, solver, unit):
-        seconds = [each["cpu_seconds"] for each in self.of(solver, unit)]
-        factor = 1.5 ** (1 / sqrt(len(seconds)))
-        return min(*seconds, median(seconds) / factor), max(*seconds, median(seconds) * factor)
+    def ratio(self, solver, than, unit):
+        """Return between which values the time of ``than`` over that of a solver lies."""
+        times = [[each["cpu_seconds"] for each in self.of(name, unit)] for name in (solver, than)]
+        logs = [log(slow / fast) for fast, slow in zip(*times, strict=False)]
+        if len(logs) == 1:
+            return median(times[1]) / median(times[0]) / 2.25, median(times[1]) / median(times[0]) * 2.25
+        miss = 0.05 / (len(logs) * (len(logs) - 1) * self.most_units)
+        half = stats.t.isf(miss / 2, len(logs) - 1) * max(stdev(logs), 0.01) / sqrt(len(logs))
+        return exp(mean(logs) - half), exp(mean(logs) + half)
 
     def middle(self, solver):
         return exp(mean(log(median(each["cpu_seconds"] for each in self.of(solver, unit))) for unit in self.units))
 
     def faster(self, solver, than):
-        return [unit for unit in self.units if self.ends(solver, unit)[1] < self.ends(than, unit)[0]]
+        ratios = {unit: self.ratio(solver, than, unit) for unit in self.units}
+        return [unit for unit, (low, high) in ratios.items() if low > 1.0 and not (low > 1 / 1.05 and high < 1.05)]
 
 
 RATIO = r"([\d.]+) times as fast as (\w) in CPU time \(range ([\d.]+) to ([\d.]+)"
