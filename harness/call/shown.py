@@ -22,8 +22,8 @@ def html(records: Sequence[Record]) -> str:
         records, table.sheets(records, optional=False), "bold:", explain=True, command=""
     ):
         if kind == "table":
-            sheet, section = content
-            parts.append(_table(sheet.columns, section.rows))
+            sheet, rows = content
+            parts.append(_table(sheet.columns, rows))
         elif kind == "explanation":
             meanings += _note(content)
         elif kind in ("heading", "failure", "answer"):

@@ -99,10 +99,13 @@ def _markdown(records: Sequence[Record], *, dated: bool = False, **options: Any)
     options = {name: value for name, value in options.items() if name not in ("width", "styled", "picture")}
     for kind, content in table.blocks(records, table.sheets(records, dated=dated), "bold:", **options):
         if kind == "table":
-            sheet, section = content
+            sheet, rows = content
             aligned = ["---:" if column.right else "---" for column in sheet.columns]
-            rows = [map(_escaped, sheet.titles), aligned, *(map(_marked, row) for row in section.rows)]
-            lines += ["", *(f"| {' | '.join(row)} |" for row in rows)]
+            titles = [_escaped(column.line) for column in sheet.columns]
+            lines += [
+                "",
+                *(f"| {' | '.join(cells)} |" for cells in (titles, aligned, *(map(_marked, row) for row in rows))),
+            ]
         else:
             lines += _BLOCKS[kind].format(content if kind == "command" else _escaped(content)).split("\n")
     return "\n".join(lines).strip("\n") + "\n"

@@ -36,37 +36,22 @@ class Figure(Column):
 
 
 @dataclass(frozen=True)
-class Section:
-    """The rows of a table under one heading, each a list of cells; ``remark`` stands between the two."""
-
-    heading: str
-    rows: list[list[Cell]]
-    remark: str = ""
-
-
-@dataclass(frozen=True)
 class Sheet:
-    """Columns that all sections share, and the sentences under them.
+    """Columns that all groups share, for each group its rows of cells, and the sentences under them.
 
     notes : what every reader must know
     explained : what columns and marks mean
     """
 
     columns: Sequence[Column]
-    sections: list[Section]
+    sections: list[tuple[Group, list[list[Cell]]]]
     notes: list[str]
     explained: list[str]
-    groups: Sequence[Group]
 
     @property
     def rows(self) -> list[list[Cell]]:
-        """The rows of all sections."""
-        return [row for section in self.sections for row in section.rows]
-
-    @property
-    def titles(self) -> list[str]:
-        """The titles of the columns, in one line each."""
-        return [column.line for column in self.columns]
+        """The rows of all groups."""
+        return [row for _, rows in self.sections for row in rows]
 
 
 def build(
@@ -104,17 +89,11 @@ def build(
             break
         shown.remove(column)
     hidden = ", ".join(column.line for column in cells if column not in shown and column.names != WIDE)
-    sections = [
-        Section(
-            group.heading,
-            [list(row) for row in zip(*(cells[column][i] for column in shown), strict=True)],
-            group.remark,
-        )
-        for i, group in enumerate(groups)
-    ]
+    by_group = (zip(*(cells[column][i] for column in shown), strict=True) for i in range(len(groups)))
+    sections = [(group, list(map(list, found))) for group, found in zip(groups, by_group, strict=True)]
     sentences = [*(f"[{i}] {reason}" for i, reason in enumerate(reasons, 1)), *notes]
     sentences += [f"Not shown at {width} columns: {hidden}. --format markdown shows all."] * bool(hidden)
-    return Sheet(shown, sections, sentences, [*explained, *(each.meaning for each in shown if each.meaning)], groups)
+    return Sheet(shown, sections, sentences, [*explained, *(each.meaning for each in shown if each.meaning)])
 
 
 def _cells(column: Figure, group: Group) -> list[Cell]:

@@ -39,9 +39,9 @@ def render(
     lines: list[str] = []
     for kind, content in blocks(records, sheets(records, width, dated=dated), "*", **options):
         if kind == "table":
-            sheet, section = content
+            sheet, rows = content
             widths = layout.fitted_widths(sheet.columns, sheet.rows, width)
-            lines += layout.lines(sheet.columns, section.rows, widths, styled=styled)
+            lines += layout.lines(sheet.columns, rows, widths, styled=styled)
         elif kind in _WHOLE:
             lines += content.split("\n")
         else:
@@ -72,10 +72,10 @@ def blocks(
     found: list[tuple[str, Any]] = [] if records else [("note", "no records")]
     for sheet in sheets:
         found.append(("space", ""))
-        for section in sheet.sections:
-            warning, _, line = section.remark.partition("\n")
-            found += [("heading", section.heading), ("note", warning), ("command", line)]
-            found += [("table", (sheet, section)), ("space", "")]
+        for group, rows in sheet.sections:
+            warning, _, line = group.remark.partition("\n")
+            found += [("heading", group.heading), ("note", warning), ("command", line)]
+            found += [("table", (sheet, rows)), ("space", "")]
         best = [BEST.format(mark)] if any(cell.best for row in sheet.rows for cell in row) else []
         hint = ["--explain says more."] if sheet.explained and not explain else []
         found += [*(("note", note) for note in (*best, *sheet.notes, *hint))]

@@ -123,7 +123,7 @@ def test_what_is_not_sure_competes_for_nothing(rows, stars):
 def test_a_warning_on_scales_is_for_kernels_that_use_the_points():
     notes = {"unscaled": {"widest": ["income", 5e5], "narrowest": ["score", 1.0], "write": "--datasets ./a.csv"}}
     grid = {"costs": {"C": [1.0]}}
-    found = [table.sheets([record(data_notes=notes, **changes)])[0].sections[0].remark.partition("\n")[2]
+    found = [table.sheets([record(data_notes=notes, **changes)])[0].sections[0][0].remark.partition("\n")[2]
              for changes in ({}, {"path": grid}, {"kernel": "precomputed"})]  # fmt: skip
     assert found == ["  --datasets ./a.csv"] * 2 + [""]
 

@@ -309,10 +309,10 @@ def test_terminal_markdown_python_notebook_and_page_say_the_same(records):
 def test_a_star_of_costs_is_of_one_problem(records):
     """A star says that somebody else on the same problem, who did what was asked, cost more."""
     (sheet,) = table.sheets(records)
-    costs = [sheet.titles.index(each) for each in ("CPU seconds", "kernel evals", "core set") if each in sheet.titles]
-    for section, group in zip(sheet.sections, sheet.groups, strict=True):
-        for cells, row in zip(section.rows, group.rows, strict=True):
-            same = [(cell, other) for cell, other in zip(section.rows, group.rows, strict=True)
+    costs = [i for i, column in enumerate(sheet.columns) if column.line in ("CPU seconds", "kernel evals", "core set")]
+    for group, rows in sheet.sections:
+        for cells, row in zip(rows, group.rows, strict=True):
+            same = [(cell, other) for cell, other in zip(rows, group.rows, strict=True)
                     if other.problem == row.problem and other.formulation == row.formulation and other.complete]  # fmt: skip
             for i in costs:
                 if cells[i].best:
