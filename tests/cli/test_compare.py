@@ -73,7 +73,7 @@ def test_the_table_ends_with_the_command_that_ranks_and_the_picture_stands_below
     lines = invoke(*given).stdout.splitlines()
     assert lines[-2] == "To rank by a certified target:"
     shown = shlex.split(lines[-1])
-    assert shown[-4:] == ["--target-gap", "1e-3", "--repeat", "3"]
+    assert shown[-2:] == ["--target-gap", "1e-3"]
     ranked = invoke(*shown[1:])
     assert re.search(
         r"^No winner: no solver reached a certified gap of 1e-3 on twonorm\[n=200\]\.$", ranked.stdout, re.MULTILINE

@@ -108,7 +108,7 @@ TABLES = {
                path(**REGRESSION)], {"width": 150}),
     "cells of paths": ([*(cell(fold=fold, fit_seconds=0.01 * (fold + 1)) for fold in range(3)), cell(start="cold"),
                         cell(fold=None, cell=None), record("smo")], {}),
-    "narrow": ([record("smo-block", metrics={"f1": 1.0, "roc-auc": 0.9}), record("libsvm")], {"width": 60}),
+    "narrow": ([record("smo-block", metrics={"f1": 1.0, "roc-auc": 0.9}, reused=True), record("libsvm", reused=True)], {"width": 60}),
     "narrow paths": ([path("smo-block", metrics={"f1": 0.71, "roc-auc": 0.86}), path()], {"width": 80}),
 }  # fmt: skip
 FURTHER = {
