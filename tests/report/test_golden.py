@@ -95,7 +95,7 @@ LABELLED = {"label_column": "churned", "positive": "yes", "preprocessing": "scal
 SETTINGS = ({"iteration_limit": 1}, {"cache_mb": 1.0}, {"threads": 2}, {"target_gap": 0.5}, {"time_limit": 5.0},
             {"memory_limit": 2**29}, {"code_sha256": "1a2b3c4d"}, {"kernel_evaluation_limit": 1000})  # fmt: skip
 OTHER_CELL = {"best": {"C": 1.0, "gamma": 0.5}, "cv_error": 0.0517, "worst_gap": 2e-3}
-REGRESSION = {"metrics": {"mse": 2.0}, "test_accuracy": None, "dataset": "y"}
+REGRESSION = {"metrics": {"mse": 2.0}, "test_accuracy": None, "dataset": "y", "path": {"costs": {"C": [8.0]}}}
 BROKEN = path(
     "qp", status="timeout", test_accuracy=None, path={"best": {}, "cv_error": None, "finished": 3, "certified": 2}
 )
@@ -105,7 +105,7 @@ TABLES = {
     "groups": ([record("smo", data_notes=LABELLED, positive_share=0.2), record("smo", kernel_parameters={"gamma": 0.2}, reused=True),
                 record("smo", "banana", data_notes={"label_column": "y"}), record("smo", "banana", machine=machine("b"))], {}),
     "paths": ([path(seed=0), path(seed=1, fit_seconds=3.6, path=OTHER_CELL), path(start="cold", path={"start": "cold"}), BROKEN,
-               path(**REGRESSION)], {"width": 150}),
+               path(**REGRESSION), record("lasvm")], {"width": 150}),
     "cells of paths": ([*(cell(fold=fold, fit_seconds=0.01 * (fold + 1)) for fold in range(3)), cell(start="cold"),
                         cell(fold=None, cell=None), record("smo")], {}),
     "narrow": ([record("smo-block", metrics={"f1": 1.0, "roc-auc": 0.9}, reused=True), record("libsvm", reused=True)], {"width": 60}),

@@ -96,14 +96,6 @@ def test_the_verdict_is_a_block_of_its_own_at_the_end_and_failures_are_red():
     assert [line for line in markdown if line.startswith("**")] == [f"**{failure}**", f"**{answer}**"]
 
 
-def test_explanations_are_shown_on_demand():
-    (sheet,) = table.sheets(study(), 100)
-    short, long = (table.render(study(), width=1000, explain=explain).splitlines() for explain in (False, True))
-    assert [note for note in sheet.explained if note in short] == []
-    assert [note for note in sheet.explained if note not in long] == []
-    assert [sum("--explain" in line for line in lines) for lines in (short, long)] == [1, 0]
-
-
 @pytest.mark.parametrize(
     ("rows", "stars"),
     [
