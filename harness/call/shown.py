@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from harness.run.record import Record
 
 
+_RED = ' style="color: #d33"'  # of failures; legible on white and on black
+
+
 def html(records: Sequence[Record]) -> str:
     """Return a table a data set, the best figures in bold, and what is to be said of them below."""
     parts, meanings = list[str](), ""
@@ -27,7 +30,7 @@ def html(records: Sequence[Record]) -> str:
         elif kind == "explanation":
             meanings += _note(content)
         elif kind in ("heading", "failure", "answer"):
-            parts.append(f"<p><b>{_text(content)}</b></p>")
+            parts.append(f"<p{_RED * (kind == 'failure')}><b>{_text(content)}</b></p>")
         elif content:
             parts.append(_note(content))
     parts += [f"<details><summary>What columns and marks mean</summary>{meanings}</details>"] if meanings else []
@@ -47,10 +50,13 @@ def _table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> str:
         return f"<tr>{''.join(cells)}</tr>"
 
     head = line("th", (_text(column.line) for column in columns))
-    body = "".join(
-        line("td", (f"<b>{_text(cell.text)}</b>" if cell.best else _text(cell.text) for cell in row)) for row in rows
-    )
+    body = "".join(line("td", map(_cell, row)) for row in rows)
     return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+
+
+def _cell(cell: Cell) -> str:
+    text = f"<b>{_text(cell.text)}</b>" if cell.best else _text(cell.text)
+    return f"<span{_RED}>{text}</span>" if cell.failed else text
 
 
 def _text(text: str) -> str:
