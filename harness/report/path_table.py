@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from harness.report import figures
 from harness.report.rows import Row, axes, is_path
-from harness.report.sheet import MIDDLE, Figure
+from harness.report.sheet import MIDDLE, TIGHT, Figure
 from harness.run.record import Record
 
 NOTE = (
@@ -78,7 +78,7 @@ def _error(row: Row) -> str:
 _FIGURES = (
     Figure("cells", right=True, text=_cells, names=MIDDLE),
     Figure("worst\ngap", right=True, text=_worst_gap, names=MIDDLE),
-    Figure("%\nok", right=True, text=_certified),
+    Figure("%\nok", right=True, text=_certified, names=TIGHT),
     Figure("chosen", text=_chosen),
     Figure("CV error", right=True, text=_error),
 )

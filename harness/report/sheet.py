@@ -10,7 +10,12 @@ from harness.report import layout
 from harness.report.layout import Cell, Column
 from harness.report.rows import Group, Row
 
-WIDE, MIDDLE, NARROW = 40, 24, 10  # columns of a terminal that names of solvers have before a figure is shown
+WIDE, MIDDLE, TIGHT, NARROW = (
+    40,
+    24,
+    18,
+    10,
+)  # columns of a terminal that names of solvers have before a figure is shown
 _PROBLEM_SHARE = 0.8  # of that room, for the names of problems
 BEST = "{} best among comparable rows, or could not be distinguished from the best."
 
@@ -68,7 +73,7 @@ def build(
 
     notes, explained : behind the reasons of failures, and before the meanings of the columns
     width : of the table, at most; None: every column is shown
-    expendable : columns that a narrow table loses, the first one first
+    expendable : columns that a narrow table loses, those first for which names have most room
     """
     rows = [row for group in groups for row in group.rows]
     reasons = list(dict.fromkeys(reason for row in rows for reason in _reasons(row)))
@@ -79,12 +84,12 @@ def build(
         Figure("problem", wrap="words", text=operator.attrgetter("problem")),
     )
     status = Figure("status", text=lambda row: _status(row, reasons, dagger), failures=True)
-    measured = [Figure("measured", text=_date, names=NARROW)] * dated
+    measured = [Figure("measured", text=_date, names=TIGHT)] * dated
     several = any(len(group.problems) > 1 for group in groups)
     cells = {column: [_cells(column, group) for group in groups]
              for column in (solver, *[problem] * several, *figures, *measured, status)}  # fmt: skip
     shown = list(cells)
-    for column in (*expendable, *measured) if width else ():
+    for column in sorted((*expendable, *measured), key=lambda each: -each.names) if width else ():
         if layout.total_width(shown, [_width(each, cells[each], column.names) for each in shown]) <= (width or 0):
             break
         shown.remove(column)

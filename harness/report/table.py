@@ -9,11 +9,11 @@ from harness.report import footnotes, layout, measures, path_table
 from harness.report.measures import Measure
 from harness.report.output import BOLD, PIPE_WIDTH, RED
 from harness.report.rows import Group, Row, grouped, is_path
-from harness.report.sheet import BEST, MIDDLE, NARROW, WIDE, Figure, Sheet, build
+from harness.report.sheet import BEST, MIDDLE, NARROW, TIGHT, WIDE, Figure, Sheet, build
 from harness.report.verdict import of_records
 from harness.run.record import Record
 
-_NAMES = dict(zip(measures.EXPENDABLE, (MIDDLE, MIDDLE, 18, NARROW, NARROW, NARROW), strict=True))
+_NAMES = dict(zip(measures.EXPENDABLE, (MIDDLE, MIDDLE, TIGHT, NARROW, NARROW, NARROW), strict=True))
 """Figure of an expendable column -> columns of a terminal that names have before it is shown."""
 
 _WHOLE = ("command", "picture", "space")  # blocks that no line break is put into
