@@ -80,6 +80,6 @@ def compare(
     planned = request.build_study(
         sources, objects.registry, fresh=fresh, many=yes, store=Path(store) if store else None
     )
-    records = request.run_study(planned, objects.registry, reporter(quiet=quiet), quiet=quiet, worded=in_python)
+    records = request.run_study(planned, objects.registry, reporter(quiet=quiet, spelled=in_python), quiet=quiet)
     further = {"study": study and str(study), "store": store and str(store), "fresh": fresh, "yes": yes}
     return Result(tuple(records), command_of({**settings, **further}), planned.sha256, objects.registry)

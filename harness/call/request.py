@@ -20,7 +20,6 @@ from harness.registry.entries import BrokenPlugin, ConfiguredSolver
 from harness.report.output import say
 from harness.run import executors
 from harness.run.plan import Study, check_path, check_size, factors
-from harness.run.record import Record
 from harness.run.store import default_store
 from harness.support import parameters, selection
 from harness.support.errors import UsageError
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from harness.registry.discovery import Registry
     from harness.report.progress import Reporter
     from harness.run.messages import RunSpec
+    from harness.run.record import Record
     from harness.solver.protocol import Solver
 
 _KERNEL_VALUES, _PROBLEM_VALUES = ("gamma",), ("C", "epsilon", "nu")
@@ -165,12 +165,8 @@ def _select(
     return list(chosen.values())
 
 
-def run_study(
-    study: Study, registry: Registry, progress: Reporter, *, quiet: bool, worded: Callable[[str], str] = str
-) -> list[Record]:
+def run_study(study: Study, registry: Registry, progress: Reporter, *, quiet: bool) -> list[Record]:
     """Run a study and return its records; ``progress`` shows its runs, and the notes before they start.
-
-    worded : changes the wording of a note: a call in Python has arguments where the command has options
 
     Errors as :class:`harness.run.driver.Driver`. At a KeyboardInterrupt the user reads what the store has.
     """
@@ -179,20 +175,16 @@ def run_study(
     store = study.store or default_store()
     is_new = not store.exists()
 
-    def note(sentence: str) -> None:
-        progress.say(worded(sentence))
-
     def planned(specs: list[RunSpec], reused: int) -> None:
         if is_new and not quiet:
-            note(f"note: the result store {store} is new; every run is stored in it")
+            progress.say(f"note: the result store {store} is new; every run is stored in it")
         progress.planned(specs, reused)
         if not specs:
-            note("note: part {0}/{1} has no runs, as there are fewer than {0} blocks of runs".format(*study.part))
+            progress.say(
+                "note: part {0}/{1} has no runs, as there are fewer than {0} blocks of runs".format(*study.part)
+            )
         for sentence in notes(study, specs, registry):
-            note(sentence)
-
-    def finished(record: Record, reused: bool) -> None:
-        progress.finished(Record({**record, "reason": worded(str(record.get("reason") or ""))}), reused)
+            progress.say(sentence)
 
     try:
         with progress:
@@ -202,8 +194,8 @@ def run_study(
                 on_planned=planned,
                 on_repeated=progress.repeated,
                 on_started=progress.started,
-                on_finished=finished,
-                on_note=note,
+                on_finished=progress.finished,
+                on_note=progress.say,
                 on_working=progress.working,
             ).run()
     except KeyboardInterrupt:  # said when the live display is gone

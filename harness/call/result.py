@@ -66,7 +66,7 @@ class Result:
         """The table that the command prints, 100 columns wide."""
         from harness.report import formats
 
-        return in_python(str(formats.render("table", self.records, command="", hint="result.explain() says more.")))
+        return str(formats.render("table", self.records, command="", spelled=in_python))
 
     @property
     def verdict(self) -> list[str]:
@@ -79,8 +79,9 @@ class Result:
         """Return what the columns and marks of the table mean, and what compilation took: a sentence or more a line."""
         from harness.report import table
 
-        sheets = table.sheets(self.records, table.whole)
-        return in_python("\n".join(sentence for sheet in sheets for sentence in sheet.explained))
+        return "\n".join(
+            in_python(text) for sheet in table.sheets(self.records, optional=False) for text in sheet.explained
+        )
 
     @property
     def failures(self) -> tuple[Record, ...]:

@@ -82,12 +82,12 @@ SETTINGS = {
 }  # fmt: skip
 
 IN_PYTHON = {
-    "format": "the result's .frame or .to_html()",
-    "output": "the result's .to_html(path) or .frame",
+    "format": "result.frame",
+    "output": "result.to_html(path)",
     "dry_run": "`harness compare --dry-run`",
-    "explain": "the result's .explain()",
-    "plot": "the result's .plot()",
-    "cells": "the result's .frame",
+    "explain": "result.explain()",
+    "plot": "result.plot()",
+    "cells": "result.frame",
 }
 """Option of the command alone -> what Python has in its place."""
 _FLAGS = ("fresh", "yes", "quiet", *(name for name, setting in SETTINGS.items() if setting.reader is None))
