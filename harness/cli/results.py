@@ -35,8 +35,7 @@ Show the runs of earlier comparisons, newest first.
 Of several measurements of a run the newest is shown. Another version of the code, another machine or another limit makes
 another run. The fields of --where are those of --format json; 'none' is an unknown value.
 """
-_ALONE = {"delete": ("path", "cells", "all", "limit", "format_", "output"), "path": ("where", "plugins", "datasets")}
-"""Option -> those that have no meaning together with it."""
+_NOT_WITH_DELETE = ("path", "cells", "all", "limit", "format_", "output")
 
 
 def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[str]) -> list[where.Condition]:
@@ -82,11 +81,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     if ctx.invoked_subcommand is not None:
         _refuse_options(ctx)
         return
-    for name, others in _ALONE.items():
-        if clashing := [other.removesuffix("_") for other in others if given[name] and given[other]]:
-            raise UsageError(f"--{name} does not go with --{clashing[0]}; leave one of them out.")
-    if given["yes"] and not given["delete"]:
-        raise UsageError("--yes answers the question of --delete, which is not given; add it, or leave --yes out.")
+    if given["delete"] and (others := [name.removesuffix("_") for name in _NOT_WITH_DELETE if given[name]]):
+        raise UsageError(f"--delete does not go with --{others[0]}; leave one of them out.")
     if given["path"]:
         from harness.run.store import default_store
 

@@ -45,10 +45,10 @@ def test_a_solver_that_was_just_written_is_loaded_checked_and_listed(tmp_path, m
         ("smo", "there is a solver of that name already"),
         ("numpy", "there is a Python module 'numpy' already"),
         ("json", "there is a Python module 'json' already"),
-        ("parquet", "it is a command or a format of the harness"),
+        ("parquet", "there is a report format of that name already"),
         ("my solver", "letters, digits and - _ . only"),
         ("1st", "Python takes no such names"),
-        ("full", "full is there already and not empty"),
+        ("full", "full exists and is not empty"),
     ],
 )
 def test_a_name_that_is_taken_is_refused_in_a_sentence(name, told, tmp_path, monkeypatch):
