@@ -158,7 +158,7 @@ class Result:
     def _repr_html_(self) -> str:
         from harness.call.shown import html
 
-        return in_python(html(self.records))
+        return html(self.records)
 
 
 def _few(names: Sequence[str]) -> str:

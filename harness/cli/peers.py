@@ -67,8 +67,7 @@ def listing(format_: str, plugin_path: Sequence[str]) -> None:
     unused, entries = installed(), list[Entry]()
     for plugin, solvers in request.loaded(plugin_path).solvers.items():
         for name, requires in ((name, cls.requires) for name, cls in solvers.items() if cls.requires):
-            where, versions = _state(requires)
-            facts = {"needs": requires, "where": where, "versions": versions}
+            facts = {"needs": requires, **dict(zip(("where", "versions"), _state(requires), strict=True))}
             entries.append(Entry("solver", name, plugin, "", None, facts))
             environment = environment_of(requires)
             unused.pop(environment.folder.name if environment is not None else "", None)
@@ -110,15 +109,13 @@ def _requirements(names: Sequence[str], plugin_path: Sequence[str]) -> dict[str,
     registry = request.loaded(plugin_path)
     requirements: dict[str, tuple[str, ...]] = {}
     for name in names:
-        of_name = {}
-        for item in registry.select_solvers([name]):
-            if isinstance(item, BrokenPlugin):
-                raise UsageError(item.sentence)
-            if item.solver.requires:
-                of_name[item.solver.name] = item.solver.requires
-        if not of_name:
+        items = registry.select_solvers([name])
+        if broken := [item.sentence for item in items if isinstance(item, BrokenPlugin)]:
+            raise UsageError(broken[0])
+        solvers = [item.solver for item in items if not isinstance(item, BrokenPlugin)]
+        if not any(solver.requires for solver in solvers):
             raise UsageError(f"'{name}' requires no library, and so needs no environment; see `harness peers list`.")
-        requirements |= of_name
+        requirements |= {solver.name: solver.requires for solver in solvers if solver.requires}
     return requirements
 
 
