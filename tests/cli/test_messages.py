@@ -1,7 +1,7 @@
 """What the command and ``harness.compare`` print where nothing is measured: one file has every sentence, compared as a whole.
 
 A line that begins with ``$`` is a command, with ``>>>`` a call, with ``@`` a file that is written before. All other lines are
-what these print; ``python -m pytest tests/cli/test_messages.py`` after ``GOLDEN=write`` writes them.
+what these print; ``GOLDEN=write python -m pytest tests/cli/test_messages.py`` writes them.
 """
 
 import os
