@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _INDENT = " " * 9
+_FAILURES = Path("harness-failures")  # folder of the smallest failing problems
 
 
 @click.command("check", short_help="Check a plugin: is what it returns right, counted, repeatable?")
@@ -37,15 +38,9 @@ _INDENT = " " * 9
 )
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="How to show it.")
 @click.option(
-    "--failures",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("harness-failures"),
-    help="The folder of the smallest failing problems.  [default: harness-failures]",
-)
-@click.option(
     "--reproduce",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Make the check of a file in that folder again, on its problem, with a traceback.",
+    help="Make the check of a file in harness-failures again, on its problem, with a traceback.",
 )
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 @click.pass_context
@@ -57,8 +52,9 @@ def command(ctx: click.Context, /, **given: Any) -> None:
       harness check ./my_solver.py
       harness check 'lasvm[epochs=5]' -v
 
-    A failure has a sentence, its place in the plugin, and the smallest problem that shows it. Known failures are declared by
-    a class (conformance), with the reason. Exit codes: 0 nothing failed, 1 a check failed, 2 bad usage.
+    A failure has a sentence, its place in the plugin, and the smallest problem that shows it, a file in the folder
+    harness-failures. Known failures are declared by a class (conformance), with the reason. Exit codes: 0 nothing failed,
+    1 a check failed, 2 bad usage.
     """
     from harness.call import request
     from harness.report import files, output
@@ -75,7 +71,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     for target in given["targets"]:
         for suite in suites_of(target, registry):
             of_suite = list[dict[str, Any]]()
-            for entry in _entries(suite, target, only, given["failures"]):
+            for entry in _entries(suite, target, only):
                 if given["format_"] == "text" and (given["verbose"] or entry["status"] == "failed"):
                     output.show(_lines(entry, of_suite))
                 of_suite.append(entry)
@@ -92,13 +88,13 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     ctx.exit(int(statuses["failed"] > 0 or not entries))
 
 
-def _entries(suite: type[Checks], target: str, only: Sequence[str], failures: Path) -> Iterator[dict[str, Any]]:
+def _entries(suite: type[Checks], target: str, only: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Run the checks of one thing, and yield an entry each."""
     from harness.testing.apart import made_apart
     from harness.testing.checks import summed
 
     names = [name for name in suite.checks() if any(text in name for text in only)]
-    for name, results in made_apart(suite, names, target, failures):
+    for name, results in made_apart(suite, names, target, _FAILURES):
         status, deciding = summed(results)
         first = deciding[0] if deciding and status != "passed" else None
         check = getattr(suite, name)

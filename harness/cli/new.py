@@ -41,15 +41,8 @@ _DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")  # what 
     metavar="KIND",
     help=f"What the plugin adds: {', '.join(KINDS)}.  [default: solver]",
 )
-@click.option(
-    "--into",
-    metavar="FOLDER",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=".",
-    help="Where the folder NAME is made.  [default: here]",
-)
-def command(name: str, kind: str, into: Path) -> None:
-    """Write a project called NAME: a plugin with one small example, which works as it is.
+def command(name: str, kind: str) -> None:
+    """Write a project into the folder NAME: a plugin with one small example, which works as it is.
 
     \b
       harness new my-solver
@@ -60,7 +53,7 @@ def command(name: str, kind: str, into: Path) -> None:
     from harness.report import output
     from harness.support.files import write_whole
 
-    folder = into / name
+    folder = Path(name)
     refuse(name, folder)
     content = project(name, kind)
     for file, text in content.items():
@@ -107,7 +100,7 @@ def refuse(name: str, folder: Path) -> None:
             f"a plugin cannot be called '{name}': {reason}. Choose another name, for example my-{KINDS[0]}."
         )
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise UsageError(f"{folder} exists and is not empty; choose another name, or another folder with --into.")
+        raise UsageError(f"{folder} exists and is not empty; choose another name.")
 
 
 def _reasons(name: str, module: str, title: str) -> Iterator[str]:
