@@ -134,7 +134,8 @@ def export(config: str | None, stores: Sequence[str], commit: str | None, single
         from harness_dashboard.page import of_stores
 
         target = checked_output(single_file, option="--single-file")
-        text, summary = of_stores(paths)
+        named = "".join(f" --store {store}" for store in stores)
+        text, summary = of_stores(paths, command=f"harness dashboard export --single-file {single_file}{named}")
         deliver(text, target, quiet=True)
         then = f"open it in a browser: {single_file} ({len(text.encode()) / 1e6:.1f} MB)"
     click.echo(f"exported {summary.what()}")

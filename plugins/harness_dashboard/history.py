@@ -35,9 +35,11 @@ LEAST_GAP = 1e-9
 
 ASKED = (
     "plugin", "parameters", "formulation", "problem_parameters", "kernel", "kernel_parameters", "seed", "repetition", "threads",
+    "iteration_limit", "kernel_evaluation_limit",
 )  # fmt: skip
 ENDED = (
-    "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations",
+    "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "waited_seconds", "steady_fit_seconds",
+    "steady_cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations",
     "iterations", "support_vectors", "core_set_size", "working_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus",
     "test_accuracy", "metrics", "evaluations_at_least", "gap_rounding", "undecidable", "target_gap", "trace",
 )  # fmt: skip

@@ -111,7 +111,10 @@ class Comparison(OutputPublisher):
             text = feed.read_text(encoding="utf-8")
             feed.write_text(text.replace(f'href="{FRONT}#', f'href="{HISTORY}#'), encoding="utf-8")
         records = read_all(history.records_folder(conf.results_dir))
-        (site / FRONT).write_text(page.page(records, project=str(conf.project), beside=True), encoding="utf-8")
+        (site / FRONT).write_text(
+            page.page(records, project=str(conf.project), command="harness dashboard build", site=True),
+            encoding="utf-8",
+        )
 
 
 def linked(html: str) -> str:

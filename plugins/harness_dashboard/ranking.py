@@ -41,7 +41,7 @@ class Cells:
     ran : shape (s, p)
     costs : for each of `COSTS` shape (s, p, targets): infinite where a target was not reached, NaN where none was run
     low, high : of the same shapes, the intervals
-    dataset : (p,), the place of each problem's data set among the table's
+    place : the number of each row's problem
     facts : (p,), what is known of each problem
     unit : (p,), the data set of each problem, whatever its size, noise and problem
     """
@@ -50,7 +50,7 @@ class Cells:
     costs: dict[str, Array]
     low: dict[str, Array]
     high: dict[str, Array]
-    dataset: list[int]
+    place: list[int]
     facts: Sequence[Mapping[str, Any]]
     unit: list[str]
 
@@ -61,11 +61,13 @@ def ranking(table: Mapping[str, Any]) -> dict[str, Any]:
     table : the newest cells, column by column, as `tables` makes them
     """
     cells = read(table)
-    kinds, chosen = subsets(cells.facts, np.asarray(np.isfinite(cells.costs["seconds"]).any(axis=(0, 2))))
+    kinds, chosen = subsets(cells.facts)
+    certified: Array = np.asarray(np.isfinite(cells.costs["seconds"]).any(axis=(0, 2)))
     ranked = [
-        {cost: [_ranked(cells, cost, target, list(of), table["solvers"]) for target in RANKED] for cost in COSTS}
+        {cost: [_ranked(cells, cost, target, [each for each in of if certified[each]], table["solvers"]) for target in RANKED]
+         for cost in COSTS}
         for of in chosen
-    ]
+    ]  # fmt: skip
     return {
         "targets": RANKED,
         "level": contest.LEVEL,
@@ -74,7 +76,8 @@ def ranking(table: Mapping[str, Any]) -> dict[str, Any]:
         "sparse": SPARSE,
         "formulations": sorted({kind.split("|")[0] for kind in kinds} - {""}),
         "kinds": kinds,
-        "problems": [[cells.dataset[problem] for problem in of] for of in chosen],
+        "place": cells.place,
+        "problems": chosen,
         "ranked": ranked,
         "scaling": scaling.fits(
             cells.costs["seconds"], cells.facts, cells.unit, [TARGETS.index(each) for each in RANKED]
@@ -128,7 +131,7 @@ def read(table: Mapping[str, Any]) -> Cells:
             of[cost][at] = found
         costs[cost][~ran] = np.nan
     units = [unit(str(fact.get("set") or "?")) for fact in facts]
-    return Cells(ran, costs, low, high, [dataset for dataset, _ in problems], facts, units)
+    return Cells(ran, costs, low, high, [numbers[key] for key in asked_of], facts, units)
 
 
 def _ends(value: float, within: Sequence[float | None] | None, *, once: bool) -> tuple[float, float]:
@@ -152,10 +155,9 @@ def place(value: Any, classes: Sequence[tuple[float | None, str]]) -> str:
     return str(next(i for i, (high, _) in enumerate(classes) if high is None or value <= high))
 
 
-def subsets(facts: Sequence[Mapping[str, Any]], counted: Array) -> tuple[dict[str, int], list[tuple[int, ...]]]:
+def subsets(facts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, int], list[tuple[int, ...]]]:
     """Return the kinds of problems, and the problems of each.
 
-    counted : which problems count, those of which any solver's gap is certified
     The first is ``{"formulation|size|dimension|density": place in the second}``, '' is all of them.
     """
     classes = [
@@ -167,9 +169,8 @@ def subsets(facts: Sequence[Mapping[str, Any]], counted: Array) -> tuple[dict[st
     ]  # fmt: skip
     members: dict[tuple[str, ...], list[int]] = {}
     for problem, each in enumerate(classes):
-        if counted[problem]:
-            for kind in {*itertools.product(*((name, "") for name in each))}:
-                members.setdefault(kind, []).append(problem)
+        for kind in {*itertools.product(*((name, "") for name in each))}:
+            members.setdefault(kind, []).append(problem)
     chosen: dict[tuple[int, ...], int] = {}
     kinds = {"|".join(kind): chosen.setdefault(tuple(of), len(chosen)) for kind, of in sorted(members.items())}
     return kinds, list(chosen)
@@ -195,7 +196,7 @@ def _ranked(cells: Cells, cost: str, target: float, problems: list[int], names: 
     of = Contest(of.costs[ranked], of.low[ranked], of.high[ranked], unit_left)
     solvers = solvers[ranked]
     reached = Contest(costs[solvers], low[solvers], high[solvers], unit).reached
-    told = {
+    summary = {
         "sets": len(left),
         "all": len(units),
         "few": int((run.any(axis=1) & (2 * run.sum(axis=1) < len(units))).sum()),
@@ -204,34 +205,24 @@ def _ranked(cells: Cells, cost: str, target: float, problems: list[int], names: 
         "ran": run[solvers].sum(axis=1).tolist(),
         "solved": _short(np.nansum(reached, axis=1)),
         "wins": _short(np.nansum(of.wins, axis=1)),
-        "alone": (of.wins == 1.0).sum(axis=1).tolist(),
-        "shared": ((of.wins > 0.0) & (of.wins < 1.0)).sum(axis=1).tolist(),
     }
-    return told | _sure(of)
+    return summary | _tests(of)
 
 
-def _sure(of: Contest) -> dict[str, Any]:
-    """Return means with their intervals, tests and groups; the solvers are in their order."""
-    first = of.ratios - of.ratios[0]
-    ends = contest.intervals(np.vstack([of.ratios, first, of.ranks]))
-    ratio, to_first, rank = (np.stack(each) for each in zip(*(np.split(part, 3) for part in ends), strict=True))
+def _tests(of: Contest) -> dict[str, Any]:
+    """Return mean ranks with their intervals, tests against the first solver, and groups; the solvers are in their order."""
     p = contest.tests(of) if of.sets >= contest.FEWEST else np.full((len(of.costs), len(of.costs)), np.nan)
     holm = contest.corrected(p)
     least = contest.least_p(of.sets, len(of.costs))
-    groups = contest.groups(holm)
     sign = np.sign(of.between[0])  # below zero: the first one spent less
     return {
-        "counted": (~np.isnan(of.ratios)).sum(axis=1).tolist(),
-        "ratio": [_short(np.exp(each)) for each in ratio],
-        "to_first": [_short(np.exp(each)) for each in to_first],
-        "common": (~np.isnan(first)).sum(axis=1).tolist(),
-        "rank": [_short(each) for each in rank],
+        "rank": [_short(each) for each in contest.intervals(of.ranks)],
         "ahead": (sign < 0).sum(axis=1).tolist(),
         "equal": (sign == 0).sum(axis=1).tolist(),
         "behind": (sign > 0).sum(axis=1).tolist(),
         "p": _short(holm[0]),
         "least_p": least,
-        "groups": groups if of.sets >= contest.FEWEST and least < contest.LEVEL else [],
+        "groups": contest.groups(holm) if of.sets >= contest.FEWEST and least < contest.LEVEL else [],
     }
 
 

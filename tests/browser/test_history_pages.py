@@ -76,14 +76,14 @@ def test_the_list_of_regressions_names_what_was_planted_and_a_commit_without_a_p
 
 def test_our_page_is_in_front_the_two_lead_to_each_other_and_are_dark_alike(browser: Browser, site: str) -> None:
     browser.open(site)
-    redrawn(browser, "which")
+    redrawn(browser, "landing")
     browser.find("#theme")[0].click()
     browser.find("#pages a[href='history.html']")[0].click()
     browser.wait("return document.querySelector('#nav-li-solvers a')")
     try:
         assert browser.ask("return getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 28)"
         browser.find("#nav-li-solvers a")[0].click()
-        redrawn(browser, "which")
+        redrawn(browser, "landing")
         assert browser.ask("return document.documentElement.dataset.theme") == "dark"
     finally:
         browser.ask("localStorage.clear()")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from harness_dashboard.tables import TARGETS
 
 from benchmarks.browser import Browser
 from harness.report.noise import ONE_RUN, apart, interval
+from harness.report.verdict import of_records
 from tests.browser import made as plan
 from tests.browser.made import drawn, overlapping, problem, redrawn, struck, too_wide
 from tests.dashboard.stored import PATH, failed, record
@@ -19,7 +21,8 @@ from tests.dashboard.stored import PATH, failed, record
 pytestmark = pytest.mark.slow
 
 PAGES: dict[str, dict[str, Any]] = {
-    "which": {}, "table": {}, "pareto": {"dataset": plan.SWEPT}, "two": {"a": plan.FASTEST, "b": plan.SLOW}, "profiles": {},
+    "landing": {}, "table": {}, "ranks": {},
+    "pareto": {"dataset": plan.SWEPT}, "two": {"a": plan.FASTEST, "b": plan.SLOW}, "profiles": {},
     "scaling": {}, "anytime": {},
 }  # fmt: skip
 END = plan.NOISE * plan.QUANTILES[-1]
@@ -160,77 +163,102 @@ def test_only_who_was_asked_for_a_gap_can_miss_it_and_sizes_of_a_data_set_count_
         "return its.geometricMean([of('a[n=1]', 2), of('a[n=2]', 8), of('a', 4), of('b', 1)]);"
     )
     mean = exported(browser, made, "two.js", script)
-    assert mean == {"ratio": pytest.approx(2), "low": pytest.approx(1), "high": pytest.approx(4), "sets": 2}
+    assert mean == {"ratio": pytest.approx(2), "low": pytest.approx(0.5), "high": pytest.approx(16), "sets": 2}
 
 
-# -- which solver -----------------------------------------------------------------------------------------
+# -- the first page and the ranks ---------------------------------------------------------------------------
 
 
-def first(browser: Browser) -> str:
-    return str(browser.ask("return document.querySelector('.answer strong').dataset.first"))
+def figures(browser: Browser) -> dict[str, list[str]]:
+    """Return the texts of each line of the first table, by the solver and its formulation."""
+    lines = "[...document.querySelectorAll('#figure tbody tr')]"
+    found = browser.ask(f"return {lines}.map(row => [...row.cells].map(cell => cell.innerText.trim()))")
+    return {" ".join(head.split()): texts for head, *texts in found}
 
 
-def test_a_reader_finds_out_which_solver_to_take_for_ten_thousand_points_in_fifty_dimensions(
-    browser: Browser, made: str
-) -> None:
-    """The walk: open the page, type 10000, type 50; the gap is 1e-3 already. Back undoes each."""
+def test_the_first_page_is_one_table_of_the_four_figures_and_the_failures(browser: Browser, made: str) -> None:
+    """Chosen are 1,000 to 5,000 points, c-svc: made-3000 with three C, and made-5000, on which the stranger crashed."""
     drawn(browser, made)
-    assert words(browser, ".take").startswith("For c-svc, certified gap 10⁻³: take ")
-    assert all(name in words(browser, ".take") for name in plan.TWINS)
-    assert "differ by less than their noise on all 8" in words(browser)
-    assert plan.STOPS_EARLY not in list(rows(browser, "#figure"))[:5]  # the first to end, and never at this gap
-    assert f"{plan.STOPS_EARLY} reached the gap on no data set." in words(browser)
-    for name, value in (("n", "10000"), ("d", "50")):
-        browser.find(f"#controls input[name={name}]")[0].send_keys(f"{value}\n")
-        browser.wait(f"return document.querySelector('.answer').textContent.includes('{int(value):,} ')")
-    assert "10,000 points (5,000 to 50,000), 50 dimensions (10 to 100), certified gap 10⁻³" in words(browser, ".take")
-    assert words(browser, ".take").endswith(": they cannot be told apart; on 2 data sets only.")
-    assert "2 data sets are too few for a test over data sets; 6 or more are needed." in words(browser)
-    assert browser.find("#figure path.group") == []
-    assert "No line joins solvers" in words(browser)
-    here = [name for name, (n, d) in plan.SHAPES.items() if 5000 < n <= 50_000 and 10 < d <= 100]
-    assert sorted(name.partition(",")[0] for name in rows(browser, "#below")) == sorted(here)
-    choose(browser, "size", "0")  # the class takes the place of the typed number
-    browser.driver.back()
-    browser.wait("return document.querySelector('.answer').textContent.includes('10,000 points')")
+    heads = browser.ask(
+        "return [...document.querySelectorAll('#figure thead button')].map(each => each.firstChild.textContent)"
+    )
+    assert heads == ["Solver", "CPU time", "Kernel evals", "Core set", "Test %", "Failures"]
+    assert "10 of 256 runs failed" in words(browser, "#answer")
+    choose(browser, "formulation", "c-svc")
+    choose(browser, "size", "0")
+    assert words(browser, "#facts h2") == "5 solvers on 3 data sets: c-svc, up to 1,000 points"
+    found = figures(browser)
+    mean = math.prod(plan.seconds(plan.FASTEST, name) for name in list(plan.SHAPES)[:3]) ** (1 / 3)
+    assert found[plan.FASTEST][0] == f"{1e3 * mean:.3g} ms"
+    assert found[plan.TWIN][1] == "\N{EN DASH}", "its kernel evaluations are not observable"
+    assert found[plan.FASTEST][3] == f"{100 * (1 - plan.error('made-600', plan.FASTEST)):.2f}"
+    assert found[plan.FASTEST][4] == "0 of 15"
+    choose(browser, "size", "1")
+    assert figures(browser)[plan.STRANGER][4].split() == ["5", "of", "10", "crashed"]
+    assert figures(browser)[plan.STRANGER][0].endswith("on 1 of 4")
 
 
-def test_filters_change_the_answer(browser: Browser, made: str) -> None:
+def test_the_verdict_of_a_comparison_is_on_its_page_once_and_no_gap_is_below_the_target(
+    browser: Browser, tmp_path: Path
+) -> None:
+    trace = [{"seconds": 0.1 * i, "cpu_seconds": 0.1 * i, "relative_gap": 0.1**i, "reason": "end"} for i in range(1, 7)]
+    runs = [
+        record(solver, dataset, repetition=i, target_gap=1e-3, cpu_seconds=seconds, fit_seconds=seconds, trace=trace)
+        for solver, seconds in (("smo", 0.4), ("fw", 1.2)) for dataset in "abcdef" for i in range(3)
+    ]  # fmt: skip
+    (sentence,) = of_records(runs).sentences
+    file = tmp_path / "page.html"
+    file.write_text(pages.of_records(runs), encoding="utf-8")
+    for page in PAGES:
+        drawn(browser, file.as_uri(), page)
+        assert words(browser, "body").count(sentence) == 1
+        offered = browser.ask(
+            "return [...document.querySelectorAll('option, th')].map(each => each.textContent).join()"
+        )
+        assert not re.search("1e-[456]", offered), page
+    drawn(browser, file.as_uri())
+    (between,) = re.findall(r"\(range (.*?)\)", sentence)
+    assert figures(browser)["fw"][0].split("\n")[-1] == f"3\N{MULTIPLICATION SIGN} ({between})"
+    drawn(browser, file.as_uri(), "two")
+    low, high = (
+        float(end.rstrip("\N{MULTIPLICATION SIGN}"))
+        for end in re.findall(r"range (\S+) to (\S+)\)", words(browser))[-1]
+    )
+    assert f"{low:.1f} to {high:.1f}" == between
+
+
+def test_ranks_are_of_a_class_of_problems_a_gap_and_a_cost(browser: Browser, made: str) -> None:
     """Below `CROSSING` points the stranger is the fastest, above the twins are; at 1e-6 some got nowhere."""
-    drawn(browser, made, "which", size=0)
-    assert first(browser) == plan.STRANGER
+    drawn(browser, made, "ranks", size=0)
+    assert next(iter(rows(browser, "#figure"))) == plan.STRANGER
     choose(browser, "size", "2")
-    assert first(browser) in plan.TWINS
-    drawn(browser, made, "which", formulation="l2-svc")
-    assert words(browser, ".take") == f"For l2-svc, certified gap 10⁻³: take {plan.FASTEST}; on 2 data sets only."
-    drawn(browser, made, "which", size=1, density="sparse")
-    assert "One data set only: of others nothing is known." in words(browser)
-    drawn(browser, made, "which", gap=2)
+    assert next(iter(rows(browser, "#figure"))) in plan.TWINS
+    assert "3 data sets are too few for a test over data sets; 6 or more are needed." in words(browser)
+    here = [name for name, (n, _) in plan.SHAPES.items() if 5000 < n <= 50_000]
+    assert sorted(name.partition(",")[0] for name in rows(browser, "#below")) == sorted(here)
+    drawn(browser, made, "ranks", gap=2)
     shown = rows(browser, "#figure")
     reached = {plan.SLOW: "7 of 8", plan.FASTEST: "8 of 8"}
     assert plan.STRANGER not in shown, "a solver that never reached the gap is not ranked"
     assert {name: share for name, share in reached.items() if share not in shown[name]} == {}
-    drawn(browser, made, "which", gap=2, cost="kernel_evaluations")  # one's are not observable
+    drawn(browser, made, "ranks", gap=2, cost="kernel_evaluations")  # one's are not observable
     assert plan.NOT_OBSERVABLE not in rows(browser, "#figure")
     assert f"{plan.STRANGER} reached the gap on no data set." in words(browser)
     assert browser.find("#figure path.group") == [], "the two that are left differ"
     assert "Time is" not in words(browser, "#note")
 
 
-def test_a_kind_without_data_sets_says_so_and_leads_to_one_that_has(browser: Browser, made: str) -> None:
-    drawn(browser, made, "which", n=1_000_000)
-    assert "no answer. No data set of this kind was measured." in words(browser, ".take")
-    browser.find(".answer li button")[0].click()
-    browser.wait("return document.querySelector('.answer strong') !== null")
-    assert first(browser) in plan.TWINS
-    drawn(browser, made, "which", n="-3")
-    assert "n must be a whole number above 0" in words(browser, "#note")
+def test_a_class_without_data_sets_says_so_and_leads_to_all(browser: Browser, made: str) -> None:
+    drawn(browser, made, "landing", formulation="l2-svc", size=3)
+    assert "For l2-svc, over 50,000 points: No data set of this class was measured." in words(browser, ".answer")
+    browser.find(".answer button")[0].click()
+    browser.wait("return document.querySelector('#figure table') !== null")
 
 
 def test_times_say_their_clock_and_where_the_machine_did_other_work(browser: Browser, made: str) -> None:
-    drawn(browser, made, "which")
+    drawn(browser, made, "ranks")
     assert "Time is CPU time of one thread. ⚠ 1 cell: wall time more than 1.5 times CPU time" in words(browser, "#note")
-    (mark,) = browser.find("#content td .mark")
+    mark = browser.find("#content .mark")[0]
     assert mark.get_attribute("title").startswith(f"{plan.DISTURBED[1]}, ")
     assert mark.find_element("xpath", "ancestor::tr/th").get_attribute("data-solver") == plan.DISTURBED[0]
 
@@ -432,15 +460,14 @@ def test_the_page_of_a_comparison_carries_out_nothing_of_its_texts(browser: Brow
     for page in PAGES:
         drawn(browser, file.as_uri(), page)
     assert browser.ask("return [window.x ?? null, document.querySelectorAll('img, svg[onload]').length]") == [None, 0]
-    assert attacks[1] in browser.ask("return document.querySelector('#comparison pre').textContent")
+    drawn(browser, file.as_uri())
+    assert browser.ask("return document.querySelector('#facts pre').textContent") == attacks[1]
     browser.ask("document.body.insertAdjacentHTML('beforeend', '<img src=y onerror=window.x=4>')")
     browser.wait("return [...document.images].every(each => each.complete)")
     assert browser.ask("return window.x ?? null") is None, "the policy stops what came in by another road"
 
 
-def test_the_page_of_a_comparison_begins_with_the_answer_and_tells_each_reason_once(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_each_reason_of_a_failure_is_listed_once(browser: Browser, tmp_path: Path) -> None:
     trace = [{"seconds": 0.1, "kernel_evaluations": 9, "relative_gap": 1e-4, "reason": "end"}]
     runs = [record("smo", dataset=f"d{i}", trace=trace) for i in range(9)]
     for i in range(9):
@@ -449,11 +476,6 @@ def test_the_page_of_a_comparison_begins_with_the_answer_and_tells_each_reason_o
     runs.append(failed("qp", dataset="d3", status="crashed", reason="signal 11"))
     file = tmp_path / "page.html"
     file.write_text(pages.of_records(runs), encoding="utf-8")
-    drawn(browser, file.as_uri())
-    order = "return ['.answer', '#controls', '#comparison'].map(each => document.querySelector(each).getBoundingClientRect().top)"
-    assert sorted(found := browser.ask(order)) == found
-    assert found[0] < 200
-    assert browser.ask("return document.querySelector('#comparison').open") is False
     drawn(browser, file.as_uri(), "table")
     told = "return [...document.querySelectorAll('.failures tbody tr')].map(row => [...row.cells].map(cell => cell.innerText))"
     assert browser.ask(told) == [

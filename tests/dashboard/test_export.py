@@ -99,7 +99,10 @@ def test_the_site_has_each_number_at_its_commit_its_machine_and_its_name(dashboa
     assert other["other.track_x"].items() <= listed["other.track_x"].items()
     assert {key: value for key, value in published(html).items() if key[0] == TIME} == wanted
     data = blocks((html / "index.html").read_text())
-    assert {place["machine"] for place in data["index"]["places"]} == {"Made_Up_9000-4c-abcdef", "Other-4c-000000"}
+    assert {place["machine"] for place in data["index"]["places"]} == {
+        "Made_Up_9000-4c-abcdef, compare-py3.11",
+        "Other-4c-000000, compare-py3.11",
+    }
     assert data["index"]["history"] is True
     assert "Compare solvers" in (html / "history.html").read_text()
 

@@ -220,8 +220,7 @@ def test_the_fastest_is_first_and_how_sure_that_is():
     costs = [(base * factor).tolist() for factor in (2.0, 1.0, 6.0)]
     found = answer(ranking.ranking(table(costs)))
     assert found["solver"] == [1, 0, 2]
-    assert found["wins"] == found["alone"] == [8, 0, 0]
-    assert found["to_first"][0] == [1, 2, 6]
+    assert found["wins"] == [8, 0, 0]
     assert found["rank"][0] == [1, 2, 3]
     assert found["p"][1] == pytest.approx(3 * 2 / 2**8, rel=1e-3)
     assert found["groups"] == []
@@ -276,21 +275,21 @@ def test_kinds_have_the_classes_of_size_dimension_and_density_and_share_rankings
         )
     )  # fmt: skip
     kinds = found["kinds"]
-    assert found["problems"][kinds["|||"]] == [0, 1, 2, 3]
-    assert found["problems"][kinds["c-svc|0|0|sparse"]] == [0]
-    assert found["problems"][kinds["c-svc|1|1|dense"]] == [1]
-    assert found["problems"][kinds["c-svc|2|1|"]] == [2]
-    assert found["problems"][kinds["|3|2|dense"]] == [3]
+    assert found["problems"][kinds["|||"]] == (0, 1, 2, 3)
+    assert found["problems"][kinds["c-svc|0|0|sparse"]] == (0,)
+    assert found["problems"][kinds["c-svc|1|1|dense"]] == (1,)
+    assert found["problems"][kinds["c-svc|2|1|"]] == (2,)
+    assert found["problems"][kinds["|3|2|dense"]] == (3,)
     assert kinds["nu-svc|||"] == kinds["nu-svc|3|2|dense"]
     assert "c-svc|3||" not in kinds
     assert len(found["ranked"]) == len({tuple(each) for each in found["problems"]})
 
 
-def test_a_table_of_nothing_certified_has_no_kind():
-    assert ranking.ranking(table([[math.inf], [math.inf]]))["kinds"] == {}
-    assert (
-        ranking.ranking({"solvers": [], "datasets": [], "dataset_facts": [], "columns": {}, "rows": 0})["kinds"] == {}
-    )
+def test_a_table_of_nothing_certified_has_no_rank():
+    found = ranking.ranking(table([[math.inf], [math.inf]]))
+    assert found["ranked"][found["kinds"]["|||"]]["seconds"] == [None] * len(ranking.RANKED)
+    empty = {"solvers": [], "datasets": [], "dataset_facts": [], "columns": {}, "rows": 0}
+    assert ranking.ranking(empty)["kinds"] == {}
 
 
 # -- scaling ----------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ export function interval(row, figure, target = null) {
   return row.runs === 1 && FIGURES[figure]?.noisy ? [value / ONE_RUN, value * ONE_RUN] : [value, value];
 }
 
-/* Whether two rows are told apart in a figure: both are known, and their intervals do not overlap. */
+/* Whether two rows can be distinguished by a figure: both are known, and their intervals do not overlap. */
 export function apart(a, b, figure, target = null) {
   const [x, y] = [interval(a, figure, target), interval(b, figure, target)];
   return Boolean(x && y) && (x[1] < y[0] || y[1] < x[0]);
