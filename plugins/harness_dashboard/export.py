@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import Record, StoreReader, UsageError
-from harness.report.figures import is_number
 from harness_dashboard import names, numbers
 from harness_dashboard.commits import Commit, Repository
 from harness_dashboard.history import ENVIRONMENT, FIELDS, file_of
@@ -154,14 +153,10 @@ def export(stores: Sequence[Path], into: Configuration, revision: str | None = N
             merged.setdefault(cell, []).extend(runs)
         file = record_file(place, merged, summary)
         file.write(into.records_dir)
-        _write_results(file, into.results_dir)
         if place.commit.name not in on_branches:
             summary.omitted["are of commits on none of the dashboard's branches: no graph shows them"] += len(
                 file.records
             )
-    for name, machine in collection.machines.items():
-        _write_machine(into.results_dir, name, machine)
-    numbers.merge(into.results_dir)
     return summary
 
 
@@ -221,29 +216,3 @@ def _unique(runs: Iterable[Record]) -> list[Record]:
     return list(
         {(run.get("measured_at"), run.get("seed"), run.get("repetition")): run for run in reversed([*runs])}.values()
     )
-
-
-def _write_results(file: RecordFile, folder: Path) -> None:
-    from asv.results import Results
-
-    python = file.environment.removeprefix(ENVIRONMENT)
-    params = {"machine": file.machine, "python": python, "os": "", "arch": "", "cpu": "", "num_cpu": "", "ram": ""}
-    results = Results(params, {}, file.commit, file.commit_time, python, file.environment, {})
-    numbers.add_results(results, file.cells(), names.moment(file.measured_at))
-    results.save(str(folder))
-
-
-def _write_machine(folder: Path, name: str, machine: dict[str, Any]) -> None:
-    from asv.machine import Machine
-
-    memory = machine.get("memory_bytes")
-    described = Machine()
-    vars(described).update(
-        machine=name,
-        os=names.fact(machine.get("system")),
-        arch="",
-        cpu=names.fact(machine.get("processor")),
-        num_cpu=names.fact(machine.get("cores")),
-        ram=f"{memory / 2**30:.0f} GiB" if is_number(memory) else "",
-    )
-    described.save(str(folder))

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from asv import util
+from asv.benchmarks import Benchmarks
 from asv.commands.publish import Publish
 from asv.commands.run import Run
 from asv.console import log
@@ -37,7 +38,7 @@ from asv.plugin_manager import plugin_manager
 from asv.plugins.git import Git
 
 from harness import UsageError
-from harness_dashboard import numbers, publishers  # noqa: F401  asv finds the publishers that are imported
+from harness_dashboard import publishers  # noqa: F401  asv finds the publishers that are imported
 from harness_dashboard.configuration import OURS, load
 
 HOLDS_FOR = "asv>=0.6.6,<0.7"
@@ -218,8 +219,11 @@ def setup() -> None:
 
 
 def published(conf: Any, range_spec: Any = None, pull: bool = True) -> None:
-    """Make the site, of what was exported too, with one question to git for each range."""
-    numbers.merge(Path(conf.results_dir))
+    """Make the site, with one question to git for each range; without results of asv it has our pages alone."""
+    listed = Path(conf.results_dir, "benchmarks.json")
+    if not listed.exists():
+        listed.parent.mkdir(parents=True, exist_ok=True)
+        util.write_json(str(listed), {}, Benchmarks.api_version)
     if conf.dvcs in (None, Git.dvcs) and Ranges.url_match(conf.repo):
         conf.dvcs = Ranges.dvcs
     _PUBLISH(conf, range_spec, pull)

@@ -25,6 +25,7 @@ from harness_dashboard import export, history, names
 from harness_dashboard.commits import SHOWN, Commit
 from harness_dashboard.landing import summaries
 from harness_dashboard.ranking import ranking
+from harness_dashboard.series import series
 from harness_dashboard.tables import FIGURES, TARGETS, table, traced
 
 if TYPE_CHECKING:
@@ -51,13 +52,13 @@ def page(
     *,
     project: str,
     command: str = "",
-    site: bool = False,
+    asv: bool = False,
     comparison: Comparison | None = None,
 ) -> str:
     """Return the pages of these runs as one HTML file.
 
     command : what made the page
-    site : the pages of asv are in the same folder
+    asv : the pages of asv are in the same folder
     """
     style = (PAGES / "style.css").read_text(encoding="utf-8")
     scripts = [D3.read_text(encoding="utf-8"), joined(PAGES, "main.js")]
@@ -67,7 +68,7 @@ def page(
     )
     data = "".join(
         f'<script type="application/json" data-name="{name}">{_embedded(content)}</script>\n'
-        for name, content in blocks(files, project=project, command=command, site=site, comparison=comparison)
+        for name, content in blocks(files, project=project, command=command, asv=asv, comparison=comparison)
     )
     parts = {
         "policy": policy,
@@ -185,7 +186,7 @@ def blocks(
     *,
     project: str,
     command: str = "",
-    site: bool = False,
+    asv: bool = False,
     comparison: Comparison | None = None,
 ) -> Iterator[Block]:
     """Yield the name and the content of each block of data, ``index`` the last."""
@@ -196,6 +197,9 @@ def blocks(
     entries = []
     for number, ((machine, environment), members) in enumerate(ordered):
         cells = yield from _place(str(number), members)
+        history_of = series(members)
+        if history_of:
+            yield f"{number}-history", history_of
         newest = max(members, key=_age)
         facts = {
             "machine": f"{machine}, {environment}",
@@ -203,11 +207,11 @@ def blocks(
             "date": newest.measured_at[:10],
         }
         whole = comparison.facts if comparison and len(ordered) == 1 else {}
-        entries.append({**facts, "command": command, "cells": cells, **whole})
+        entries.append({**facts, "command": command, "cells": cells, "history": bool(history_of), **whole})
     yield (
         "index",
         {
-            "project": project, "targets": TARGETS, "figures": FIGURES, "history": site, "places": entries,
+            "project": project, "targets": TARGETS, "figures": FIGURES, "asv": asv, "places": entries,
             "comparison": comparison.facts if comparison else None,
         },
     )  # fmt: skip

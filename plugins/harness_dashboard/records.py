@@ -29,6 +29,8 @@ class RecordFile:
     environment: str
     measured_at: str
     records: list[Record]
+    changes: list[Any] | None = None
+    against: str | None = None
 
     def write(self, folder: Path) -> Path:
         """Write the file in one step: a reader finds the old one or the whole new one."""

@@ -109,6 +109,16 @@ def slow_fw(tree: Path) -> None:
     )
 
 
+def sleeping_smo(tree: Path) -> None:
+    """Let smo sleep 20 ms at each of its iterates."""
+    _edited(
+        tree / "harness/measure/drive.py",
+        _DRIVE,
+        f'{_DRIVE}        if self.solver.name == "smo":\n            import time\n\n'
+        "            iterates = (iterate for iterate in iterates if time.sleep(0.02) is None)\n",
+    )
+
+
 def uncached_smo(tree: Path) -> None:
     """Let smo hold two kernel rows only: most of them are computed again and again."""
     _edited(

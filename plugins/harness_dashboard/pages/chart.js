@@ -51,9 +51,10 @@ export class Chart {
     this.taken = [];
   }
 
-  axes(x, y, titles, units) {
+  /* across: the marks of the horizontal axis, where they are not those of its scale. */
+  axes(x, y, titles, units, across = null) {
     const { left, right, top, bottom } = this.box;
-    const [xs, ys] = [marks(x, units.x, right - left), marks(y, units.y, (bottom - top) * 1.6)];
+    const [xs, ys] = [across ?? marks(x, units.x, right - left), marks(y, units.y, (bottom - top) * 1.6)];
     const horizontal = (axis, values) => d3.axisBottom(axis).tickValues(values);
     const vertical = (axis, values) => d3.axisLeft(axis).tickValues(values);
     const group = (kind, place) => this.svg.append("g").attr("class", kind).attr("transform", place).attr("aria-hidden", "true");

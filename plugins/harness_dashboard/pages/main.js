@@ -1,6 +1,7 @@
 /* Puts the pages together: what the address names is drawn anew whenever the address changes. */
 
 import * as anytime from "./anytime.js";
+import * as changes from "./changes.js";
 import * as landing from "./landing.js";
 import * as overview from "./overview.js";
 import * as pareto from "./pareto.js";
@@ -13,7 +14,7 @@ import * as two from "./two.js";
 import { known } from "./units.js";
 
 /* The pages by their names in the address. */
-const PAGES = { landing, table: overview, ranks, pareto, two, profiles: profile, scaling, anytime };
+const PAGES = { landing, table: overview, ranks, pareto, two, profiles: profile, scaling, anytime, history: changes };
 const FIRST = "landing";
 const PARTS = ["facts", "answer", "controls", "note", "legend", "figure", "below"];
 
@@ -41,12 +42,12 @@ function theme() {
   apply();
 }
 
-/* asv's pages are linked where they have curves to show: `index.history`. */
+/* The pages of asv are linked where it measured something: `index.asv`. */
 function navigation(page, values, index) {
   const kept = [...values].filter(([name]) => ["off", "dataset", "place"].includes(name));
   part("pages").replaceChildren(
-    ...Object.entries(PAGES).map(([name, { title }]) => make("a", { href: address(name, kept), "aria-current": name === page ? "page" : null, "data-page": name }, title)),
-    index.history ? make("a", { href: "history.html" }, "History (asv)") : "",
+    ...Object.entries(PAGES).filter(([name]) => name !== "history" || index.places.some((place) => place.history)).map(([name, { title }]) => make("a", { href: address(name, kept), "aria-current": name === page ? "page" : null, "data-page": name }, title)),
+    index.asv ? make("a", { href: "history.html" }, "asv") : "",
   );
 }
 
@@ -89,7 +90,7 @@ function draw() {
     const all = given(table.solvers);
     places.note.append(`${place.cells} cells, each as it was measured last.${all ? ` Every solver: ${all}.` : ""}`);
     drawn = PAGES[page].draw({
-      rows: found, solvers: table.solvers, datasets: table.datasets, ranking: { ...ranking, targets: within(ranking.targets) }, landing: load(`${number}-landing`), place, traces: (i) => load(`${number}-trace-${i}`),
+      rows: found, solvers: table.solvers, datasets: table.datasets, ranking: { ...ranking, targets: within(ranking.targets) }, landing: load(`${number}-landing`), place, series: place.history ? load(`${number}-history`) : null, traces: (i) => load(`${number}-trace-${i}`),
       figures: index.figures.filter((name) => found.some((row) => row[name] !== null)), targets: within(index.targets), look: new Look(table.solvers), values, places, comparison: index.comparison,
     });
   }

@@ -56,7 +56,7 @@ const gap = (value) => (value <= 0 ? "0" : value.toExponential(1).replace(".0e",
 
 const bytes = (value) => (value < 1e6 ? `${digits(value / 1e3)} kB` : value < 1e9 ? `${digits(value / 1e6)} MB` : `${digits(value / 1e9)} GB`);
 const percent = (value) => `${(100 * value).toFixed(2)} %`;
-const FORMS = { s: seconds, "": count, "%": percent, percent: (v) => (100 * v).toFixed(2), gap, B: bytes, ratio: (v) => `${digits(v)}×`, share: (v) => `${Math.round(100 * v)} %` };
+const FORMS = { s: seconds, "": count, "%": percent, percent: (v) => (100 * v).toFixed(2), digits: (v) => `${v.toFixed(1)} digits`, gap, B: bytes, ratio: (v) => `${digits(v)}×`, share: (v) => `${Math.round(100 * v)} %` };
 
 /* A figure with its unit; "–" where there is none. */
 export function text(value, unit) {
@@ -73,6 +73,7 @@ export function range([low, high], unit) {
 
 /* The same for the marks of an axis: no digits that are always zero. */
 export function tick(value, unit) {
+  if (typeof unit === "function") return unit(value);
   if (unit === "%") return `${Number((100 * value).toPrecision(6))} %`;
   if (unit === "ratio") return `${value}×`;
   return FORMS[unit](value).replace(/\.0+(?= |$)/, "").replace(/(\.\d*[1-9])0+(?= |$)/, "$1");
