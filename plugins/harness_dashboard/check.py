@@ -53,7 +53,9 @@ _HEADER = "| cell | metric | before | after | ratio | verdict |\n| --- | --- | -
 
 Timed = tuple[str, Cell]
 """What differs from run to run: CPU, WALL or MEMORY of a cell."""
-_SUSPECTED = {CPU: FIT + "time_fit", WALL: RECORD + "track_wall_seconds", MEMORY: FIT + "peakmem_.*"}
+_SUSPECTED = {
+    CPU: re.escape(FIT) + "time_fit", WALL: re.escape(RECORD) + "track_wall_seconds", MEMORY: re.escape(FIT) + "peakmem_.*"
+}  # fmt: skip
 """The benchmarks that measure it again."""
 
 
@@ -139,15 +141,16 @@ def check(
     return Report(base, head, thresholds, changes, len(_working(cells, before, after)))
 
 
-def judge(bench: Bench, base: str, head: str, notify: Callable[[str], None] = lambda _: None) -> list[Change]:
-    """Return what changed from one commit of the history to another; what looks changed is measured again, in turns.
+def judge(bench: Bench, base: str, head: str, notify: Callable[[str], None] = lambda _: None) -> Report:
+    """Report what changed from one commit of the history to another; what looks changed is measured again, in turns.
 
     The two were measured at different times, maybe beside other work: a smaller factor is enough to look changed.
     """
     usual = Thresholds()
     cells, before, after = grid(bench.configuration).cells, bench.measured(base), bench.measured(head)
     cells = [cell for cell in cells if cell in before.runs and cell in after.runs]
-    return _changes(bench, cells, before, after, limits=(replace(usual, time=usual.time**0.5), usual), notify=notify)
+    changes = _changes(bench, cells, before, after, limits=(replace(usual, time=usual.time**0.5), usual), notify=notify)
+    return Report(base, head, usual, changes, len(_working(cells, before, after)))
 
 
 def _elsewhere(bench: Bench, folder: Path) -> Bench:
@@ -173,12 +176,12 @@ def _changes(
         notify(f"measuring again what looks changed: {looks}")
         with tempfile.TemporaryDirectory(prefix="harness-check-") as name:
             again = _elsewhere(bench, Path(name))
-            again.measure(
-                [head, base],
-                benchmarks=[_pattern(cell, re.escape(FIT) + "peakmem_.*" if metric == MEMORY else re.escape(_SUSPECTED[metric]))
-                            for metric, cell in suspects],
-                cells=[cell for _, cell in suspects], rounds=_CONFIRMING_ROUNDS, interleaved=True,
-            )  # fmt: skip
+            for metrics, rounds in (((CPU, MEMORY), _CONFIRMING_ROUNDS), ((WALL,), None)):
+                if named := [each for each in suspects if each[0] in metrics]:
+                    again.measure(
+                        [head, base], benchmarks=[_pattern(cell, _SUSPECTED[metric]) for metric, cell in named],
+                        cells=[cell for _, cell in named], rounds=rounds, interleaved=rounds is not None,
+                    )  # fmt: skip
             changes += _confirmed(suspects, again.measured(base), again.measured(head), limits[1])
     return sorted(changes, key=lambda change: cells.index(change.cell))
 
@@ -331,17 +334,6 @@ def markdown(report: Report) -> str:
     )
     lines += ["", meaning]
     return "\n".join(lines) + "\n"
-
-
-def listed(base: str, changes: Sequence[Change]) -> str:
-    """Return what changed since a commit, a line each."""
-    if not changes:
-        return f"nothing changed since {base[:8]}"
-    lines = [
-        f"  {change.verdict}: {' on '.join(change.cell)}, {change.metric} {_text(change.metric, change.before)} -> "
-        f"{_text(change.metric, change.after)}" for change in changes
-    ]  # fmt: skip
-    return "\n".join([f"changed since {base[:8]}:", *lines])
 
 
 def _row(change: Change) -> str:

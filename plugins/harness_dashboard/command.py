@@ -68,7 +68,7 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
 
     Then make the site: harness dashboard build
     """
-    from harness_dashboard.check import judge, listed
+    from harness_dashboard.check import judge, markdown
     from harness_dashboard.measuring import Bench, grid
 
     bench = Bench.of(_configured(config), machine)
@@ -82,14 +82,14 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
         expected = bench.expected_seconds()
         _progress(f"[{number}/{len(todo)}] {commit[:8]} {bench.repository.title(commit)}")
         _progress(f"{len(grid(bench.configuration).cells)} cells; "
-                  + (f"the last commit took {expected / 60:.0f} min" if expected else "5 to 15 min on an idle machine"))  # fmt: skip
+                  + (f"the last commit took {expected:.0f} s" if expected else "5 to 15 min on an idle machine"))  # fmt: skip
         began = time.monotonic()
         bench.measure([commit])
         click.echo(f"{commit[:8]}: {bench.measured(commit).summary} in {time.monotonic() - began:.0f} s")
         if (older := bench.before(commit)) is not None:
-            changes = judge(bench, older, commit, notify=_progress)
-            bench.note_changes(commit, older, [vars(change) for change in changes])
-            click.echo(listed(older, changes))
+            report = judge(bench, older, commit, notify=_progress)
+            bench.note_changes(commit, older, [vars(change) for change in report.changes])
+            click.echo(markdown(report), nl=False)
 
 
 @dashboard.command(short_help="Make the web site.")

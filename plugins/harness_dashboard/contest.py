@@ -1,4 +1,4 @@
-"""Solvers against each other over several data sets: wins, ranks, ratios, tests, and how sure all that is.
+"""Solvers against each other over several data sets: wins, ranks and tests.
 
 The unit is the data set: several problems on the same points (a sweep over C, other sizes of one generator) are averaged
 first, as they are not independent. A solver that was run and was not certified at the target is worse than every time.
@@ -7,10 +7,9 @@ Two costs whose intervals overlap are equal: they share a win and a rank, and th
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -20,18 +19,16 @@ if TYPE_CHECKING:
     from harness.support.arrays import Array
 
 LEVEL = 0.05
-"""Below this p two solvers are told apart; intervals are of 1 - this."""
+"""Below this p the test distinguishes two solvers."""
 
-RESAMPLES = 999
-SEED = 20_231
 WORST = 1e3
 """The difference in the logarithm of the cost between one that reached the target and one that did not: beyond every other."""
 
 FEWEST = 6
-"""Data sets below which there is no test, and no interval by resampling them."""
+"""Data sets below which there is no test."""
 
 EXACT = 50
-"""Up to so many data sets the test's distribution is the exact one (scipy's own limit)."""
+"""Up to so many data sets the test's distribution is the exact one (the limit of scipy)."""
 
 
 @dataclass(frozen=True)
@@ -62,16 +59,16 @@ class Contest:
 
     @cached_property
     def differences(self) -> Array:
-        """Shape (s, s, p): the logarithm of a row's solver's cost over a column's; 0 where they are not apart, NaN unknown."""
+        """Shape (s, s, p): the logarithm of a row's solver's cost over a column's; 0 where they overlap, NaN unknown."""
         ran = ~np.isnan(self.costs)
         missed = np.isposinf(self.costs)
         low, high = (np.where(missed, np.inf, each) for each in (self.low, self.high))
         apart = (low[:, None] > high[None]) | (high[:, None] < low[None])
         logs = np.where(missed, 0.0, self.logs)
-        found = np.where(apart, logs[:, None] - logs[None], 0.0)
-        found += WORST * (missed[:, None].astype(float) - missed[None])
-        found[~(ran[:, None] & ran[None])] = np.nan
-        return found
+        result = np.where(apart, logs[:, None] - logs[None], 0.0)
+        result += WORST * (missed[:, None].astype(float) - missed[None])
+        result[~(ran[:, None] & ran[None])] = np.nan
+        return result
 
     @cached_property
     def ranks(self) -> Array:
@@ -133,54 +130,26 @@ def _means(values: Array, weights: Array) -> Array:
 
 def order(contest: Contest, names: Sequence[str]) -> list[int]:
     """Return the solvers from the best mean rank on; equal ones by the mean ratio to the best, then by name."""
-    ranks, ratios = (_means(each, np.ones((1, contest.sets)))[:, 0] for each in (contest.ranks, contest.ratios))
+    ranks, ratios = means(contest.ranks), means(contest.ratios)
     worst = np.where(np.isnan(ratios), np.inf, ratios)
     return sorted(range(len(names)), key=lambda i: (round(float(ranks[i]), 9), round(float(worst[i]), 9), names[i]))
 
 
-def intervals(values: Array) -> tuple[Array, Array, Array]:
-    """Return the means over data sets and the ends of their bootstrap intervals.
-
-    values : shape (k, d), NaN unknown
-    Each resample draws data sets, the same ones for all k. The ends are NaN below `FEWEST` data sets, and of a row where fewer
-    than two are known.
-    """
-    sets = values.shape[1]
-    means = _means(values, np.ones((1, sets)))[:, 0]
-    nothing = np.full(len(values), np.nan)
-    if sets < FEWEST:
-        return means, nothing, nothing
-    from scipy.stats import DegenerateDataWarning, bootstrap
-
-    def statistic(drawn: Any, axis: int = -1) -> Any:
-        drawn = np.atleast_2d(np.moveaxis(drawn, axis, -1))
-        places = drawn + sets * np.arange(len(drawn))[:, None]
-        counts = np.bincount(places.ravel(), minlength=sets * len(drawn)).reshape(len(drawn), sets)
-        return _means(values, counts.astype(float))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DegenerateDataWarning)  # a resample may hold no data set that a solver solved
-        found = bootstrap((np.arange(sets),), statistic, n_resamples=RESAMPLES, method="percentile", vectorized=True,
-                          confidence_level=1 - LEVEL, random_state=np.random.default_rng(SEED))  # fmt: skip
-    ends = np.array([*found.confidence_interval])
-    enough = (~np.isnan(values)).sum(axis=1) >= 2
-    some = enough & np.isnan(found.bootstrap_distribution).any(axis=1)  # of these the library has no interval
-    if some.any():
-        ends[:, some] = np.nanquantile(found.bootstrap_distribution[some], [LEVEL / 2, 1 - LEVEL / 2], axis=1)
-    ends[:, ~enough] = np.nan
-    return means, ends[0], ends[1]
+def means(values: Array) -> Array:
+    """Return the means of the rows over data sets, without what is NaN."""
+    return _means(values, np.ones((1, values.shape[1])))[:, 0]
 
 
 def tests(contest: Contest) -> Array:
     """Return the p of Wilcoxon's signed-rank test of each pair, shape (s, s), two-sided, 1 on the diagonal.
 
     Data sets where two are equal are split between both (`zsplit`); with tied differences the exact distribution errs
-    on the side of 'not told apart'.
+    on the side of no difference.
     """
     from scipy.stats import wilcoxon
 
     solvers = len(contest.costs)
-    found = np.ones((solvers, solvers))
+    result = np.ones((solvers, solvers))
     rows, columns = np.triu_indices(solvers, 1)
     pairs = np.sort(contest.between[rows, columns], axis=1)  # NaN last: the test does not ask for the order
     numbers = (~np.isnan(pairs)).sum(axis=1)
@@ -188,8 +157,8 @@ def tests(contest: Contest) -> Array:
         of = numbers == number
         method: Literal["exact", "auto"] = "exact" if number <= EXACT else "auto"
         p = wilcoxon(pairs[of][:, :number], axis=1, zero_method="zsplit", method=method).pvalue
-        found[rows[of], columns[of]] = np.where(np.isnan(p), 1.0, p)
-    return np.minimum(found, found.T)
+        result[rows[of], columns[of]] = np.where(np.isnan(p), 1.0, p)
+    return np.minimum(result, result.T)
 
 
 def corrected(p: Array) -> Array:
@@ -198,9 +167,9 @@ def corrected(p: Array) -> Array:
     pairs = p[rows, columns]
     ascending = np.argsort(pairs, kind="stable")
     weighted = pairs[ascending] * np.arange(len(pairs), 0, -1)
-    found = np.ones(p.shape)
-    found[rows[ascending], columns[ascending]] = np.minimum(1.0, np.maximum.accumulate(weighted))
-    return np.minimum(found, found.T)
+    result = np.ones(p.shape)
+    result[rows[ascending], columns[ascending]] = np.minimum(1.0, np.maximum.accumulate(weighted))
+    return np.minimum(result, result.T)
 
 
 def least_p(sets: int, solvers: int) -> float:
@@ -209,17 +178,17 @@ def least_p(sets: int, solvers: int) -> float:
 
 
 def groups(p: Array) -> list[tuple[int, int]]:
-    """Return the longest stretches of neighbours of which no two are told apart.
+    """Return the longest stretches of neighbours that the test cannot distinguish.
 
     p : shape (s, s), in the order of the ranks
     Returns first and last place of each, of two solvers or more.
     """
     alike = p >= LEVEL
-    found: list[tuple[int, int]] = []
+    result: list[tuple[int, int]] = []
     for first in range(len(p)):
         last = first
         while last + 1 < len(p) and alike[first : last + 1, last + 1].all():
             last += 1
-        if last > first and (not found or last > found[-1][1]):
-            found.append((first, last))
-    return found
+        if last > first and (not result or last > result[-1][1]):
+            result.append((first, last))
+    return result

@@ -289,15 +289,11 @@ def of_records(records: Sequence[Mapping[str, Any]], *, command: str = "") -> st
 
 
 def _machine(machine: Mapping[str, Any]) -> str:
-    memory, cores = machine.get("memory_bytes"), names.fact(machine.get("cores"))
-    parts = [
-        names.fact(machine.get("processor")),
-        f"{cores} cores" if cores else "",
-        f"{memory / 2**30:.0f} GiB" if is_number(memory) else "",
-        names.fact(machine.get("system")),
-    ]
-    return ", ".join(part for part in parts if part) or "an unknown machine"
+    memory, cores = machine.get("memory_bytes"), machine.get("cores")
+    size = f"{memory / 2**30:.0f} GiB" if is_number(memory) else ""
+    parts = machine.get("processor"), f"{cores} cores" if cores else "", size, machine.get("system")
+    return ", ".join(str(part) for part in parts if part) or "an unknown machine"
 
 
 def _versions(versions: Mapping[str, Any]) -> str:
-    return ", ".join(f"{names.fact(name)} {names.fact(number)}" for name, number in versions.items())
+    return ", ".join(f"{name} {number}" for name, number in versions.items())

@@ -24,19 +24,10 @@ FRONT, HISTORY = "index.html", "history.html"
 """Our page, and asv's front page: its scripts find their place by what stands behind the ``#`` alone."""
 
 HERE = Path(__file__).parent
-LOCAL = {
-    "jquery-3.3.1.min.js": "jquery/jquery.min.js",
-    "jquery.flot.min.js": "flot/jquery.flot.js",
-    "jquery.flot.time.min.js": "flot/jquery.flot.time.js",
-    "jquery.flot.selection.min.js": "flot/jquery.flot.selection.js",
-    "jquery.flot.categories.min.js": "flot/jquery.flot.categories.js",
-    "jquery.flot.orderBars.js": "flot-orderbars/jquery.flot.orderBars.js",
-    "stupidtable.min.js": "stupid-table-plugin/stupidtable.min.js",
-    "md5.min.js": "blueimp-md5/md5.min.js",
-    "bootstrap.min.js": "bootstrap/bootstrap.min.js",
-    "bootstrap.min.css": "bootstrap/bootstrap.min.css",
+LOCAL = {path.name: path.relative_to(HERE / "vendor").as_posix() for path in HERE.glob("vendor/*/*.min.*")} | {
+    "jquery.flot.orderBars.js": "flot-orderbars/jquery.flot.orderBars.js"
 }
-"""The name of a file in asv's address of it -> our copy, below ``vendor``."""
+"""The name of a file in an address of asv's pages -> our copy, below ``vendor``."""
 
 _TAG = re.compile(r"<(script|link|img|iframe)\b[^>]*>", re.IGNORECASE)
 _ADDRESS = re.compile(r"""\b(src|href)\s*=\s*["'](?P<url>(?:https?:)?//[^"']+)["']""", re.IGNORECASE)
@@ -48,7 +39,7 @@ _ADDED = """  <meta name="viewport" content="width=device-width, initial-scale=1
 
 
 class Comparison(OutputPublisher):
-    """Puts our page in front of asv's own, each with the way to the other."""
+    """Puts our page in front of those of asv, each with the way to the other."""
 
     name, button_label, description, order = "comparison", None, "solvers side by side", 100
 
@@ -59,8 +50,6 @@ class Comparison(OutputPublisher):
         (site / HISTORY).write_text(linked((site / FRONT).read_text(encoding="utf-8")), encoding="utf-8")
         for name in ("history.css", "history.js"):
             shutil.copy(page.PAGES / name, site / name)
-        for name in ("regressions.json", "regressions.xml"):
-            (site / name).unlink(missing_ok=True)
         records = read_all(history.records_folder(conf.results_dir))
         (site / FRONT).write_text(
             page.page(records, project=str(conf.project), command="harness dashboard build", asv=bool(len(benchmarks))),
@@ -103,14 +92,14 @@ def localized(html: str, local: Mapping[str, str] = LOCAL) -> tuple[str, list[st
 
     def replaced(match: re.Match[str]) -> str:
         tag = match.group()
-        found = _ADDRESS.search(tag)
-        if found is None:
+        match_url = _ADDRESS.search(tag)
+        if match_url is None:
             return tag
-        copy = local.get(Path(urlsplit(found["url"]).path).name)
+        copy = local.get(Path(urlsplit(match_url["url"]).path).name)
         if copy is None:
-            missing.append(found["url"])
+            missing.append(match_url["url"])
             return tag
         # The hash in the tag is of the file on the other host, and a hash of what stands beside the page proves nothing.
-        return _CHECKS.sub("", tag.replace(found["url"], f"vendor/{copy}"))
+        return _CHECKS.sub("", tag.replace(match_url["url"], f"vendor/{copy}"))
 
     return _TAG.sub(replaced, html), missing

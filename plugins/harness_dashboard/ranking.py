@@ -41,7 +41,7 @@ class Cells:
     ran : shape (s, p)
     costs : for each of `COSTS` shape (s, p, targets): infinite where a target was not reached, NaN where none was run
     low, high : of the same shapes, the intervals
-    place : the number of each row's problem
+    place : the number of the problem of each row
     facts : (p,), what is known of each problem
     unit : (p,), the data set of each problem, whatever its size, noise and problem
     """
@@ -69,20 +69,11 @@ def ranking(table: Mapping[str, Any]) -> dict[str, Any]:
         for of in chosen
     ]  # fmt: skip
     return {
-        "targets": RANKED,
-        "level": contest.LEVEL,
-        "sizes": SIZES,
-        "dimensions": DIMENSIONS,
-        "sparse": SPARSE,
-        "formulations": sorted({kind.split("|")[0] for kind in kinds} - {""}),
-        "kinds": kinds,
-        "place": cells.place,
-        "problems": chosen,
-        "ranked": ranked,
-        "scaling": scaling.fits(
-            cells.costs["seconds"], cells.facts, cells.unit, [TARGETS.index(each) for each in RANKED]
-        ),
-    }
+        "targets": RANKED, "level": contest.LEVEL, "sizes": SIZES, "dimensions": DIMENSIONS, "sparse": SPARSE,
+        "formulations": sorted({kind.split("|")[0] for kind in kinds} - {""}), "kinds": kinds, "place": cells.place,
+        "problems": chosen, "ranked": ranked,
+        "scaling": scaling.fits(cells.costs["seconds"], cells.facts, cells.unit, list(map(TARGETS.index, RANKED))),
+    }  # fmt: skip
 
 
 def unit(name: str) -> str:
@@ -197,33 +188,25 @@ def _ranked(cells: Cells, cost: str, target: float, problems: list[int], names: 
     solvers = solvers[ranked]
     reached = Contest(costs[solvers], low[solvers], high[solvers], unit).reached
     summary = {
-        "sets": len(left),
-        "all": len(units),
-        "few": int((run.any(axis=1) & (2 * run.sum(axis=1) < len(units))).sum()),
-        "solver": solvers.tolist(),
-        "never": never.tolist(),
-        "ran": run[solvers].sum(axis=1).tolist(),
-        "solved": _short(np.nansum(reached, axis=1)),
-        "wins": _short(np.nansum(of.wins, axis=1)),
-    }
+        "sets": len(left), "few": int((run.any(axis=1) & (2 * run.sum(axis=1) < len(units))).sum()),
+        "solver": solvers.tolist(), "never": never.tolist(), "ran": run[solvers].sum(axis=1).tolist(),
+        "solved": _short(np.nansum(reached, axis=1)), "wins": _short(np.nansum(of.wins, axis=1)),
+    }  # fmt: skip
     return summary | _tests(of)
 
 
 def _tests(of: Contest) -> dict[str, Any]:
-    """Return mean ranks with their intervals, tests against the first solver, and groups; the solvers are in their order."""
+    """Return mean ranks, tests against the first solver, and groups; the solvers are in their order."""
     p = contest.tests(of) if of.sets >= contest.FEWEST else np.full((len(of.costs), len(of.costs)), np.nan)
     holm = contest.corrected(p)
     least = contest.least_p(of.sets, len(of.costs))
     sign = np.sign(of.between[0])  # below zero: the first one spent less
     return {
-        "rank": [_short(each) for each in contest.intervals(of.ranks)],
-        "ahead": (sign < 0).sum(axis=1).tolist(),
-        "equal": (sign == 0).sum(axis=1).tolist(),
-        "behind": (sign > 0).sum(axis=1).tolist(),
-        "p": _short(holm[0]),
-        "least_p": least,
+        "rank": _short(contest.means(of.ranks)),
+        "ahead": (sign < 0).sum(axis=1).tolist(), "equal": (sign == 0).sum(axis=1).tolist(),
+        "behind": (sign > 0).sum(axis=1).tolist(), "p": _short(holm[0]), "least_p": least,
         "groups": contest.groups(holm) if of.sets >= contest.FEWEST and least < contest.LEVEL else [],
-    }
+    }  # fmt: skip
 
 
 def _short(values: Array) -> list[float | int | None]:

@@ -85,8 +85,8 @@ def test_the_history_names_what_changed_worse_and_better_with_the_figures_before
             "return [...document.querySelectorAll('#answer tbody tr')].map(row => [...row.cells].map(each => each.innerText))"
         )
         assert [line[:3] for line in lines] == [
-            ["smo", "digits", "worse: wall time 4.00\N{MULTIPLICATION SIGN}"],
-            ["smo", "digits", "better: kernel evaluations 0.100\N{MULTIPLICATION SIGN}"],
+            ["smo", "digits", "worse: wall time 4\N{MULTIPLICATION SIGN}"],
+            ["smo", "digits", "better: kernel evaluations 0.1\N{MULTIPLICATION SIGN}"],
         ]
         assert lines[0][3:6] == ["500 ms → 2.00 s", "500 ms → 500 ms", "10.0 k → 1000"]
         assert too_wide(browser) == 0

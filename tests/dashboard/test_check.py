@@ -166,7 +166,7 @@ def test_a_history_measures_again_what_looks_changed_and_believes_what_is_so_twi
     for first, again, expected in ((slightly, measured(times=SLOW), [(CPU, "worse")]), (measured(times=SLOW), slightly, []),
                                    (measured(kernel_evaluations=20), None, [("kernel evaluations", "worse")])):  # fmt: skip
         bench = Bench(tmp_path, tmp_path, [(measured(), first), (measured(), again or first)], asked=[[]])
-        changes = checking.judge(bench, "base", "head")  # type: ignore[arg-type]
+        changes = checking.judge(bench, "base", "head").changes  # type: ignore[arg-type]
         assert [(each.metric, each.verdict) for each in changes] == expected
         assert len(bench.asked) == (1 if again is None else 2)
 

@@ -12,16 +12,17 @@ const FIGURES = {
 };
 const FOUR = ["fit_seconds", "cpu_seconds", "kernel_evaluations", "core_set_size", "test_error"];
 
-const ratio = ({ metric, before, after }) => (known(before) && known(after) && before > 0 && metric !== "digits" ? ` ${text(after / before, "ratio")}` : "");
+const ratio = ({ metric, before, after }) => (known(before) && known(after) && before > 0 && metric !== "digits" ? ` ${Number((after / before).toPrecision(2))}×` : "");
 
 function changesOf({ commits, cells, figures, changes, against }) {
   const from = commits.lastIndexOf(against);
-  const rows = changes.map((change) => ({ ...change, place: cells.findIndex(([solver, dataset]) => solver === change.cell[0] && dataset === change.cell[1]) }))
-    .filter(({ place }) => place >= 0).sort((a, b) => b.regression - a.regression);
+  const rows = d3.groups(changes, ({ cell, verdict }) => [...cell, verdict].join("\n")).map(([, [first, ...others]]) => ({
+    ...first, label: `${first.verdict}: ${[first, ...others].map((each) => each.metric + ratio(each)).join(", ")}`, place: cells.findIndex((cell) => cell.join("\n") === first.cell.join("\n")),
+  })).filter(({ place }) => place >= 0).sort((a, b) => b.regression - a.regression);
   return table([
-    { title: "Solver", value: (row) => row.cell[0], attributes: (row) => ({ "data-solver": row.cell[0], "data-verdict": row.verdict, "data-metric": row.metric }) },
+    { title: "Solver", value: (row) => row.cell[0], attributes: (row) => ({ "data-solver": row.cell[0] }) },
     { title: "Data set", value: (row) => row.cell[1] },
-    { title: "Change", value: (row) => `${row.verdict}: ${row.metric}${ratio(row)}`, cell: (row) => make("span", { class: row.regression ? "status" : null, title: row.reason }, `${row.verdict}: ${row.metric}${ratio(row)}`) },
+    { title: "Change", value: (row) => row.label, cell: (row) => make("span", { class: row.regression ? "status" : null, title: row.reason }, row.label) },
     ...FOUR.map((name) => {
       const ends = (row) => [figures[name][row.place][from], figures[name][row.place].at(-1)].map((value) => text(value, FIGURES[name][1]));
       return { title: FIGURES[name][0], note: "before → after", value: (row) => figures[name][row.place].at(-1), cell: (row) => ends(row).join(" → ") };

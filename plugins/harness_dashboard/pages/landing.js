@@ -32,7 +32,7 @@ export function draw({ landing, ranking, values, place, places, look, solvers, c
     const found = line.values?.[figure];
     const part = found && found[1] < line.all ? make("small", { class: "ends" }, `on ${found[1]} of ${line.all}`) : null;
     const ratio = figure === "time" && line.ratio ? make("small", { class: "ends" }, `${two(line.ratio[0])}× (${line.ratio.slice(1).map(two).join(" to ")})`) : null;
-    return make("span", {}, text(found?.[0], unit), part, ratio);
+    return make("span", {}, text(unit === "" && found ? Math.round(found[0]) : found?.[0], unit), part, ratio);
   };
   const columns = [
     { title: "Solver", value: (line) => line.name, attributes: (line) => ({ "data-solver": solvers[line.solver] }),

@@ -17,7 +17,6 @@ const costTitle = (cost, rows) => (cost === "seconds" ? timeTitle(rows, "trace_c
 const short = (value) => (value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(2))));
 const probability = (p) => (!known(p) ? "–" : p < 0.001 ? "< 0.001" : String(p >= 0.1 ? Number(p.toFixed(2)) : Number(p.toPrecision(2))));
 const sets = (count) => `${count} data set${count === 1 ? "" : "s"}`;
-const within = (of, i) => (known(of[1][i]) ? `${of[1][i].toFixed(1)} to ${of[2][i].toFixed(1)}` : "");
 
 const blind = (of, level) => of.sets < FEW || of.least_p >= level; // no outcome of the test could distinguish any two
 
@@ -28,8 +27,7 @@ function ranked(of, solvers, cost, values, cells, level) {
   const here = values.get("place") ? { place: values.get("place") } : {};
   const columns = [
     { title: "Solver", value: (row) => row.solver, cell: (row) => breakable(plain(row.solver)), attributes: (row) => ({ "data-solver": row.solver }) },
-    { title: "Mean rank", note: `of ${sets(of.sets)}`, value: (row) => of.rank[0][row.i],
-      cell: (row) => make("span", {}, of.rank[0][row.i].toFixed(1), make("small", {}, ` ${within(of.rank, row.i).replace(" to ", "–")}`), marked(row)) },
+    { title: "Mean rank", note: `of ${sets(of.sets)}`, value: (row) => of.rank[row.i], cell: (row) => make("span", {}, of.rank[row.i].toFixed(1), marked(row)) },
     { title: "Wins", note: "shared in a tie", value: (row) => of.wins[row.i], cell: (row) => short(of.wins[row.i]) },
     { title: "Gap reached", note: "on data sets", value: (row) => of.solved[row.i] / of.ran[row.i], cell: (row) => `${short(of.solved[row.i])} of ${of.ran[row.i]}` },
     { title: "First better / tie / worse", note: "data sets", value: (row) => (row.i ? of.ahead[row.i] - of.behind[row.i] : null), cell: (row) => (row.i ? `${of.ahead[row.i]} / ${of.equal[row.i]} / ${of.behind[row.i]}` : "–") },
@@ -39,7 +37,7 @@ function ranked(of, solvers, cost, values, cells, level) {
   return table(columns, rows, { label: "The solvers ranked", name: "ranked" });
 }
 
-/* The mean ranks with their intervals, the best on top; a line joins those that the test cannot distinguish. */
+/* The mean ranks, the best on top; a line joins those that the test cannot distinguish. */
 function ranks(target, of, solvers, look) {
   const shown = Math.min(DRAWN, of.solver.length);
   const narrow = target.clientWidth < 560;
@@ -52,7 +50,7 @@ function ranks(target, of, solvers, look) {
   const most = narrow ? 5 : 14; // lines at the right
   const left = narrow ? 12 : 16 + widest;
   const right = chart.width - 12 - 8 * Math.min(stretches.length, most);
-  const last = Math.max(...d3.range(lines).map((i) => of.rank[2][i] ?? of.rank[0][i]));
+  const last = Math.max(...d3.range(lines).map((i) => of.rank[i]));
   const x = d3.scaleLinear([1, Math.max(2, last)], [left + 6, right - 6]);
   const y = (i) => 8 + step * (i + (narrow ? 0.68 : 0.5));
   const bottom = 8 + step * lines;
@@ -61,10 +59,8 @@ function ranks(target, of, solvers, look) {
   chart.svg.append("g").attr("class", "axis x").attr("aria-hidden", "true").attr("transform", `translate(0,${bottom})`).call(axis);
   chart.svg.append("text").attr("class", "title").attr("x", right).attr("y", bottom + 34).attr("text-anchor", "end").text("Mean rank →");
   for (let i = 0; i < lines; i += 1) {
-    if (known(of.rank[1][i])) chart.bar([x(of.rank[1][i]), y(i)], [x(of.rank[2][i]), y(i)], look, name(i));
     chart.write(chart.words(name(i)).short, narrow ? left : left - 8, narrow ? y(i) - 9 : y(i) + 4, name(i), narrow ? "start" : "end");
-    const ends = within(of.rank, i);
-    chart.point({ x: x(of.rank[0][i]), y: y(i), solver: name(i), look, data: { rank: of.rank[0][i] }, told: [plain(name(i)), `mean rank ${of.rank[0][i].toFixed(2)}${ends ? ` (${ends})` : ""} of ${sets(of.sets)}`] });
+    chart.point({ x: x(of.rank[i]), y: y(i), solver: name(i), look, data: { rank: of.rank[i] }, told: [plain(name(i)), `mean rank ${of.rank[i].toFixed(2)} of ${sets(of.sets)}`] });
   }
   stretches.slice(0, most).forEach(([first, end], i) => {
     const at = right + 8 + 8 * i;
@@ -113,7 +109,7 @@ export function draw({ rows, solvers, ranking, targets, look, values, places }) 
   places.figure.append(make("h2", {}, `${named(chosen, ranking)}, certified gap ${tick(ranking.targets[gap], "gap")}`), ranked(of, solvers, cost, values, here, ranking.level));
   if (of.few) places.figure.append(make("p", { class: "soft" }, `Left out: ${of.few} that ran on less than half of these data sets.`));
   places.figure.append(make("p", { class: "soft" }, blind(of, ranking.level) ? `${sets(of.sets)} ${of.sets === 1 ? "is" : "are"} too few for a test over data sets${of.sets < FEW ? `; ${FEW} or more are needed` : ` of ${of.solver.length} solvers`}.`
-    : "A line at the right joins solvers that the test cannot distinguish.", of.sets < FEW ? "" : ` Bars: ${100 * (1 - ranking.level)} % intervals of the mean rank, by resampling the data sets.`));
+    : "A line at the right joins solvers that the test cannot distinguish."));
   const chart = make("div");
   places.figure.append(chart);
   const marks = ranks(chart, of, solvers, look);
