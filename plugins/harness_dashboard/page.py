@@ -24,6 +24,7 @@ from harness.report.verdict import of_records as verdict_of
 from harness_dashboard import export, history, names
 from harness_dashboard.commits import SHOWN, Commit
 from harness_dashboard.landing import summaries
+from harness_dashboard.paths import grids
 from harness_dashboard.ranking import ranking
 from harness_dashboard.series import series
 from harness_dashboard.tables import FIGURES, TARGETS, table, traced
@@ -103,6 +104,7 @@ class Comparison:
 
     records: Sequence[Record]
     command: str
+    paths: Sequence[dict[str, Any]] = ()
 
     @property
     def facts(self) -> dict[str, str]:
@@ -212,7 +214,7 @@ def blocks(
         "index",
         {
             "project": project, "targets": TARGETS, "figures": FIGURES, "asv": asv, "places": entries,
-            "comparison": comparison.facts if comparison else None,
+            "comparison": comparison.facts if comparison else None, "paths": comparison.paths if comparison else [],
         },
     )  # fmt: skip
 
@@ -273,7 +275,7 @@ def of_records(records: Sequence[Mapping[str, Any]], *, command: str = "") -> st
 
     Parameters
     ----------
-    records : of the comparison; a path is a line of the table alone
+    records : of the comparison; a path is a line of the table and a map of its cells
     command : what made them, empty if no command did
     """
     singles = [Record(record) for record in records if "cell" not in (record.get("path") or {})]
@@ -285,7 +287,12 @@ def of_records(records: Sequence[Mapping[str, Any]], *, command: str = "") -> st
             collection.add(Record(record), Commit(first, int(1000 * newest.timestamp())))
     collection.settle()
     files = _files(collection, export.Summary())
-    return page(files, project="svm-harness", command=command, comparison=Comparison(singles, command))
+    return page(
+        files,
+        project="svm-harness",
+        command=command,
+        comparison=Comparison(singles, command, grids(list(map(Record, records)))),
+    )
 
 
 def _machine(machine: Mapping[str, Any]) -> str:

@@ -174,6 +174,7 @@ COMMITS: Mapping[str, Sequence[Callable[[Path], None]]] = {
     "clean": (),
     "documented": (documented,),
     "planted": (slow_fw, uncached_smo),
+    "sleeping": (sleeping_smo,),
     "renamed": (renamed_dataset, newcomer),
     "broken": (broken_build,),
 }

@@ -20,7 +20,7 @@ from tests.dashboard.history import DATASETS, MACHINE, MACHINE_CODE, ROOT, SOLVE
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
 from harness_dashboard import configuration, measuring
-from harness_dashboard.check import CPU
+from harness_dashboard.check import CPU, WALL
 from harness_dashboard.history import FIELDS
 from harness_dashboard.records import read_file
 
@@ -202,10 +202,10 @@ def test_the_grid_is_appended_to_only() -> None:
 # -- checks: two commits in turns -------------------------------------------------------------------------------------------
 
 
-def checked(history: History, base: str, head: str, *options: str) -> tuple[int, str]:
+def dashboard(history: History, *arguments: str) -> tuple[int, str]:
     """Run the command; return its exit code and its table."""
-    command = [sys.executable, "-m", "harness.cli.main", "dashboard", "check", base, head]
-    command += ["--config", str(history.configuration), "--machine", MACHINE, *options]
+    command = [sys.executable, "-m", "harness.cli.main", "dashboard", *arguments]
+    command += ["--config", str(history.configuration), "--machine", MACHINE]
     environment = {**os.environ, "NUMBA_CACHE_DIR": MACHINE_CODE}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
     return done.returncode, done.stdout or done.stderr
@@ -220,7 +220,7 @@ def worse(table: str) -> set[tuple[str, str]]:
 def test_planted_faults_are_named_on_their_cells_and_no_others(history: History) -> None:
     """fw does its work twice, smo holds two rows: named are fw's times and smo's evaluations, and perhaps smo's times."""
     before = sorted((history.repository / ".asv/results" / MACHINE).iterdir())
-    code, table = checked(history, history.commits["clean"], history.commits["planted"])
+    code, table = dashboard(history, "check", history.commits["clean"], history.commits["planted"])
     cells = {f"{solver} on {dataset}" for solver in ("fw", "smo") for dataset in ("twonorm", "banana")}
     found = worse(table)
     assert code == 1, table
@@ -231,8 +231,23 @@ def test_planted_faults_are_named_on_their_cells_and_no_others(history: History)
     assert sorted((history.repository / ".asv/results" / MACHINE).iterdir()) == before, "the history was touched"
 
 
+def test_a_run_compares_with_the_commit_before_and_names_the_solver_that_sleeps_and_no_other(history: History) -> None:
+    commit = history.commits["sleeping"]
+    code, said = dashboard(history, "run", commit)
+    assert code == 0
+    assert {cell.partition(" on ")[0] for cell, _ in worse(said)} == {"smo"}, said
+    assert {f"smo on {dataset}" for dataset in ("twonorm", "banana")} == {
+        cell for cell, metric in worse(said) if metric == WALL
+    }
+    file = read_file(bench_of(history).record_file_of(commit))
+    assert file.against == history.commits["clean"]
+    assert {(*change["cell"], change["metric"]) for change in file.changes or () if change["metric"] == WALL} == {
+        ("smo", dataset, WALL) for dataset in ("twonorm", "banana")
+    }
+
+
 def test_a_commit_that_changes_nothing_is_no_worse(history: History) -> None:
-    code, table = checked(history, history.commits["clean"], history.commits["documented"], "--only", "fw")
+    code, table = dashboard(history, "check", history.commits["clean"], history.commits["documented"], "--only", "fw")
     assert code == 0, table
     assert worse(table) == set()
     assert "cells compared: 2" in table
@@ -244,5 +259,5 @@ def test_a_check_that_cannot_be_made_says_why(history: History) -> None:
         (("HEAD~1", "HEAD"), ("--only", "gilbert"), "'gilbert' names no cell"),
         (("HEAD~1", "HEAD"), ("--machine", "a/b"), "cannot be the name of a folder"),
     ):
-        code, said = checked(history, *revisions, *options)
+        code, said = dashboard(history, "check", *revisions, *options)
         assert (code, sentence in said) == (2, True)

@@ -5,6 +5,7 @@ import * as changes from "./changes.js";
 import * as landing from "./landing.js";
 import * as overview from "./overview.js";
 import * as pareto from "./pareto.js";
+import * as paths from "./paths.js";
 import { choice, given, hideTip, Look, make } from "./parts.js";
 import * as profile from "./profile.js";
 import * as ranks from "./ranks.js";
@@ -14,7 +15,7 @@ import * as two from "./two.js";
 import { known } from "./units.js";
 
 /* The pages by their names in the address. */
-const PAGES = { landing, table: overview, ranks, pareto, two, profiles: profile, scaling, anytime, history: changes };
+const PAGES = { landing, table: overview, ranks, pareto, two, profiles: profile, scaling, anytime, history: changes, path: paths };
 const FIRST = "landing";
 const PARTS = ["facts", "answer", "controls", "note", "legend", "figure", "below"];
 
@@ -46,7 +47,7 @@ function theme() {
 function navigation(page, values, index) {
   const kept = [...values].filter(([name]) => ["off", "dataset", "place"].includes(name));
   part("pages").replaceChildren(
-    ...Object.entries(PAGES).filter(([name]) => name !== "history" || index.places.some((place) => place.history)).map(([name, { title }]) => make("a", { href: address(name, kept), "aria-current": name === page ? "page" : null, "data-page": name }, title)),
+    ...Object.entries(PAGES).filter(([name]) => (name === "path" ? index.paths.length : index.places.length && (name !== "history" || index.places.some((place) => place.history)))).map(([name, { title }]) => make("a", { href: address(name, kept), "aria-current": name === page ? "page" : null, "data-page": name }, title)),
     index.asv ? make("a", { href: "history.html" }, "asv") : "",
   );
 }
@@ -62,8 +63,8 @@ function focused() {
 function draw() {
   const focus = focused();
   const { page: asked, values } = state();
-  const page = Object.hasOwn(PAGES, asked) ? asked : FIRST;
   const index = load("index");
+  const page = index.paths.length && !index.places.length ? "path" : Object.hasOwn(PAGES, asked) ? asked : FIRST;
   const places = Object.fromEntries(PARTS.map((id) => [id, part(id)]));
   places.empty = (text) => { part("figure").replaceChildren(make("p", { class: "empty" }, text)); return 0; };
   hideTip();
@@ -73,7 +74,10 @@ function draw() {
   for (const id of PARTS) part(id).replaceChildren();
   part("verdict")?.toggleAttribute("hidden", page === FIRST && index.places.length > 0); // the page shows it for all problems
   let drawn = 0;
-  if (!index.places.length) {
+  if (page === "path") {
+    landing.facts(places.facts, index.comparison, "Paths");
+    drawn = index.paths.length ? paths.draw({ paths: index.paths, values, places }) : places.empty("No path was run.");
+  } else if (!index.places.length) {
     if (index.comparison) landing.facts(places.facts, index.comparison, "Paths");
     part("comparison")?.setAttribute("open", ""); // there is nothing else
     places.empty(index.comparison ? "A path is a line of the table below; the pages show runs of one problem each." : "There are no results yet: harness compare makes some, then harness dashboard export and harness dashboard build.");

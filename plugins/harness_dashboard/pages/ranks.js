@@ -2,10 +2,10 @@
 
 import { Chart } from "./chart.js";
 import { classControls, classOf, keyOf, named, none } from "./classes.js";
-import { clockNote, disturbance, figured, timeTitle } from "./figures.js";
+import { clockNote, disturbance, timeTitle } from "./figures.js";
 import { breakable, choice, make, plain, table } from "./parts.js";
-import { address, apart } from "./store.js";
-import { known, text, tick } from "./units.js";
+import { address } from "./store.js";
+import { known, tick } from "./units.js";
 
 export const title = "Ranks";
 
@@ -71,25 +71,7 @@ function ranks(target, of, solvers, look) {
   return chart.points.length;
 }
 
-/* The problems, and who was the fastest on each. */
-function problems(here, solvers, { cost, gap, target }) {
-  const found = d3.groups(here, (row) => row.dataset).map(([dataset, own]) => {
-    const rivals = own.filter((row) => solvers.has(row.solver) && known(row[cost]?.[target]) && !(row.target_gap > gap * (1 + 1e-9)));
-    const best = d3.least(rivals, (row) => row[cost][target]);
-    const first = best ? rivals.filter((row) => !apart(row, best, cost, target)).map((row) => plain(row.solver)).join(", ") : "";
-    return { dataset, n: own[0].n_train, d: own[0].n_features, density: own[0].density, best, first };
-  });
-  return table([
-    { title: "Data set", value: (row) => row.dataset, cell: (row) => breakable(row.dataset) },
-    { title: "Points", value: (row) => row.n, cell: (row) => text(row.n, "") },
-    { title: "Dimensions", value: (row) => row.d, cell: (row) => text(row.d, "") },
-    { title: "Not zero", value: (row) => row.density, cell: (row) => text(row.density, "share") },
-    { title: "Least", value: (row) => row.best?.[cost][target] ?? null, cell: (row) => (row.best ? figured(row.best, cost, { target }) : "–") },
-    { title: "Fastest", note: "with ties", value: (row) => row.first, cell: (row) => breakable(row.first || "none reached the gap") },
-  ], found, { label: "The problems", name: "sets" });
-}
-
-export function draw({ rows, solvers, ranking, targets, look, values, places }) {
+export function draw({ rows, solvers, ranking, look, values, places }) {
   const most = d3.greatest(ranking.formulations, (name) => ranking.problems[ranking.kinds[`${name}|||`]].length) ?? "";
   const chosen = classOf(values, ranking, most);
   const kind = ranking.kinds[keyOf(chosen)];
@@ -112,7 +94,5 @@ export function draw({ rows, solvers, ranking, targets, look, values, places }) 
     : "A line at the right joins solvers that the test cannot distinguish."));
   const chart = make("div");
   places.figure.append(chart);
-  const marks = ranks(chart, of, solvers, look);
-  places.below.append(make("h2", {}, "The problems"), problems(here, new Set(of.solver.map((i) => solvers[i])), { cost: `${cost}_to`, gap: ranking.targets[gap], target: targets.indexOf(ranking.targets[gap]) }));
-  return marks;
+  return ranks(chart, of, solvers, look);
 }

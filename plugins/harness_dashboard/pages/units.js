@@ -25,12 +25,14 @@ export const FIGURES = {
 
 export const known = (value) => typeof value === "number" && Number.isFinite(value);
 
+let precision = 3; // significant digits
+
 function digits(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1000) return String(Math.round(value));
-  const text = value.toPrecision(3);
-  return size < 100 && text.includes(".") && !text.includes("e") ? text : String(Number(text));
+  if (size >= 1000 && precision === 3) return String(Math.round(value));
+  const text = value.toPrecision(precision);
+  return (size < 100 || precision > 3) && text.includes(".") && !text.includes("e") ? text : String(Number(text));
 }
 
 function seconds(value) {
@@ -77,6 +79,17 @@ export function tick(value, unit) {
   if (unit === "%") return `${Number((100 * value).toPrecision(6))} %`;
   if (unit === "ratio") return `${value}×`;
   return FORMS[unit](value).replace(/\.0+(?= |$)/, "").replace(/(\.\d*[1-9])0+(?= |$)/, "$1");
+}
+
+/* The marks of an axis, with as many digits as it takes to tell one from the next. */
+export function ticks(values, unit) {
+  let labels = [];
+  for (precision = 3; precision < 9; precision += 1) {
+    labels = values.map((value) => tick(value, unit));
+    if (new Set(labels).size === labels.length) break;
+  }
+  precision = 3;
+  return new Map(values.map((value, i) => [value, labels[i]]));
 }
 
 const NUMBER = /(\d+(?:\.\d+)?(?:e[+-]?\d+)?)/;
