@@ -72,7 +72,8 @@ SETTINGS = {
         Setting("memory_limit", LIMITS, "Memory of a run, and of reading the data: 512M, 2G.", values.MEMORY),
         Setting("kernel_evaluation_limit", LIMITS, "Kernel evaluations that stop a run.", values.COUNT),
         Setting("iteration_limit", LIMITS, "Iterations that stop a run.", values.COUNT),
-        Setting("repeat", HOW, "How often each run is repeated.", values.COUNT, "1", often=True),
+        Setting("repeat", HOW, "How often each run is carried out; auto: until the fastest solvers are known.  [default: auto with a "
+                "target gap, else 1]", values.REPEAT, often=True),
         Setting("threads", HOW, "Threads of a run, at most one a core.", values.COUNT, "1", often=True),
         Setting("seeds", HOW, "Seeds of the random numbers: 0,1,2 or 0-4.", values.SEEDS, "0"),
         Setting("jobs", HOW, "How many runs go on at the same time, each on cores of its own.", values.COUNT, "1"),

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
-from typing import Any, TypeGuard
+from typing import Any
 
+from harness.support import printable
+
+is_number = printable.is_number
 NOT_OBSERVABLE = "-"
 ROUNDING = 1e-8  # relative; a certificate is a difference of two float64 sums over all points
 
@@ -20,11 +23,6 @@ SETTINGS: dict[str, Callable[[float], str]] = {
     "threads": lambda value: f"{value:g} thread{'' if value == 1 else 's'}",
 }
 """What a run was given beside its problem, and how a row says so."""
-
-
-def is_number(value: Any) -> TypeGuard[float]:
-    """Return whether ``value`` is a finite number (a truth value is none)."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def seconds(value: float) -> str:

@@ -7,7 +7,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from harness.measure.outcome import StoppedBy
-from harness.report import figures, noise, timing
+from harness.measure.repetition import ONE_RUN, waited
+from harness.report import figures, timing
 from harness.report.rows import formulation_of, machines, short_name
 
 if TYPE_CHECKING:
@@ -102,9 +103,9 @@ def explained(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
 RANKING = (
     "Rows with a failed run are not ranked. Costs (seconds, kernel evals, core set) are ranked if all runs had the same "
     "target gap. CPU seconds are ranked if every run had one thread and waited for nothing, else wall seconds. A single run can be "
-    f"off by a factor of {noise.ONE_RUN:g}, test % by its 95 % interval. Costs, gap and KKT are ranked within a problem, test "
-    "figures within a data set. Objectives are never ranked. A range holds the ratio of the medians on every data set: with 6 runs "
-    "or more by their 95 % intervals, else by the least and the greatest run."
+    f"off by a factor of {ONE_RUN:g}, test % by its 95 % interval. Costs, gap and KKT are ranked within a problem, test "
+    "figures within a data set. Objectives are never ranked. A range holds the ratio on every problem: of times by a 95 % interval "
+    "that stays right however often runs are added, of other figures by least and greatest run, or 95 % intervals from 6 runs on."
 )
 _STORED = "Runs from the store are of the same code, data and machine. --fresh measures them again."
 _MEANINGS = {
@@ -189,7 +190,7 @@ def _uncertain(rows: Sequence[Row]) -> list[str]:
     found = []
     if shared := _names(row for row in rows if timing.disturbed(row.measured, *map(row.median, _CLOCKS))):
         found.append(f"The machine was busy: wall time is over {timing.DISTURBED:g} times CPU time for {shared}.")
-    if waiting := _names(row for row in rows if any(map(timing.waited, row.measured))):
+    if waiting := _names(row for row in rows if any(map(waited, row.measured))):
         found.append(
             f"Wall time is ranked: {waiting} waited for something else (a process, a device, a server, a disk)."
         )

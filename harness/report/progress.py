@@ -35,6 +35,10 @@ class Reporter:
         """Learn how many runs there are, and how many of them the store already holds."""
         self.total = len(specs)
 
+    def repeated(self, specs: list[RunSpec]) -> None:
+        """Learn how many runs there are with those that are added."""
+        self.total = len(specs)
+
     def say(self, text: str) -> None:
         """Show a line that is no progress, and that ``--quiet`` does not silence."""
         say(text)
@@ -129,6 +133,11 @@ class Live(Reporter):
         self._run.plain = ""
         self._progress.update(self._task, total=self.total)
         self._display.refresh()  # now: the first runs may end before the next one
+
+    def repeated(self, specs: list[RunSpec]) -> None:
+        """Lengthen the bar."""
+        super().repeated(specs)
+        self._progress.update(self._task, total=self.total)
 
     def working(self, text: str) -> None:
         """Show it in the place of the run."""

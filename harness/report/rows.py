@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.measure.outcome import MEASURED, Status
+from harness.measure.repetition import seconds
 from harness.report import figures, timing
 from harness.run.record import Record
 from harness.support import selection
@@ -118,7 +119,7 @@ class Row:
 
     def _read(self, name: str) -> list[float]:
         outer, _, inner = name.partition(".")
-        found = [(record.get(outer) or {}).get(inner) if inner else record.get(outer) for record in self.measured]
+        found = [(run.get(outer) or {}).get(inner) if inner else seconds(run, name) for run in self.measured]
         return [float(value) for value in found if figures.is_number(value)]
 
     def median(self, name: str) -> float | None:
@@ -149,11 +150,15 @@ def short_name(dataset: str) -> str:
 
 @dataclass
 class Group:
-    """The rows of one data set under one kernel: what is predicted compares among all, costs only within one of `units`."""
+    """The rows of one data set under one kernel: what is predicted compares among all, costs only within one of `units`.
+
+    comparisons : most problems of one formulation in the report on which there are several solvers
+    """
 
     dataset: str
     kernel: str
     rows: list[Row] = field(default_factory=list)
+    comparisons: int = 1
 
     def known(self, name: str) -> Any:
         """Return a fact of the data set from the first record that has it."""
@@ -200,7 +205,8 @@ class Group:
             if row.begun:
                 rows.setdefault(row.problem, []).append(row)
         names = {problem: f"{self.dataset} {problem}" if len(rows) > 1 else self.dataset for problem in rows}
-        return [Group(names[problem], self.kernel, each) for problem, each in rows.items()] or [self]
+        units = [Group(names[problem], self.kernel, each, self.comparisons) for problem, each in rows.items()]
+        return units or [self]
 
     @property
     def problems(self) -> list[str]:
@@ -381,11 +387,15 @@ def grouped(records: Sequence[Record]) -> list[Group]:
         order = {problem: place for place, problem in enumerate(dict.fromkeys(row.problem for row in group.rows))}
         group.rows.sort(key=lambda row: order[row.problem])  # rows of one problem stand together
         group.rows = _told_apart(group.rows)
+    rivals = Counter(
+        unit.rows[0].formulation for group in groups.values() for unit in group.units if len(unit.rows) > 1
+    )
     # Data sets in their first order, the kernels of one data set together.
     place = {name: i for i, name in enumerate(dict.fromkeys(group.dataset for group in groups.values()))}
     found = sorted(groups.items(), key=lambda item: place[item[1].dataset])
     for (dataset, _, of), group in found:
         group.dataset = f"{dataset} on machine {of[:6]}" if of else dataset
+        group.comparisons = max(rivals.values(), default=1)
     return [group for _, group in found]
 
 

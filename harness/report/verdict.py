@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from statistics import geometric_mean, median
 
 from harness.measure.outcome import Status
+from harness.measure.repetition import Interval
 from harness.report import figures, measures
 from harness.report.measures import ACCURACY, FIT, GAP, Measure
-from harness.report.noise import Interval
 from harness.report.rows import Group, Row, grouped, is_cell, is_path, machines, short_name
 from harness.run.record import Record
 from harness.support.printable import plain_line
@@ -83,7 +83,6 @@ class Comparison:
     measures: list[Measure]
     values: dict[str, list[list[float]]]
     middle: dict[str, float]  # geometric means of the medians
-    intervals: dict[str, list[Interval]]
 
     @classmethod
     def of(cls, measure: Measure, places: Sequence[Place], names: Iterable[str]) -> Comparison:
@@ -96,19 +95,15 @@ class Comparison:
             if all(found) and not (measure.timed and min(map(min, found)) <= 0.0):
                 values[name] = [[max(value, least) for value in of] for of in found]
         middle = {name: geometric_mean([median(of) for of in found]) for name, found in values.items()}
-        intervals = {
-            name: [each.interval(of) for each, of in zip(honest, found, strict=True)] for name, found in values.items()
-        }
-        return cls(places, honest, values, middle, intervals)
+        return cls(places, honest, values, middle)
 
     def ratios(self, a: str, b: str) -> list[Interval]:
         """Return for each place between which values the median of ``b`` over that of ``a`` lies; a tie holds 1."""
         found = []
-        for i, measure in enumerate(self.measures):
-            (low, high), (least, most) = self.intervals[b][i], self.intervals[a][i]
-            ends = low / max(most, _TINY), high / max(least, _TINY)
-            tie = not measures.separated(measure, self.values[a][i], self.values[b][i])
-            found.append((min(ends[0], 1.0), max(ends[1], 1.0)) if tie else ends)
+        for measure, of_a, of_b in zip(self.measures, self.values[a], self.values[b], strict=True):
+            low, high = measures.ratio(measure, of_a, of_b)
+            tie = not measures.separated(measure, of_a, of_b)
+            found.append((min(low, 1.0), max(high, 1.0)) if tie else (low, high))
         return found
 
     def ahead(self, a: str, b: str) -> int:
@@ -170,7 +165,7 @@ def verdict(groups: Sequence[Group]) -> Verdict:
         answers += front or ([] if answers else [_NO_RIVALS] if not loose else [])
     lacking = {"target_gap": "1e-3"} if any(row.first.get("target_gap") is None for row in rows if row.begun) else {}
     if single or lacking:
-        lacking |= {"repeat": "3"} if all(len(row.records) == 1 for row in rows) else {}
+        lacking |= {"repeat": "3"} if single and not lacking else {}
     scaled = not any((record.get("data_notes") or {}).get("unscaled") for row in rows for record in row.records)
     hint = _RANK if several and "target_gap" in lacking else _SURER if single else ""
     return Verdict(
@@ -250,7 +245,7 @@ def _take(found: Comparison, of: str, what: str, than: str, after: str, *, singl
         ratio = found.middle[behind[0]] / found.middle[first]
         better = f"{_ratio_text(ratio)} times {than.format(behind[0])} {found.range(first, behind[0])}"
     if not level:
-        return f"Take {first}{of}: {better} {after}.", single
+        return f"Take {first}{of}: {better} {after}.", False
     why = f"their {what} could not be distinguished{' from the least' if len(level) > 1 else ''}"
     why = f"which of them is ahead depends on the {_kind(found.places)}" if split else why
     also = f" {first} is {better}." if behind else ""

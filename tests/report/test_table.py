@@ -159,9 +159,9 @@ def test_two_rows_have_three_lines_and_the_command_that_ranks():
     *notes, blank, sentence, hint, command = table.render(rows, command=typed).splitlines()
     assert [blank, sentence, hint, command] == [
         "", "The CPU times and test accuracies of lasvm and fw could not be distinguished on digits, 1 run each.",
-        "To rank by a certified target:", f"  {typed} --target-gap 1e-3 --repeat 3",
+        "To rank by a certified target:", f"  {typed} --target-gap 1e-3",
     ]  # fmt: skip
-    assert formats.render("markdown", rows, command=typed).endswith(f"\n\n      {typed} --target-gap 1e-3 --repeat 3\n")
+    assert formats.render("markdown", rows, command=typed).endswith(f"\n\n      {typed} --target-gap 1e-3\n")
     styled = table.render(rows, command=typed, styled=True).splitlines()
     assert [line.startswith("\x1b[1m") for line in styled[-5:]] == [False, False, True, False, False]
     everything = " ".join(table.render(rows, explain=True).split())
