@@ -59,12 +59,6 @@ def plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", name)
 
 
-def seconds(run: Any, name: str) -> Any:
-    """Return the ``fit_seconds`` or ``cpu_seconds`` of a run: of its warm fits where there are any, else of its only one."""
-    steady = run.get(f"steady_{name}")
-    return run.get(name) if steady is None else steady
-
-
 def digits(gap: float | None) -> float | None:
     """Return how many digits of the objective are certified: 3 at a relative gap of 1e-3, at most 9."""
     return None if gap is None else -math.log10(max(gap, LEAST_GAP))

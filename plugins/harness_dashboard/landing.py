@@ -6,6 +6,7 @@ are of the same comparison.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
     from harness_dashboard.tables import Cells
 
 MEASURES = {"time": FIT, "evaluations": EVALUATIONS, "core_set": SIZE, "accuracy": ACCURACY}
+_MOST = 20_000  # ratios of times that a page has at most
 _TINY = 1e-300  # a figure of 0 counts as this in a geometric mean
 
 
-def summaries(cells: Cells, place: Sequence[int], classes: Sequence[Sequence[int]]) -> Iterator[dict[str, Any]]:
-    """Yield the sentences and the lines of each class of problems.
+def landing(cells: Cells, place: Sequence[int], classes: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Return the sentences and the lines of each class of problems, and between which values ratios of times lie.
 
     place : the number of the problem of each cell, in the order of their names
     classes : the problems of each class
@@ -44,11 +46,33 @@ def summaries(cells: Cells, place: Sequence[int], classes: Sequence[Sequence[int
                 records.append(Record({**run, "dataset": bare(dataset, runs)}))
                 problem_of[id(records[-1])], solver_of[id(records[-1])] = problems[solver, dataset], numbers[solver]
     groups = grouped(records)
+    summaries = []
     for members in classes:
         parts = [
             replace(group, rows=[row for row in group.rows if problem_of[id(row.first)] in members]) for group in groups
         ]
-        yield _summary([group for group in parts if group.rows], solver_of)
+        parts = [part for part in parts if part.rows]
+        rivals = Counter(unit.rows[0].formulation for part in parts for unit in part.units if len(unit.rows) > 1)
+        for part in parts:
+            part.comparisons = max(rivals.values(), default=1)
+        summaries.append(_summary(parts, solver_of))
+    return {"classes": summaries, "ratios": list(_ratios(groups, problem_of, solver_of))}
+
+
+def _ratios(
+    groups: Sequence[Group], problem_of: Mapping[int, int], solver_of: Mapping[int, int]
+) -> Iterator[list[Any]]:
+    """Yield problem, two solvers and the range of the ratio of their times; nothing of a site with very many."""
+    units = [unit for name, units in contests(groups).items() if name for unit in units]
+    if sum(len(unit.rows) ** 2 for unit in units) > 2 * _MOST:
+        return
+    for place in map(Place.of, units):
+        times = Comparison.of(FIT, [place], place.rows)
+        for a, b in itertools.combinations(times.middle, 2):
+            first, second = (place.rows[name].first for name in (a, b))
+            ((low, high),) = times.ratios(a, b)
+            ends = [rounded(low, 4), rounded(high, 4)]
+            yield [problem_of[id(first)], solver_of[id(first)], solver_of[id(second)], *ends]
 
 
 def _summary(groups: Sequence[Group], solver_of: Mapping[int, int]) -> dict[str, Any]:

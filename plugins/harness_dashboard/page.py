@@ -23,7 +23,7 @@ from harness.report.table import report_table
 from harness.report.verdict import of_records as verdict_of
 from harness_dashboard import export, history, names
 from harness_dashboard.commits import SHOWN, Commit
-from harness_dashboard.landing import summaries
+from harness_dashboard.landing import landing
 from harness_dashboard.paths import grids
 from harness_dashboard.ranking import ranking
 from harness_dashboard.series import series
@@ -235,7 +235,7 @@ def _place(number: str, files: list[RecordFile]) -> Generator[Block, None, int]:
     ranked = ranking(latest)
     yield f"{number}-table", latest
     yield f"{number}-ranking", ranked
-    yield f"{number}-landing", {"classes": list(summaries(newest, ranked["place"], ranked["problems"]))}
+    yield f"{number}-landing", landing(newest, ranked["place"], ranked["problems"])
     for i, (dataset, facts) in enumerate(zip(latest["datasets"], latest["dataset_facts"], strict=True)):
         yield f"{number}-trace-{i}", traced(newest, dataset, facts["trace_clock"])
     return len(newest)

@@ -21,8 +21,8 @@ const LONGEST = 56; // letters of a row's name; the tip has the whole
 /* What b needs over what a needs. low, high: it lies between these wherever both figures lie in their intervals. better: the one
    that needs less, where they can be distinguished; alone: the one that has the figure, where the other ran and never got there;
    neither: both ran and none got there. target: the place of a gap, and gap itself; a run that was asked to stop at a larger
-   one says nothing of it. */
-export function quotient(a, b, figure, target = null, gap = null) {
+   one says nothing of it. within: the range of the ratio, where the verdict has it. */
+export function quotient(a, b, figure, target = null, gap = null, within = null) {
   const asked = (row) => target === null || !known(row.target_gap) || row.target_gap <= gap * (1 + 1e-9);
   const has = (row) => asked(row) && (target === null ? competes(row, figure) : row.measured) && valueOf(row, figure, target) > 0;
   const unseen = (row) => figure.startsWith("kernel") && row.measured && (row.at_least || !known(row.kernel_evaluations));
@@ -36,6 +36,7 @@ export function quotient(a, b, figure, target = null, gap = null) {
   }
   const [x, y] = [interval(a, figure, target), interval(b, figure, target)];
   const ratio = valueOf(b, figure, target) / valueOf(a, figure, target);
+  if (within) return { ...nothing, ratio, low: within[0], high: within[1], better: within[0] > 1 ? "a" : within[1] < 1 ? "b" : null };
   const better = apart(a, b, figure, target) ? (ratio > 1 ? "a" : "b") : null;
   return { ...nothing, ratio, low: y[0] / x[1], high: y[1] / x[0], better };
 }
@@ -58,8 +59,15 @@ export function draw(page) {
   const target = COMPARED[figure].target ? Math.min(targets.length - 1, Math.max(0, Number(values.get("target") ?? usual))) : null;
   places.controls.append(choice("Figure", "figure", offered.map((name) => [name, COMPARED[name].title]), figure));
   if (target !== null) places.controls.append(choice("Certified relative gap at most", "target", targets.map((gap, i) => [String(i), text(gap, "gap")]), String(target)));
-  const pairs = sides.pairs.map((pair) => ({ ...pair, ...quotient(pair.a, pair.b, figure, target, targets[target]), set: pair.a.set ?? pair.dataset }));
+  const ranges = figure === "time" ? rangesOf(page, sides.keys) : new Map();
+  const pairs = sides.pairs.map((pair) => ({ ...pair, ...quotient(pair.a, pair.b, figure, target, targets[target], ranges.get(pair.a.place)), set: pair.a.set ?? pair.dataset }));
   return paint(places, sides, pairs, { figure, target });
+}
+
+/* Between which values the ratios of two solvers' times lie, by the problem: those that the verdict is made of. */
+function rangesOf({ landing, solvers }, { a, b }) {
+  const [one, other] = [solvers.indexOf(a), solvers.indexOf(b)];
+  return new Map(landing.ratios.filter(([, x, y]) => (x === one && y === other) || (x === other && y === one)).map(([problem, x, , low, high]) => [problem, x === one ? [low, high] : [1 / high, 1 / low]]));
 }
 
 /* The two solvers that are asked for, and the cells that they have in common; null where there are none, and the page says so. */
@@ -114,7 +122,7 @@ function paint(places, sides, pairs, { figure, target }) {
   const mean = geometricMean(known);
   const measure = COMPARED[figure].unit;
   const answer = answered(pairs, mean, known.length, sides, target === null ? "did what was asked" : "got there");
-  places.note.append(` ${COMPARED[figure].title}. The bar is the range of the ratio over the repeats. Filled mark: the two times do not overlap.`,
+  places.note.append(` ${COMPARED[figure].title}. The bar is the range of the ratio. Filled mark: it does not hold 1.`,
     mean ? " The bar of the mean is the range over all cells." : "",
     target === null ? " Each stopped where its own rule says; their gaps are in the table." : "");
   if (measure === "s") places.note.append(clockNote(pairs.flatMap(({ a, b }) => [a, b]), target === null ? "clock" : "trace_clock"));
