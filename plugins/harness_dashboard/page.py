@@ -22,10 +22,10 @@ from harness.report.figures import is_number
 from harness.report.table import report_table
 from harness.report.verdict import of_records as verdict_of
 from harness_dashboard import export, history, names
+from harness_dashboard.classes import classes
 from harness_dashboard.commits import SHOWN, Commit
 from harness_dashboard.landing import landing
 from harness_dashboard.paths import grids
-from harness_dashboard.ranking import ranking
 from harness_dashboard.series import series
 from harness_dashboard.tables import FIGURES, TARGETS, table, traced
 
@@ -232,10 +232,10 @@ def _place(number: str, files: list[RecordFile]) -> Generator[Block, None, int]:
             if cell not in newest or all(run.get("status") == history.ABSENT for run in newest[cell][1]):
                 newest[cell] = (file, runs)
     latest = table(newest)
-    ranked = ranking(latest)
+    grouped = classes(latest)
     yield f"{number}-table", latest
-    yield f"{number}-ranking", ranked
-    yield f"{number}-landing", landing(newest, ranked["place"], ranked["problems"])
+    yield f"{number}-classes", grouped
+    yield f"{number}-landing", landing(newest, grouped["place"], grouped["problems"])
     for i, (dataset, facts) in enumerate(zip(latest["datasets"], latest["dataset_facts"], strict=True)):
         yield f"{number}-trace-{i}", traced(newest, dataset, facts["trace_clock"])
     return len(newest)

@@ -21,8 +21,7 @@ from tests.dashboard.stored import PATH, failed, record
 pytestmark = pytest.mark.slow
 
 PAGES: dict[str, dict[str, Any]] = {
-    "landing": {}, "table": {}, "ranks": {},
-    "pareto": {"dataset": plan.SWEPT}, "two": {"a": plan.FASTEST, "b": plan.SLOW}, "profiles": {},
+    "landing": {}, "table": {}, "pareto": {"dataset": plan.SWEPT}, "two": {"a": plan.FASTEST, "b": plan.SLOW}, "profiles": {},
     "scaling": {}, "anytime": {},
 }  # fmt: skip
 END = plan.NOISE * plan.QUANTILES[-1]
@@ -228,38 +227,21 @@ def test_the_verdict_of_a_comparison_is_on_its_page_once_and_no_gap_is_below_the
     assert f"{low:.1f} to {high:.1f}" == between
 
 
-def test_ranks_are_of_a_class_of_problems_a_gap_and_a_cost(browser: Browser, made: str) -> None:
-    """Below `CROSSING` points the stranger is the fastest, above the twins are; at 1e-6 some got nowhere."""
-    drawn(browser, made, "ranks", size=0)
-    assert next(iter(rows(browser, "#figure"))) == plan.STRANGER
-    choose(browser, "size", "2")
-    assert next(iter(rows(browser, "#figure"))) in plan.TWINS
-    assert "3 data sets are too few for a test over data sets; 6 or more are needed." in words(browser)
-    drawn(browser, made, "ranks", gap=2)
-    shown = rows(browser, "#figure")
-    reached = {plan.SLOW: "7 of 8", plan.FASTEST: "8 of 8"}
-    assert plan.STRANGER not in shown, "a solver that never reached the gap is not ranked"
-    assert {name: share for name, share in reached.items() if share not in shown[name]} == {}
-    drawn(browser, made, "ranks", gap=2, cost="kernel_evaluations")  # one's are not observable
-    assert plan.NOT_OBSERVABLE not in rows(browser, "#figure")
-    assert f"{plan.STRANGER} reached the gap on no data set." in words(browser)
-    assert browser.find("#figure path.group") == [], "the two that are left differ"
-    assert "Time is" not in words(browser, "#note")
-
-
 def test_a_class_without_data_sets_says_so_and_leads_to_all(browser: Browser, made: str) -> None:
     drawn(browser, made, "landing", formulation="l2-svc", size=3)
-    assert "For l2-svc, over 50,000 points: No data set of this class was measured." in words(browser, ".answer")
+    assert "For l2-svc, over 50,000 points: no data set of this class was measured." in words(browser, ".answer")
     browser.find(".answer button")[0].click()
     browser.wait("return document.querySelector('#figure table') !== null")
 
 
 def test_times_say_their_clock_and_where_the_machine_did_other_work(browser: Browser, made: str) -> None:
-    drawn(browser, made, "ranks")
+    drawn(browser, made, "table", figure="time")
     assert "Time is CPU time of one thread. ⚠ 1 cell: wall time more than 1.5 times CPU time" in words(browser, "#note")
-    mark = browser.find("#content .mark")[0]
-    assert mark.get_attribute("title").startswith(f"{plan.DISTURBED[1]}, ")
-    assert mark.find_element("xpath", "ancestor::tr/th").get_attribute("data-solver") == plan.DISTURBED[0]
+    cell = browser.find("#figure td .mark")[0].find_element("xpath", "ancestor::td")
+    assert (cell.get_attribute("data-solver"), cell.get_attribute("data-dataset")) == (
+        plan.DISTURBED[0],
+        problem(plan.DISTURBED[1]),
+    )
 
 
 def test_an_address_with_nonsense_shows_what_is_usual(browser: Browser, made: str) -> None:

@@ -115,7 +115,7 @@ def test_the_page_of_a_comparison_has_its_table_machine_versions_and_command():
 
 def landing(runs, kind="|||"):
     found = blocks(page.of_records(runs))
-    return found["0-landing"]["classes"][found["0-ranking"]["kinds"][kind]]
+    return found["0-landing"]["classes"][found["0-classes"]["kinds"][kind]]
 
 
 def test_the_first_table_has_the_four_figures_and_failures_of_each_solver_and_the_ratio_of_the_verdict():

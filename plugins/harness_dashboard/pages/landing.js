@@ -16,14 +16,14 @@ export function facts(target, { command, date, machine, commit }, heading) {
     make("p", { class: "soft" }, [date, machine, commit && `commit ${commit}`].filter(Boolean).join(" · ")));
 }
 
-export function draw({ landing, ranking, values, place, places, look, solvers, comparison }) {
-  const chosen = classOf(values, ranking);
-  const kind = ranking.kinds[keyOf(chosen)];
+export function draw({ landing, classes, values, place, places, look, solvers, comparison }) {
+  const chosen = classOf(values, classes);
+  const kind = classes.kinds[keyOf(chosen)];
   const whole = keyOf(chosen) === "|||";
-  classControls(places.controls, ranking, chosen);
-  if (kind === undefined) return none(places, chosen, ranking);
+  classControls(places.controls, classes, chosen);
+  if (kind === undefined) return none(places, chosen, classes);
   const { sentences, gap, sets, lines } = landing.classes[kind];
-  facts(places.facts, place, `${counted(new Set(lines.map((line) => line.name)).size, "solver")} on ${counted(sets, "data set")}${whole ? "" : `: ${named(chosen, ranking)}`}`);
+  facts(places.facts, place, `${counted(new Set(lines.map((line) => line.name)).size, "solver")} on ${counted(sets, "data set")}${whole ? "" : `: ${named(chosen, classes)}`}`);
   if (whole && comparison) document.getElementById("verdict")?.removeAttribute("hidden"); // the same sentences
   else if (sentences.length) places.answer.append(make("div", { class: "answer", role: "status" }, ...sentences.map((each) => make("p", {}, make("strong", {}, each)))));
   const clocks = new Set(lines.map((line) => line.clock).filter(Boolean));

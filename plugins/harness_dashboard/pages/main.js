@@ -8,14 +8,13 @@ import * as pareto from "./pareto.js";
 import * as paths from "./paths.js";
 import { choice, given, hideTip, Look, make } from "./parts.js";
 import * as profile from "./profile.js";
-import * as ranks from "./ranks.js";
 import * as scaling from "./scaling.js";
 import { address, load, rows, state } from "./store.js";
 import * as two from "./two.js";
 import { known } from "./units.js";
 
 /* The pages by their names in the address. */
-const PAGES = { landing, table: overview, ranks, pareto, two, profiles: profile, scaling, anytime, history: changes, path: paths };
+const PAGES = { landing, table: overview, pareto, two, profiles: profile, scaling, anytime, history: changes, path: paths };
 const FIRST = "landing";
 const PARTS = ["facts", "answer", "controls", "note", "legend", "figure", "below"];
 
@@ -85,17 +84,16 @@ function draw() {
     const wanted = Number(values.get("place") ?? 0);
     const number = Object.hasOwn(index.places, wanted) ? wanted : 0;
     const place = index.places[number];
-    const [table, ranking] = [load(`${number}-table`), load(`${number}-ranking`)];
+    const [table, classes] = [load(`${number}-table`), load(`${number}-classes`)];
     const found = rows(table, index.figures);
-    found.forEach((row, i) => { row.place = ranking.place[i]; });
+    found.forEach((row, i) => { row.place = classes.place[i]; });
     const asked = found.every((row) => known(row.target_gap)) ? d3.min(found, (row) => row.target_gap) * (1 - 1e-9) : 0; // no run went for a gap below it
-    const within = (gaps) => gaps.filter((gap) => gap >= asked);
     if (index.places.length > 1) places.controls.append(choice("Measured on", "place", index.places.map((each, i) => [String(i), each.machine]), String(number)));
     const all = given(table.solvers);
     places.note.append(`${place.cells} cells, each as it was measured last.${all ? ` Every solver: ${all}.` : ""}`);
     drawn = PAGES[page].draw({
-      rows: found, solvers: table.solvers, datasets: table.datasets, ranking: { ...ranking, targets: within(ranking.targets) }, landing: load(`${number}-landing`), place, series: place.history ? load(`${number}-history`) : null, traces: (i) => load(`${number}-trace-${i}`),
-      figures: index.figures.filter((name) => found.some((row) => row[name] !== null)), targets: within(index.targets), look: new Look(table.solvers), values, places, comparison: index.comparison,
+      rows: found, solvers: table.solvers, datasets: table.datasets, classes, landing: load(`${number}-landing`), place, series: place.history ? load(`${number}-history`) : null, traces: (i) => load(`${number}-trace-${i}`),
+      figures: index.figures.filter((name) => found.some((row) => row[name] !== null)), targets: index.targets.filter((gap) => gap >= asked), look: new Look(table.solvers), values, places, comparison: index.comparison,
     });
   }
   if (focus) document.querySelector(focus)?.focus({ preventScroll: true });

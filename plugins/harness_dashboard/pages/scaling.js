@@ -13,22 +13,22 @@ const AXES = { n_train: "Points, n", n_features: "Dimensions, d" };
 const exponent = (fit) => (fit ? `${fit.exponent[0].toFixed(2)} (${fit.exponent[1].toFixed(2)} to ${fit.exponent[2].toFixed(2)})` : "–");
 const keyOf = (fit) => [fit.family, fit.formulation, fit.axis].join("\n");
 
-export function draw({ rows, solvers, ranking, targets, look, values, places }) {
-  const usable = ranking.scaling.filter((fit) => fit.target < ranking.targets.length);
+export function draw({ rows, solvers, classes, targets, look, values, places }) {
+  const usable = classes.scaling.filter((fit) => fit.target < targets.length);
   if (!usable.length) return places.empty("No data set here was brought to a certified gap in three sizes or more, so nothing is known of growth. harness compare --datasets 'twonorm[n=500],twonorm[n=1000],twonorm[n=2000]' --target-gap 1e-3 measures three.");
   const families = d3.groups(usable, keyOf).map(([key, fits]) => [key, `${fits[0].family}, ${fits[0].formulation || "unknown"}, by ${AXES[fits[0].axis]}`]);
   const chosen = families.some(([key]) => key === values.get("family")) ? values.get("family") : families[0][0];
   const [family, formulation, axis] = chosen.split("\n");
   const offered = [...new Set(usable.filter((fit) => keyOf(fit) === chosen).map((fit) => fit.target))].sort();
-  const target = offered.includes(Number(values.get("gap") ?? 1)) ? Number(values.get("gap") ?? 1) : offered[0];
-  const gap = tick(ranking.targets[target], "gap");
-  places.controls.append(choice("Data set", "family", families, chosen), choice("Certified gap at most", "gap", offered.map((i) => [String(i), tick(ranking.targets[i], "gap")]), String(target)));
-  const at = targets.indexOf(ranking.targets[target]);
-  const here = rows.filter((row) => unit(row) === family && (row.formulation ?? "") === formulation && row[axis] > 0 && known(row.seconds_to?.[at]));
+  const wanted = Number(values.get("gap") ?? 2);
+  const target = offered.includes(wanted) ? wanted : offered.at(-1);
+  const gap = tick(targets[target], "gap");
+  places.controls.append(choice("Data set", "family", families, chosen), choice("Certified gap at most", "gap", offered.map((i) => [String(i), tick(targets[i], "gap")]), String(target)));
+  const here = rows.filter((row) => unit(row) === family && (row.formulation ?? "") === formulation && row[axis] > 0 && known(row.seconds_to?.[target]));
   legend(places.legend, look, solvers, new Set(here.map((row) => row.solver)));
   const off = hidden();
   const shown = solvers.filter((name) => !off.has(name) && here.some((row) => row.solver === name));
-  const points = here.filter((row) => shown.includes(row.solver)).map((row) => ({ row, x: row[axis], y: row.seconds_to[at], within: interval(row, "seconds_to", at) }));
+  const points = here.filter((row) => shown.includes(row.solver)).map((row) => ({ row, x: row[axis], y: row.seconds_to[target], within: interval(row, "seconds_to", target) }));
   const lines = new Map(usable.filter((fit) => keyOf(fit) === chosen && fit.target === target && shown.includes(solvers[fit.solver])).map((fit) => [solvers[fit.solver], fit]));
   if (!points.length) return places.empty("Switch a solver on.");
   const chart = new Chart(places.figure, { height: Math.max(480, 90 + 14 * Math.min(shown.length, 40)), right: roomFor(shown.map(plain)), label: `Time to a certified gap of ${gap} against ${AXES[axis]}` });

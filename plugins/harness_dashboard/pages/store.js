@@ -50,7 +50,7 @@ export function apart(a, b, figure, target = null) {
 /* Whether a figure competes: every run did what was asked, and the figure is no lower bound. */
 export const competes = (row, figure) => row.complete && known(row[figure]) && !(figure === "kernel_evaluations" && row.at_least);
 
-/* The data set behind a name with parameters: draws of other sizes or with noise are not independent (ranking.unit). */
+/* The data set behind a name with parameters: draws of other sizes or with noise are not independent. */
 export const unit = (row) => (row.set ?? row.dataset).split("[")[0];
 
 /* The formulations of rows that were certified at some gap, the one with the most cells first: [name, cells]. */

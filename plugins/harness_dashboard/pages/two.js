@@ -4,7 +4,7 @@ import { Chart } from "./chart.js";
 import { clockNote, figured } from "./figures.js";
 import { choice, make, plain, table } from "./parts.js";
 import { address, apart, competes, interval, unit, valueOf } from "./store.js";
-import { byName, FIGURES, known, text } from "./units.js";
+import { byName, known, text } from "./units.js";
 
 export const title = "Compare two";
 
@@ -14,7 +14,6 @@ const COMPARED = { // target: the figure has a value for each certified gap
   time: { title: "Time until it stopped", unit: "s" },
   kernel_evaluations: { title: "Kernel evaluations until it stopped", unit: "" },
 };
-const BESIDE = ["kernel_evaluations", "support_vectors", "test_error", "relative_gap"];
 const MOST = 60; // rows of a chart
 const LONGEST = 56; // letters of a row's name; the tip has the whole
 
@@ -71,13 +70,13 @@ function rangesOf({ landing, solvers }, { a, b }) {
 }
 
 /* The two solvers that are asked for, and the cells that they have in common; null where there are none, and the page says so. */
-function chosen({ rows, solvers, values, places, look, landing, ranking }) {
+function chosen({ rows, solvers, values, places, look, landing, classes }) {
   const own = d3.group(rows, (row) => row.solver);
   const present = solvers.filter((name) => own.has(name));
   if (present.length < 2) { places.empty("There is only one solver here; compare takes two."); return null; }
   const on = (name) => new Map(own.get(name).map((row) => [row.dataset, row]));
   const common = (one, other) => [...on(one).keys()].filter((dataset) => on(other).has(dataset)).length;
-  const order = landing.classes[ranking.kinds["|||"]].lines.map((line) => solvers[line.solver]); // the fastest first
+  const order = landing.classes[classes.kinds["|||"]].lines.map((line) => solvers[line.solver]); // the fastest first
   const ordered = [...new Set([...order, ...present])].filter((name) => own.has(name));
   const called = (asked) => present.find((name) => name === asked || plain(name) === asked);
   const first = called(values.get("a")) ?? ordered.find((name) => name !== called(values.get("b")));
@@ -144,9 +143,6 @@ function tableOf(pairs, sides, { figure, target }) {
     title: name, note: COMPARED[figure].title.toLowerCase(), value: (pair) => (pair[which].measured ? valueOf(pair[which], figure, target) : null),
     cell: (pair) => (pair[which].measured ? figured(pair[which], figure, { target }) : make("span", { class: "status", title: pair[which].reason }, pair[which].status)),
   });
-  const beside = BESIDE.filter((name) => name !== figure && pairs.some(({ a, b }) => known(a[name]) || known(b[name]))).flatMap((name) => [["a", one], ["b", other]].map(([which, note]) => ({
-    title: FIGURES[name].title, note, value: (pair) => pair[which][name], cell: (pair) => text(pair[which][name], FIGURES[name].unit),
-  })));
   const columns = [
     { title: "Data set", value: (pair) => pair.dataset },
     { title: "Ratio", note: `${other} / ${one}`, value: (pair) => pair.ratio,
@@ -154,7 +150,6 @@ function tableOf(pairs, sides, { figure, target }) {
       attributes: (pair) => ({ "data-dataset": pair.dataset, "data-value": pair.ratio, "data-low": pair.low, "data-high": pair.high, "data-better": pair.better ?? "" }) },
     { title: "Needs less", value: told },
     side(one, "a"), side(other, "b"),
-    ...beside,
   ];
   return table(columns, pairs, { label: `${COMPARED[figure].title}: ${other} over ${one}`, name: "cells" });
 }
