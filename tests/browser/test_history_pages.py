@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,29 +33,19 @@ FEWER = {"cell": ["smo", "digits"], "metric": "kernel evaluations", "before": 10
 
 
 def asv_results(conf: Any, commit: str, value: float) -> None:
-    """Write a number of one cell as asv keeps it."""
-    from asv.benchmarks import Benchmarks
-    from asv.machine import Machine
-    from asv.results import Results
-    from asv.runner import BenchmarkResult
-    from asv.util import write_json
-
+    """Write a number of two cells as asv stores it."""
     params = [[repr("smo"), repr(ATTACK)], [repr("digits")]]
+    about = dict.fromkeys(("os", "arch", "cpu", "num_cpu", "ram"), "") | {"machine": "box"}
     benchmark = {"name": NAME, "params": params, "param_names": ["solver", "dataset"], "type": "track", "unit": "",
                  "version": "1", "code": "", "timeout": 60}  # fmt: skip
-    conf.results_dir.mkdir(parents=True, exist_ok=True)
-    write_json(str(conf.results_dir / "benchmarks.json"), {NAME: benchmark}, Benchmarks.api_version)
-    about = dict.fromkeys(("os", "arch", "cpu", "num_cpu", "ram"), "")
-    machine = Machine()
-    vars(machine).update(machine="box", **about)
-    machine.save(str(conf.results_dir))
-    results = Results({"machine": "box", "python": "3.11", **about}, {}, commit, 1, "3.11", "e", {})
-    two = [value] * 2
-    results.add_result(
-        benchmark,
-        BenchmarkResult(result=two, samples=[None] * 2, number=[None] * 2, errcode=0, stderr="", profile=None),
-    )
-    results.save(str(conf.results_dir))
+    results = {"commit_hash": commit, "env_name": "e", "date": 1, "params": {**about, "python": "3.11"}, "python": "3.11",
+               "requirements": {}, "env_vars": {}, "result_columns": ["result", "params", "version"],
+               "results": {NAME: [[value, value], params, "1"]}, "durations": {}, "version": 2}  # fmt: skip
+    files = {"benchmarks.json": {NAME: benchmark, "version": 2}, "box/machine.json": {**about, "version": 1},
+             f"box/{commit[:8]}-e.json": results}  # fmt: skip
+    for name, content in files.items():
+        (conf.results_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        (conf.results_dir / name).write_text(json.dumps(content))
 
 
 @pytest.fixture(scope="module")
