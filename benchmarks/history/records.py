@@ -62,7 +62,9 @@ def measured() -> Fitted:
 def _median(runs: list[dict[str, Any]], name: str) -> float | None:
     try:
         from harness.measure.repetition import seconds
-    except ImportError:  # a commit before short fits were measured again has first fits alone
+    except (
+        Exception
+    ):  # an older commit has first fits alone, and of one that could not be installed nothing can be imported
 
         def seconds(run: Any, figure: str) -> Any:
             return run[figure]
