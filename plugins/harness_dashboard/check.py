@@ -19,7 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from harness import Status, UsageError
-from harness.measure.repetition import seconds
+from harness.report.timing import seconds
 from harness_dashboard.history import FIT, RECORD, digits
 from harness_dashboard.measuring import Grid, Measured, grid
 from harness_dashboard.records import NO_RUN, Cell

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.measure.repetition import seconds
 from harness.report.figures import is_number
+from harness.report.timing import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

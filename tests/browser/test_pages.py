@@ -212,12 +212,12 @@ def test_the_verdict_of_a_comparison_is_on_its_page_once_and_no_gap_is_below_the
         )
         assert not re.search("1e-[456]", offered), page
     drawn(browser, file.as_uri())
-    (between,) = re.findall(r"\(range (.*?)\)", sentence)
+    (between,) = re.findall(r" ([\d.]+ to [\d.]+)\)", sentence)
     assert figures(browser)["fw"][0].split("\n")[-1] == f"3\N{MULTIPLICATION SIGN} ({between})"
     drawn(browser, file.as_uri(), "two")
     low, high = (
         float(end.rstrip("\N{MULTIPLICATION SIGN}"))
-        for end in re.findall(r"range (\S+) to (\S+)\)", words(browser))[-1]
+        for end in re.findall(r"needs \((\S+) to (\S+)\)", words(browser))[-1]
     )
     assert f"{low:.1f} to {high:.1f}" == between
 

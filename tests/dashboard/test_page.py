@@ -145,9 +145,8 @@ def test_the_first_table_has_the_four_figures_and_failures_of_each_solver_and_th
     assert ("ratio" in lines["smo"], "ratio" in lines["qp"]) == (False, False)
     assert (lines["qp"]["values"]["time"], lines["qp"]["best"]) == ([0.1, 1], [])
     assert [(lines["qp"][name]) for name in ("failed", "runs", "status")] == [1, 2, "timeout"]
-    assert found["sentences"][-1].startswith(
-        f"Take smo: {ratio:.1f} times as fast as fw in CPU time (range {low:.1f} to {high:.1f})"
-    )
+    assert f"Take smo: {ratio:.1f} times as fast as fw in CPU time" in found["sentences"][-1]
+    assert f" {low:.1f} to {high:.1f})" in found["sentences"][-1]
 
 
 def test_a_class_of_problems_has_the_verdict_on_its_runs():

@@ -40,7 +40,7 @@ export function quotient(a, b, figure, target = null, gap = null, within = null)
   return { ...nothing, ratio, low: y[0] / x[1], high: y[1] / x[0], better };
 }
 
-/* The geometric mean over data sets, each with the same weight, and the range of the ratio over all cells, as in the verdict. */
+/* The geometric mean over data sets, each with the same weight, and between which values the ratio lies on any cell, as in the verdict. */
 export function geometricMean(quotients) {
   const logs = d3.groups(quotients, (pair) => unit(pair)).map(([, own]) => d3.mean(own, (each) => Math.log(each.ratio)));
   return logs.length ? { ratio: Math.exp(d3.mean(logs)), low: d3.min(quotients, (each) => each.low), high: d3.max(quotients, (each) => each.high), sets: logs.length } : null;
@@ -107,7 +107,7 @@ function answered(pairs, mean, cells, sides, there) {
   const less = a && !b ? one : b && !a ? other : null;
   const box = make("p", { class: "answer" }, ...alone.map(([name, number]) => make("strong", {}, `${name} alone ${there} on ${number} of ${pairs.length} cells. `)));
   if (mean) {
-    box.append(`${alone.length + neither ? `Where both ${there}, ` : ""}${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (range ${ends(mean)}), the geometric mean over ${mean.sets} data set${mean.sets > 1 ? "s" : ""}: `,
+    box.append(`${alone.length + neither ? `Where both ${there}, ` : ""}${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), the geometric mean over ${mean.sets} data set${mean.sets > 1 ? "s" : ""}: `,
       make("strong", { "data-verdict": less ? "apart" : "even" }, less ? `${less} needs less` : a ? "it depends on the data set" : "they cannot be distinguished"),
       `. ${one} clearly needs less on ${a}, ${other} on ${b} of ${cells} cells.`);
   }
@@ -121,8 +121,8 @@ function paint(places, sides, pairs, { figure, target }) {
   const mean = geometricMean(known);
   const measure = COMPARED[figure].unit;
   const answer = answered(pairs, mean, known.length, sides, target === null ? "did what was asked" : "got there");
-  places.note.append(` ${COMPARED[figure].title}. The bar is the range of the ratio. Filled mark: it does not hold 1.`,
-    mean ? " The bar of the mean is the range over all cells." : "",
+  places.note.append(` ${COMPARED[figure].title}. The ratio lies on its bar. Filled mark: it does not hold 1.`,
+    mean ? " The bar of the mean goes over those of all cells." : "",
     target === null ? " Each stopped where its own rule says; their gaps are in the table." : "");
   if (measure === "s") places.note.append(clockNote(pairs.flatMap(({ a, b }) => [a, b]), target === null ? "clock" : "trace_clock"));
   const frame = make("div", { class: "view" });
