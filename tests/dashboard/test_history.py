@@ -202,10 +202,10 @@ def test_the_grid_is_appended_to_only() -> None:
 # -- checks: two commits in turns -------------------------------------------------------------------------------------------
 
 
-def dashboard(history: History, *arguments: str) -> tuple[int, str]:
+def dashboard(history: History, name: str, *arguments: str) -> tuple[int, str]:
     """Run the command; return its exit code and its table."""
-    command = [sys.executable, "-m", "harness.cli.main", "dashboard", *arguments]
-    command += ["--config", str(history.configuration), "--machine", MACHINE]
+    command = [sys.executable, "-m", "harness.cli.main", "dashboard", name, "--config", str(history.configuration)]
+    command += ["--machine", MACHINE, *arguments]
     environment = {**os.environ, "NUMBA_CACHE_DIR": MACHINE_CODE}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
     return done.returncode, done.stdout or done.stderr
