@@ -187,7 +187,8 @@ def _failures(rows: Sequence[Row]) -> list[str]:
         runs[row.name] += len(row.records)
         for record in row.records:
             if record.failed:
-                failed.setdefault(row.name, Counter())[record["status"]] += 1
+                cut = record.status is Status.UNFINISHED and record.get("stopped_by") == StoppedBy.TIME
+                failed.setdefault(row.name, Counter())[Status.TIMEOUT if cut else record["status"]] += 1
     if not failed:
         return []
     parts = [
