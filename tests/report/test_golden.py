@@ -67,7 +67,6 @@ VERDICTS = {
     "over the budget": [within("a", 1e-3, 1600), within("b", 1e-2), within("c", 1e-1)],
     "time limits": [within(name, 1e-3, status="unfinished", **TIMED) for name in "ab"],
     "a time budget": [within("a", 1e-3, **TIMED), within("b", 1e-1, **TIMED)],
-    "the default time limit": [record("a", status="unfinished", stopped_by="time"), record("b")],
     "crashed everywhere": [*runs("a", 1.0), failed("b", "crashed", "signal 11")],
     "never begun": [*runs("a", 1.0), *(failed("b", "skipped", "no", repetition=i, **NOT_BEGUN) for i in range(3))],
 }  # fmt: skip
