@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 from harness_active.pool_svc import PoolSVC
@@ -11,17 +9,17 @@ from harness_active.solvers import ActiveFullSearch, ActiveSmallPool, Pool, Rand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, KernelOracle, UsageError, get_solver
+from harness import RBF
 from harness.run.target_server import only_queried
-from tests.kernels.oracles import own
+from tests.plugins import common
+from tests.plugins.common import build, matrix_of
 
 STRATEGIES = [ActiveSmallPool(), ActiveFullSearch(), ActiveFullSearch(keep_scores=True), RandomSampling()]
 STRATEGIES += [RetrainActive(), RetrainActive(candidates=7)]
 SEARCHING = [solver for solver in STRATEGIES if not isinstance(solver, RandomSampling)]
-
-
-def named(solver):
-    return solver.label
+EACH, EACH_SEARCHING = (
+    pytest.mark.parametrize("solver", solvers, ids=lambda solver: solver.label) for solvers in (STRATEGIES, SEARCHING)
+)
 
 
 def imbalanced(n=300, d=4, noise=0.3, seed=0, threshold=1.2):
@@ -31,8 +29,8 @@ def imbalanced(n=300, d=4, noise=0.3, seed=0, threshold=1.2):
     return x, np.where(x[:, 0] + noise * rng.normal(size=n) > threshold, 1.0, -1.0)
 
 
-def pool_of(x, y, kernel=None, C=10.0, budget=None):
-    return PoolSVC.build(KernelOracle(kernel or RBF(gamma=0.3), x), y.__getitem__, {"C": C, "budget": budget})
+def pool_of(x, y, C=10.0, budget=None):
+    return build(PoolSVC, x, y.__getitem__, RBF(gamma=0.3), C=C, budget=budget)
 
 
 def followed(solver, problem, seed=1):
@@ -42,26 +40,13 @@ def followed(solver, problem, seed=1):
         iterate.dual_coef = iterate.dual_coef.copy()
         problem.checked(iterate.dual_coef, iterate.intercept, tolerance=1e-9)
         found.append((len(problem.queried), iterate))
-    assert found[-1][1].done
-    assert not any(iterate.done for _, iterate in found[:-1])
+    assert [iterate.done for _, iterate in found] == [False] * (len(found) - 1) + [True]
     return found
-
-
-def queried(solver, x, y, seed=1, **stated):
-    problem = pool_of(x, y, **stated)
-    last = followed(solver, problem, seed)[-1][1]
-    return problem.queried.tolist(), last
 
 
 def distances(K, coef, intercept):
     """|f| of every point, one at a time."""
     return np.array([abs(row @ coef + intercept) for row in K])
-
-
-def nearest(K, coef, intercept, candidates, count):
-    """The distances of the ``count`` nearest of the candidates, ascending."""
-    found = distances(K, coef, intercept)
-    return sorted(found[i] for i in candidates)[:count]
 
 
 def held_first(history, window, tolerance):
@@ -84,7 +69,7 @@ def held_first(history, window, tolerance):
 
 
 @pytest.mark.parametrize("batch", [1, 5])
-@pytest.mark.parametrize("solver", SEARCHING, ids=named)
+@EACH_SEARCHING
 def test_every_choice_is_the_nearest_of_its_candidates(monkeypatch, solver, batch):
     offers, sample = [], Pool.sample
 
@@ -95,13 +80,11 @@ def test_every_choice_is_the_nearest_of_its_candidates(monkeypatch, solver, batc
     monkeypatch.setattr(Pool, "sample", listening)
     x, y = imbalanced(150)
     problem = pool_of(x, y, budget=90)
-    K = np.array(own(problem).kernel.block(np.arange(150)))
+    K = matrix_of(problem)
     found = followed(solver.replace(batch=batch, finishing=False), problem)
     order = problem.queried.tolist()
-    size = {
-        "active-small-pool": 59,
-        "retrain-active": solver.candidates if hasattr(solver, "candidates") else None,
-    }.get(solver.name)
+    size = 59 if solver.name == "active-small-pool" else getattr(solver, "candidates", None)
+    size = None if solver.name == "active-full-search" else size
     for (count, offer), (labels, iterate), (later, _) in zip(offers, found, found[1:], strict=False):
         left = set(range(150)) - set(order[:labels])
         assert len(set(offer.tolist())) == len(offer) == (len(left) if size is None else min(len(left), count))
@@ -109,7 +92,7 @@ def test_every_choice_is_the_nearest_of_its_candidates(monkeypatch, solver, batc
         assert set(offer.tolist()) <= left
         chosen = order[labels:later]
         near = distances(K, iterate.dual_coef, iterate.intercept)
-        expected = nearest(K, iterate.dual_coef, iterate.intercept, offer, len(chosen))
+        expected = sorted(near[i] for i in offer)[: len(chosen)]
         np.testing.assert_allclose([near[i] for i in chosen], expected, rtol=1e-4, atol=1e-4)
     assert len(offers) == found[-1][1].info["queries"] == -(-70 // batch)
     assert len(problem.queried) == 90
@@ -118,7 +101,7 @@ def test_every_choice_is_the_nearest_of_its_candidates(monkeypatch, solver, batc
 def test_retraining_solves_the_problem_over_all_labels_and_takes_the_nearest_of_all():
     x, y = imbalanced(60, threshold=0.6)
     problem = pool_of(x, y, budget=40)
-    K = np.array(own(problem).kernel.block(np.arange(60)))
+    K = matrix_of(problem)
     found = followed(RetrainActive(oracle="smo[gap=1e-8]", first=8), problem)
     order = problem.queried
     for labels, iterate in found[:-2]:
@@ -132,10 +115,12 @@ def test_retraining_solves_the_problem_over_all_labels_and_takes_the_nearest_of_
 def test_all_strategies_begin_with_the_same_points_and_random_sampling_follows_their_order():
     x, y = imbalanced()
     order = np.random.default_rng(5).permutation(300)
-    found = {solver.label: queried(solver, x, y, seed=5, budget=60)[0] for solver in STRATEGIES}
-    for chosen in found.values():
-        assert chosen[:20] == order[:20].tolist()
-        assert len(set(chosen)) == 60
+    found = {}
+    for solver in STRATEGIES:
+        problem = pool_of(x, y, budget=60)
+        common.iterates(solver, problem, 5)
+        chosen = found[solver.label] = problem.queried.tolist()
+        assert (chosen[:20], len(set(chosen))) == (order[:20].tolist(), 60)
     assert found["random-sampling"] == order[:60].tolist()
     assert len({tuple(chosen) for chosen in found.values()}) >= 4
 
@@ -150,29 +135,9 @@ def test_scores_that_are_kept_are_those_that_are_computed_anew(C, strategy, batc
         problem = pool_of(x, y, C=C, budget=200)
         last = followed(strategy(keep_scores=keep, batch=batch), problem)[-1][1]
         found.append((problem.queried.tolist(), last.info["distance"], problem.kernel.counter.evaluations))
-    assert found[0][0] == found[1][0]
-    assert found[1][1] == pytest.approx(found[0][1], abs=1e-3)
-    assert 5 * found[1][2] < found[0][2]
-
-
-# -- parameters --------------------------------------------------------------------------------------
-
-
-def test_a_rule_that_compares_nothing_is_refused_in_a_sentence():
-    with pytest.raises(UsageError, match="stop='margin' is not valid"):
-        get_solver("random-sampling[stop=margin]")
-
-
-@pytest.mark.parametrize(
-    ("solver", "sentence"),
-    [
-        (ActiveSmallPool(oracle="smo"), "the oracle 'smo' cannot be taught example by example; name an online solver"),
-        (RandomSampling(oracle="lasvmm"), "there is no solver or plugin called 'lasvmm'"),
-        (RetrainActive(oracle="mdm"), "the oracle 'mdm' solves .*, not c-svc; name one that does"),
-    ],
-)
-def test_an_oracle_that_cannot_serve_is_refused_in_a_sentence(solver, sentence):
-    assert re.search(sentence, solver.refusal(pool_of(*imbalanced(60))))
+    (anew, distance, dear), (stored, near, cheap) = found
+    assert (stored, near) == (anew, pytest.approx(distance, abs=1e-3))
+    assert 5 * cheap < dear
 
 
 # -- when it stops -----------------------------------------------------------------------------------
@@ -185,10 +150,7 @@ def test_an_oracle_that_cannot_serve_is_refused_in_a_sentence(solver, sentence):
     st.sampled_from([0.0, 0.1, 0.3]),
 )
 def test_the_number_of_support_vectors_is_stable_when_the_twin_says_so(steps, window, tolerance):
-    history, labels = [], 0
-    for step, support in steps:
-        labels += step
-        history.append((labels, support))
+    history = [(sum(step for step, _ in steps[: k + 1]), support) for k, (_, support) in enumerate(steps)]
     rules = Rules(window, tolerance)
     for entry in history:
         rules.learned(*entry)
@@ -196,7 +158,7 @@ def test_the_number_of_support_vectors_is_stable_when_the_twin_says_so(steps, wi
 
 
 @pytest.mark.parametrize("rule", ["margin", pytest.param("support", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("solver", SEARCHING, ids=named)
+@EACH_SEARCHING
 def test_a_rule_ends_the_run_where_a_run_without_it_notes_that_it_held(solver, rule):
     x, y = imbalanced(800, noise=0.0)
     x[:, 0] += 0.4 * y
@@ -206,39 +168,37 @@ def test_a_rule_ends_the_run_where_a_run_without_it_notes_that_it_held(solver, r
     whole, stopping = pool_of(x, y, C=100.0, budget=500), pool_of(x, y, C=100.0, budget=500)
     free = followed(solver.replace(**common), whole)
     ended = followed(solver.replace(stop=rule, **common), stopping)
-    at = free[-1][1].info[f"{rule}_at"]
-    assert at is not None
-    assert free[-1][1].info["stopped_by"] == "budget"
-    assert ended[-1][1].info["stopped_by"] == rule
-    assert len(stopping.queried) == at == ended[-1][1].info[f"{rule}_at"] < len(whole.queried) == 500
+    last = ended[-1][1]
+    at = last.info[f"{rule}_at"]
+    assert (free[-1][1].info["stopped_by"], last.info["stopped_by"]) == ("budget", rule)
+    assert len(stopping.queried) == at == free[-1][1].info[f"{rule}_at"] < len(whole.queried) == 500
     assert stopping.queried.tolist() == whole.queried.tolist()[:at]
     if rule == "margin":
-        assert ended[-1][1].info["distance"] >= ended[-1][1].info["margin"]
+        assert last.info["distance"] >= last.info["margin"]
         assert all(info["distance"] < 2.0 for _, each in ended[1:-1] if (info := each.info)["margin_at"] is None)
     else:
         supports = [np.count_nonzero(iterate.dual_coef) for labels, iterate in ended[:-1] if labels >= at - 40]
         assert max(supports) - min(supports) <= 0.05 * max(supports)
     # what is left is on the right side of it
-    last = ended[-1][1]
     assert np.mean(np.sign(whole.kernel.expand(last.dual_coef) + last.intercept) == y) > 0.9
 
 
 # -- edges -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", STRATEGIES, ids=named)
+@EACH
 @pytest.mark.parametrize("budget", [1, 2, 19, 20, 21, 45])
 def test_budgets_of_one_label_up_to_all(solver, budget):
     x, y = imbalanced(45, threshold=0.5)
     problem = pool_of(x, y, budget=budget)
     last = followed(solver, problem)[-1][1]
-    assert len(problem.queried) == budget == last.info["labels"]
-    assert last.info["queries"] == max(0, budget - 20)
-    assert last.info["stopped_by"] == ("pool" if budget == 45 else "budget")
+    stopped = "pool" if budget == 45 else "budget"
+    figures = len(problem.queried), *(last.info[name] for name in ("labels", "queries", "stopped_by"))
+    assert figures == (budget, budget, max(0, budget - 20), stopped)
 
 
 @pytest.mark.parametrize("label", [-1.0, 1.0])
-@pytest.mark.parametrize("solver", STRATEGIES, ids=named)
+@EACH
 def test_while_all_labels_are_of_one_class_points_are_queried_in_random_order(solver, label):
     x, _ = imbalanced(100)
     problem = pool_of(x, np.full(100, label), budget=60)

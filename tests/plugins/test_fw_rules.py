@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from itertools import islice, product
 
 import numpy as np
 import pytest
@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from harness import KernelOracle, Precomputed
-from harness.problems import HardMargin, PolytopeDistance, ReducedHull
-from tests.plugins.hull_problems import clouds, hard, l2, matrix_of, rng0
+from harness import Precomputed
+from tests.plugins.common import matrix_of
+from tests.plugins.hull_problems import clouds, hard, l2, one_hull, reduced, rng0
 from tests.plugins.naive_pairs import STEPS, hulls_of, naive_start
 
 PAIRS = [PairwiseFrankWolfe, MDM, NearestPoint]
@@ -30,19 +30,20 @@ MAKE = {
 }
 
 
-def follow(solver_class, problem, u, cap=np.inf, one=False):
-    """Return how far each of the first steps, then one here and there, is from the twin's from the same weights."""
+def assert_follows(solver_class, problem, u, cap=np.inf, one=False):
+    """Assert that each of the first steps, then one here and there, is the twin's from the same weights."""
     signs, hulls = hulls_of(problem.targets, one)
     signed = matrix_of(problem) * np.outer(signs, signs)
     apart = []
     iterates = solver_class(epsilon=1e-9, stride=1).iterates(problem, rng0())
-    for last in itertools.islice(iterates, 101):
+    for last in islice(iterates, 101):
         found = signs * last.dual_coef
         if last.step and (last.step <= 25 or last.step % 20 == 1):
             steps = STEPS[solver_class.name](signed, hulls, u, cap)
             apart.append(min(np.abs(step - found).max() for step in steps))
         u = found
-    return apart
+    assert len(apart) > 3
+    assert max(apart) < 1e-9
 
 
 @pytest.mark.parametrize("solver_class", PAIRS)
@@ -50,39 +51,24 @@ def follow(solver_class, problem, u, cap=np.inf, one=False):
 def test_every_iterate_is_that_of_the_twin(solver_class, name):
     problem = MAKE[name]()
     matrix, targets = matrix_of(problem), problem.targets
-    problem = HardMargin.build(KernelOracle(Precomputed(), matrix), targets)  # the same values to the bit
-    apart = follow(solver_class, problem, naive_start(matrix, targets))
-    assert len(apart) > 3
-    assert max(apart) < 1e-9
+    assert_follows(solver_class, hard(matrix, targets, Precomputed()), naive_start(matrix, targets))
 
 
-@pytest.mark.parametrize("solver_class", PAIRS)
-def test_every_iterate_on_one_hull_is_that_of_the_twin(solver_class):
-    matrix = matrix_of(l2(*clouds(0, 40, 60, 3, 1.0)))
-    problem = PolytopeDistance.build(KernelOracle(Precomputed(), matrix), np.ones(100))
-    apart = follow(solver_class, problem, naive_start(matrix, np.ones(100), one=True), one=True)
-    assert len(apart) > 3
-    assert max(apart) < 1e-9
-
-
-@pytest.mark.parametrize("solver_class", [MDM, NearestPoint])
-@pytest.mark.parametrize("cap", [0.3, 0.07])
-def test_every_iterate_within_caps_is_that_of_the_twin(solver_class, cap):
-    matrix = matrix_of(l2(*clouds(0, 40, 60, 3, 1.0)))
-    targets = clouds(0, 40, 60, 3, 1.0)[1]
-    problem = ReducedHull.build(KernelOracle(Precomputed(), matrix), targets, {"D": cap})
+@pytest.mark.parametrize(("solver_class", "cap"), [*((each, None) for each in PAIRS), *product(PAIRS[1:], [0.3, 0.07])])
+def test_every_iterate_on_one_hull_or_within_caps_is_that_of_the_twin(solver_class, cap):
+    stated = l2(*clouds(0, 40, 60, 3, 1.0))
+    matrix, targets = matrix_of(stated), stated.targets
+    if cap is None:
+        start = naive_start(matrix, np.ones(100), one=True)
+        assert_follows(solver_class, one_hull(matrix, Precomputed()), start, one=True)
+        return
+    problem = reduced(matrix, targets, cap, Precomputed())
     first = next(iter(solver_class().iterates(problem, rng0())))
     assert problem.feasibility_violation(first.dual_coef) < 1e-15
-    apart = follow(solver_class, problem, targets * first.dual_coef, cap)
-    assert len(apart) > 3
-    assert max(apart) < 1e-9
+    assert_follows(solver_class, problem, targets * first.dual_coef, cap)
 
 
 # -- the parts -------------------------------------------------------------------------------------------------------
-
-
-def shortest_on_a_grid(p, q, aa, bb, ab, points):
-    return max(p * a + q * b - 0.5 * (aa * a * a + 2 * ab * a * b + bb * b * b) for a, b in points)
 
 
 @settings(max_examples=200, deadline=None)
@@ -93,19 +79,19 @@ def shortest_on_a_grid(p, q, aa, bb, ab, points):
 )
 def test_the_best_point_of_a_triangle_and_a_rectangle(p, q, one, other, width, height):
     aa, bb, ab = np.dot(one, one), np.dot(other, other), np.dot(one, other)
-    share = np.linspace(0, 1, 21)
-    value = lambda a, b: p * a + q * b - 0.5 * (aa * a * a + 2 * ab * a * b + bb * b * b)  # noqa: E731
+    s, t = np.meshgrid(np.linspace(0, 1, 21), np.linspace(0, 1, 21))
+
+    def value(a, b):
+        return p * a + q * b - 0.5 * (aa * a * a + 2 * ab * a * b + bb * b * b)
+
     a, b = best_in_triangle(p, q, aa, bb, ab)
-    assert a >= 0
-    assert b >= 0
+    assert min(a, b) >= 0
     assert a + b <= 1 + 1e-15
-    grid = [(s, t * (1 - s)) for s in share for t in share]
-    assert value(a, b) >= shortest_on_a_grid(p, q, aa, bb, ab, grid) - 1e-9
+    assert value(a, b) >= value(s, t * (1 - s)).max() - 1e-9
     a, b = best_in_rectangle(p, q, aa, bb, ab, width, height)
     assert 0 <= a <= width
     assert 0 <= b <= height
-    grid = [(width * s, height * t) for s in share for t in share]
-    assert value(a, b) >= shortest_on_a_grid(p, q, aa, bb, ab, grid) - 1e-9
+    assert value(a, b) >= value(width * s, height * t).max() - 1e-9
 
 
 @settings(max_examples=60, deadline=None)

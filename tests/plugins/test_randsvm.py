@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import CSVC, RBF, KernelOracle, Linear, Precomputed, get_solver
-from tests.plugins.hull_problems import clouds
-from tests.plugins.points import overlapping
-from tests.plugins.sampling_problems import finished, svc, svr, wave
+from tests.plugins.common import matrix_of, overlapping
+from tests.plugins.hull_problems import clouds, finished, svc, svr, wave
 
 PROBLEMS = {
     "overlapping": lambda: svc(*overlapping(3, n=300), C=1.0),
@@ -28,7 +27,7 @@ PROBLEMS = {
 
 def twin(problem, k, r, tau, rng):
     """Algorithm 2 with every score computed anew and the exact solver on every sample; yields (sample, support)."""
-    kernel = np.array(problem.kernel.block(np.arange(problem.n)))
+    kernel = matrix_of(problem)
     sample = np.sort(rng.choice(problem.n, r, replace=False))
     while True:
         found = get_solver("qp").solve(problem.restrict(sample))
@@ -36,8 +35,7 @@ def twin(problem, k, r, tau, rng):
         coef[sample] = found.dual_coef
         support = np.flatnonzero(coef)
         yield sample, support
-        f = kernel @ coef + found.intercept
-        y = problem.targets
+        f, y = kernel @ coef + found.intercept, problem.targets
         off = 1.0 - y * f if isinstance(problem, CSVC) else np.abs(y - f) - problem.epsilon
         outside = [i for i in range(problem.n) if i not in set(sample) and off[i] > tau]
         if not outside or len(support) >= k:
@@ -53,25 +51,18 @@ def test_the_samples_are_those_of_the_slow_twin(name, k):
     expected = list(twin(problem, k, 100, 1e-3, np.random.default_rng(4)))
     solver = RandSVM1(oracle="qp", k=k, c=100 / k, gap=1e-9)
     last, _ = finished(solver, problem, 4)
-    assert last.info["log_sample"] == [len(sample) for sample, _ in expected]
-    assert last.info["log_support"] == [len(support) for _, support in expected]
+    sizes = last.info["log_sample"], last.info["log_support"]
+    assert sizes == tuple([len(each) for each in column] for column in zip(*expected, strict=True))
     np.testing.assert_array_equal(np.flatnonzero(last.dual_coef), expected[-1][1])
 
 
-def test_the_gap_it_ends_with_is_the_certified_one():
+def test_it_ends_at_a_certified_gap_or_at_k_support_vectors_without_another_pass():
     problem = PROBLEMS["overlapping"]()
     last, found = finished(RandSVM1(oracle="smo-block", k=240, c=1.0, gap=1e-2, tau=1e-9), problem)
-    assert last.info["status"] == "gap"
-    assert last.info["round_violators"] > 0
+    assert (last.info["status"], last.info["round_violators"] > 0) == ("gap", True)
     assert last.info["round_gap"] == pytest.approx(found.relative_gap, rel=1e-6)
-
-
-def test_k_support_vectors_end_it_without_another_pass():
-    problem = PROBLEMS["overlapping"]()
-    last, found = finished(RandSVM1(oracle="qp", k=20), problem)
-    assert last.done
-    assert last.info["status"] == "k support vectors"
-    assert last.info["round_support"] >= 20
+    last, found = finished(RandSVM1(oracle="qp", k=20), PROBLEMS["overlapping"]())
+    assert (last.done, last.info["status"], last.info["round_support"] >= 20) == (True, "k support vectors", True)
     assert found.relative_gap > 1e-3
     assert last.info["own_evaluations"] == 40 * np.count_nonzero(last.dual_coef)  # the sample's certificate alone
     assert "support vectors, violators not looked for, after 1 rounds; k = 20" in last.info["evidence"]
@@ -86,27 +77,22 @@ def test_k_is_the_papers():
     assert RandSVM1().most_support(svr(*wave(8))) == support_bound(8, delta=0.1)
     assert RandSVM1(delta=0.9).most_support(svr(*wave(8))) == support_bound(8)
     last, _ = finished(RandSVM1(oracle="qp"), PROBLEMS["overlapping"]())
-    assert last.info["k"] == support_bound(300)
-    assert last.info["solved_at_once"]
-    assert last.info["log_sample"] == [300]
-    assert last.info["status"] == "no violator"
+    found = [last.info[name] for name in ("k", "solved_at_once", "log_sample", "status")]
+    assert found == [support_bound(300), True, [300], "no violator"]
 
 
 def test_an_oracle_that_does_not_see_the_violators_is_asked_to_be_more_exact(monkeypatch):
     """Three rounds that better nothing make its gap a tenth; at the smallest gap the run ends as stalled."""
     problem = PROBLEMS["separable"]()
     solver = RandSVM1(oracle="qp", k=300, c=1.0, gap=1e-10, tau=1e-3)
-    first = np.arange(300)
     run = SupportRounds(solver, problem, np.random.default_rng(0))
-    run.sample = first
-    monkeypatch.setattr(run, "_next", lambda violators: first)
+    run.sample = np.arange(300)
+    monkeypatch.setattr(run, "_next", lambda violators: np.arange(300))
     monkeypatch.setattr(run.rule, "violates", lambda scores, a, b: np.ones(b - a, dtype=bool))
     monkeypatch.setattr(run.rule, "loss", lambda scores, a, b: np.ones(b - a))
     last = list(run.iterates())[-1]
-    assert last.info["status"] == "stalled"
-    assert not last.done
+    assert (last.done, last.info["status"], last.info["rounds"]) == (False, "stalled", 1 + 3 * 3)
     assert last.info["oracle_gap"] < 1e-12
-    assert last.info["rounds"] == 1 + 3 * 3
 
 
 @settings(max_examples=20, deadline=None)

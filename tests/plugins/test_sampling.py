@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -9,11 +10,9 @@ import pytest
 from harness_sampling import OptMargin, OptSoftMargin, RandSVM
 from harness_sampling.rounds import WeightedRounds
 
-from harness import RBF, KernelOracle, Linear, Poly, UsageError
-from harness.problems import HardMargin
-from tests.plugins.hull_problems import clouds, hard
-from tests.plugins.points import overlapping
-from tests.plugins.sampling_problems import HARD, SOFT, TUBES, exact, finished, per_class, reduced, svc, svr, wave
+from harness import RBF, Linear, Poly
+from tests.plugins.common import exact, overlapping
+from tests.plugins.hull_problems import HARD, SOFT, TUBES, clouds, finished, hard, per_class, reduced, svc, svr, wave
 
 # -- the optimum, whatever the sample ----------------------------------------------------------------
 
@@ -33,8 +32,7 @@ def test_the_optimum_is_reached_for_any_sample_size_and_seed(name, r, seed):
     make, solver = OPTIMA[name]
     problem = make()
     last, found = finished(solver(gap=1e-6, r=r), problem, seed)
-    assert last.done
-    assert last.info["status"] == "done"
+    assert (last.done, last.info["status"]) == (True, "done")
     assert found.relative_gap <= 1e-6 + 1e-12
     assert last.info["own_evaluations"] + last.info["oracle_evaluations"] == problem.kernel.counter.evaluations
 
@@ -44,19 +42,15 @@ def test_the_optimum_is_reached_for_any_sample_size_and_seed(name, r, seed):
 
 def test_the_rounds_of_a_known_dimension_are_within_the_theorem():
     """Theorem 2.2: 6 delta ln m on average; delta = 3 for the nearest points of two polygons."""
-    rounds, shares, bounds = [], [], []
+    runs = []
     for seed in range(12):
         last, _ = finished(OptMargin(gap=1e-6, delta=3), hard(*clouds(50 + seed, 400, 400, 2, 9.0)), seed)
-        shares.append(last.info["lemma_share"])
-        bounds.append(last.info["lemma_bound"])
-        assert last.done
-        assert last.info["r"] == 54
+        assert (last.done, last.info["r"]) == (True, 54)
         assert last.info["rounds_bound"] == pytest.approx(18.0 * math.log(800))
-        rounds.append(last.info["rounds"])
-    assert np.mean(rounds) <= 18.0 * math.log(800)
-    # Lemma 2.1: the mean share of the weight is at most (u - r) delta / (r + 1) over u
-    assert 0.0 < np.mean(shares) <= np.mean(bounds)
-    assert np.mean(rounds) > 1.0
+        runs.append([last.info[name] for name in ("rounds", "lemma_share", "lemma_bound")])
+    rounds, share, bound = np.mean(runs, axis=0)
+    assert 1.0 < rounds <= 18.0 * math.log(800)
+    assert 0.0 < share <= bound  # Lemma 2.1: the mean share of the weight is at most (u - r) delta / (r + 1) over u
 
 
 def test_only_a_successful_round_doubles_the_weights_of_its_violators():
@@ -67,14 +61,11 @@ def test_only_a_successful_round_doubles_the_weights_of_its_violators():
     for _ in run.iterates():
         if len(log["successful"]) > len(totals):  # the first iterate after a round was judged
             totals.append(run.weights.total)
-    gained = np.diff([400, *totals])
     assert {True, False} <= set(log["successful"])
-    before = np.array([400, *totals[:-1]])
-    for successful, share, violating, total, more in zip(
-        log["successful"], log["share"], log["violators"], before, gained, strict=True
-    ):
+    steps = zip(log["successful"], log["share"], log["violators"], itertools.pairwise([400, *totals]), strict=True)
+    for successful, share, violating, (total, after) in steps:
         assert successful == (3 * 3 * share <= 1.0)
-        assert more == (round(share * total) if successful else 0)
+        assert after - total == (round(share * total) if successful else 0)
         assert share * total >= violating
     assert run.successful == sum(log["successful"])
 
@@ -83,11 +74,8 @@ def test_adaptive_doubles_delta_and_r_until_the_dimension_is_reached():
     problem = svc(*overlapping(6, n=300), C=1.0)
     last, _ = finished(RandSVM(), problem)
     deltas, r = last.info["log_delta"], last.info["log_r"]
-    assert last.info["doublings"] >= 1
-    assert deltas == sorted(deltas)
-    assert r[-1] > r[0]
-    assert all(size == 6 * delta**2 for size, delta in zip(r, deltas, strict=True))
-    assert last.done
+    assert (last.done, last.info["doublings"] >= 1, r[-1] > r[0]) == (True, True, True)
+    assert (deltas, r) == (sorted(deltas), [6 * delta**2 for delta in deltas])
 
 
 @pytest.mark.parametrize(
@@ -126,12 +114,9 @@ def test_violators_for_ever_end_with_a_status():
     """delta = 1 and r = 2 are far too small: hundreds of rounds, and no end of its own but this."""
     problem = hard(*clouds(46, 60, 60, 2, 4.0), RBF(gamma=2.0))
     last, _ = finished(OptMargin(gap=1e-6, delta=1, r=2), problem)
-    assert not last.done
-    assert last.info["status"] == "delta too small"
-    assert last.info["rounds"] == math.ceil(60.0 * math.log(120))
+    rounds = math.ceil(60.0 * math.log(120))
+    assert (last.done, last.info["status"], last.info["rounds"]) == (False, "delta too small", rounds)
     assert "29 were expected if delta held" in last.info["stopped"]
-    with pytest.raises(UsageError, match=r"delta=0; a solution rests on one example at least"):
-        OptMargin(gap=1e-6, delta=0)
     last, _ = finished(OptMargin(gap=1e-6, r=2, max_rounds=3), problem)
     assert (last.done, last.info["status"], last.info["rounds"]) == (False, "max_rounds", 3)
 
@@ -140,8 +125,7 @@ def test_a_sample_of_one_class_is_drawn_again_and_the_missing_class_put_in():
     x, y = clouds(47, 3, 400, 2, 9.0)
     last, found = finished(OptMargin(gap=1e-6, r=4), hard(x, y))
     assert last.done
-    assert last.info["resampled"] > 0
-    assert last.info["filled"] > 0
+    assert min(last.info["resampled"], last.info["filled"]) > 0
     assert found.relative_gap <= 1e-6 + 1e-12
 
 
@@ -152,8 +136,7 @@ def test_hulls_that_meet_end_the_run_with_w_of_zero():
         (reduced(x, y, 0.5, Linear()), OptSoftMargin(gap=1e-6, r=40)),
     ):
         last, _ = finished(solver, problem)
-        assert not last.done
-        assert last.info["status"] == "w may be 0"
+        assert (last.done, last.info["status"]) == (False, "w may be 0")
         assert "in round 1 |w| is rounding: the hulls of" in last.info["stopped"]
 
 
@@ -171,23 +154,3 @@ def test_k_doubles_in_the_loop_until_w_is_not_zero():
     again = reduced(x, y, 1.0 / k, Linear())
     assert again.certify(last.dual_coef, last.intercept).relative_gap <= 1e-6 + 1e-12
     assert exact(reduced(x, y, 2.0 / k, Linear())).margin_upper < 1e-3 * exact(again).margin_upper
-
-
-# -- invariants --------------------------------------------------------------------------------------
-
-
-def test_points_mapped_from_a_file_give_the_same_run(tmp_path, monkeypatch):
-    from harness_sampling import scoring
-
-    monkeypatch.setattr(scoring, "_VALUES", 1)
-    monkeypatch.setattr(scoring, "_FEWEST", 37)
-    x, y = clouds(51, 300, 300, 2, 6.0)
-    np.save(tmp_path / "x.npy", x)
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    runs = []
-    for points in (x, mapped):
-        problem = HardMargin.build(KernelOracle(RBF(gamma=0.5), points), y)
-        last, _ = finished(OptMargin(gap=1e-6, r=40), problem)
-        runs.append((last.dual_coef.copy(), last.info["rounds"], last.info["own_evaluations"]))
-    assert runs[0][1:] == runs[1][1:]
-    np.testing.assert_allclose(runs[0][0], runs[1][0], atol=1e-12)

@@ -15,22 +15,19 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from harness import Linear
-from tests.plugins.hull_problems import clouds, hard
-from tests.plugins.sampling_problems import exact, per_class, reduced
+from tests.plugins.common import exact
+from tests.plugins.hull_problems import clouds, hard, per_class, reduced
 
 
-def composed(x, y, k_plus, k_minus):
+def composed_separate(x, y, k_plus, k_minus):
     """Say whether the means of all k_+ positives and all k_- negatives are separable, written out (Theorem 6.1)."""
     means = [
         np.array([x[list(chosen)].mean(axis=0) for chosen in itertools.combinations(np.flatnonzero(y == sign), k)])
         for sign, k in ((1.0, k_plus), (-1.0, k_minus))
     ]
     points = np.concatenate(means)
-    return exact(hard(points, np.repeat([1.0, -1.0], [len(each) for each in means]))).dual
-
-
-def composed_separate(*stated):
-    return (composed(*stated) or 0.0) > 1e-9  # None: w may be 0
+    found = exact(hard(points, np.repeat([1.0, -1.0], [len(each) for each in means])))
+    return (found.dual or 0.0) > 1e-9  # None: w may be 0
 
 
 # -- the smallest k ----------------------------------------------------------------------------------
@@ -42,10 +39,9 @@ def test_the_smallest_k_is_that_of_the_composed_examples_written_out(seed, oracl
     x, y = clouds(seed, 7, 6, 2, 1.5)
     written = [k for k in range(1, 7) if composed_separate(x, y, k, k)]
     assert written == list(range(written[0], 7))
-    assert smallest_separating_k(hard(x, y), oracle) == (written[0], written[0])
-    assert smallest_separating_k(hard(x, -y), oracle) == (written[0], written[0])
-    same = np.concatenate([x, x])
-    assert smallest_separating_k(hard(same, np.repeat([1.0, -1.0], 13)), oracle) is None
+    for problem in (hard(x, y), hard(x, -y)):
+        assert smallest_separating_k(problem, oracle) == (written[0], written[0])
+    assert smallest_separating_k(hard(np.concatenate([x, x]), np.repeat([1.0, -1.0], 13)), oracle) is None
 
 
 def test_doubling_stops_at_the_examples_of_a_class():
@@ -101,10 +97,8 @@ def test_weights_are_exact_at_any_size(exponents, members, r, seed):
     assert weights.weight(chosen) == sum(2**t for t, one in zip(exponents, chosen, strict=True) if one)
     r = min(r, weights.total)
     drawn = weights.draw(r, np.random.default_rng(seed))
-    assert len(drawn) == r
-    assert (np.diff(drawn) >= 0).all()
-    for point, count in Counter(drawn.tolist()).items():
-        assert count <= 2 ** exponents[point]
+    assert (len(drawn), drawn.tolist()) == (r, sorted(drawn))
+    assert all(count <= 2 ** exponents[point] for point, count in Counter(drawn.tolist()).items())
     weights.double(chosen)
     copies = [weights.weight(point) for point in np.eye(len(exponents), dtype=bool)]
     assert copies == [2 ** (t + one) for t, one in zip(exponents, chosen.tolist(), strict=True)]

@@ -9,9 +9,9 @@ from harness_smo.block_state import BlockState
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import CSVC, RBF, KernelOracle
+from harness import CSVC
+from tests.plugins.common import build, matrix_of, overlapping
 from tests.plugins.naive_block import naive_directions
-from tests.plugins.points import overlapping
 
 KINDS = ("rbf", "narrow", "duplicates")
 
@@ -98,29 +98,15 @@ def test_a_descent_comes_back_when_a_face_costs_less():
 # -- matrices that are carried over ----------------------------------------------------------------------------------
 
 
-def state_over(dtype, n=500, n_rows=500):
-    x, y = overlapping(0, n, d=3)
-    problem = CSVC.build(KernelOracle(RBF(0.5), x), y, {"C": 10.0})
+def state_over(problem, cache_mb, dtype=np.float64):
     form = problem.dual_form()
-    kernel = problem.kernel.replace(dtype=dtype)
-    mb = n_rows * n * np.dtype(dtype).itemsize / 2**20
-    return problem, BlockState(problem, form, form.start.copy(), kernel, Settings(mb))
-
-
-def fits(state, truth, dtype):
-    where = state.level.where
-    assert isinstance(state.level, WholeLevel)
-    assert state.level.matrix.dtype == dtype
-    tolerance = 1e-5 if dtype is np.float32 else 1e-12
-    np.testing.assert_allclose(state.level.matrix, truth[np.ix_(where, where)], rtol=0, atol=tolerance)
+    return BlockState(problem, form, form.start.copy(), problem.kernel.replace(dtype=dtype), Settings(cache_mb))
 
 
 def test_the_matrix_goes_along_when_as_many_points_come_as_leave():
-    dtype = np.float32
-    problem, state = state_over(dtype)
-    truth = RBF(0.5).block(problem.kernel.points, problem.kernel.points)
+    problem = build(CSVC, *overlapping(0, 500, d=3), C=10.0)
+    state, truth = state_over(problem, 500 * 500 * 4 / 2**20, np.float32), matrix_of(problem)
     state.level._prepare()
-    fits(state, truth, dtype)
     rng, counter = np.random.default_rng(1), problem.kernel.counter
     for size in (300, 299, 40, 180, 470, 469, 469, 2, 260, 260):  # shrinks, grows, both at once, and neither
         before, counted = state.level.where, counter.evaluations
@@ -129,8 +115,10 @@ def test_the_matrix_goes_along_when_as_many_points_come_as_leave():
         assert state.level.has_matrix == (size == len(before))
         if not state.level.has_matrix:
             state.level._prepare()
-        fits(state, truth, dtype)
-        assert sorted(state.level.where.tolist()) == where.tolist()
+        assert isinstance(state.level, WholeLevel)
+        assert (state.level.matrix.dtype, sorted(state.level.where.tolist())) == (np.float32, where.tolist())
+        matrix = truth[np.ix_(state.level.where, state.level.where)]
+        np.testing.assert_allclose(state.level.matrix, matrix, rtol=0, atol=1e-5)
         stay = len(np.intersect1d(before, where)) if size == len(before) else 0
         assert counter.evaluations - counted <= size**2 - stay**2, "what was there is not computed again"
 
@@ -139,10 +127,8 @@ def test_how_far_w_moves_is_no_less_than_it_does_where_float32_rows_are_the_same
     # parked points were not looked at again: a certified gap of 0.0017 counted as 1e-3 on a drawn problem of near duplicates
     rng = np.random.default_rng(3)
     x = np.repeat(rng.normal(size=(300, 3)), 2, axis=0) + 1e-4 * rng.normal(size=(600, 3))
-    problem = CSVC.build(KernelOracle(RBF(0.5), x), np.repeat([1.0, -1.0], 300), {"C": 1e4})
-    form = problem.dual_form()
-    state = BlockState(problem, form, form.start.copy(), problem.kernel.replace(dtype=np.float32), Settings(10.0))
-    coef = np.zeros(600)
+    problem = build(CSVC, x, np.repeat([1.0, -1.0], 300), C=1e4)
+    state, coef = state_over(problem, 10.0, np.float32), np.zeros(600)
     coef[:300:2], coef[1:300:2] = 100.0, -100.0
     state.a[:] = coef
     state.level.scores[:] = problem.kernel.replace(dtype=np.float32).expand(coef)
@@ -152,14 +138,11 @@ def test_how_far_w_moves_is_no_less_than_it_does_where_float32_rows_are_the_same
 
 @pytest.mark.parametrize("support", [3, 30])
 def test_scores_computed_afresh_are_those_of_the_coefficients_and_keep_the_rows_of_many_only(support):
-    x, y = overlapping(0, 40)
-    problem = CSVC.build(KernelOracle(RBF(gamma=0.5), x), y, {"C": 1.0})
-    level = BlockState(problem, problem.dual_form(), np.zeros(40), problem.kernel, Settings(1.0)).level
+    problem = build(CSVC, *overlapping(0, 40), C=1.0)
+    level = state_over(problem, 1.0).level
     coef = np.where(np.arange(40) < support, np.linspace(-1.0, 1.0, 40), 0.0)
     before = problem.kernel.counter.evaluations
     level.compute_scores(coef)
-    matrix = problem.kernel.block(np.arange(40))
-    np.testing.assert_allclose(level.scores, matrix @ coef, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(level.scores, matrix_of(problem) @ coef, rtol=1e-12, atol=1e-12)
     assert np.array_equal(level.missing, (coef == 0.0) | (support == 3))
-    assert level.cache.fetched == support
-    assert problem.kernel.counter.evaluations - before == 40 * support + 40 * 40
+    assert (level.cache.fetched, problem.kernel.counter.evaluations - before) == (support, 40 * support)

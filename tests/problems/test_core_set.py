@@ -11,8 +11,8 @@ from harness import CSVC, RBF, KernelOracle, UsageError, drive, get_solver
 from harness.measure import core_set
 from harness.measure.core_set import core_set_certificate
 from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
+from tests.plugins.common import overlapping
 from tests.plugins.naive_core_set import exact_weights
-from tests.plugins.points import overlapping
 
 
 def problem_of(formulation, n=60, seed=0, **values):
