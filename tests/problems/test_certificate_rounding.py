@@ -79,10 +79,8 @@ def drawn(formulation, kind, seed):
         coef = np.zeros(len(y))
         coef[[0, 2 + (y[2] == y[0])]] = y[0], -y[0]
     w = coef @ (x - centre)
-    intercept = intercept * (1.0 / price if formulation in (OneClass, NuSVC) else 1.0) - float(
-        w @ np.broadcast_to(centre, w.shape)
-    )
-    intercept = 0.0 if formulation is CSVCNoBias else intercept
+    intercept = intercept / price if formulation in (OneClass, NuSVC) else intercept
+    intercept = 0.0 if formulation is CSVCNoBias else intercept - float(w @ np.broadcast_to(centre, w.shape))
     # a sparse copy is the same problem, to be summed without a centre
     data = scipy.sparse.csr_array(x) if seed % 5 == 4 else x
     values = {**VALUES, "C": VALUES["C"] * price, "chi": VALUES["chi"] * price}
@@ -135,12 +133,9 @@ def test_no_certificate_with_another_kernel_is_false(kernel, kind, share):
         for seed in seeds(3, formulation.name, kind, kernel)[share]:
             problem, coef, intercept = drawn_with_kernel(formulation, kernel, kind, seed)
             found = problem.certify(coef, intercept)
-            assert falsehoods(problem, problem.feasible(coef), intercept, found) == [], (
-                f"{formulation.name}, seed {seed}: {found}"
-            )
-            if (
-                kind == "plain"
-            ):  # without points about a centre, hulls that touch cannot be told from those that nearly do
+            wrong = falsehoods(problem, problem.feasible(coef), intercept, found)
+            assert wrong == [], f"{formulation.name}, seed {seed}: {found}"
+            if kind == "plain":  # else hulls that touch cannot be told from those that nearly do
                 assert found.undecidable == "" or (has_margin(problem) and found.undecidable.startswith("w may be 0"))
 
 

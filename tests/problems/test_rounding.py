@@ -35,9 +35,8 @@ def test_operations_hold_their_bounds(seed, dtype):
     assert holds(a.sum(), total)
     assert holds(a.dot(b), product)
     assert holds((a * b - b).sum(), product - sum(q))
-    assert holds(
-        (a - y.astype(dtype)).positive().sum(), sum(max(Fraction(0), u - v) for u, v in zip(p, q, strict=True))
-    )
+    losses = sum(max(Fraction(0), u - v) for u, v in zip(p, q, strict=True))
+    assert holds((a - y.astype(dtype)).positive().sum(), losses)
     assert holds((3.0 - abs(a)).sum(), sum(3 - abs(u) for u in p))
     quotient = (a.sum() / b.dot(b)) * b.sum()
     assert not quotient.finite or holds(quotient, total * sum(q) / sum(v * v for v in q))

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from harness import KernelOracle, Linear, get_solver
+from harness import Linear, get_solver
 from harness.registry.discovery import load_registry
+from tests.plugins.common import build, certified
 
 # formulation -> parameters, and the power of the points' and the targets' scale that each has, the coefficients first
 UNITS = {
@@ -26,7 +27,7 @@ SCALES = [(1e-9, 1.0), (1e9, 1.0), (1.0, 1e-9), (1.0, 1e9), (1e-9, 1e-9), (1e9, 
 
 
 def problem_of(name, values, points, targets):
-    return load_registry().formulation(name).build(KernelOracle(Linear(), points), targets, values)
+    return build(load_registry().formulation(name), points, targets, Linear(), **values)
 
 
 def data(name):
@@ -68,8 +69,7 @@ def test_the_model_zero_is_not_good_enough_for_small_targets():
     points, _ = data("eps-svr")
     problem = problem_of("eps-svr", {"C": 1.0, "epsilon": 1e-8}, points, 1e-6 * points[:, 0])
     assert problem.certify(np.zeros(16), 0.0).relative_gap > 0.9
-    solution = get_solver("smo").with_target_gap(1e-3).solve(problem)
-    assert problem.certify(solution.dual_coef, solution.intercept).meets(1e-3)
+    assert certified(problem, get_solver("smo").with_target_gap(1e-3).solve(problem)).meets(1e-3)
 
 
 def test_where_the_optimum_is_zero_the_gap_is_relative_to_what_the_dual_allows():
@@ -78,7 +78,6 @@ def test_where_the_optimum_is_zero_the_gap_is_relative_to_what_the_dual_allows()
     assert problem.certify(np.zeros(16), 0.0).relative_gap == 0.0
     least = 1e-12 * 2.0 * 2.0 * 0.5 * 16
     assert problem.dual_form().gap_scale(0.0) == pytest.approx(least)
-    outside = problem.certify(np.zeros(16), 0.5 + 1e-6)  # each point pays C for a millionth
-    assert outside.relative_gap == pytest.approx(1.0, rel=1e-6)
-    rounding = problem.certify(np.zeros(16), 0.5 + 2.0**-53)
+    outside, rounding = (problem.certify(np.zeros(16), 0.5 + off) for off in (1e-6, 2.0**-53))
+    assert outside.relative_gap == pytest.approx(1.0, rel=1e-6)  # each point pays C for a millionth
     assert rounding.relative_gap < 1e-3
