@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -141,31 +139,6 @@ def test_sparse_chunks_are_dense_ones():
         np.testing.assert_allclose(model.decision_function(x), as_dense.decision_function(x))
         duals.append(certificate(x, y, 5.0, as_dense).dual)
     assert duals == pytest.approx([duals[0]] * 3, rel=2e-2)
-
-
-@pytest.mark.slow
-def test_memory_does_not_grow_with_the_stream():
-    rng = np.random.default_rng(0)
-
-    def feed(chunks):
-        for _ in range(chunks):
-            x = rng.normal(size=(500, 3))
-            stream.feed(x, np.where(x[:, 0] + 0.3 * rng.normal(size=500) > 0.0, 1.0, -1.0))
-
-    stream = LASVMStream(KERNEL, 0.05, options=LASVM(cache_mb=4.0))
-    feed(40)
-    tracemalloc.start()
-    feed(20)
-    first = tracemalloc.get_traced_memory()[1]
-    tracemalloc.reset_peak()
-    members = stream.members
-    feed(100)
-    later = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert later <= 1.3 * first * stream.members / members
-    assert stream.seen == 80_000
-    # the log of entries: those of S, and of the last chunk
-    assert stream._expansion().now["clock"] <= stream.members + 500
 
 
 def checkerboard(x):
