@@ -8,23 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from harness import (
-    CSVC,
-    RBF,
-    InvalidModel,
-    Iterate,
-    KernelOracle,
-    Limits,
-    PluginError,
-    Solver,
-    TracePlan,
-    drive,
-    get_solver,
-)
+from harness import CSVC, RBF, Iterate, KernelOracle, Limits, Solver, TracePlan, drive, get_solver
 from harness.kernels.engine import Engine
 from harness.measure.drive import Clocks
 from harness.measure.outcome import Status, StoppedBy
 from harness.measure.scored import Weights
+from harness.support.errors import InvalidModel, PluginError
 
 N = 10
 

@@ -9,23 +9,12 @@ from harness_smo import SMOBlock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import (
-    CSVC,
-    RBF,
-    Grid,
-    Iterate,
-    KernelOracle,
-    Limits,
-    Linear,
-    PluginError,
-    Precomputed,
-    SolutionPath,
-    Solver,
-)
+from harness import CSVC, RBF, Grid, Iterate, KernelOracle, Limits, Linear, Precomputed, SolutionPath, Solver
 from harness.measure.drive import Clocks, drive
 from harness.measure.outcome import Status, StoppedBy
 from harness.measure.path_drive import CellOutcome, drive_path
 from harness.solver.path import fold_of
+from harness.support.errors import PluginError
 
 COSTS, WIDTHS = {"C": (0.5, 2.0, 8.0)}, {"gamma": (0.1, 1.0)}
 

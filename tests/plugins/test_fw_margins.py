@@ -6,16 +6,8 @@ import functools
 
 import numpy as np
 import pytest
-from harness_fw import (
-    MDM,
-    CoreVectorMachine,
-    FrankWolfe,
-    FullyCorrective,
-    Gilbert,
-    NearestPoint,
-    NewtonFrankWolfe,
-    PairwiseFrankWolfe,
-)
+from harness_fw import MDM, CoreVectorMachine, FrankWolfe, FullyCorrective, Gilbert, NearestPoint, PairwiseFrankWolfe
+from harness_fw.newton import NewtonFrankWolfe
 from harness_fw.rules import KINDS
 
 from harness import RBF, Linear, Precomputed, drive

@@ -12,24 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from harness import (
-    CSVC,
-    RBF,
-    CSVCNoBias,
-    InvalidModel,
-    KernelOracle,
-    Linear,
-    Poly,
-    Precomputed,
-    Problem,
-    drive,
-    get_solver,
-)
+from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, Poly, Precomputed, Problem, drive, get_solver
 from harness.kernels.engine import Engine
 from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull
 from harness.problems.cases import Case, overlapping, separable
 from harness.registry.discovery import load_registry
 from harness.solver.protocol import formulation_names
+from harness.support.errors import InvalidModel
 from tests.golden import assert_golden
 from tests.kernels.oracles import own
 from tests.plugins.common import build, matrix_of
