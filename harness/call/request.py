@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harness.call import study_file
 from harness.call.settings import SETTINGS
 from harness.call.study_file import Mistakes
+from harness.call.values import AUTO
 from harness.datasets.compression import existing_file
 from harness.datasets.fetching import is_address, local
 from harness.datasets.files import FileSource
@@ -117,7 +118,7 @@ def study_of(
         kernel_values={name: said[name] for name in _KERNEL_VALUES if said[name]},
         problem_values={name: said[name] for name in _PROBLEM_VALUES if said[name]},
         seeds=said["seeds"],
-        repeat=said["repeat"],
+        repeat=_repetitions(said),
         limits=Limits(**{each.name: said[each.name] for each in fields(Limits)}),
         threads=said["threads"],
         jobs=said["jobs"],
@@ -172,7 +173,7 @@ def _check_selections(said: Mapping[str, Any], *, many: bool) -> None:
         with contextlib.suppress(UsageError):  # what is no selection is told of where it is taken
             items = selection.parse(said[name] or "", paths=name == "datasets")
             sizes.append((sum(item.size for item in items) or 1, nouns))
-    check_size([*sizes, (len(said["seeds"]), "seeds"), (said["repeat"], "repetitions")], many=many)
+    check_size([*sizes, (len(said["seeds"]), "seeds"), (_repetitions(said) or 1, "repetitions")], many=many)
 
 
 def _meant(source: DataSource, formulations: Iterable[str] | None, registry: Registry) -> DataSource:
@@ -208,6 +209,7 @@ def run_study(study: Study, registry: Registry, progress: Reporter, *, quiet: bo
                 study,
                 registry,
                 on_planned=planned,
+                on_repeated=progress.repeated,
                 on_started=progress.started,
                 on_finished=progress.finished,
                 on_note=progress.say,
@@ -218,6 +220,12 @@ def run_study(study: Study, registry: Registry, progress: Reporter, *, quiet: bo
         measured = f"{done} of {total} runs are finished and kept in {store}" if total else "no run had been started"
         say(f"harness: interrupted; {measured}. The same command goes on from there.")
         raise
+
+
+def _repetitions(said: Mapping[str, Any]) -> int | None:
+    """Return how often runs are carried out; None: until the fastest solvers are known, as where a target is given."""
+    repeat = said["repeat"] or (AUTO if said["target_gap"] else 1)
+    return None if repeat == AUTO else int(repeat)
 
 
 def exit_code(records: Sequence[Record]) -> int:

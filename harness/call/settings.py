@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +73,8 @@ SETTINGS = {
         Setting("memory_limit", LIMITS, "Memory of a run, and of reading the data: 512M, 2G.", values.MEMORY),
         Setting("kernel_evaluation_limit", LIMITS, "Kernel evaluations that stop a run.", values.COUNT),
         Setting("iteration_limit", LIMITS, "Iterations that stop a run.", values.COUNT),
-        Setting("repeat", HOW, "How often each run is repeated.", values.COUNT, "1", often=True),
+        Setting("repeat", HOW, "How often each run is carried out; auto: until the fastest solvers are known.  [default: auto with a "
+                "target gap, else 1]", values.REPEAT, often=True),
         Setting("threads", HOW, "Threads of a run, at most one a core.", values.COUNT, "1", often=True),
         Setting("seeds", HOW, "Seeds of the random numbers: 0,1,2 or 0-4.", values.SEEDS, "0"),
         Setting("jobs", HOW, "How many runs go on at the same time, each on cores of its own.", values.COUNT, "1"),
@@ -85,3 +87,24 @@ SETTINGS = {
                 values.TEXT),
     )
 }  # fmt: skip
+
+_ARGUMENTS = {*SETTINGS, "store", "fresh", "yes", "study", "quiet"}
+_FLAGS = {name for name in SETTINGS if SETTINGS[name].reader is None} | {"fresh", "yes", "quiet"}
+_OF_RESULT = {"explain": "result.explain()", "cells": "result.frame"}
+_OPTION = re.compile(
+    r"`[^`]*`|--format markdown|--(?P<name>[A-Za-z][A-Za-z-]*)(?: (?P<value>'[^'\n]*'|\d[\w.+-]*\w|\d))?"
+)
+
+
+def in_python(message: str) -> str:
+    """Return a message with the options of the command in it as arguments; commands in backticks stay as they are."""
+    return _OPTION.sub(_argument, message)
+
+
+def _argument(found: re.Match[str]) -> str:
+    name, value = (found["name"] or "").replace("-", "_"), found["value"]
+    if found[0] == "--format markdown":
+        return "result.frame"
+    if name not in _ARGUMENTS:
+        return _OF_RESULT.get(name, found[0])
+    return f"{name}={value or True}" if value or name in _FLAGS else name

@@ -215,6 +215,10 @@ DURATION = Reader("TIME", _duration, "a positive time, in seconds or with s, m, 
 MEMORY = Reader("SIZE", _memory, "a positive size, in bytes or with K, M, G or T", "512M or 2G")
 POSITIVE = Reader("NUMBER", positive, "a positive number", "0.001")
 MEGABYTES = Reader("MB", positive, "a positive number of megabytes", "256")
+AUTO = "auto"
+REPEAT = Reader(
+    "N|auto", lambda text: AUTO if text == AUTO else whole(text, least=1), "a whole number, at least 1, or auto", "3"
+)
 COUNT = Reader("N", lambda text: whole(text, least=1), "a whole number, at least 1", "3")
 FOLDS = Reader("K", lambda text: whole(text, least=2), "a whole number, at least 2", "5")
 PART = Reader("I/N", _part_of_runs, "I/N, part I of N with I from 1 to N", "1/4")

@@ -13,6 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from harness.measure.metrics import METRICS
+from harness.measure.repetition import CLOCKS, Interval, are_equal, ratio_interval
 from harness.report import figures, noise, timing
 from harness.run.record import TYPES
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from harness.report.rows import Group, Row
 
 K = TypeVar("K")
+_TINY = 1e-300  # a figure of 0 counts as this in a ratio
 DIFFERING = 1.2  # ratio of wall and CPU seconds from which both are shown
 LOSSES = tuple(name for name, metric in METRICS.items() if metric.better == "low")
 
@@ -36,6 +38,7 @@ class Measure:
     doubted : what such a row shows, ``{}`` is the figure
     within : rows that may be ranked against each other: those of the ``group`` or only those of one ``problem``
     timed : it is wall seconds, which differ from one run to the next, ranked by the honest clock of its group (`timing.clocks`)
+    comparisons : over how many problems a ratio of times is looked at together
     share : it is a share of the test points, as sure as their number ``points`` lets it be
     meaning : what the column shows, a sentence that begins with its title; of a column that a formulation declares
     spread : show half the range over the runs behind the median
@@ -54,6 +57,7 @@ class Measure:
     within: Literal["group", "problem"] = "group"
     timed: bool = False
     spread: bool = False
+    comparisons: int = 1
     share: bool = False
     points: int = 0
     room: int = 0
@@ -68,7 +72,7 @@ class Measure:
         unsure = row.said(self.doubt) or (self.stops and row.differing)
         return [] if unsure else self.values(row)
 
-    def interval(self, values: Sequence[float]) -> noise.Interval:
+    def interval(self, values: Sequence[float]) -> Interval:
         """Return between which figures the median of runs lies."""
         low, high = noise.interval(values, noisy=self.timed)
         return (noise.share(low, self.points)[0], noise.share(high, self.points)[1]) if self.points else (low, high)
@@ -80,7 +84,7 @@ class Measure:
         if not self.timed:
             return self
         clock, _ = timing.clocks([record for row in group.rows for record in row.measured])
-        return replace(self, figure=timing.CLOCKS[clock])
+        return replace(self, figure=CLOCKS[clock], comparisons=group.comparisons)
 
     def cell(self, row: Row) -> str:
         """Return the figure as text: empty without a measured run, ``-`` if the runs do not have it."""
@@ -192,9 +196,18 @@ def ranked(rows: Sequence[Row]) -> list[Measure]:
 
 
 def separated(measure: Measure, a: Sequence[float], b: Sequence[float]) -> bool:
-    """Return whether two figures of runs can be distinguished: their intervals are apart (`noise`), and their texts differ."""
-    differ = measure.text(median(a)) != measure.text(median(b))
-    return differ and noise.apart(measure.interval(a), measure.interval(b))
+    """Return whether two figures of runs can be distinguished: their ratio is surely not 1, or of times not near 1."""
+    low, high = ratio(measure, a, b)
+    equal = low <= 1.0 <= high or (measure.timed and are_equal((low, high)))
+    return not equal and measure.text(median(a)) != measure.text(median(b))
+
+
+def ratio(measure: Measure, a: Sequence[float], b: Sequence[float]) -> Interval:
+    """Return between which values the ratio of ``b`` over ``a`` lies: of times by `ratio_interval`, of others by both intervals."""
+    if measure.timed:
+        return ratio_interval(a, b, measure.comparisons)
+    (low, high), (least, most) = measure.interval(b), measure.interval(a)
+    return low / max(most, _TINY), high / max(least, _TINY)
 
 
 def winners(measure: Measure, values: Mapping[K, Sequence[float]]) -> list[K]:

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from math import comb, sqrt
 from statistics import median
 
-ONE_RUN = 1.5
-"""A time, or a peak of memory, that was measured once is known to this factor either way."""
+from harness.measure.repetition import ONE_RUN, Interval
 
 _FEW = 4
 """Runs below which their range says little: two pairs of runs of the same code lie apart once in three times, two sets of
@@ -20,8 +19,6 @@ four once in 35 times."""
 _LEAST, _ONE_IN = 6, 20  # runs from which on an interval of the median can miss it once in so many times only
 
 _Z = 1.959964  # 97.5 % of a normal distribution lie below
-
-Interval = tuple[float, float]
 
 
 def interval(values: Sequence[float], *, noisy: bool) -> Interval:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.measure import repetition
 from harness.measure.outcome import StoppedBy
+from harness.measure.repetition import clock_of, waited
 from harness.report.figures import SETTINGS, is_number
 
 if TYPE_CHECKING:
@@ -13,38 +15,22 @@ if TYPE_CHECKING:
 
 Point = Mapping[str, Any]
 
-CLOCKS = {"cpu": "cpu_seconds", "wall": "fit_seconds"}
-"""A clock, and the figure of a run that it shows."""
-
-
+CLOCKS = repetition.CLOCKS
 DISTURBED = 1.5
 """Wall over CPU seconds of one thread, beyond which a run shared its core with other work."""
 _NO_CLOCK = (StoppedBy.SOLVER, StoppedBy.EXHAUSTED, StoppedBy.KERNEL_EVALUATIONS, StoppedBy.ITERATIONS)
-_WAITING, _SHARE = 0.02, 0.2  # seconds and share of a run from which waiting counts
 
 
 def clocks(measured: Sequence[Record]) -> tuple[str, str]:
-    """Return the clock of runs that are compared, ``cpu`` or ``wall``, and that of their traces.
+    """Return the clock of runs that are compared (`clock_of`), ``cpu`` or ``wall``, and that of their traces.
 
-    CPU seconds, which no busy machine stretches, where every run ran in one thread, has them and did not wait for something
-    else (`waited`); some runs may have them at their end alone, not at the points of their traces.
+    Some runs may have CPU seconds at their end alone, not at the points of their traces.
 
     measured : runs with a model, on one data set
     """
-    cpu = bool(measured) and all(
-        run.get("threads") == 1 and is_number(run.get("cpu_seconds")) and not waited(run) for run in measured
-    )
-    traced = cpu and all(is_number(point.get("cpu_seconds")) for run in measured for point in run.get("trace") or ())
-    return "cpu" if cpu else "wall", "cpu" if traced else "wall"
-
-
-def waited(run: Point) -> bool:
-    """Return whether a run's wall time is much more than its CPU time and the machine's other work explain.
-
-    It waited for another process that outlives it, a device, a server or a disk, so that wall time is what it cost.
-    """
-    waiting, seconds = run.get("waited_seconds"), run.get("fit_seconds")
-    return is_number(waiting) and is_number(seconds) and waiting > max(_WAITING, _SHARE * seconds)
+    clock = clock_of(measured)
+    traced = all(is_number(point.get("cpu_seconds")) for run in measured for point in run.get("trace") or ())
+    return clock, clock if traced else "wall"
 
 
 def differing(runs: Sequence[Record]) -> str:

@@ -1,6 +1,6 @@
 """The answer of a comparison in sentences: who failed, which solver to take for each formulation, or what is missing to say it.
 
-Terminal, page, Python and notebook show these sentences. A range in them holds the ratio of the medians on every data set.
+Terminal, page, Python and notebook show these sentences.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from statistics import geometric_mean, median
 
 from harness.measure.outcome import Status
+from harness.measure.repetition import Interval
 from harness.report import figures, measures
 from harness.report.measures import ACCURACY, FIT, GAP, Measure
-from harness.report.noise import Interval
 from harness.report.rows import Group, Row, grouped, is_cell, is_path, machines, short_name
 from harness.run.record import Record
 from harness.support.printable import plain_line
@@ -23,6 +23,7 @@ _NAMED = 3  # solvers that a sentence lists
 _TINY = 1e-300  # a figure of 0 counts as this in a ratio
 _NO_RIVALS = "No winner: each formulation has one solver, and solvers of different formulations are not compared."
 _RANK, _SURER = "To rank by a certified target:", "More runs make this surer:"
+_SAME_GAP = "To compare at the same certified gap:"  # where nobody has a rival
 _FAILURES = {
     Status.CRASHED: "crashed",
     Status.ERROR: "raised an error",
@@ -83,7 +84,6 @@ class Comparison:
     measures: list[Measure]
     values: dict[str, list[list[float]]]
     middle: dict[str, float]  # geometric means of the medians
-    intervals: dict[str, list[Interval]]
 
     @classmethod
     def of(cls, measure: Measure, places: Sequence[Place], names: Iterable[str]) -> Comparison:
@@ -96,19 +96,15 @@ class Comparison:
             if all(found) and not (measure.timed and min(map(min, found)) <= 0.0):
                 values[name] = [[max(value, least) for value in of] for of in found]
         middle = {name: geometric_mean([median(of) for of in found]) for name, found in values.items()}
-        intervals = {
-            name: [each.interval(of) for each, of in zip(honest, found, strict=True)] for name, found in values.items()
-        }
-        return cls(places, honest, values, middle, intervals)
+        return cls(places, honest, values, middle)
 
     def ratios(self, a: str, b: str) -> list[Interval]:
         """Return for each place between which values the median of ``b`` over that of ``a`` lies; a tie holds 1."""
         found = []
-        for i, measure in enumerate(self.measures):
-            (low, high), (least, most) = self.intervals[b][i], self.intervals[a][i]
-            ends = low / max(most, _TINY), high / max(least, _TINY)
-            tie = not measures.separated(measure, self.values[a][i], self.values[b][i])
-            found.append((min(ends[0], 1.0), max(ends[1], 1.0)) if tie else ends)
+        for measure, of_a, of_b in zip(self.measures, self.values[a], self.values[b], strict=True):
+            low, high = measures.ratio(measure, of_a, of_b)
+            tie = not measures.separated(measure, of_a, of_b)
+            found.append((min(low, 1.0), max(high, 1.0)) if tie else (low, high))
         return found
 
     def ahead(self, a: str, b: str) -> int:
@@ -117,11 +113,16 @@ class Comparison:
         return sum(least > 1.0 if low else most < 1.0 for least, most in self.ratios(a, b))
 
     def range(self, a: str, b: str) -> str:
-        """Return the range of a ratio, and where the figures could not be distinguished."""
+        """Return between which values a ratio lies on all places, and where the figures could not be distinguished.
+
+        Of times with two runs and more: their 95 % intervals, see `harness.measure.repetition`.
+        """
         lows, highs = zip(*self.ratios(a, b), strict=True)
+        repeated = all(len(runs) > 1 for name in (a, b) for runs in self.values[name])
+        name = f"95 % interval{'s' * (len(lows) > 1)}" if repeated and self.measures[0].timed else "range"
         ahead = self.ahead(a, b)
         ties = f"; clearly on {ahead} of {len(lows)}, a tie on the others" if ahead < len(lows) else ""
-        return f"(range {_ratio_text(min(lows))} to {_ratio_text(max(highs))}{ties})"
+        return f"({name} {_ratio_text(min(lows))} to {_ratio_text(max(highs))}{ties})"
 
     @property
     def clock(self) -> str:
@@ -170,9 +171,11 @@ def verdict(groups: Sequence[Group]) -> Verdict:
         answers += front or ([] if answers else [_NO_RIVALS] if not loose else [])
     lacking = {"target_gap": "1e-3"} if any(row.first.get("target_gap") is None for row in rows if row.begun) else {}
     if single or lacking:
-        lacking |= {"repeat": "3"} if all(len(row.records) == 1 for row in rows) else {}
+        lacking |= {"repeat": "3"} if single and not lacking else {}
     scaled = not any((record.get("data_notes") or {}).get("unscaled") for row in rows for record in row.records)
-    hint = _RANK if several and "target_gap" in lacking else _SURER if single else ""
+    rivals = any(len({row.name for unit in units for row in unit.rows}) > 1 for units in found.values())
+    rank = (_RANK if rivals else _SAME_GAP) if several and "target_gap" in lacking else ""
+    hint = rank or (_SURER if single else "")
     return Verdict(
         [plain_line(sentence) for sentence in (*lines, *answers)], hint if scaled and lacking else "", lacking
     )
@@ -250,7 +253,7 @@ def _take(found: Comparison, of: str, what: str, than: str, after: str, *, singl
         ratio = found.middle[behind[0]] / found.middle[first]
         better = f"{_ratio_text(ratio)} times {than.format(behind[0])} {found.range(first, behind[0])}"
     if not level:
-        return f"Take {first}{of}: {better} {after}.", single
+        return f"Take {first}{of}: {better} {after}.", False
     why = f"their {what} could not be distinguished{' from the least' if len(level) > 1 else ''}"
     why = f"which of them is ahead depends on the {_kind(found.places)}" if split else why
     also = f" {first} is {better}." if behind else ""

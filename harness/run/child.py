@@ -10,6 +10,7 @@ import re
 import resource
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from time import monotonic, process_time, thread_time
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,11 @@ _COMPILED_SECONDS = 0.1  # seconds of compilation in a measured run up to which 
 _COMPILED_SHARE = 0.1  # ... nor up to this fraction of the fit's seconds
 _UNEXPLAINED_SECONDS = 0.05  # CPU seconds off the clock up to which a run is valid ...
 _UNEXPLAINED_SHARE = 0.1  # ... and up to this fraction of its CPU seconds
+_SHORT_SECONDS = 0.5  # seconds of a fit up to which it is repeated ...
+_REPEATED_SECONDS = 0.1  # ... until the later fits took so many seconds together ...
+_MOST_REPEATED = 15  # ... or are so many
+_MEMORY_SHARE = 0.4  # fraction of its memory limit up to which a run is repeated
+_REPEATABLE = (Status.OK, Status.BUDGET, Status.UNFINISHED)
 _READ_ONLY = re.compile("read-?only")  # what NumPy and Numba say of an array
 _COPY = "what the problem hands out is read-only: copy it first, row = problem.kernel.row(i).copy()"
 
@@ -56,6 +62,7 @@ class ChildRun:
     compilation : the watch over the compiler, which the worker installed
     largest : most bytes of a message of the child
     only_compile : whether the child ends behind the warm-up
+    yields : of the first fit; 0 of a path
     """
 
     spec: RunSpec
@@ -66,6 +73,7 @@ class ChildRun:
     warm_up: WarmUp
     largest: int
     only_compile: bool
+    yields: int = 0
 
     def body(self, emit: Emit, receive: messages.Receive) -> None:
         """Measure the run in the process of its solver."""
@@ -83,6 +91,9 @@ class ChildRun:
             return
         problem, path = factory.problem(spec.first), factory.path(spec, clocks) if spec.path else None
         claims, model = self._measure(problem, path, emit)
+        if self._is_short(claims):
+            emit(messages.FitRepeated())
+            self._repeat(claims, model)
         limit_memory(None)  # what is left is the host's own work
         claims.sources = factory.registry.sources()
         emit(messages.FitResult(claims, model, factory.kernel_sample(spec)))
@@ -109,7 +120,7 @@ class ChildRun:
         try:
             if path is None:
                 outcome = _drive(spec, solver, problem, plain, clocks, emit)
-                claims = _claims(outcome)
+                claims, self.yields = _claims(outcome), outcome.yields
                 _add_counts(claims, solver, problem.kernel.counter)
                 if outcome.info_cut:
                     faults.append(f"info was cut to {INFO[0]:,} entries and {INFO[1]:,} characters, 4,000 of a text")
@@ -135,6 +146,68 @@ class ChildRun:
         claims.load_average, claims.faults, claims.measured_at = load, faults, now()
         claims.involuntary_switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
         return claims, model
+
+    def _is_short(self, claims: Claims) -> bool:
+        """Return whether a fit was so short that what the first one in a process takes more, for memory above all, counts."""
+        limit = self.spec.limits.memory_limit or math.inf
+        others = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return (
+            self.yields > 0
+            and claims.status in _REPEATABLE
+            and claims.stopped_by is not StoppedBy.TIME
+            and not self.spec.queries_targets
+            and (claims.fit_seconds or 0.0) < _SHORT_SECONDS
+            and private_bytes(memory_figures()) < _MEMORY_SHARE * limit
+            and others.ru_utime + others.ru_stime == 0.0
+            and not below("self")
+        )
+
+    def _repeat(self, claims: Claims, model: bytes) -> None:
+        """Fit the problem again, each time stated anew, and claim the median seconds of these later fits.
+
+        A solver whose later fits are not the first one's remembers that one: its run is invalid.
+        """
+        spec, solver, seconds, cpu_seconds = self.spec, self.solver, list[float](), list[float]()
+        limits = Limits(time_limit=spec.limits.time_limit, iteration_limit=self.yields)
+        try:
+            while sum(seconds) < _REPEATED_SECONDS and len(seconds) < _MOST_REPEATED:
+                plain = self.factory.problem(spec.first)
+                problem = plain.counted(spec.cache_mb)
+                clocks = _Clocks(self.compilation, self.factory.client, limits.time_limit, spec.threads)
+                rng = np.random.default_rng(spec.seed)
+                outcome = drive(solver, problem, rng, limits, plain=plain, clocks=clocks)
+                if outcome.stopped_by is StoppedBy.TIME:
+                    break
+                if difference := self._difference(claims, model, outcome, problem):
+                    claims.status, claims.stopped_by = Status.INVALID, StoppedBy.FAULT
+                    claims.reason = f"solver '{solver.name}' remembers: a later fit of the same problem {difference}"
+                    return
+                seconds.append(outcome.seconds)
+                cpu_seconds.append(outcome.cpu_seconds)
+        except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
+            failed = failure_claims(error, spec.plugin)
+            claims.status, claims.stopped_by, claims.output = failed.status, failed.stopped_by, failed.output
+            claims.reason = f"a later fit of the same problem failed: {failed.reason}"
+            return
+        if seconds:
+            claims.steady_fit_seconds, claims.steady_cpu_seconds = median(seconds), median(cpu_seconds)
+            claims.fits = 1 + len(seconds)
+
+    def _difference(self, claims: Claims, model: bytes, outcome: Outcome, problem: Problem) -> str:
+        """Return in what a later fit differs from the first one; empty if in nothing.
+
+        Sums of several threads may differ in their last digits, so their models are not compared.
+        """
+        counts = {
+            "yields": (self.yields, outcome.yields),
+            "iterations": (claims.iterations, outcome.iterations),
+            "kernel evaluations": (claims.kernel_evaluations, problem.kernel.counter.evaluations),
+        }
+        for name, (first, later) in counts.items():
+            if first is not None and first != later:
+                return f"took {later:,} {name}, the first one {first:,}"
+        same = self.spec.threads > 1 or _packed_model(outcome, problem) == model
+        return "" if same else "has another model"
 
 
 def limit_memory(limit: int | None) -> None:

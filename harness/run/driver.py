@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from time import monotonic
 from typing import Any
@@ -19,6 +19,7 @@ from harness.run.environments import own_versions
 from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted, data_key
 from harness.run.plan import Study, plan
 from harness.run.record import COLUMNS, Claims, Record
+from harness.run.repeats import Repeats
 from harness.run.runner import LocalRunner
 from harness.run.store import Store, StoreReader, default_store
 from harness.support import faults
@@ -42,6 +43,7 @@ class Driver:
     """A study under way.
 
     on_planned(specs, reused) : called once, with the runs and how many of them the store holds
+    on_repeated(specs) : called with the runs and those that are added, where runs are repeated until the fastest solvers are known
     on_started(spec) : called as a run begins
     on_finished(record, reused) : called with each record, which is in the store by then
     on_note(sentence) : called with what is no run's fault: an observer that failed, a row that cannot be read, a refused node
@@ -55,6 +57,7 @@ class Driver:
     study: Study
     registry: Registry
     on_planned: Callable[[list[RunSpec], int], None] = _ignore
+    on_repeated: Callable[[list[RunSpec]], None] = _ignore
     on_started: Callable[[RunSpec], None] = _ignore
     on_finished: Callable[[Record, bool], None] = _ignore
     on_note: Callable[[str], None] = _ignore
@@ -107,21 +110,22 @@ class Driver:
         if not (self.study.store or default_store()).exists():
             return self._runnable({})
         with StoreReader(self.study.store) as store:
-            return self._runnable(self._stored(store, machine()["id"]))
+            self._known = functools.cache(functools.partial(self._stored, store))
+            return self._runnable(self._stored_on(machine()["id"]))
 
     def _runnable(self, records: Mapping[int, Record]) -> list[RunSpec]:
         """Return the runs without a record that can be carried out."""
         return [spec for i, spec in enumerate(self.specs) if i not in records and _refusal(spec) is None]
 
     def _run(self, store: Store) -> None:
-        self._stored_on = functools.cache(functools.partial(self._stored, store))
+        self._known = functools.cache(functools.partial(self._stored, store))
         runner: Runner = LocalRunner(self.specs, self.study, self.reading_seconds)
         if self.study.executor and self._runnable(self._stored_on(machine()["id"])):  # else no engine is needed
             from harness.run.node_runner import NodeRunner
 
             runner = NodeRunner(self.specs, self.study, self.registry, self.on_note)
         try:
-            self.records |= runner.reusable(self._stored_on)
+            self.records |= runner.reusable(functools.cache(self._stored_on))
             self.on_planned(self.specs, len(self.records))
             for sentence in store.damaged.values():
                 self.on_note(sentence)
@@ -134,9 +138,28 @@ class Driver:
             self._handle(store, RunsEnded(refused, machine()))
             for event in runner.run([i for i in missing if i not in refused]):
                 self._handle(store, event)
+            repeats = Repeats(self.specs) if self.study.repeat is None else None
+            while repeats is not None and (again := repeats.due(self.records)):
+                self._repeat(store, runner, again, repeats.added(again))
         finally:
             for ended in runner.close():
                 self.records |= {i: self._completed(i, record, ended.machine) for i, record in ended.records.items()}
+
+    def _repeat(self, store: Store, runner: Runner, again: Sequence[int], added: Sequence[RunSpec]) -> None:
+        """Carry out the next repetitions ``added`` of the runs ``again``, each on a machine of its class; the store may have some."""
+        first, places = len(self.specs), [str(self.records[index]["machine"]["id"]) for index in again]
+        self.specs += added
+        self.on_repeated(self.specs)
+        runner.extend(added, places)
+        missing = list[int]()
+        for index, place in enumerate(places, first):
+            if record := self._known(index, place):
+                self.records[index] = record
+                self.on_finished(record, True)
+            else:
+                missing.append(index)
+        for event in runner.run(missing):
+            self._handle(store, event)
 
     def _handle(self, store: Store, event: Event) -> None:
         """Store what ended, and tell observers of what happened."""
@@ -147,7 +170,8 @@ class Driver:
                 self._call_hooks("harness_run_started", spec=copy.deepcopy(self.specs[index].as_dict()))
                 self.on_started(self.specs[index])
             case RunsEnded(records, place):
-                known = self._stored_on(place["id"])  # a node that came late may be of a class whose runs the store has
+                # a node that came late may be of a class whose runs the store has
+                known = {i: record for i in records if (record := self._known(i, place["id"]))}
                 ended = {i: known.get(i) or self._completed(i, record, place) for i, record in records.items()}
                 self.records |= ended
                 store.append(*(record for i, record in ended.items() if i not in known))
@@ -158,18 +182,21 @@ class Driver:
 
     # -- which rows of the store stand for a run -------------------------------------------------------
 
-    def _stored(self, store: StoreReader, machine_id: str) -> dict[int, Record]:
+    def _stored_on(self, machine_id: str) -> dict[int, Record]:
         """Return the records that stand for runs on a class of machines, by index."""
-        stored = {}
-        for index, spec in enumerate(self.specs):
-            record = None if self.study.fresh or _refusal(spec) else self._newest(store, self._key(index, machine_id))
-            if record is not None:
-                stored[index] = record
-                notes = dict(self.datasets[spec.data_key].notes) or None
-                # the same content may have been measured from a file of other names, and for another study
-                for row in (record, *record.cells):
-                    row.update(dataset=spec.dataset, data_notes=notes, study=self.study.sha256, reused=True)
-        return stored
+        found = {index: self._known(index, machine_id) for index in range(len(self.specs))}
+        return {index: record for index, record in found.items() if record is not None}
+
+    def _stored(self, store: StoreReader, index: int, machine_id: str) -> Record | None:
+        """Return the record that stands for a run on a class of machines; None if there is none."""
+        spec = self.specs[index]
+        if self.study.fresh or _refusal(spec) or (record := self._newest(store, self._key(index, machine_id))) is None:
+            return None
+        notes = dict(self.datasets[spec.data_key].notes) or None
+        # the same content may have been measured from a file of other names, and for another study
+        for row in (record, *record.cells):
+            row.update(dataset=spec.dataset, data_notes=notes, study=self.study.sha256, reused=True)
+        return record
 
     def _newest(self, store: StoreReader, key: str) -> Record | None:
         """Return the newest reusable record of a run with the rows of its cells; None if one is missing."""

@@ -249,6 +249,10 @@ class ModelCopied(_Part, frozen=True):
     """The model is copied; what follows is the host's work, however much, and the closing of the solver's generator."""
 
 
+class FitRepeated(_Part, frozen=True):
+    """Child: the fit was short, and its problem is fitted again from here on."""
+
+
 class Point(_Part, frozen=True):
     """A trace point; ``host_seconds`` of the fit so far were the host's work."""
 
@@ -337,7 +341,9 @@ class Certified(_Part, frozen=True):
 
 
 ToChild = TargetReply
-FromChild = Compiling | Warm | ClockStarted | Point | FinishedCell | ModelCopied | TargetRequest | FitResult
+FromChild = (
+    Compiling | Warm | ClockStarted | Point | FinishedCell | ModelCopied | FitRepeated | TargetRequest | FitResult
+)
 ToProcess = Prepare | Run | Certify
 FromProcess = Prepared | Busy | RunResult | Certified
 Emit = Callable[[FromChild], None]
@@ -383,8 +389,11 @@ class Runner(Protocol):
         UsageError : a node cannot run the harness.
         """
 
+    def extend(self, specs: Sequence[RunSpec], places: Sequence[str]) -> None:
+        """Append runs, each to be carried out on a class of machines, named by its ``id``."""
+
     def run(self, indices: Sequence[int]) -> Iterator[Event]:
-        """Carry out runs and yield what happens as it happens; called once.
+        """Carry out runs and yield what happens as it happens; called again for runs that are appended.
 
         Raises
         ------

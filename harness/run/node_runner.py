@@ -50,7 +50,7 @@ class NodeRunner:
     """
 
     def __init__(self, specs: Sequence[RunSpec], study: Study, registry: Registry, note: Callable[[str], None]) -> None:
-        self.specs, self.url, self.note = list(map(_located, specs)), study.executor, note
+        self.specs, self.study, self.url, self.note = list(map(_located, specs)), study, study.executor, note
         self._block_numbers = block_numbers(self.specs, study)
         requires = sorted({spec.requires for spec in self.specs})
         plugins = sorted({name for spec in self.specs for name in (spec.plugin, *spec.trusted)})
@@ -128,6 +128,12 @@ class NodeRunner:
                 reused |= most
                 self._preferred |= dict.fromkeys(block, classes[records.index(most)])
         return reused
+
+    def extend(self, specs: Sequence[RunSpec], places: Sequence[str]) -> None:
+        """Append runs that prefer nodes of these classes; see `Runner`."""
+        self._preferred |= dict(enumerate(places, len(self.specs)))
+        self.specs += map(_located, specs)
+        self._block_numbers = block_numbers(self.specs, self.study)
 
     # -- running -------------------------------------------------------------------------------------
 

@@ -48,6 +48,7 @@ class Study:
     kernel : selection, for example ``rbf[gamma=[0.1,1]],linear``; None: the data set's default
     kernel_values : gamma, degree, coef0 -> list of values (numbers, or ``scale`` for gamma); empty: the data set's default
     problem_values : parameter of a formulation -> list of values; empty: the data set's default
+    repeat : how often each run is carried out; None: until the fastest solvers are known, see `harness.run.repeats`
     limits : of a run
     threads : BLAS / OpenMP threads of a run
     jobs : runs at the same time; a run is pinned to cores that no other one has
@@ -69,7 +70,7 @@ class Study:
     kernel_values: Mapping[str, list[Any]] = field(default_factory=dict)
     problem_values: Mapping[str, list[Any]] = field(default_factory=dict)
     seeds: Sequence[int] = (0,)
-    repeat: int = 1
+    repeat: int | None = 1
     limits: Limits = NO_LIMITS
     threads: int = 1
     jobs: int = 1
@@ -156,7 +157,7 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
         for spec in _cells(study, registry, source, datasets[data_key(source.name, parameters.values_of(source))])
     ]  # fmt: skip
     specs: list[RunSpec] = []
-    for repetition, seed in itertools.product(range(study.repeat), study.seeds):
+    for repetition, seed in itertools.product(range(study.repeat or 1), study.seeds):
         specs.extend(replace(cell, seed=seed, repetition=repetition) for cell in cells)
     return specs if study.part == (1, 1) else part_of(specs, study)
 
@@ -234,7 +235,7 @@ def factors(study: Study, registry: Registry) -> list[tuple[int, str]]:
         *((len(values), f"values of {name}") for options in listed for name, values in options.items()),
         (2 if study.path and study.cold else 1, "starts"),
         (len(study.seeds), "seeds"),
-        (study.repeat, "repetitions"),
+        (study.repeat or 1, "repetitions"),
     ]
 
 

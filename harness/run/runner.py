@@ -22,7 +22,8 @@ class LocalRunner:
     """Runs on this machine: job slots, which have a pool of processes and cores that no other slot uses."""
 
     def __init__(self, specs: Sequence[RunSpec], study: Study, reading_seconds: Mapping[str, float]) -> None:
-        self.specs, self.study, self.reading_seconds = specs, study, reading_seconds
+        self.specs, self.study, self.reading_seconds = list(specs), study, reading_seconds
+        self._pools: list[ProcessPool] = []
         self._events = queue.SimpleQueue[Event | BaseException | None]()
         self._waiting = queue.SimpleQueue[int]()
         self._stop = threading.Event()
@@ -32,8 +33,12 @@ class LocalRunner:
         """Return the records of this class of machines."""
         return stored(machine()["id"])
 
+    def extend(self, specs: Sequence[RunSpec], places: Sequence[str]) -> None:
+        """Append runs; they are this machine's, whatever the places."""
+        self.specs += specs
+
     def run(self, indices: Sequence[int]) -> Iterator[Event]:
-        """Carry out runs, as many at the same time as the study has jobs."""
+        """Carry out runs, as many at the same time as the study has jobs. Called again, the processes are still there."""
         if not indices:
             return
         for index in indices:
@@ -51,25 +56,28 @@ class LocalRunner:
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
+        for pool in self._pools:
+            pool.close()
         events = [self._events.get() for _ in range(self._events.qsize())]
         return [event for event in events if isinstance(event, RunsEnded)]
 
     def _serve(self, indices: Sequence[int], numba_cache: Path) -> None:
-        """Prepare the pools one after another, as the later ones use what the first one compiles; then carry out the runs."""
-        specs, jobs = [self.specs[index] for index in indices], min(self.study.jobs, len(indices))
-        cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
-        pinned = [list(itertools.islice(cores, self.study.threads)) for _ in range(jobs)] if jobs > 1 else [None]
-        pools = [ProcessPool(cores_of_slot, numba_cache, self._stop) for cores_of_slot in pinned]
+        """Carry out the runs. At first the pools are prepared one after another: the later ones use what the first one compiles."""
         try:
-            for pool in pools:
-                pool.prepare(specs, self.reading_seconds, lambda text: self._events.put(Progress(text)))
-            with ThreadPoolExecutor(jobs) as slots:
-                slots.map(self._run_slot, pools)
+            if not self._pools:
+                jobs, cores = min(self.study.jobs, len(indices)), itertools.cycle(sorted(os.sched_getaffinity(0)))
+                pinned = (
+                    [list(itertools.islice(cores, self.study.threads)) for _ in range(jobs)] if jobs > 1 else [None]
+                )
+                self._pools = [ProcessPool(cores_of_slot, numba_cache, self._stop) for cores_of_slot in pinned]
+                for pool in self._pools:
+                    specs = [self.specs[index] for index in indices]
+                    pool.prepare(specs, self.reading_seconds, lambda text: self._events.put(Progress(text)))
+            with ThreadPoolExecutor(len(self._pools)) as slots:
+                slots.map(self._run_slot, self._pools)
         except BaseException as error:
             self._events.put(error)
         finally:
-            for pool in pools:
-                pool.close()
             self._events.put(None)
 
     def _run_slot(self, pool: ProcessPool) -> None:

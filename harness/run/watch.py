@@ -52,6 +52,7 @@ _PHASES: dict[str, tuple[Callable[[float | None], float], str]] = {
     "start": (allowed.preparation, "importing or in skip(), before its first step,"),
     "fit": (allowed.fit, "running"),
     "end": (allowed.phase, "running after its last model, closing its iterates for example,"),
+    "again": (allowed.fit, "fitting the same problem again"),
 }
 """Phase of a run -> its most seconds by the time limit, and what the child is doing meanwhile, in words."""
 
@@ -213,6 +214,11 @@ class Observed:
             case messages.ModelCopied():
                 self.end_fit()
                 self._enter("end")
+            case messages.FitRepeated():
+                self.end_fit()
+                self.sample()
+                self.peak_bytes = max(self.peak_bytes, self.usage.high_water_bytes)
+                self._enter("again")
             case messages.FitResult():
                 self.end_fit()
                 self.result = message
@@ -235,7 +241,8 @@ class Observed:
         """Look at what the child and all that it started take; their memory is what takes longest."""
         limit = math.inf if self.spec.limits.memory_limit is None else self.spec.limits.memory_limit
         self.usage, self.sampled = self.take_sample(limit if memory else None), monotonic()
-        self.peak_bytes = max(self.peak_bytes, self.usage.memory_bytes)
+        if self.phase != "again":
+            self.peak_bytes = max(self.peak_bytes, self.usage.memory_bytes)
 
     def read_output(self, output: int) -> bool:
         """Read once what the child printed; return whether there is more to come."""

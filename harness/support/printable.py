@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # controls of terminals (C0 but newline and tab, DEL, C1), line separators, and what overrides the direction of writing
@@ -22,6 +22,11 @@ def plain(text: str) -> str:
 def plain_line(text: str, length: int | None = None) -> str:
     """Return the text in one line, cut after ``length`` characters with a note of how many there were."""
     return clipped(text, len(text) if length is None else length).translate(_BREAKS)
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Return whether ``value`` is a finite number (a truth value is none)."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 TEXT_CHARACTERS = 4000  # of a text in a record

@@ -100,7 +100,7 @@ class Measuring:
     ) -> Sequence[Mapping[str, Any]]:
         result = harness.compare(
             ",".join(plugins), datasets, plugin_path=self.study.plugin_paths, store=self.store, fresh=self.fresh,
-            quiet=self.quiet, **options,
+            quiet=self.quiet, **{"repeat": 1, **options},
         )  # fmt: skip
         meant = [*self.study.expected, harness.Status.OK]
         self.amiss += sum(record["status"] not in meant for record in result.records)

@@ -15,7 +15,7 @@ def result(tmp_path_factory):
     x = rng.normal(size=(150, 4))
     y = np.where(x[:, 0] + 0.5 * rng.normal(size=150) > 0, 1.0, -1.0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("REMEMBERED", str(folder / "kept.npy"))
+        patch.setenv("REMEMBERED", str(folder))
         return harness.compare(
             ["descent", "remembers", "elsewhere", "smo"], (x, y, x[:9], y[:9]),
             plugin_path=wrong_winners.__file__, store=folder / "s.sqlite", kernel="linear", C=1.0, target_gap=1e-3, repeat=2,
@@ -56,6 +56,19 @@ def test_repetitions_that_differ_are_named_and_rank_nowhere(result):
     for cost in ("time", "kernel_evaluations"):
         (line,) = result.best(cost).to_dict("records")
         assert "remembers" not in {line["solver"], *line["ties"]}
+
+
+@pytest.mark.parametrize(
+    ("solver", "difference"),
+    [("keeps-model", "took 0 kernel evaluations, the first one"), ("continues", "has another model")],
+)
+def test_a_solver_whose_later_fits_are_not_the_first_one_is_invalid(solver, difference, tmp_path):
+    (record,) = harness.compare(
+        solver, "twonorm[n=100]", plugin_path=wrong_winners.__file__, store=tmp_path / "s", quiet=True
+    ).records
+    assert (record["status"], record["stopped_by"]) == ("invalid", "fault")
+    assert record["reason"].startswith(f"solver '{solver}' remembers: a later fit of the same problem {difference}")
+    assert record["steady_fit_seconds"] is None
 
 
 def test_the_peak_of_memory_is_that_of_all_that_a_run_started(result):

@@ -136,7 +136,7 @@ def test_a_target_gap_stops_when_the_hosts_own_certificate_reaches_it():
     plan, models = TracePlan(per_decade=50, first_seconds=0.5), []
     watched = {"stated": stated, "clock": clock, "observer": lambda _, model: models.append(model)}
     outcome = run(script, Limits(target_gap=1e-3), plan, **watched)
-    assert (outcome.status, outcome.reason) == ("ok", "stopped by the host at the target gap of 0.001")
+    assert (outcome.status, outcome.reason) == ("ok", "stopped by the host at the target gap of 1e-3")
     assert 2 < outcome.yields <= 22
     before, last = (stated.certify(*model) for model in models[-2:])
     assert last.relative_gap <= 1e-3 < before.relative_gap
