@@ -64,16 +64,14 @@ def test_points_are_canonical_and_what_was_given_stays(given_):
     assert as_points(canonical) is canonical
 
 
-@pytest.mark.parametrize(
-    ("x", "message"),
-    [
-        ([[1.0, 2.0], [3.0]], "rows of different lengths"),
-        ([1.0, 2.0], "expected numbers of shape"),
-        (np.array([["a", "b"]]), "expected numbers of shape"),
-        (np.array([[1j, 2.0]]), "expected numbers of shape"),
-        (scipy.sparse.csr_array(np.array([[1j, 2.0]])), "is complex128 of shape"),
-    ],
-)
+NONE = [
+    ([[1.0, 2.0], [3.0]], "rows of different lengths"), ([1.0, 2.0], "expected numbers of shape"),
+    (np.array([["a", "b"]]), "expected numbers of shape"), (np.array([[1j, 2.0]]), "expected numbers of shape"),
+    (scipy.sparse.csr_array(np.array([[1j, 2.0]])), "is complex128 of shape"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("x", "message"), NONE)
 def test_what_is_no_points_is_refused(x, message):
     with pytest.raises(DataError, match=message):
         as_points(x)

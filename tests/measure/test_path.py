@@ -215,15 +215,14 @@ def test_a_cell_that_is_not_done_is_unfinished_and_the_others_go_on():
 MODEL = Iterate(np.zeros(40), done=True)
 
 
-@pytest.mark.parametrize(
-    ("told", "reason"),
-    [
-        (lambda path: [MODEL], "yielded Iterate from solve_path"),
-        (lambda path: [(path.cells[0], MODEL)] * 2, "again after its end"),
-        (lambda path: [(Grid(COSTS, WIDTHS, 3).cells()[0], MODEL)], "not in path.cells"),
-        (lambda path: [(path.cells[0], None)], "yielded tuple"),
-    ],
-)
+BREACHES = [
+    (lambda path: [MODEL], "yielded Iterate from solve_path"), (lambda path: [(path.cells[0], None)], "yielded tuple"),
+    (lambda path: [(path.cells[0], MODEL)] * 2, "again after its end"),
+    (lambda path: [(Grid(COSTS, WIDTHS, 3).cells()[0], MODEL)], "not in path.cells"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("told", "reason"), BREACHES)
 def test_a_breach_of_the_protocol_is_named(told, reason):
     class Broken(Scripted):
         def solve_path(self, path, rng):

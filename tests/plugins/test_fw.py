@@ -138,23 +138,20 @@ def test_iterates_on_an_explicit_w_are_those_of_the_kernel_path_at_one_pass_each
     assert explicit.step == 60
 
 
-@pytest.mark.parametrize(
-    ("n", "d", "options", "kept"),
-    [
-        (100, 5, {}, False),  # calls would take longer than passes
-        (100, 5, {"wanted": True}, True),
-        (40_000, 50, {}, False),  # 839 rows fit, 204 are enough
-        (40_000, 50, {"cache_mb": 60.0}, True),  # 196 rows fit
-        (40_000, 50, {"ridge": 1.0}, True),  # 10,000 should
-        (10_000, 50, {"ridge": 1.0}, False),  # 3355 rows fit, 2500 are enough
-        (10_000, 5, {"ridge": 1.0}, True),  # few features
-        (40_000, 50, {"ridge": 1.0, "wanted": False}, False),
-        (40_000, 2, {"kernel": RBF()}, False),
-    ],
-)
-def test_w_is_stored_where_that_is_quicker_or_wanted(n, d, options, kept):
-    kernel, wanted = options.pop("kernel", Linear()), options.pop("wanted", None)
-    assert keeps_w(KernelOracle(kernel, np.zeros((n, d)), **options), wanted) == kept
+W = [
+    (100, 5, {}, False), (100, 5, {"wanted": True}, True),  # calls would take longer than passes
+    (40_000, 50, {}, False), (40_000, 50, {"cache_mb": 60.0}, True),  # 839 rows fit and 204 are enough; 196 fit
+    (40_000, 50, {"ridge": 1.0}, True), (10_000, 50, {"ridge": 1.0}, False),  # 10,000 should fit; 2500 are enough
+    (10_000, 5, {"ridge": 1.0}, True),  # few features
+    (40_000, 50, {"ridge": 1.0, "wanted": False}, False), (40_000, 2, {"kernel": RBF()}, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("n", "d", "options", "stored"), W)
+def test_w_is_stored_where_that_is_quicker_or_wanted(n, d, options, stored):
+    options = {"kernel": Linear(), "wanted": None, **options}
+    kernel, wanted = options.pop("kernel"), options.pop("wanted")
+    assert keeps_w(KernelOracle(kernel, np.zeros((n, d)), **options), wanted) == stored
 
 
 # -- The compiled rules against their naive twins, and the parts that they are made of -------------------

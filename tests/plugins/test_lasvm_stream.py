@@ -201,14 +201,10 @@ def test_copies_of_points_that_a_stream_has_do_not_stay(tau):
 
 
 WRONG = [
-    (np.empty((0, 4)), np.empty(0)),
-    (np.zeros((3, 2)), np.ones(3)),
-    (np.zeros((3, 4)), np.ones(2)),
-    (np.zeros((3, 4)), np.array([0, 1, 1])),
-    (np.full((3, 4), np.nan), np.ones(3)),
+    (np.empty((0, 4)), np.empty(0)), (np.zeros((3, 2)), np.ones(3)), (np.zeros((3, 4)), np.ones(2)),
+    (np.zeros((3, 4)), np.array([0, 1, 1])), (np.full((3, 4), np.nan), np.ones(3)), (np.full((3, 4), 1e200), np.ones(3)),
     (scipy.sparse.csr_array([[0, 0, 0, 1.0], [0, np.inf, 0, 0]]), np.ones(2)),
-    (np.full((3, 4), 1e200), np.ones(3)),
-]
+]  # fmt: skip
 
 
 def test_a_wrong_chunk_is_refused_and_changes_nothing():

@@ -90,16 +90,14 @@ def test_adaptive_doubles_delta_and_r_until_the_dimension_is_reached():
     assert (deltas, r) == (sorted(deltas), [6 * delta**2 for delta in deltas])
 
 
-@pytest.mark.parametrize(
-    ("problem", "delta"),
-    [
-        (lambda: hard(*clouds(42, 40, 40, 2, 9.0)), 3),
-        (lambda: reduced(*clouds(42, 40, 40, 2, 3.0), 0.2, Linear()), 5 * 3),
-        (lambda: reduced(*clouds(42, 40, 40, 2, 3.0), 0.5, Poly(degree=2)), 2 * 7),
-        (lambda: reduced(*clouds(42, 40, 40, 2, 3.0), 0.2, RBF()), 80),
-        (TUBES["hard, linear"], 2 + 1 + 1),  # Theorem 5.1: the target counts as an attribute
-    ],
-)
+DELTAS = [  # Theorem 5.1: the target counts as an attribute of a tube
+    (lambda: hard(*clouds(42, 40, 40, 2, 9.0)), 3), (lambda: reduced(*clouds(42, 40, 40, 2, 3.0), 0.2, Linear()), 5 * 3),
+    (lambda: reduced(*clouds(42, 40, 40, 2, 3.0), 0.5, Poly(degree=2)), 2 * 7),
+    (lambda: reduced(*clouds(42, 40, 40, 2, 3.0), 0.2, RBF()), 80), (TUBES["hard, linear"], 2 + 1 + 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("problem", "delta"), DELTAS)
 def test_the_bound_of_the_paper_is_k_times_the_dimension_plus_one(problem, delta):
     last, _ = finished(OptSoftMargin(delta="bound", gap=1e-6, oracle="qp"), problem())
     assert last.info["delta"] == delta

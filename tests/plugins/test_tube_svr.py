@@ -76,15 +76,12 @@ def test_no_tube_is_an_optimum_without_a_function():
     assert (found.margin_upper, found.relative_gap) == pytest.approx((0.0, 0.0), abs=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("cap", "coef", "violation"),
-    [
-        (0.4, [0.3], 0.3),  # the sums differ
-        (0.4, [0.5, -0.3, -0.2], 0.1),  # beyond the cap
-        (0.4, [0.4, 0.4, 0.4, -0.4, -0.4, -0.4], 0.2),  # more than 1 in all
-        (0.1, [0.05, -0.05], 0.05),  # all weights at their cap: coef = 0 alone is feasible
-    ],
-)
+VIOLATIONS = [  # the sums differ; beyond the cap; more than 1 in all; all weights at their cap: coef = 0 alone is feasible
+    (0.4, [0.3], 0.3), (0.4, [0.5, -0.3, -0.2], 0.1), (0.4, [0.4, 0.4, 0.4, -0.4, -0.4, -0.4], 0.2), (0.1, [0.05, -0.05], 0.05),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cap", "coef", "violation"), VIOLATIONS)
 def test_each_constraint_has_its_own_violation(cap, coef, violation):
     problem = tube(*plane(0, 10), D=cap)
     found = problem.feasibility_violation(np.array([*coef, *[0.0] * (10 - len(coef))]))

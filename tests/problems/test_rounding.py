@@ -257,21 +257,15 @@ def test_what_lies_beyond_float64_is_said_and_is_no_number():
 
 
 # formulation -> parameters, and the power of the points' and the targets' scale that each has, the coefficients first
+SVC = {"C": 3.0}, {"coef": (-2, 0), "C": (-2, 0)}
 UNITS = {
-    "c-svc": ({"C": 3.0}, {"coef": (-2, 0), "C": (-2, 0)}),
-    "c-svc-nobias": ({"C": 3.0}, {"coef": (-2, 0), "C": (-2, 0)}),
-    "ramp-svc": ({"C": 3.0}, {"coef": (-2, 0), "C": (-2, 0)}),
+    "c-svc": SVC, "c-svc-nobias": SVC, "ramp-svc": SVC, "l2-svc": ({"chi": 3.0}, {"chi": (-2, 0)}), "hard-margin": ({}, {}),
     "eps-svr": ({"C": 3.0, "epsilon": 0.1}, {"coef": (-2, 1), "C": (-2, 1), "epsilon": (0, 1), "intercept": (0, 1)}),
-    "l2-svc": ({"chi": 3.0}, {"chi": (-2, 0)}),
-    "hard-margin": ({}, {}),
-    "reduced-hull": ({"D": 0.4}, {}),
-    "nu-svc": ({"nu": 0.4}, {"intercept": (2, 0)}),
-    "one-class": ({"nu": 0.4}, {"intercept": (2, 0)}),
-    "polytope-distance": ({}, {}),
-    "outlier-margin": ({"outliers": 0.1}, {}),
+    "reduced-hull": ({"D": 0.4}, {}), "nu-svc": ({"nu": 0.4}, {"intercept": (2, 0)}), "polytope-distance": ({}, {}),
+    "one-class": ({"nu": 0.4}, {"intercept": (2, 0)}), "outlier-margin": ({"outliers": 0.1}, {}),
     # the targets are one more coordinate of the points
     "tube-svr": ({"epsilon": 0.5, "D": 0.4}, {"targets": (1, 0), "epsilon": (1, 0)}),
-}
+}  # fmt: skip
 UNIT_SCALES = [(1e-9, 1.0), (1e9, 1.0), (1.0, 1e-9), (1.0, 1e9), (1e-9, 1e-9), (1e9, 1e9), (1e-5, 1e3)]
 
 
