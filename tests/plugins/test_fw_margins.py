@@ -7,8 +7,8 @@ import functools
 import numpy as np
 import pytest
 from harness_fw import MDM, CoreVectorMachine, FrankWolfe, FullyCorrective, Gilbert, NearestPoint, PairwiseFrankWolfe
-from harness_fw.newton import NewtonFrankWolfe
 from harness_fw.rules import KINDS
+from harness_fw.solvers import NewtonFrankWolfe
 
 from harness import RBF, Linear, Precomputed, drive
 from harness.problems import L2SVC
@@ -31,14 +31,7 @@ ALL = {
     "one hull, one point": lambda: one_hull(np.array([[3.0, 4.0]])),
     "one hull, duplicates": lambda: one_hull(np.repeat(clouds(7, 6, 6, 2, 1.0)[0] + 3.0, 3, axis=0)),
 }
-SHORT = (
-    "overlapping clouds",
-    "small chi",
-    "nearly touching",
-    "two equal points",
-    "duplicates, hard margin",
-    "wdbc, reduced",
-)
+SHORT = [*list(PROBLEMS)[:2], "nearly touching", "two equal points", "duplicates, hard margin", "wdbc, reduced"]
 SOLVERS = [
     *(cls(epsilon=0.1 if cls is Gilbert else 1e-4) for cls in EVERY),
     *(cls(epsilon=0.1 if cls is Gilbert else 1e-4, explicit_w=True) for cls in EVERY),
