@@ -78,8 +78,9 @@ def test_budgets_stop_a_run_and_say_so(tmp_path):
     (record,) = measured(tmp_path / "s", FAULTY, **endless, limits=Limits(iteration_limit=100))
     assert (record["status"], record["iterations"], record.failed) == ("budget", 100, False)
     assert "100 iterations" in record["reason"]
-    (record,) = measured(tmp_path / "s", FAULTY, **endless, limits=Limits(time_limit=0.2))
-    assert (record["status"], record.failed) == ("budget", True)
+    for budget, status in ((False, "unfinished"), (True, "budget")):  # the limit is one that nobody set, or a budget
+        (record,) = measured(tmp_path / "s", FAULTY, **endless, limits=Limits(time_limit=0.2), time_budget=budget)
+        assert (record["status"], record["stopped_by"], record.failed) == (status, "time", not budget)
     (record,) = measured(tmp_path / "s", solvers="qp", limits=Limits(kernel_evaluation_limit=1000))
     assert (record["status"], record["stopped_by"]) == ("budget", "kernel-evaluations")
     assert f"with {record['kernel_evaluations']:,} of at most 1,000 kernel evaluations" in record["reason"]

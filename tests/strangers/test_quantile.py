@@ -111,7 +111,7 @@ def test_it_is_compared_stored_and_reused(harness, tmp_path) -> None:  # noqa: F
     def records():
         done = harness(*asked, "--format", "json", "--quiet")
         assert done.returncode == 0, done.stderr
-        assert done.stderr == "note: --nu has no effect: no run of quantile-svr takes a nu\n"
+        assert done.stderr == "note: --nu has no effect: quantile-svr with the kernel rbf has no parameter nu\n"
         return json.loads(done.stdout)
 
     first = records()
