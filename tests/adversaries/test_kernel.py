@@ -18,7 +18,7 @@ from harness.kernels.engine import Engine
 from harness.problems import L2SVC, HardMargin, OneClass, PolytopeDistance, ReducedHull
 from harness.problems.expansion import of_weights
 from harness.testing.running import recorded_work
-from tests.plugins.points import overlapping
+from tests.plugins.common import overlapping
 
 GAUSSIAN = RBF(gamma=0.5)
 N = 40

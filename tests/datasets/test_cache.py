@@ -8,7 +8,9 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -31,9 +33,10 @@ PARTS = ("x_train", "y_train", "x_test", "y_test")
 
 def parsed(x, x_test=None):
     """Return a data set as parsing ends with it."""
-    y, y_test = np.arange(float(x.shape[0])), np.zeros(0 if x_test is None else x_test.shape[0])
-    more = {"defaults": {"C": 2.0}, "notes": {"note": "kept"}}
-    return Dataset("", x, y, x[:0] if x_test is None else x_test, y_test, "", "regression", **more)
+    x_test, y = x[:0] if x_test is None else x_test, np.arange(float(x.shape[0]))
+    return Dataset(
+        "", x, y, x_test, np.zeros(x_test.shape[0]), "", "regression", defaults={"C": 2.0}, notes={"note": "kept"}
+    )
 
 
 @pytest.fixture
@@ -46,15 +49,9 @@ def data(points):
     return parsed(points, scipy.sparse.csr_array(np.where(points > 1, points, 0)))
 
 
-class Parser:
-    """Returns a data set, and counts how often."""
-
-    def __init__(self, data):
-        self.data, self.calls = data, 0
-
-    def __call__(self):
-        self.calls += 1
-        return self.data
+def parser(data):
+    """Return what returns a data set, and counts how often."""
+    return Mock(return_value=data)
 
 
 def stored(parse, name="thing", **key):
@@ -70,21 +67,20 @@ def is_whole(found, data):
 
 
 def test_the_second_load_is_from_the_cache_and_equal(fresh, data):
-    parse = Parser(data)
+    parse = parser(data)
     first, second = (stored(parse, a=1) for _ in range(2))
-    assert (parse.calls, is_whole(first, data), is_whole(second, data)) == (1, True, True)
+    assert (parse.call_count, is_whole(first, data), is_whole(second, data)) == (1, True, True)
     for found in (first, second):
-        assert isinstance(found.x_train, np.memmap)
-        assert not found.x_train.flags.writeable
+        assert (type(found.x_train), found.x_train.flags.writeable) == (np.memmap, False)
         assert found.x_test.has_canonical_format
     stored(parse, a=2)
-    assert parse.calls == 2
+    assert parse.call_count == 2
 
 
 def test_slices_and_arrays_in_another_order_are_stored_in_order(fresh, points):
     for k, x in enumerate((points[::2, 1:3], np.asfortranarray(points), points[:, :0])):
         for _ in range(2):
-            found = stored(Parser(parsed(x)), k=k).x_train
+            found = stored(parser(parsed(x)), k=k).x_train
             np.testing.assert_array_equal(found, x)
             assert found.flags.c_contiguous
 
@@ -94,37 +90,30 @@ def entries(parsed):
     return sorted(path for path in parsed.iterdir() if path.name[0] != ".")
 
 
-def reverse(path):
-    np.save(path, np.load(path)[::-1])
+CHANGES = {
+    "unlink": Path.unlink,
+    "cut": lambda path: os.truncate(path, 200),
+    "reverse": lambda path: np.save(path, np.load(path)[::-1]),
+    "edit": lambda path: path.write_text(path.read_text().replace("kept", "lost")),
+}
+PLACES = [*product(("x_train.npy", "x_test.npz", "manifest.json"), ("unlink", "cut")), ("manifest.json", "edit")]
 
 
-def edit(path):
-    path.write_text(path.read_text().replace("kept", "lost"))
-
-
-def cut(path):
-    os.truncate(path, 200)
-
-
-@pytest.mark.parametrize(
-    ("file", "change"),
-    [(file, change) for file in ("x_train.npy", "x_test.npz", "manifest.json") for change in (Path.unlink, cut)]
-    + [("x_train.npy", reverse), ("y_train.npy", reverse), ("manifest.json", edit)],
-)
+@pytest.mark.parametrize(("file", "change"), [*PLACES, ("x_train.npy", "reverse"), ("y_train.npy", "reverse")])
 def test_an_entry_that_is_damaged_or_was_changed_is_built_again_and_said(fresh, data, file, change):
-    parse = Parser(data)
+    parse = parser(data)
     stored(parse)
     (folder,) = entries(fresh)
-    change(folder / file)
+    CHANGES[change](folder / file)
     with pytest.warns(UserWarning, match=f"{folder} are not what was stored there; they are read again"):
         again = stored(parse)
     assert is_whole(again, data)
     assert is_whole(stored(parse), data)
-    assert (parse.calls, entries(fresh)) == (2, [folder]), "nothing is left lying about"
+    assert (parse.call_count, entries(fresh)) == (2, [folder]), "nothing is left lying about"
 
 
 def test_an_entry_in_the_place_of_another_is_not_taken_for_it(fresh, points):
-    parsers = [Parser(parsed(points)), Parser(parsed(-points))]
+    parsers = [parser(parsed(points)), parser(parsed(-points))]
     for k, parse in enumerate(parsers):
         stored(parse, k=k)
     one, other = entries(fresh)
@@ -139,7 +128,7 @@ def test_an_unwritable_cache_is_refused(tmp_path, monkeypatch, data):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "file"))
     with pytest.raises(UsageError, match=r"file/parsed/thing-.* cannot be written \(.*; set HARNESS_CACHE"):
-        stored(Parser(data))
+        stored(parser(data))
 
 
 def test_processes_that_build_the_same_entry_at_once_all_succeed(fresh):
@@ -153,15 +142,14 @@ def test_processes_that_build_the_same_entry_at_once_all_succeed(fresh):
         "    assert (found.x_train == x + k).all()\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
-    assert [process.wait(60) for process in running] == [0, 0, 0]
-    assert len(entries(fresh)) == 15
+    assert ([process.wait(60) for process in running], len(entries(fresh))) == ([0, 0, 0], 15)
 
 
 def test_remains_of_a_killed_process_are_removed(fresh, data):
-    stored(Parser(data))
+    stored(parser(data))
     (folder,) = entries(fresh)
     folder.rename(fresh / f".{folder.name}.part")
-    assert is_whole(stored(Parser(data)), data)
+    assert is_whole(stored(parser(data)), data)
     assert [path for path in fresh.iterdir() if path.is_dir()] == [folder]
 
 

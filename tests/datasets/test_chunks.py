@@ -118,25 +118,6 @@ def test_memory_is_a_chunk_and_not_the_file(tmp_path, suffix):
     assert peak < 0.5 * size
 
 
-REFUSED = [
-    ("none.npy", b"", "none.npy'"),
-    ("table.csv", b"a,b,label\n1,2,3\n", "is csv; chunks are read from"),
-    ("three.libsvm", b"1 1:2\n2 1:2\n3 1:2\n", "3 classes"),
-    ("damaged.libsvm.gz", PACK[".gz"](libsvm_bytes(*drawn()))[:-40], "it is damaged"),
-    ("magic.npy", b"not an array at all", "magic string"),
-    ("one.libsvm", b"1 1:2\n1 1:3\n", "one.libsvm': all labels are '1'; expected two classes"),
-    ("text.libsvm", b"1 1:2\n# -\n-1 1:3\n1 x:1\n", "(line 4: invalid literal for int() with base 10: b'x')"),
-    ("bare.libsvm", b"1\n-1\n", "2 rows with 0 values"),
-    ("wide.libsvm", b"1 1:1\n-1 2000000000:3\n", "2,000,000,000 columns"),
-]
-
-
-@pytest.mark.parametrize(("name", "content", "sentence"), REFUSED)
-def test_a_file_that_cannot_be_read_is_refused_in_a_sentence(tmp_path, name, content, sentence):
-    (tmp_path / name).write_bytes(content)
-    assert sentence in refusal(ChunkedFile, tmp_path / name, rows=3)
-
-
 @pytest.mark.parametrize("suffix", [".npy", ".libsvm", ".parquet"])
 def test_a_value_or_label_that_is_missing_is_refused_with_its_row(tmp_path, suffix):
     x, labels = drawn()
@@ -152,9 +133,6 @@ def test_a_value_or_label_that_is_missing_is_refused_with_its_row(tmp_path, suff
 
 def test_what_makes_no_data_set_is_refused_in_a_sentence(tmp_path):
     x, labels = drawn()
-    (tmp_path / "empty").mkdir()
-    for name in ("empty", "none*.npy"):
-        assert "has no parts; expected a folder" in refusal(PartitionedData, tmp_path / name)
     for data, wrong in itertools.product((ChunkedFile, PartitionedData), ({"index_base": 2}, {"rows": 0})):
         assert "expected 1 or more, and 'auto', 0 or 1" in refusal(data, tmp_path, kind=UsageError, **wrong)
     where = in_parts(tmp_path / "wide", x, labels)

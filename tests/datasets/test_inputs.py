@@ -252,11 +252,7 @@ def test_a_refusal_names_the_file_and_the_cause_and_what_it_prints_works(tmp_pat
 
 FRAME = pd.DataFrame({"a": A, "b": B})
 MISSING = {"nan": np.nan, "none": None, "na": pd.NA, "nat": pd.NaT}
-
-
-def masked(values, where):
-    return np.ma.array(values, mask=where)
-
+masked = np.ma.array
 
 ARRAYS = {  # name -> what harness.data takes: all are the same points and labels
     "lists": lambda: (X.tolist(), Y.tolist()),
@@ -271,7 +267,7 @@ ARRAYS = {  # name -> what harness.data takes: all are the same points and label
     "big integers": lambda: (X, BIG),
     "csr": lambda: (scipy.sparse.csr_array(X), Y),
     "coo matrix": lambda: (scipy.sparse.coo_matrix(X), Y),
-    "masked, nothing hidden": lambda: (masked(X, False), masked(Y, False)),
+    "masked, nothing hidden": lambda: (masked(X, mask=False), masked(Y, mask=False)),
     "record": lambda: (np.rec.fromarrays([A, B], names="a,b"), Y),
     "series": lambda: (FRAME, pd.Series(Y, name="a")),
     "shuffled index": lambda: (FRAME.set_axis(np.arange(N)[::-1]), pd.Series(Y, np.arange(N)[::-1])),
@@ -300,7 +296,7 @@ def test_what_numpy_and_pandas_call_missing_is_missing_everywhere(kind, where):
     hole = np.arange(parts[spoilt].size).reshape(parts[spoilt].shape) == 5
     parts[spoilt][hole] = MISSING.get(kind, 999.0)
     if kind == "masked":
-        parts[spoilt] = masked(parts[spoilt].astype(float), hole)
+        parts[spoilt] = masked(parts[spoilt].astype(float), mask=hole)
     x = pd.DataFrame(parts[0]) if "frame" in where else parts[0]
     with pytest.raises(DataError, match=r"missing|empty cells"):
         harness.data(x, parts[1], name=f"gap-{kind}").load()
@@ -320,14 +316,14 @@ def test_test_points_are_aligned_by_name():
             harness.data(points, labels, **test)
 
 
-TEST_CELLS = [
-    ("zip,b,label", ["0700", "0701", "B2"], ["0700"], [[1, 0, 0]] * 9, "1"),
-    ("zip,b,label", ["true", "false"], ["true", "", "false"], [[1], [0.5], [0]] * 3, "1"),
-    ("label,b", ["T1", "0"], ["0"], np.empty((9, 0)), "T1"),
-]
-
-
-@pytest.mark.parametrize(("head", "words", "test_words", "x", "positive"), TEST_CELLS)
+@pytest.mark.parametrize(
+    ("head", "words", "test_words", "x", "positive"),
+    [
+        ("zip,b,label", ["0700", "0701", "B2"], ["0700"], [[1, 0, 0]] * 9, "1"),
+        ("zip,b,label", ["true", "false"], ["true", "", "false"], [[1], [0.5], [0]] * 3, "1"),
+        ("label,b", ["T1", "0"], ["0"], np.empty((9, 0)), "T1"),
+    ],
+)
 def test_cells_of_a_test_file_are_read_as_those_for_training(tmp_path, head, words, test_words, x, positive):
     parts = [(cells[:n], B[:n], Y[:n])[: head.count(",") + 1] for n, cells in ((30, words * 30), (9, test_words * 9))]
     paths = [write(tmp_path, name, rows(*part, head=head)) for name, part in zip("at", parts, strict=True)]
@@ -403,17 +399,17 @@ def test_what_no_parameter_mends_is_said_beside_what_one_does(tmp_path):
     assert len(kept.y_train) + len(kept.y_test) == len(frame.drop(columns=["id", "note"]).dropna())
 
 
-LACKING = [
-    (lambda frame: harness.data(frame, name="mine", drop="incom"), "'mine' has no column 'incom' (did you mean 'income'?)"),
-    (lambda frame: harness.data(frame[["income"]], frame["churned"], drop="incom"), "did you mean 'income'?"),
-    (lambda frame: harness.data(frame[[]], name="mine"), "'mine' has no column for the label"),
-    (lambda frame: harness.data(frame, drop=tuple(frame), name="mine"), "'mine' has no column for the label"),
-    (lambda frame: harness.data(frame[["income"]], frame["churned"], label_column="income"), "label names a column of a frame"),
-    (lambda frame: harness.data(frame.iloc[:, :4], frame["churned"], X_test=np.ones((2, 4)), y_test=["no", "yes"]), "columns of text, dates or categories, 'country', 'plan'; give X and X_test as frames"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("make", "said"), LACKING)
+@pytest.mark.parametrize(
+    ("said", "make"),
+    [
+        ("did you mean 'income'?", lambda frame: harness.data(frame, name="mine", drop="incom")),
+        ("did you mean 'income'?", lambda frame: harness.data(frame[["income"]], frame["churned"], drop="incom")),
+        ("no column for the label", lambda frame: harness.data(frame[[]], name="mine")),
+        ("no column for the label", lambda frame: harness.data(frame, drop=tuple(frame), name="mine")),
+        ("names a column", lambda frame: harness.data(frame[["income"]], frame["churned"], label_column="income")),
+        ("give X and X_test as frames", lambda frame: harness.data(frame.iloc[:, :4], frame["churned"], X_test=np.ones((2, 4)), y_test=["no", "yes"])),
+    ],
+)  # fmt: skip
 def test_what_a_frame_lacks_is_refused_at_once(make, said):
     with pytest.raises(DataError, match=re.escape(said)):
         make(churn())
@@ -424,9 +420,8 @@ def test_what_to_type_for_data_in_memory():
     assert "Write `harness.data(..., categories='one-hot', missing='mean')` " in refusal(pair)
     some = churn()[["age", "churned"]]
     empty, line = "empty cells in 'age' (4: rows 4, 9, 21, ...)", "harness.data(..., missing"
-    assert refusal(harness.data(some.dropna(), X_test=some, name="mine")).startswith(
-        f"'mine-test': {empty}. Write `{line}"
-    )
+    said = refusal(harness.data(some.dropna(), X_test=some, name="mine"))
+    assert said.startswith(f"'mine-test': {empty}. Write `{line}")
 
 
 @pytest.mark.parametrize("kind", ["csv", "frame"])
@@ -442,11 +437,8 @@ def test_dates_are_days_where_that_is_said(tmp_path, kind):
     def source(**given):
         return harness.data(frame, **given) if kind == "frame" else FileSource(path=tmp_path / "a.csv", **given)
 
-    message = refusal(source())
-    assert re.search(
-        "dates in 'when' .59 values, '2024-01-01.* empty cells in 'when'.*days reads 2024-05-01 as days since",
-        message,
-    )
+    said = "dates in 'when' .59 values, '2024-01-01.* empty cells in 'when'.*days reads 2024-05-01 as days since"
+    assert re.search(said, refusal(source()))
     x = source(dates="days", missing="drop-rows", test_fraction=0).load().x_train
     np.testing.assert_allclose(x[:, 1], 19723 + np.delete(days, 4))  # 2024-01-01 is the day 19723
 

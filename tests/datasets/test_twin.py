@@ -25,21 +25,16 @@ def frames(draw):
     """Return a training frame and a test frame with the same columns in another order, and which columns are text."""
     n, m = draw(st.integers(6, 20)), draw(st.integers(1, 8))
     gaps, columns = draw(st.booleans()), {}
-    cell = {
-        "number": NUMBERS,
-        "whole": st.integers(-(10**6), 10**6),
-        "truth": st.booleans(),
-        "text": st.sampled_from(WORDS),
-    }
+    whole, words = st.integers(-(10**6), 10**6), st.sampled_from(WORDS)
+    cell = {"number": NUMBERS, "whole": whole, "truth": st.booleans(), "text": words}
     for place, kind in enumerate(draw(st.lists(st.sampled_from([*cell]), min_size=1, max_size=5))):
         column = pd.Series(draw(st.lists(cell[kind], min_size=n + m, max_size=n + m)), dtype=object)
         if kind == "text":  # two categories, which the test part has too
             column[: n + 1] = [WORDS[2 + i % 2] for i in range(n)] + WORDS[2:3]
         if gaps and kind in ("number", "text"):
             column[sorted(draw(st.sets(st.integers(2, n - 1), max_size=2)))] = None
-        columns[f"c{place} {kind}"] = (
-            column if kind == "text" else column.astype({"number": float, "whole": int, "truth": bool}[kind])
-        )
+        types = {"number": float, "whole": int, "truth": bool, "text": object}
+        columns[f"c{place} {kind}"] = column.astype(types[kind])
     frame = pd.DataFrame(columns).assign(label=[i % 2 for i in range(n + m)])
     order = draw(st.permutations(list(frame.columns)))
     return frame[:n], frame[n:][order], [name for name in columns if name.endswith("text")]

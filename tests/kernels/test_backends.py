@@ -15,21 +15,20 @@ KINDS = {"differences": RBF(gamma=0.3), "norms": RBF(gamma=0.3), "products": Lin
 DTYPES = ["float32", "float64"]
 
 
-def points(n: int, d: int, share: float, seed: int = 0) -> np.ndarray:
+def points(n, d, share, seed=0):
     rng = np.random.default_rng(seed)
     return (rng.normal(size=(n, d)) * (rng.random((n, d)) < share)).astype(np.float32).astype(np.float64)
 
 
-def scan_of(kind: str, x: np.ndarray, dtype: str, *, sparse: bool = False) -> ScanBackend:
+def scan_of(kind, x, dtype, *, sparse=False):
     """A scan that sums differences or not, of features some of which are rare if the data are sparse."""
-    settings = {"DIFFERENCES": 1000 if kind == "differences" else -1, "_DENSE": 0.5}
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in settings.items():
-            patch.setattr(scan, name, value)
+        patch.setattr(scan, "DIFFERENCES", 1000 if kind == "differences" else -1)
+        patch.setattr(scan, "_DENSE", 0.5)
         return ScanBackend.of(KINDS[kind], scipy.sparse.csr_array(x) if sparse else x, np.dtype(dtype))
 
 
-def naive(kind: str, x: np.ndarray, rows, columns) -> np.ndarray:
+def naive(kind, x, rows, columns):
     return np.array([[naive_scan.value(x[i], x[j], 0.3, kind=kind) for j in columns] for i in rows])
 
 
@@ -39,7 +38,7 @@ def naive(kind: str, x: np.ndarray, rows, columns) -> np.ndarray:
     n=st.integers(1, 150), d=st.integers(0, 9), rows=st.integers(1, 9), sparse=st.booleans(), share=st.floats(0.0, 1.0),
     seed=st.integers(0, 99),
 )  # fmt: skip
-def test_the_scan_equals_its_twin(kind, dtype, n, d, rows, sparse, share, seed) -> None:
+def test_the_scan_equals_its_twin(kind, dtype, n, d, rows, sparse, share, seed):
     x = points(n, d, 0.9, seed)
     x[:, ::2] *= np.random.default_rng(seed).random((n, -(-d // 2))) < share
     backend = scan_of(kind, x, dtype, sparse=sparse)
@@ -52,12 +51,8 @@ def test_the_scan_equals_its_twin(kind, dtype, n, d, rows, sparse, share, seed) 
     np.testing.assert_allclose(out[slots, 2 : n + 2], naive(kind, x, requested, range(n)), **close)
     out[slots, 2 : n + 2] = np.nan
     assert np.isnan(out).all()
-    exact = naive(kind, x, requested, columns)
-    for source, part in (
-        (backend, columns),
-        (backend.columns(columns), slice(0, 70)),
-        (backend.take(columns), slice(0, 70)),
-    ):
+    exact, all_ = naive(kind, x, requested, columns), slice(0, 70)
+    for source, part in ((backend, columns), (backend.columns(columns), all_), (backend.take(columns), all_)):
         picked = np.empty((rows, 70), dtype=dtype)
         source.compute_tile(prepared, part, picked, np.arange(rows), 0)
         np.testing.assert_allclose(picked, exact, **close)
@@ -65,7 +60,7 @@ def test_the_scan_equals_its_twin(kind, dtype, n, d, rows, sparse, share, seed) 
 
 @pytest.mark.parametrize("rows", [1, 30])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_columns_of_the_next_request_replace_those_of_the_last(sparse, rows) -> None:
+def test_columns_of_the_next_request_replace_those_of_the_last(sparse, rows):
     x = points(400, 12, 0.3)
     backend, rng = scan_of("norms", x, "float64", sparse=sparse), np.random.default_rng(0)
     requested, index, copies = rng.integers(0, 400, rows), rng.integers(0, 400, 300), set()
@@ -85,7 +80,7 @@ def test_columns_of_the_next_request_replace_those_of_the_last(sparse, rows) -> 
 @pytest.mark.parametrize(
     ("kind", "d"), [("differences", 20), *((kind, d) for kind in ("norms", "products") for d in (96, 97, 230))]
 )
-def test_rows_scanned_together_are_those_scanned_alone(kind, dtype, d) -> None:
+def test_rows_scanned_together_are_those_scanned_alone(kind, dtype, d):
     """Each value is the same sum in the same order; features in one part, or in two or three."""
     x = points(200, d, 1.0) / 5.0
     backend = scan_of(kind, x, dtype)
@@ -101,7 +96,7 @@ def test_rows_scanned_together_are_those_scanned_alone(kind, dtype, d) -> None:
     np.testing.assert_allclose(alone[0], naive(kind, x, rows[-1:], range(200))[0], atol=1e-4, rtol=1e-5)
 
 
-def test_listed_rows_are_centred_as_their_columns_are() -> None:
+def test_listed_rows_are_centred_as_their_columns_are():
     x = points(150, 40, 1.0) + 30.0
     backend = choose_backend(RBF(gamma=0.02), x, np.dtype("float32"))
     out = np.empty((150, 150), dtype=np.float32)
@@ -113,23 +108,19 @@ def test_listed_rows_are_centred_as_their_columns_are() -> None:
     backend.compute_tile(backend.prepare_rows(np.arange(150)), columns, picked, np.arange(150), 0)
     np.testing.assert_allclose(
         picked, out[:, columns], rtol=2e-6
-    )  # a product of fewer columns may be rounded otherwise
+    )  # of fewer columns a product may be rounded otherwise
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.3), Linear(), Poly(degree=3, gamma=0.2)])
 @pytest.mark.parametrize("d", [6, 40])
-def test_mapped_points_are_laid_out_piece_by_piece(kernel, dtype: str, d: int, monkeypatch) -> None:
+def test_mapped_points_are_laid_out_piece_by_piece(kernel, dtype, d, monkeypatch):
     monkeypatch.setattr("harness.kernels.backend.ROWS_BYTES", 17 * d * 8)
     x = points(150, d, 1.0)
     backend = MappedBackend(kernel, x, np.dtype(dtype))
     rows, columns = np.array([3, 149, 3]), np.array([149, 5, 3, 3])
-    products = naive("products", x, rows, range(150))
-    exact = {
-        "rbf": naive("norms", x, rows, range(150)),
-        "linear": products,
-        "poly": naive_scan.power(products, 0.2, 1.0, 3),
-    }[kernel.name]
+    exact = naive("norms" if kernel.name == "rbf" else "products", x, rows, range(150))
+    exact = naive_scan.power(exact, 0.2, 1.0, 3) if kernel.name == "poly" else exact
     for requested, wanted in ((slice(10, 150), exact[:, 10:]), (columns, exact[:, columns])):
         out = np.full((4, 151), np.nan, dtype=dtype)
         backend.compute_tile(backend.prepare_rows(rows), requested, out, np.array([3, 0, 1]), 1)
@@ -149,7 +140,7 @@ SETS = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("name", "together"), [*((name, True) for name in SETS), ("wide", False)])
-def test_a_value_is_the_same_whoever_asks(name: str, together: bool, dtype: str, monkeypatch) -> None:
+def test_a_value_is_the_same_whoever_asks(name, together, dtype, monkeypatch):
     monkeypatch.setattr("harness.kernels.crew.WORTH", 1)
     monkeypatch.setattr(scan, "_reads_lines_together", lambda: together)
     oracle = KernelOracle(RBF(gamma=0.02), SETS[name], dtype=dtype)
@@ -161,16 +152,18 @@ def test_a_value_is_the_same_whoever_asks(name: str, together: bool, dtype: str,
     view_rows = np.arange(0, len(part), 7)
     seldom = view.block(view_rows[:1])
     packed = [view.block(view_rows), view.block(view_rows)][1]
-    np.testing.assert_allclose(one_by_one, block, atol=0, rtol=0)
-    np.testing.assert_allclose(oracle.block(rows, part), block[:, part], atol=0, rtol=0)
-    np.testing.assert_allclose(oracle.replace(threads=2).block(rows), block, atol=0, rtol=0)
-    np.testing.assert_allclose(packed, oracle.block(part[view_rows], part), atol=0, rtol=0)
-    np.testing.assert_allclose(seldom, packed[:1], atol=0, rtol=0)
+    pairs = (
+        (one_by_one, block),
+        (oracle.block(rows, part), block[:, part]),
+        (oracle.replace(threads=2).block(rows), block),
+    )
+    for one, other in (*pairs, (packed, oracle.block(part[view_rows], part)), (seldom, packed[:1])):
+        np.testing.assert_array_equal(one, other)
     assert np.array_equal(block[np.arange(len(rows)), rows], np.ones(len(rows)))  # K(i, i) is 1, not nearly
     assert np.array_equal(np.diagonal(view.block(np.arange(len(part)))), np.ones(len(part)))
 
 
-def test_points_without_any_value() -> None:
+def test_points_without_any_value():
     for data in (np.zeros((5, 3)), np.zeros((5, 40)), np.zeros((5, 0)), scipy.sparse.csr_array((5, 40))):
         for kernel, value in ((RBF(gamma=1.0), 1.0), (Poly(degree=2, coef0=3.0), 9.0), (Linear(), 0.0)):
             oracle = KernelOracle(kernel, data)

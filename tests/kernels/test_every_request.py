@@ -1,18 +1,22 @@
 """Every way to ask for kernel values, of an oracle of any making, gives the matrix written out, and counts what it computed."""
 
+import re
 import tempfile
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, Kernel, KernelOracle, Linear, Poly, Precomputed
+import harness
+from harness import RBF, HarnessError, Kernel, KernelOracle, Linear, Poly, Precomputed
 from harness.kernels.distances import Distances
 from harness.kernels.engine import Engine
 from harness.kernels.functions import DotProductKernel, Exponential, Power, squared_norms
 from harness.kernels.row_cache import SharedRows
+from harness.testing.running import recorded_work
 
 
 @dataclass(frozen=True)
@@ -202,3 +206,122 @@ def test_every_request_is_of_the_matrix_written_out(made, seed):
         np.testing.assert_array_equal(seen, out[4, : len(index)], "finished before the callback")
         out[slots, : len(index)] = np.nan
         assert np.isnan(out).all(), "nothing else was written"
+
+
+# -- Kernels of strangers and of known forms, far-away points, and requests that are cut into pieces -----
+
+
+ORACLES = ["float64", "float32"]
+
+
+def test_many_tiles_and_pieces_equal_one(monkeypatch) -> None:
+    monkeypatch.setattr("harness.kernels.engine._TILE_BYTES", 64)
+    monkeypatch.setattr("harness.kernels.engine._NARROWEST", 1)
+    monkeypatch.setattr("harness.kernels.engine.EXPAND_ROWS", 7)
+    monkeypatch.setattr("harness.kernels.engine._EXPAND_PREPARED", 20)
+    monkeypatch.setattr("harness.kernels.backend.ROWS_BYTES", 64)
+    monkeypatch.setattr("harness.kernels.scan._BLOCK", 64)
+    x, coef = points(90), np.arange(90) - 44.5
+    for kernel, function in FORMULAS.values():
+        exact = naive(function, x, x)
+        for kind in ("float64", "csr", "mapped", "mapped32"):
+            for dtype, rtol in (("float64", 1e-10), ("float32", 2e-3)):
+                oracle = KernelOracle(kernel, stored(kind, x), dtype=dtype)
+                np.testing.assert_allclose(oracle.block([1, 80]), exact[[1, 80]], rtol=rtol, atol=rtol)
+                scale = np.abs(exact) @ np.abs(coef)
+                assert np.all(np.abs(oracle.expand(coef) - exact @ coef) <= rtol * scale)
+                assert np.all(np.abs(oracle.expand_new(coef, x[:9]) - exact[:9] @ coef) <= rtol * scale[:9])
+
+
+@pytest.mark.parametrize("kind", ["float32", "mapped32", "float64", "mapped"])
+@pytest.mark.parametrize("dtype", ORACLES)
+def test_the_rbf_kernel_far_from_the_origin_keeps_its_accuracy(kind: str, dtype: str) -> None:
+    x = (points() + 1000.0).astype(np.float32).astype(np.float64)
+    kernel, function = FORMULAS["rbf"]
+    exact = naive(function, x, x)
+    oracle = KernelOracle(kernel, stored(kind, x), dtype=dtype)
+    np.testing.assert_allclose(oracle.row(3), exact[3], atol=1e-5)
+    np.testing.assert_allclose(oracle.block([1, 2], [3, 4]), exact[np.ix_([1, 2], [3, 4])], atol=1e-5)
+    coef = np.ones(23)
+    np.testing.assert_allclose(oracle.expand_new(coef, stored(kind, x[:5])), exact[:5] @ coef, atol=1e-5)
+
+
+# -- The oracle over the training points and points of a solver's own ------------------------------------
+
+
+RNG = np.random.default_rng(2)
+X, OWN = RNG.normal(size=(30, 4)), RNG.normal(size=(7, 4))
+
+
+def test_settings_go_along_the_points_before_are_as_they_were_and_what_is_asked_counts_to_the_same_run():
+    oracle = KernelOracle(Linear(), X, ridge=0.5, cache_mb=3.0).replace(z=np.arange(30.0)).replace(dtype=np.float32)
+    more = oracle.replace(extra_points=OWN)
+    assert (more.ridge, more.cache_mb, more.dtype, more.threads) == (0.5, 3.0, np.dtype(np.float32), 1)
+    assert (oracle.n, oracle.counter.evaluations, oracle.counter.evaluations_at_least) == (30, 0, False)
+    values = np.concatenate([X, OWN]) @ np.concatenate([X, OWN]).T + 0.5 * np.eye(37)
+    values[:30, :30] += np.outer(np.arange(30.0), np.arange(30.0))
+    np.testing.assert_allclose(more.block(np.arange(37)), values, rtol=1e-4, atol=1e-4)
+    assert oracle.counter.evaluations == 37 * 37
+
+
+WRONG = {
+    "training point has 4 features": OWN[:, :3],
+    "of shape (4,); expected numbers": OWN[0],
+    "contain nan; give finite numbers": np.full((1, 4), np.nan),
+    "is complex128 of shape": OWN.astype(complex),
+    "contain inf": scipy.sparse.csr_array(np.full((1, 4), np.inf)),
+}
+
+
+@pytest.mark.parametrize("reason", WRONG)
+def test_points_that_are_none_are_refused(reason):
+    with pytest.raises(HarnessError, match=re.escape(reason)):
+        KernelOracle(RBF(), X).replace(extra_points=WRONG[reason])
+    with pytest.raises(HarnessError, match="kernel 'precomputed'"):
+        KernelOracle(Precomputed(), X @ X.T).replace(extra_points=OWN)
+
+
+# -- Values at new points are those between training points ----------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["dense", "float32", "csr"])
+@pytest.mark.parametrize("width", [3, 40])
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.1), Poly(degree=2)])
+def test_a_model_s_scores_of_its_training_points_are_those_of_training(kernel, width, kind):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, width))
+    x = {"dense": x, "float32": x.astype(np.float32), "csr": scipy.sparse.csr_array(x * (x > 0))}[kind]
+    coef = rng.normal(size=30) * (np.arange(30) % 3 > 0)
+    oracle = KernelOracle(kernel, x)
+    with recorded_work() as work:
+        new = oracle.expand_new(coef, x)
+    assert oracle.counter.evaluations == work.values == 30 * 20
+    assert new == pytest.approx(oracle.expand(coef), rel=1e-11, abs=1e-11)
+
+
+@pytest.mark.parametrize("width", [3, 40])
+@pytest.mark.parametrize("offset", [1e4, 1e8])
+def test_neither_training_nor_new_points_lose_digits_to_an_offset(offset, width):
+    rng = np.random.default_rng(1)
+    x, new, coef = rng.normal(size=(30, width)), rng.normal(size=(7, width)), rng.normal(size=30)
+    tame, far = KernelOracle(RBF(gamma=1.0 / width), x), KernelOracle(RBF(gamma=1.0 / width), x + offset)
+    close = 1e-14 * offset * 30
+    assert far.expand(coef) == pytest.approx(tame.expand(coef), abs=close)
+    assert far.expand_new(coef, new + offset) == pytest.approx(tame.expand_new(coef, new), abs=close)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_scores_that_are_no_numbers_are_a_fault_and_no_errors(task, tmp_path):
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(40, 3))
+    test = x.copy()
+    test[5] = 1e200  # its cube overflows
+    y = np.sign(x[:, 0]) if task == "classification" else x[:, 0]
+    data = harness.data(x, y, X_test=test, y_test=y, task=task)
+    result = harness.compare("smo", data, kernel=Poly(degree=3), C=1.0, quiet=True, store=tmp_path / "s.sqlite")
+    (record,) = result.records
+    assert record["status"] == "ok"
+    assert record["test_accuracy"] is None
+    assert record["metrics"] == {}
+    (fault,) = record["faults"]
+    assert fault.startswith("f(x) is not a finite number at 1 of 40 test points, so that no test error is given")

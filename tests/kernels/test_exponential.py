@@ -15,11 +15,8 @@ def computed(values: np.ndarray) -> np.ndarray:
     """Return e^values: the kernel of sums that are half of them and norms of 0, so that -|x - z|^2 is each value."""
     backend = ScanBackend.of(RBF(gamma=1.0), np.zeros((len(values), 0)), values.dtype)
     out, one = (0.5 * values)[None, :], values.dtype.type(1.0)
-    rows, columns, slots = (
-        backend.prepare_rows(np.zeros(1, dtype=np.intp)),
-        backend._rare_columns(),
-        np.zeros(1, dtype=np.intp),
-    )
+    slots = np.zeros(1, dtype=np.intp)
+    rows, columns = backend.prepare_rows(slots), backend._rare_columns()
     compiled.scan(backend.points, columns, rows, out, slots, 0, 0, len(values), True, one, RBF_OF_PRODUCTS)
     return out[0]
 

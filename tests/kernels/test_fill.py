@@ -17,7 +17,7 @@ def shared_however_small(monkeypatch):
     monkeypatch.setattr("harness.kernels.crew.WORTH", 1)
 
 
-def oracle_of(*, n: int = N, threads: int = 1) -> KernelOracle:
+def oracle_of(*, n=N, threads=1):
     x = np.random.default_rng(0).normal(size=(n, 3))
     return KernelOracle(RBF(gamma=0.4), x, ridge=0.5, threads=threads)
 
@@ -25,7 +25,7 @@ def oracle_of(*, n: int = N, threads: int = 1) -> KernelOracle:
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("count", [0, 1, 40])
 @pytest.mark.parametrize("columns", [None, 0, 1, 3000])
-def test_after_sees_every_column_once_and_finished(threads: int, count: int, columns: int | None) -> None:
+def test_after_sees_every_column_once_and_finished(threads, count, columns):
     n = 5000
     oracle = oracle_of(n=n, threads=threads).replace(dtype="float32")
     rng = np.random.default_rng(1)
@@ -35,7 +35,7 @@ def test_after_sees_every_column_once_and_finished(threads: int, count: int, col
     out, seen, lock = np.full((count, width), np.nan, dtype=np.float32), np.zeros(width, dtype=int), threading.Lock()
     names = set()
 
-    def after(start: int, stop: int) -> None:
+    def after(start, stop):
         assert start < stop
         np.testing.assert_allclose(out[:, start:stop], expected[:, start:stop], rtol=1e-5)
         with lock:
@@ -49,7 +49,7 @@ def test_after_sees_every_column_once_and_finished(threads: int, count: int, col
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.01), Poly(degree=3, gamma=0.1)], ids=lambda each: each.name)
-def test_all_rows_at_once_are_those_of_parts(kernel, threads: int) -> None:
+def test_all_rows_at_once_are_those_of_parts(kernel, threads):
     x = np.random.default_rng(2).random((N, 90))
     oracle, every = KernelOracle(kernel, x, ridge=0.5, threads=threads), np.arange(N)
     together, apart, order = np.full((N, N), np.nan), np.empty((N, N)), every[::-1].copy()
@@ -59,11 +59,10 @@ def test_all_rows_at_once_are_those_of_parts(kernel, threads: int) -> None:
     np.testing.assert_array_equal(together, apart)
 
 
-def test_an_error_in_after_reaches_the_caller_and_the_oracle_lives_on() -> None:
-    oracle = oracle_of(n=5000, threads=3)
-    out = np.empty((1, 5000))
+def test_an_error_in_after_reaches_the_caller_and_the_oracle_lives_on():
+    oracle, out = oracle_of(n=5000, threads=3), np.empty((1, 5000))
 
-    def after(start: int, stop: int) -> None:
+    def after(start, stop):
         raise ArithmeticError(f"at {start}")
 
     with pytest.raises(ArithmeticError, match="at "):
@@ -72,9 +71,8 @@ def test_an_error_in_after_reaches_the_caller_and_the_oracle_lives_on() -> None:
     np.testing.assert_allclose(out[0], oracle.row(3), rtol=1e-12)
 
 
-def test_threads_work_in_a_forked_child() -> None:
-    oracle = oracle_of(n=5000, threads=2)
-    out = np.empty((1, 5000))
+def test_threads_work_in_a_forked_child():
+    oracle, out = oracle_of(n=5000, threads=2), np.empty((1, 5000))
     oracle.fill([3], out)  # the parent's threads exist now; the child has none of them
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads: what is tested here
@@ -86,7 +84,7 @@ def test_threads_work_in_a_forked_child() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_the_threads_end_with_the_oracle() -> None:
+def test_the_threads_end_with_the_oracle():
     before = set(threading.enumerate())
     oracle = oracle_of(n=5000, threads=3)
     oracle.fill([1], np.empty((1, 5000)))
@@ -98,31 +96,24 @@ def test_the_threads_end_with_the_oracle() -> None:
         assert not worker.is_alive()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "match"),
-    [
-        ({"out": np.empty((1, N), dtype=np.float32)}, ValueError, "out is float32 of shape .* 2-D array of float64"),
-        ({"out": np.empty((N, 2)).T}, ValueError, "C-ordered"),
-        ({"out": np.empty((1, N - 1))}, ValueError, "700 columns wide"),
-        ({"slots": [0, 1]}, IndexError, r"slots \[0, 1\] for 1 rows"),
-        ({"slots": [-1]}, IndexError, "from 0 to 0"),
-        ({"rows": [3, 4]}, IndexError, "for 2 rows; give each a row of out"),
-        ({"rows": [N]}, IndexError, "700 is out of range"),
-        ({"columns": [-2]}, IndexError, "-2 is out of range"),
-    ],
-)
-def test_what_does_not_fit_is_refused(arguments, error, match) -> None:
+WRONG = [
+    ({"out": np.empty((1, N), dtype=np.float32)}, "2-D array of float64"), ({"out": np.empty((N, 2)).T}, "C-ordered"),
+    ({"out": np.empty((1, N - 1))}, "700 columns wide"), ({"slots": [0, 1]}, "for 1 rows"), ({"slots": [-1]}, "from 0 to 0"),
+    ({"rows": [3, 4]}, "for 2 rows"), ({"rows": [N]}, "700 is out of range"), ({"columns": [-2]}, "-2 is out of range"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "match"), WRONG)
+def test_what_does_not_fit_is_refused(arguments, match):
     oracle = oracle_of()
-    with pytest.raises(error, match=match):
+    with pytest.raises((ValueError, IndexError), match=match):
         oracle.fill(**{"rows": [3], "out": np.empty((1, N)), **arguments})
     assert oracle.counter.evaluations == 0
 
 
-def test_rows_prepared_for_one_request_are_those_of_the_next() -> None:
-    oracle, columns = oracle_of(), np.array([3, 1, 4])
-    rows = np.array([5, 6])
+def test_rows_prepared_for_one_request_are_those_of_the_next():
+    oracle, rows = oracle_of(), np.array([5, 6])
     for changed in (5, 8):  # the same array with another row in it
         rows[0] = changed
-        for asked in (None, columns):
-            expected = oracle_of().block(rows.copy(), asked)
-            np.testing.assert_array_equal(oracle.block(rows, asked), expected)
+        for columns in (None, np.array([3, 1, 4])):
+            np.testing.assert_array_equal(oracle.block(rows, columns), oracle_of().block(rows.copy(), columns))

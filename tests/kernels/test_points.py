@@ -6,10 +6,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import (
-    DataError,
-    as_points,
-)  # fmt: skip
+from harness import DataError, as_points
 
 KINDS = [f"{name}_{form}" for name in ("csr", "csc", "coo", "bsr", "dia", "dok", "lil") for form in ("array", "matrix")]
 DTYPES = [np.float64, np.float32, np.int64, np.int8, np.uint16, np.bool_]
@@ -55,14 +52,10 @@ SPARSE = st.builds(
 @settings(max_examples=100)
 def test_points_are_canonical_and_what_was_given_stays(given_):
     x, sparse = given_
-    before = {
-        name: np.copy(value)
-        for name in ("data", "indices", "indptr")
-        if (value := getattr(sparse, name, None)) is not None
-    }
+    parts = "data", "indices", "indptr"
+    before = {name: np.copy(getattr(sparse, name)) for name in parts if getattr(sparse, name, None) is not None}
     found = as_points(sparse)
-    assert isinstance(found, scipy.sparse.csr_array)
-    assert found.has_canonical_format
+    assert (type(found), found.has_canonical_format) == (scipy.sparse.csr_array, True)
     assert found.dtype == (x.dtype if x.dtype in (np.float64, np.float32) else np.float64)
     np.testing.assert_array_equal(found.toarray(), x.astype(np.float64))
     for name, value in before.items():
@@ -71,16 +64,14 @@ def test_points_are_canonical_and_what_was_given_stays(given_):
     assert as_points(canonical) is canonical
 
 
-@pytest.mark.parametrize(
-    ("x", "message"),
-    [
-        ([[1.0, 2.0], [3.0]], "rows of different lengths"),
-        ([1.0, 2.0], "expected numbers of shape"),
-        (np.array([["a", "b"]]), "expected numbers of shape"),
-        (np.array([[1j, 2.0]]), "expected numbers of shape"),
-        (scipy.sparse.csr_array(np.array([[1j, 2.0]])), "is complex128 of shape"),
-    ],
-)
+NONE = [
+    ([[1.0, 2.0], [3.0]], "rows of different lengths"), ([1.0, 2.0], "expected numbers of shape"),
+    (np.array([["a", "b"]]), "expected numbers of shape"), (np.array([[1j, 2.0]]), "expected numbers of shape"),
+    (scipy.sparse.csr_array(np.array([[1j, 2.0]])), "is complex128 of shape"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("x", "message"), NONE)
 def test_what_is_no_points_is_refused(x, message):
     with pytest.raises(DataError, match=message):
         as_points(x)
@@ -91,8 +82,6 @@ def test_dense_points_of_any_kind():
     x = drawn(5, np.int64)
     for given_ in (x, x.tolist(), np.matrix(x), np.asfortranarray(x), x.astype(bool)):
         found = as_points(given_)
-        assert type(found) is np.ndarray
-        assert found.dtype == np.float64
-        assert found.flags.c_contiguous
+        assert (type(found), found.dtype, found.flags.c_contiguous) == (np.ndarray, np.float64, True)
     floats = x.astype(np.float32)
     assert as_points(floats) is floats

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from harness_active.pool_svc import PoolSVC
 
-from harness import RBF, Iterate, KernelOracle, Problem, TracePlan
+from harness import RBF, Iterate, KernelOracle, TracePlan
 from tests.measure.test_drive import Clock, N, run, ticking
 
 
-def test_trace_points_stand_at_the_exact_geometric_series_of_seconds() -> None:
+def test_trace_points_stand_at_the_exact_geometric_series_of_seconds():
     clock = Clock()
     plan = TracePlan(per_decade=5, first_seconds=1.0, first_evaluations=10**9)
     outcome = run(ticking(clock, 0.125, steps=8 * 200), None, plan, clock=clock)
@@ -22,11 +20,11 @@ def test_trace_points_stand_at_the_exact_geometric_series_of_seconds() -> None:
     assert [point.iteration for point in outcome.trace] == [round(second / 0.125) for second in expected]
 
 
-def test_one_long_step_takes_one_point_not_a_backlog() -> None:
+def test_one_long_step_takes_one_point_not_a_backlog():
     clock = Clock()
     seconds = iter([50.0, 0.01, 0.01, 60.0])
 
-    def script(stated: Problem) -> Iterator[Iterate]:
+    def script(stated):
         for step in seconds:
             clock.now += step
             yield Iterate(np.zeros(N))
@@ -35,33 +33,25 @@ def test_one_long_step_takes_one_point_not_a_backlog() -> None:
     assert [point.iteration for point in outcome.trace] == [1, 4]
 
 
-def pool_problem(n: int = 400) -> Problem:
+def pool_problem(n=400):
     x = np.random.default_rng(0).normal(size=(n, 2))
     return PoolSVC.build(KernelOracle(RBF(), x), np.where(np.arange(n) % 2, 1.0, -1.0).__getitem__)
 
 
-def querying(batch: int):
-    def script(stated: Problem) -> Iterator[Iterate]:
-        while stated.queries_left:
-            stated.query(np.flatnonzero(np.isnan(stated.targets))[:batch])
-            yield Iterate(np.zeros(stated.n))
-
-    return script
-
-
-def test_points_stand_on_a_ladder_of_queries_whatever_other_points_there_are() -> None:
+def test_points_stand_on_a_ladder_of_queries_whatever_other_points_there_are():
     clock = Clock()
 
-    def script(problem: Problem) -> Iterator[Iterate]:
-        for last in querying(1)(problem):
+    def script(problem):
+        while problem.queries_left:
+            problem.query(np.flatnonzero(np.isnan(problem.targets))[:1])
             clock.now += 1.0
-            yield last
+            yield Iterate(np.zeros(problem.n))
 
     for plan, reasons in (
         (TracePlan(), {"queried"}),
         (TracePlan(per_decade=40, first_seconds=0.5), {"queried", "seconds"}),
     ):
-        outcome = run(script, None, plan, problem=pool_problem(), clock=clock if len(reasons) > 1 else Clock())
+        outcome = run(script, None, plan, stated=pool_problem(), clock=clock if len(reasons) > 1 else Clock())
         ladder = [point for point in outcome.trace if point.reason == "queried"]
         rungs = [int(np.ceil(10 ** (k / 20) - 1e-9)) for k in range(53)]
         assert [point.queried for point in ladder] == sorted({rung for rung in rungs if rung <= 400})

@@ -1,54 +1,52 @@
-"""Problems for the tests of LASVM: what is drawn and what is awkward, and an candidate_set in the middle of its work."""
+"""Problems for the tests of LASVM and of its family without a bias, and a candidate set in the middle of its work."""
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
+import scipy.sparse
 from harness_lasvm import LASVM, candidate_set
 from harness_lasvm.compiled import steps
+from harness_robust.ramp import RampSVC
 
-from harness import CSVC, RBF, KernelOracle, Precomputed
-from tests.kernels.oracles import own
+from harness import CSVC, RBF
+from harness.registry.discovery import shared_registry
+from tests.plugins import common
+from tests.plugins.common import build, noisy, precomputed
 
-
-def noisy(n=160, d=4, noise=0.6, seed=0):
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(n, d))
-    y = np.where(x[:, 0] + noise * rng.normal(size=n) > 0.2, 1.0, -1.0)
-    return x, y
-
-
-def stated(x, y, C=1.0, kernel=None, **settings_):
-    return CSVC.build(KernelOracle(kernel or RBF(gamma=0.3), x), y, {"C": C, **settings_})
+KERNEL = RBF(gamma=0.3)
+svc = functools.partial(build, CSVC, C=1.0)
 
 
-def precomputed(problem):
-    values = np.array(own(problem).kernel.block(np.arange(own(problem).n)))
-    values = (values + values.T) / 2  # symmetric to the last bit
-    values = values.astype(np.float32).astype(np.float64)  # rows kept in float32 are exact
-    return type(problem).build(KernelOracle(Precomputed(), values), problem.targets, problem.parameters), values
+def stated(x, y, kernel=KERNEL, **values):
+    return svc(x, y, kernel, **values)
 
 
 def iterates(problem, seed=1, **parameters):
-    """The iterates with their arrays copied."""
-    found = []
-    for iterate in LASVM(**parameters).iterates(problem, np.random.default_rng(seed)):
-        iterate.dual_coef = iterate.dual_coef.copy()
-        found.append(iterate)
-    return found
+    return common.iterates(LASVM(**parameters), problem, seed)
 
 
-def assert_feasible(problem, coef):
-    assert (coef >= problem.lower_bounds).all()
-    assert (coef <= problem.upper_bounds).all()
-    assert abs(coef.sum()) <= 1e-12 * max(1.0, np.abs(coef).sum())
+def assert_feasible(problem, coef, sums=True):
+    ramp = isinstance(problem, RampSVC)  # the box for any beta
+    assert (coef >= (-problem.upper if ramp else problem.lower_bounds)).all()
+    assert (coef <= (problem.upper if ramp else problem.upper_bounds)).all()
+    assert not sums or abs(coef.sum()) <= 1e-12 * max(1.0, np.abs(coef).sum())
+
+
+def violation(problem, values, coef, members):
+    """By how much the conditions are missed over the members, from the whole kernel matrix."""
+    inside = np.isin(np.arange(problem.n), members)
+    grad = problem.targets - values @ coef
+    rises, falls = coef < problem.upper_bounds, coef > problem.lower_bounds
+    return grad[rises & inside].max() - grad[falls & inside].min()
 
 
 def partway(seed, blocks, C=5.0, **parameters):
-    """An candidate_set in the middle of its first epoch, and its full kernel matrix."""
+    """A candidate set in the middle of its first epoch, and its full kernel matrix."""
     x, y = noisy(300, noise=1.5, seed=seed)
     problem, values = precomputed(stated(x, y, C=C))
-    given_ = {"cache_mb": 100.0, "block": 64, "dtype": "float32", **parameters}
-    found = candidate_set.CandidateSet(problem, **given_)
+    found = candidate_set.CandidateSet(problem, **{"cache_mb": 100.0, "block": 64, "dtype": "float32", **parameters})
     rng = np.random.default_rng(seed)
     order = np.concatenate([rng.permutation(300), rng.permutation(300)])
     seeds = np.concatenate([order[:300][y[order[:300]] == label][:5] for label in (1.0, -1.0)])
@@ -60,3 +58,32 @@ def partway(seed, blocks, C=5.0, **parameters):
         found.run(steps.online, work, 1e-3, np.inf, 0, pause=10**9)
         done += int(found.now["at"])
     return found, values
+
+
+# -- without a bias ------------------------------------------------------------------------------------------------------
+
+
+def flipped(n=160, d=4, noise=0.6, seed=0, share=0.1):
+    """Noise near the border, and a share of labels exchanged."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    y = np.where(2.0 * x[:, 0] + noise * rng.normal(size=n) > 0.2, 1.0, -1.0)
+    return x, np.where(rng.random(n) < share, -y, y)
+
+
+def stated_for(solver, x, y, kernel=KERNEL, C=1.0, **values):
+    """The problem of the formulation that a solver, or its class, solves."""
+    formulation = shared_registry().declared_by(solver if isinstance(solver, type) else type(solver))[0]
+    return build(formulation, x, y, kernel, C=C, **values)
+
+
+def awkward():
+    """Points that are awkward in one way each, by name."""
+    x, y = flipped(60)
+    return {
+        "two equal points": (np.zeros((2, 1)), np.array([1.0, -1.0])),
+        "one point": (np.ones((1, 2)), np.array([1.0])),
+        "one class": (x, np.ones(60)),
+        "contradictions": (np.repeat(x[:30], 2, axis=0), np.tile([1.0, -1.0], 30)),
+        "sparse": (scipy.sparse.csr_array(np.where(np.abs(x) > 0.5, x, 0.0)), y),
+    }

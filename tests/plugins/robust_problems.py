@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from harness_robust.ramp import RampSVC
 
-from harness import RBF, KernelOracle
-from tests.kernels.oracles import own
+from harness import RBF
+from tests.plugins.common import build, matrix_of
 
 
 def flipped(n=40, d=2, share=0.15, seed=0, apart=1.5):
@@ -20,25 +20,7 @@ def flipped(n=40, d=2, share=0.15, seed=0, apart=1.5):
 
 
 def stated(x, y, kernel=None, **values):
-    return RampSVC.build(KernelOracle(kernel or RBF(gamma=0.3), x), y, values)
-
-
-def matrix_of(problem):
-    return np.array(own(problem).kernel.block(np.arange(own(problem).n)))
-
-
-def iterates(solver, problem, seed=1):
-    """The iterates with their arrays copied."""
-    found = []
-    for iterate in solver.iterates(problem, np.random.default_rng(seed)):
-        iterate.dual_coef = iterate.dual_coef.copy()
-        iterate.info = dict(iterate.info)
-        found.append(iterate)
-    return found
-
-
-def last_of(solver, problem):
-    return iterates(solver, problem)[-1]
+    return build(RampSVC, x, y, kernel or RBF(gamma=0.3), **values)
 
 
 def objective_of(problem, coef):

@@ -14,17 +14,14 @@ from hypothesis import strategies as st
 
 from harness import Limits, Linear, drive
 from tests.kernels.oracles import own
+from tests.plugins.common import iterates
 from tests.plugins.hull_problems import PROBLEMS, by_class, clouds, exact_margin, hard, l2, rng0, signed_matrix
 from tests.plugins.naive_core_set import enclosing_ball, exact_weights, naive_descent, naive_rounds
 
-
-def filled(matrix, side, caps, weights):
-    core = CoreSet(caps, 1e-14 * matrix.diagonal().max())
-    core.add([np.flatnonzero(side == group) for group in np.unique(side)], matrix, weights)
-    return core
+NAMES = pytest.mark.parametrize("name", ["overlapping clouds", "linear l2", "hard margin rbf", "separable linear"])
 
 
-def centres(side, caps):
+def centres(side):
     return 1.0 / np.bincount(side)[side]
 
 
@@ -35,13 +32,13 @@ def centres(side, caps):
 @pytest.mark.parametrize("seed", range(2))
 def test_every_step_of_the_descent_is_that_of_the_slow_twin_and_leaves_what_lies_between_the_panels_alone(seed, caps):
     matrix, side = by_class(l2(*clouds(seed, 13, 17, 3, 1.0)))
-    expected = naive_descent(matrix, centres(side, caps), side, caps, 1e-6, 60)
+    expected = naive_descent(matrix, centres(side), side, caps, 1e-6, 60)
     places = np.concatenate([np.arange(13), 20 + np.arange(17)])
     between = np.setdiff1d(np.arange(40), places)
     for steps in (1, 2, 5, 20, len(expected) - 1):
         padded, weight, score = np.full((40, 40), np.nan), np.full(40, np.nan), np.full(40, np.nan)
         padded[np.ix_(places, places)] = matrix
-        weight[places] = centres(side, caps)
+        weight[places] = centres(side)
         score[places] = matrix @ weight[places]
         begin, size = np.array([0, 20]), np.array([13, 17])
         diagonal = np.diagonal(padded).copy()
@@ -49,8 +46,7 @@ def test_every_step_of_the_descent_is_that_of_the_slow_twin_and_leaves_what_lies
         assert taken == steps
         np.testing.assert_allclose(weight[places], expected[steps], atol=1e-12)
         np.testing.assert_allclose(score[places], matrix @ weight[places], atol=1e-12)
-        assert np.isnan(weight[between]).all()
-        assert np.isnan(score[between]).all()
+        assert np.isnan([weight[between], score[between]]).all()
 
 
 # -- the core set's optimum ------------------------------------------------------------------------
@@ -60,7 +56,8 @@ def test_every_step_of_the_descent_is_that_of_the_slow_twin_and_leaves_what_lies
 @pytest.mark.parametrize("caps", [(1.0, 1.0), (0.08, 0.2)])
 def test_the_optimum_of_a_core_set_is_exact_to_rounding(chi, caps):
     matrix, side = by_class(l2(*clouds(2, 30, 30, 2, 1.0), chi=chi))
-    core = filled(matrix, side, caps, centres(side, caps))
+    core = CoreSet(caps, 1e-14 * matrix.diagonal().max())
+    core.add([np.flatnonzero(side == group) for group in np.unique(side)], matrix, centres(side))
     core.solve(1e-10)
     assert core.factors > 0 or chi < 1e4  # the descent alone would take too long
     weights = np.zeros(len(side))
@@ -71,8 +68,7 @@ def test_the_optimum_of_a_core_set_is_exact_to_rounding(chi, caps):
         assert weights[own].sum() == pytest.approx(1.0, abs=1e-13)
         low, high = scores[own & (weights < caps[group])].min(), scores[own & (weights > 0)].max()
         assert high - low <= 1e-9 * core.squared_norm
-    assert weights.min() >= 0.0
-    assert weights.max() <= max(caps)
+    assert 0.0 <= weights.min() <= weights.max() <= max(caps)
     exact = exact_weights(matrix, side, caps)
     assert core.squared_norm == pytest.approx(exact @ matrix @ exact, rel=1e-5)
     assert core.squared_norm <= exact @ matrix @ exact * (1 + 1e-9)
@@ -105,28 +101,23 @@ def test_points_that_come_and_go_leave_a_consistent_core_set(data):
         assert (core.weights > 0).all()
         scores = matrix @ weights
         assert core.squared_norm == pytest.approx(weights @ scores, rel=1e-10)
-        for side, (low, high) in zip(sides, core.levels(), strict=True):
-            own = np.intersect1d(side, core.members)
-            assert low == pytest.approx(scores[own].min(), abs=1e-12)
-            assert high == pytest.approx(scores[own].max(), abs=1e-12)
+        for side, levels in zip(sides, core.levels(), strict=True):
+            own = scores[np.intersect1d(side, core.members)]
+            assert levels == pytest.approx((own.min(), own.max()), abs=1e-12)
 
 
 # -- the solver ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["overlapping clouds", "linear l2", "hard margin rbf", "separable linear"])
+@NAMES
 def test_rounds_with_one_vertex_a_class_are_those_of_the_slow_twin(name, monkeypatch):
     monkeypatch.setattr("harness_fw.corrective.INNER", 1e-7)  # exact, as the twin is
     problem = PROBLEMS[name]()
-    side = (problem.targets < 0).astype(int)
-    expected = naive_rounds(signed_matrix(problem), side, 1e-4, 40)
-    rounds = FullyCorrective(epsilon=1e-4, vertices=1).iterates(problem, rng0())
-    found = [(each, np.count_nonzero(each.dual_coef)) for each in rounds]  # the coefficients are the solver's own array
-    assert len(found) == len(expected)
-    last = list(FullyCorrective(epsilon=1e-4, vertices=1).iterates(problem, rng0()))[-1]
-    np.testing.assert_array_equal(np.flatnonzero(last.dual_coef), expected[-1][0])
-    for (iterate, support), (core, norm) in zip(found, expected, strict=True):
-        assert support == len(core) <= iterate.working_set
+    expected = naive_rounds(signed_matrix(problem), (problem.targets < 0).astype(int), 1e-4, 40)
+    found = iterates(FullyCorrective(epsilon=1e-4, vertices=1), problem)
+    np.testing.assert_array_equal(np.flatnonzero(found[-1].dual_coef), expected[-1][0])
+    for iterate, (core, norm) in zip(found, expected, strict=True):
+        assert np.count_nonzero(iterate.dual_coef) == len(core) <= iterate.working_set
         assert iterate.info["norm"] == pytest.approx(norm, rel=1e-5)
 
 
@@ -142,15 +133,13 @@ def test_no_row_is_computed_twice_while_memory_lasts():
 
 @pytest.mark.parametrize("vertices", [1, 4])
 def test_rows_that_find_no_room_are_computed_anew_and_change_nothing(vertices):
-    found = []
-    for cache_mb in (256.0, 8 * 8 * 100 / 2**20):  # all rows, and eight of them
-        problem = l2(*clouds(0, 40, 60, 3, 1.0), cache_mb=cache_mb)
-        outcome = drive(FullyCorrective(epsilon=1e-4, vertices=vertices), problem, rng0())
-        found.append((outcome.dual_coef, outcome.iterations, problem.kernel.counter.evaluations))
-    (all_of_it, rounds, cheap), (little, again, dear) = found
-    np.testing.assert_allclose(little, all_of_it, atol=1e-9)
-    assert rounds == again
-    assert cheap < dear
+    problems = [
+        l2(*clouds(0, 40, 60, 3, 1.0), cache_mb=mb) for mb in (256.0, 8 * 8 * 100 / 2**20)
+    ]  # all rows, and eight
+    one, two = (drive(FullyCorrective(epsilon=1e-4, vertices=vertices), problem, rng0()) for problem in problems)
+    np.testing.assert_allclose(two.dual_coef, one.dual_coef, atol=1e-9)
+    assert one.iterations == two.iterations
+    assert problems[0].kernel.counter.evaluations < problems[1].kernel.counter.evaluations
 
 
 # -- the paper's bounds ----------------------------------------------------------------------------
@@ -162,13 +151,11 @@ def test_a_corrective_round_gains_no_less_and_the_run_stays_within_the_bounds(na
     problem = PROBLEMS[name]()
     psi_star = 0.5 * exact_margin(problem) ** 2
     delta = delta_of(own(problem).kernel, own(problem).targets > 0)
-    found = [
-        (0.5 * each.info["norm"] ** 2, each.info, np.count_nonzero(each.dual_coef))
-        for each in FullyCorrective(vertices=vertices).iterates(problem, rng0())
-    ]
-    for (psi, info, _), (after, _, _) in itertools.pairwise(found):
-        assert after <= decrease_bound(psi, info["epsilon_plus"], delta, psi_star) * (1 + 1e-6)
-    _, last, size = found[-1]
+    found = iterates(FullyCorrective(vertices=vertices), problem)
+    for one, two in itertools.pairwise(each.info for each in found):
+        bound = decrease_bound(0.5 * one["norm"] ** 2, one["epsilon_plus"], delta, psi_star)
+        assert 0.5 * two["norm"] ** 2 <= bound * (1 + 1e-6)
+    last, size = found[-1].info, np.count_nonzero(found[-1].dual_coef)
     assert len(found) - 1 <= iteration_bound(delta, psi_star, 1e-3) <= last["iteration_bound"] * (1 + 1e-6)
     assert size <= core_set_bound(delta, psi_star, 1e-3) <= last["core_set_bound"] * (1 + 1e-6)
     assert delta / psi_star <= last["delta_over_psi"] * (1 + 1e-6)
@@ -198,18 +185,15 @@ def test_the_ball_is_the_smallest_around_the_lifted_differences(sample):
     assert farthest <= outcome.info["radius"] * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("name", ["overlapping clouds", "linear l2", "hard margin rbf", "separable linear"])
+@NAMES
 def test_with_the_full_search_its_rounds_are_those_of_the_slow_twin(name, monkeypatch):
     monkeypatch.setattr("harness_fw.cvm.INNER", 1e-6)  # exact, as the twin is
     problem = PROBLEMS[name]()
     expected = naive_rounds(signed_matrix(problem), (problem.targets < 0).astype(int), 1e-4, 60, drop=False)
-    found = [
-        (each.working_set, each.info["norm"], each.info["support"])
-        for each in CoreVectorMachine(gap=2e-4, sample=0).iterates(problem, rng0())
-    ]
-    assert [core for core, _, _ in found] == [len(core) for core, _ in expected]
-    np.testing.assert_allclose([norm for _, norm, _ in found], [norm for _, norm in expected], rtol=1e-5)
-    assert all(support <= core for core, _, support in found)
+    found = CoreVectorMachine(gap=2e-4, sample=0).iterates(problem, rng0())
+    for iterate, (core, norm) in zip(found, expected, strict=True):
+        assert (iterate.working_set, iterate.info["norm"]) == (len(core), pytest.approx(norm, rel=1e-5))
+        assert iterate.info["support"] <= len(core)
 
 
 def test_it_stops_at_half_the_gap_and_no_sooner():
@@ -226,28 +210,6 @@ def test_a_sample_needs_few_full_searches():
     sampled, full = (l2(x, y, Linear(), cache_mb=1e-9) for _ in range(2))
     one = drive(CoreVectorMachine(gap=0.05), sampled, rng0(), Limits(time_limit=60))
     other = drive(CoreVectorMachine(gap=0.05, sample=0), full, rng0(), Limits(time_limit=60))
-    assert one.claimed_done
-    assert other.claimed_done
+    assert (one.status, other.status, other.info["searches"]) == ("ok", "ok", other.iterations + 1)
     assert one.info["searches"] * 3 < one.iterations
-    assert other.info["searches"] == other.iterations + 1
     assert sampled.kernel.counter.evaluations * 3 < full.kernel.counter.evaluations
-
-
-def test_kernel_values_of_a_sampled_run_are_counted_to_the_last():
-    problem = l2(*clouds(2, 200, 300, 2, 1.0), chi=1.0)
-    n, members, searches, spent = problem.n, 0, 0, 0
-    for found in CoreVectorMachine(gap=0.1, sample=10).iterates(problem, rng0()):
-        core, searched = found.working_set, found.info["searches"] - searches
-        # new points with all members, 20 drawn with all members, and where all points are searched, n with the support
-        allowed = (core - members) * core + 20 * core + searched * n * core + (0 if members else 3 * n)
-        assert problem.kernel.counter.evaluations - spent <= allowed
-        spent, members, searches = problem.kernel.counter.evaluations, core, found.info["searches"]
-    assert found.done
-    assert searches < found.step
-
-
-def test_an_accuracy_of_1e_10_is_reached():
-    problem = l2(*clouds(2, 60, 60, 2, 1.0), chi=1e4)
-    outcome = drive(FullyCorrective(epsilon=1e-10), problem, rng0())
-    assert outcome.claimed_done
-    assert problem.certify(outcome.dual_coef, outcome.intercept).epsilon <= 2e-10

@@ -11,45 +11,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF, Limits, Linear, drive
-from tests.plugins.hull_problems import clouds, exact_margin, l2, matrix_of, opposite_duplicates, rng0
-
-
-def linear(x, y, chi=10.0):
-    return l2(x, y, Linear(), chi)
-
+from tests.plugins.common import matrix_of
+from tests.plugins.hull_problems import clouds, exact_margin, l2, opposite_duplicates, rng0
 
 LINEAR = {
-    "overlapping": lambda: linear(*clouds(0, 25, 35, 3, 1.0)),
-    "large chi": lambda: linear(*clouds(2, 20, 30, 2, 1.0), chi=1e4),
-    "separable, large chi": lambda: linear(*clouds(7, 20, 25, 3, 9.0), chi=1e5),
-    "equal points": lambda: linear(np.ones((2, 3)), np.array([1.0, -1.0])),
+    "overlapping": lambda: l2(*clouds(0, 25, 35, 3, 1.0), Linear()),
+    "large chi": lambda: l2(*clouds(2, 20, 30, 2, 1.0), Linear(), chi=1e4),
+    "separable, large chi": lambda: l2(*clouds(7, 20, 25, 3, 9.0), Linear(), chi=1e5),
+    "equal points": lambda: l2(np.ones((2, 3)), np.array([1.0, -1.0]), Linear()),
     "opposite duplicates": lambda: opposite_duplicates(Linear()),
-    "far from the origin": lambda: linear(clouds(12, 10, 10, 2, 2.0)[0] + 50.0, clouds(12, 10, 10, 2, 2.0)[1]),
-    "more features than points": lambda: linear(*clouds(5, 9, 7, 40, 2.0)),
+    "far from the origin": lambda: l2(clouds(12, 10, 10, 2, 2.0)[0] + 50.0, clouds(12, 10, 10, 2, 2.0)[1], Linear()),
+    "more features than points": lambda: l2(*clouds(5, 9, 7, 40, 2.0), Linear()),
 }
 
 
-@pytest.mark.parametrize("way", ["direct", "conjugate"])
-@pytest.mark.parametrize("make", LINEAR.values(), ids=list(LINEAR))
-def test_the_margin_is_the_exact_one(make, way, monkeypatch):
-    monkeypatch.setattr(newton, "_DIRECT", 10**6 if way == "direct" else 0)
-    problem = make()
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("name", LINEAR)
+def test_the_margin_is_the_exact_one(name, direct, monkeypatch):
+    monkeypatch.setattr(newton, "_DIRECT", 10**6 if direct else 0)
+    problem = LINEAR[name]()
     outcome = drive(NewtonFrankWolfe(epsilon=1e-7), problem, rng0())
-    assert outcome.claimed_done
-    assert outcome.info["gradients" if way == "direct" else "systems"] == 0
-    certificate = problem.certify(outcome.dual_coef, outcome.intercept)
-    margin = exact_margin(problem)
-    assert certificate.feasibility_violation < 1e-12
-    assert certificate.epsilon_plus <= 1.01e-7
-    assert outcome.info["epsilon_plus"] == pytest.approx(certificate.epsilon_plus, abs=1e-9)
-    assert outcome.info["epsilon_minus"] == pytest.approx(certificate.epsilon_minus, abs=1e-9)
-    assert certificate.margin_lower <= margin * (1 + 1e-6)
-    assert margin * (1 - 1e-6) <= certificate.margin_upper <= margin * (1 + 1e-6)
+    assert (outcome.claimed_done, outcome.info["gradients" if direct else "systems"]) == (True, 0)
+    found, margin = problem.certify(outcome.dual_coef, outcome.intercept), exact_margin(problem)
+    assert found.feasibility_violation < 1e-12
+    assert found.epsilon_plus <= 1.01e-7
+    epsilons = outcome.info["epsilon_plus"], outcome.info["epsilon_minus"]
+    assert epsilons == pytest.approx((found.epsilon_plus, found.epsilon_minus), abs=1e-9)
+    assert found.margin_lower * (1 - 1e-6) <= margin == pytest.approx(found.margin_upper, rel=1e-6)
 
 
 def test_a_separating_w_without_slack_is_shortened():
     x, y = clouds(7, 20, 25, 3, 9.0)
-    problem = linear(x, y)
+    problem = l2(x, y, Linear())
     rounds = newton.Rounds(problem.kernel.features(), problem.targets)
     rounds.start(1e3 * (x.T @ drive(NewtonFrankWolfe(epsilon=1e-9), problem, rng0()).dual_coef), 0.0)
     rounds.look()
@@ -80,9 +73,8 @@ def test_the_best_bias_and_step_are_those_of_a_slow_search(seed, n, ties):
     straight, bent = float(rng.normal()), float(rng.uniform(0.1, 4.0))
 
     def along(t):
-        return (
-            straight * t + 0.5 * bent * t * t + 0.5 * chi * np.sum(np.maximum(0, 1 - y * (products + t * change)) ** 2)
-        )
+        losses = np.maximum(0.0, 1.0 - y * (products + t * change)) ** 2
+        return straight * t + 0.5 * bent * t * t + 0.5 * chi * np.sum(losses)
 
     slope = (along(1e-6) - along(-1e-6)) / 2e-6
     assert hot.slope_at(0.0, straight, bent, chi, y, products, change) == pytest.approx(slope, rel=1e-3, abs=1e-4)
@@ -140,12 +132,9 @@ def test_no_pivot_beyond_rounding_or_the_limit():
     same = l2(np.repeat(np.eye(3), 5, axis=0), np.tile([1.0, -1.0, 1.0], 5))
     found = Pivots(same.kernel, np.arange(15), 15)
     found.grow(0.0)
-    assert found.exhausted
-    assert len(found.index) == 3
     limited = Pivots(plane(60).kernel, np.arange(60), 4)
     limited.grow(0.0)
-    assert limited.exhausted
-    assert len(limited.index) == 4
+    assert (found.exhausted, len(found.index), limited.exhausted, len(limited.index)) == (True, 3, True, 4)
     assert limited.residual > 1e-3
     many = Pivots(plane(400).kernel, np.arange(400), 400)
     many.grow(0.0)
@@ -189,10 +178,9 @@ def test_a_kernel_of_too_many_dimensions_goes_on_without_pivots(gamma, chi, flip
     monkeypatch.setattr(newton, "_MANY", many)
     x, y = clouds(0, 150, 150, 8, 1.0)
     y = np.where(rng0().random(300) < flipped, -y, y)
-    problem = l2(x, y, RBF(gamma=gamma), chi, cache_mb)
+    problem = l2(x, y, RBF(gamma=gamma), chi, cache_mb=cache_mb)
     outcome = drive(NewtonFrankWolfe().with_target_gap(1e-3), problem, rng0())
-    assert outcome.claimed_done
-    assert "pivots" not in outcome.info  # they were given up
+    assert (outcome.claimed_done, "pivots" in outcome.info) == (True, False), "they were given up"
     found = problem.certify(outcome.dual_coef, outcome.intercept)
     assert found.relative_gap <= 1e-3
     assert outcome.info["epsilon_plus"] == pytest.approx(found.epsilon_plus, abs=1e-9)

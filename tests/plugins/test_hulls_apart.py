@@ -6,8 +6,10 @@ import time
 import numpy as np
 import pytest
 
-from harness import RBF, HarnessError, KernelOracle, Linear, drive, get_solver
-from harness.problems import HardMargin, PolytopeDistance, ReducedHull
+from harness import RBF, HarnessError, Linear, drive, get_solver
+from harness.problems import HardMargin, ReducedHull
+from tests.plugins.common import build, certified
+from tests.plugins.hull_problems import hard, one_hull
 
 CLAIMS = re.compile(r"(meet|intersect|inside|coincide|no margin)(?!, or )")
 SOLVERS = (
@@ -61,7 +63,7 @@ def test_no_solver_says_that_hulls_meet_that_are_apart(name, seeds):
     for seed in seeds:
         x, y, kernel = hulls(seed)
         for formulation, values in ((HardMargin, {}), (ReducedHull, {"D": 1.0})):
-            problem = formulation.build(KernelOracle(kernel, x), y, values)
+            problem = build(formulation, x, y, kernel, **values)
             if not are_apart(x, y, kernel) or solver.refusal(problem):
                 continue
             try:
@@ -85,7 +87,7 @@ def test_a_shift_of_the_data_leaves_the_margin(shift):
     x, y = rng.uniform(-1.0, 1.0, (40, 2)), np.repeat([1.0, -1.0], 20)
     x[:, 0] += np.where(y > 0.0, 0.52 - x[y > 0.0, 0].min(), -0.52 - x[y < 0.0, 0].max())
     for name in SOLVERS:
-        problem = HardMargin.build(KernelOracle(Linear(), x + shift), y, {})
+        problem = hard(x + shift, y)
         if get_solver(name).refusal(problem) or name in INEXACT:
             continue
         outcome = drive(get_solver(name), problem, rng)
@@ -99,15 +101,14 @@ def test_long_thin_hulls_are_solved_where_their_distance_is_a_millionth_of_their
     positive = np.column_stack([1e3 * t, 1e-3 * t**2 + 0.5e-3, 0.1 * t])
     x, y = np.r_[positive, positive * [1.0, -1.0, -1.0] + [0.5, 0.0, 0.0]], np.repeat([1.0, -1.0], 12)
     for name in ("smo-block", "qp"):
-        problem = HardMargin.build(KernelOracle(Linear(), x), y, {})
-        solution = get_solver(name).solve(problem)
-        found = problem.certify(solution.dual_coef, solution.intercept)
+        problem = hard(x, y)
+        found = certified(problem, get_solver(name).solve(problem))
         assert (found.margin_lower, found.margin_upper) == pytest.approx((1.01653e-3, 1.01653e-3), rel=2e-3), name
 
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_an_origin_that_is_outside_is_not_said_to_be_inside(name):
-    problem = PolytopeDistance.build(KernelOracle(Linear(), np.array([[1e-4, 1e3], [1e-4, -1e3]])), np.ones(2), {})
+    problem = one_hull(np.array([[1e-4, 1e3], [1e-4, -1e3]]))
     solver = get_solver(name)
     if solver.refusal(problem):
         pytest.skip("it solves other formulations")

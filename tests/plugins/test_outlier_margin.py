@@ -1,4 +1,4 @@
-"""outlier-margin: the certificate and its bounds against every set that may be given up, one after another."""
+"""outlier-margin: its certificate, its bounds and outlier-exact against every set that may be given up; the inliers' margin."""
 
 import numpy as np
 import pytest
@@ -8,16 +8,17 @@ from harness_rgd.upper_margin import Relaxation, peeled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, KernelOracle, Linear, UsageError, get_solver
+from harness import RBF, CertifiedRun, KernelOracle, Linear, PluginError, get_solver
+from harness.cli.main import main
 from harness.problems import HardMargin, PolytopeDistance
 from tests.plugins import widest
+from tests.plugins.common import certified
 
 CLOSE = 1e-6
 
 
 def build(x, y, kernel=None, ridge=0.0, **values):
-    oracle = KernelOracle(kernel or Linear(), x, ridge=ridge)
-    return OutlierMargin.build(oracle, np.asarray(y, dtype=float), values)
+    return OutlierMargin.build(KernelOracle(kernel or Linear(), x, ridge=ridge), np.asarray(y, dtype=float), values)
 
 
 @st.composite
@@ -58,12 +59,11 @@ def test_the_certificate_agrees_with_every_set_that_may_be_given_up(problem, see
     size = float(np.sqrt((points**2).sum(axis=1).max()))
     lower, upper = problem.bounds
     assert lower <= best + CLOSE * size
-    assert best - CLOSE * size <= upper <= best + CLOSE * size
+    assert upper == pytest.approx(best, abs=CLOSE * size)
     coef = a_model(problem, seed)
     found = problem.certify(coef, 0.0)
     w = coef @ points
-    assert found.margin_upper == upper
-    assert found.dual == pytest.approx(0.5 * upper**2)
+    assert (found.margin_upper, found.dual) == (upper, pytest.approx(0.5 * upper**2))
     if found.undecidable or np.linalg.norm(w) < 1e-3 * size:
         return
     realised = widest.along(problem, w, points)
@@ -71,8 +71,7 @@ def test_the_certificate_agrees_with_every_set_that_may_be_given_up(problem, see
     assert found.margin_lower <= widest.widest(problem, problem.allowance) + CLOSE * size
     ratio = min(1.0, max(0.0, realised) / upper) if upper > 0.0 else 1.0
     if upper > 1e-3 * size:
-        assert found.relative_gap == pytest.approx(1.0 - ratio**2, abs=1e-4)
-        assert found.epsilon == pytest.approx(1.0 - ratio, abs=1e-4)
+        assert (found.relative_gap, found.epsilon) == pytest.approx((1.0 - ratio**2, 1.0 - ratio), abs=1e-4)
     assert found.primal == pytest.approx(0.5 * max(0.0, realised) ** 2, abs=CLOSE * size**2)
     scores = points @ w
     slab = problem.slab(scores)
@@ -80,14 +79,24 @@ def test_the_certificate_agrees_with_every_set_that_may_be_given_up(problem, see
     assert problem.given_up(scores) == sum(wrong) <= problem.allowance.both
 
 
-@pytest.mark.parametrize("draws", [30, pytest.param(500, marks=pytest.mark.slow)])
-def test_no_upper_bound_is_below_the_widest_margin_of_all_sets(draws):
+@pytest.mark.parametrize("draws", [60, pytest.param(500, marks=pytest.mark.slow)])
+def test_no_bound_is_below_the_widest_margin_of_all_sets_in_which_the_exact_solver_ends(draws):
     rng = np.random.default_rng(1)
     for _ in range(draws):
         problem = widest.drawn(rng)
-        best, size = widest.widest(problem), float(np.sqrt(problem.kernel.diagonal().max()))
-        assert Relaxation(problem).bound() >= best - 1e-9 * size
-        assert peeled(problem) >= best - 1e-9 * size
+        best, size, margins = widest.widest(problem), float(np.sqrt(problem.kernel.diagonal().max())), []
+        assert min(Relaxation(problem).bound(), peeled(problem)) >= best - 1e-9 * size
+        for last in get_solver("outlier-exact").iterates(problem, rng):
+            problem.checked(last.dual_coef, last.intercept)
+            assert last.info["upper"] >= best - 1e-9 * size
+            margins.append(last.info["margin"])
+        assert last.done
+        assert margins == sorted(margins)
+        assert margins[-1] == pytest.approx(best, abs=1e-6 * size)
+        found = problem.certify(last.dual_coef, last.intercept)
+        if best > 1e-3 * size:
+            assert found.margin_lower >= best * (1.0 - 1e-6)
+            assert found.relative_gap <= 1e-6
 
 
 def planted(seed, n, d, share, origin, gap=0.5):
@@ -112,11 +121,8 @@ def test_no_upper_bound_is_below_the_margin_of_the_planted_inliers(n, d, share, 
     problem = build(x, y, kernel, outliers=share, against="origin" if origin else "class")
     core = problem.inliers(np.flatnonzero(~out))
     assert isinstance(core, PolytopeDistance if origin else HardMargin)
-    solved = get_solver("nearest-point").with_target_gap(1e-4).solve(core)
-    margin = core.certify(solved.dual_coef, solved.intercept).margin_lower
-    assert margin > 0.0
-    for bound in (Relaxation(problem).bound(), peeled(problem), problem.bounds[1]):
-        assert bound >= margin * (1.0 - 1e-9)
+    margin = certified(core, get_solver("nearest-point").with_target_gap(1e-4).solve(core)).margin_lower
+    assert min(Relaxation(problem).bound(), peeled(problem), problem.bounds[1]) >= margin * (1.0 - 1e-9) > 0.0
     assert problem.bounds[0] <= margin
     other = OutlierMargin.build(problem.kernel, y, {**problem.parameters, "delta": 0.9})
     before = problem.kernel.counter.evaluations
@@ -132,26 +138,108 @@ def test_points_beyond_what_float64_can_square_have_no_figures_and_no_fault(n, s
     assert found.undecidable or found.margin_lower <= found.margin_upper * 1.01
 
 
-@pytest.mark.parametrize(
-    ("values", "told"),
-    [
-        ({"outliers": 1.0}, "outliers"),
-        ({"outliers": -0.1}, "outliers"),
-        ({"outliers": 0.9}, "gives up 9 of 10 points"),
-        ({"outliers_plus": 0.7, "outliers_minus": 0.1}, "gives up 5 of 5 positives"),
-        ({"outliers_plus": 0.1}, "given alone"),
-        ({"outliers_plus": 0.1, "outliers_minus": 0.1, "against": "origin"}, "no classes"),
-    ],
-)
-def test_a_share_that_cannot_be_is_told_in_a_sentence(values, told):
-    x = np.arange(20.0).reshape(10, 2)
-    with pytest.raises(UsageError, match=told):
-        build(x, np.where(np.arange(10) % 2 == 0, 1.0, -1.0), **values)
-
-
 def test_sparse_and_mapped_points_have_the_bounds_of_dense_ones(tmp_path):
     x, y, _ = planted(3, 90, 5, 0.1, False)
     dense = build(x, y, outliers=0.1).bounds[1]
     np.save(tmp_path / "x.npy", x)
     for other in (scipy.sparse.csr_array(x), np.load(tmp_path / "x.npy", mmap_mode="r")):
         assert build(other, y, outliers=0.1).bounds[1] == pytest.approx(dense, rel=1e-9)
+
+
+# -- outlier-exact ------------------------------------------------------------------------------------------------------
+
+
+def test_the_intercept_is_minus_the_middle_of_the_slab():
+    x, y = np.array([[12.0], [13.0], [14.0], [4.0], [8.0], [7.0], [6.0], [9.0]]), np.repeat([1.0, -1.0], 4)
+    problem = build(x, y, outliers=0.13, delta=0.0)
+    found = get_solver("outlier-exact").solve(problem)
+    scores = problem.kernel.expand(found.dual_coef) + found.intercept
+    assert min(scores[:3]) == pytest.approx(-max(scores[4:]))
+    assert found.info["margin"] == pytest.approx(3.0)
+
+
+def test_with_less_accuracy_it_stops_sooner():
+    rng, y = np.random.default_rng(0), np.where(np.arange(36) % 2 == 0, 1.0, -1.0)
+    problem = build(rng.normal(size=(36, 6)) + 0.5 * y[:, None] * np.eye(6)[0], y, outliers=0.2)
+    exact, rough = (get_solver("outlier-exact", accuracy=value).solve(problem).info for value in (1e-9, 0.4))
+    assert rough["nodes"] < exact["nodes"]
+    assert rough["margin"] >= 0.6 * exact["margin"]
+
+
+# -- the margin of the points that were not planted --------------------------------------------------------------------
+
+PLANTED = np.array([False, False, False, True, False, False])
+LINE = np.array([[2.0, 0.0], [3.0, 1.0], [4.0, 0.0], [-9.0, 0.0], [-1.0, 0.0], [-5.0, 2.0]])
+LABELS = np.array([1.0, 1.0, 1.0, 1.0, -1.0, -1.0])
+COEF = np.array([1.0, 0.0, 0.0, 0.0, -1.0, 0.0])
+
+
+def on_a_line(x=LINE, **values):
+    return build(x, LABELS, outliers=0.17, **values)
+
+
+def figures(stated, solver=None, planted=PLANTED):
+    """Return the figures of the nearest points of the inliers, as the certifier computes them."""
+    coef = np.abs(COEF) / 2.0 if stated.against_origin else COEF
+    run = CertifiedRun(coef, 0.0, stated.kernel.expand(coef), stated.certify(coef, 0.0), planted, solver)
+    return {name: value() if callable(value) else value for name, value in stated.figures(run).items()}
+
+
+@pytest.mark.parametrize("oracle", [None, "qp", "nearest-point"])
+@pytest.mark.parametrize(("values", "margin"), [({}, 3.0), ({"against": "origin"}, 1.0)])
+def test_it_is_the_margin_of_the_others(oracle, values, margin):
+    found = figures(on_a_line(np.abs(LINE) if values else LINE, **values), oracle and get_solver(oracle))
+    assert found["inlier_margin"] == pytest.approx(margin, abs=1e-3)
+    assert found["inlier_margin"] >= margin * (1.0 - 1e-9)
+    assert found["inlier_solver"] == oracle or not oracle
+    names = {"given_up", "inlier_margin", "inlier_ratio", "inlier_solver"}
+    assert set(found) == names <= {column.name for column in OutlierMargin.columns}
+
+
+def test_the_ratio_is_that_of_the_models_margin_and_a_model_counts_what_it_gives_up():
+    found = figures(on_a_line())
+    assert (found["given_up"], found["inlier_ratio"]) == (1, pytest.approx(1.0, abs=1e-3))
+    assert set(figures(on_a_line(), planted=None)) == {"given_up"}
+    x = LINE.copy()  # hulls that meet
+    x[4] = [3.0, 0.5]
+    found = figures(on_a_line(x), get_solver("qp"))
+    assert (found["inlier_margin"], found["inlier_ratio"]) == (0.0, None)
+
+
+def test_it_is_solved_once():
+    stated, asked = on_a_line(), []
+
+    class Asked(type(get_solver("qp"))):
+        def iterates(self, problem, rng):
+            asked.append(problem.n)
+            yield from super().iterates(problem, rng)
+
+    assert figures(stated, Asked()) == figures(stated, Asked())
+    assert asked == [5]
+    with pytest.raises(PluginError, match="does not solve hard-margin"):
+        figures(on_a_line(), get_solver("lasvm"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("oracle", ["nearest-point", "lasvm"])
+def test_the_command_shows_it_beside_the_margin(tmp_path, capsys, oracle):
+    given = [
+        "--plugins", "outlier-exact", "--datasets", "gaussian-outliers[least=8,most=12,d=2]", "--core-set-oracle", oracle,
+        "--formulation", "outlier-margin[outliers=0.1,delta=0]", "--store", str(tmp_path / "runs.db"), "--format", "markdown",
+        "--explain",
+    ]  # fmt: skip
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", *given])
+    text = capsys.readouterr().out
+    assert not ended.value.code
+    head, _, row = ([cell.strip() for cell in line.split("|")] for line in text.splitlines() if line.startswith("|"))
+    shown = dict(zip(head, row, strict=True))
+    assert float(shown["margin"]) <= float(shown["margin bound"])
+    if oracle == "lasvm":
+        assert "inliers' margin" not in shown
+        assert "no inliers' margin: plugin 'rgd', " in text
+        assert "lasvm does not solve hard-margin" in text
+        return
+    assert "margin bound: no model that gives up the share alone has a wider margin." in text
+    ratio = float(shown["margin"]) / float(shown["inliers' margin"])
+    assert ratio == pytest.approx(float(shown["of inliers'"]), rel=1e-3)

@@ -1,4 +1,4 @@
-"""Other people's libraries: handed the right problem, and their models in the harness's signs."""
+"""Other people's libraries: handed the right problem, their models in the harness's signs, or scored and certified as they are."""
 
 import importlib.util
 import subprocess
@@ -8,24 +8,15 @@ import harness_peers
 import numpy as np
 import pytest
 import scipy.sparse
-from harness_peers import (
-    SGD,
-    LibSVM,
-    LibSVMOfficial,
-    LibSVR,
-    LinearSVC,
-    Nystroem,
-    RandomFeatures,
-    SklearnEx,
-    ThunderSVM,
-)
-from harness_qp import QP
+from harness_peers import SGD, LibLinear, LibSVM, LibSVMOfficial, LibSVR, LinearSVC, Nystroem, RandomFeatures
+from harness_peers.libsvm import SklearnEx
+from harness_peers.thunder import ThunderSVM
 
-from harness import CSVC, RBF, KernelOracle, Linear, Poly, UsageError
-from harness.problems import EpsSVR, OneClass, ReducedHull
+from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, Poly, Precomputed, UsageError, drive, get_solver
+from harness.measure.scored import FreeModel
+from harness.problems import L2SVC, EpsSVR, OneClass, ReducedHull
 from harness.run.environments import lacking
-from tests.plugins.points import cancer, digits, overlapping
-from tests.run.conftest import HARNESS, compared
+from tests.plugins.common import build, cancer, certified, digits, exact, overlapping
 
 INSTALLED = [cls for cls in (LibSVM, LibSVR, SklearnEx, LibSVMOfficial, ThunderSVM, LinearSVC, SGD, Nystroem, RandomFeatures)
              if importlib.util.find_spec(cls.package.partition(".")[0]) is not None]  # fmt: skip
@@ -41,18 +32,8 @@ def optional(*classes):
 
 EVERY = pytest.mark.parametrize("peer", optional(LibSVM, SklearnEx, LibSVMOfficial, ThunderSVM))
 OF_SCIKIT_LEARN = pytest.mark.parametrize("peer", optional(LibSVM, SklearnEx))
-BY_CLASS = pytest.mark.parametrize("peer", optional(LibSVMOfficial, ThunderSVM))
 # float32 coefficients and float32 kernel values: what is left of a tolerance of 1e-6
 KKT = {"thundersvm": 1e-3}
-
-
-def build(formulation, x, y, kernel=None, **values):
-    return formulation.build(KernelOracle(kernel or RBF(0.5), x), y, values)
-
-
-def certified(problem, solution):
-    problem.checked(solution.dual_coef, solution.intercept)
-    return problem.certify(solution.dual_coef, solution.intercept)
 
 
 @EVERY
@@ -69,25 +50,25 @@ def test_kernels_and_costs_arrive_as_stated(peer, kernel, values):
 
 @EVERY
 @pytest.mark.parametrize("first", [-1.0, 1.0])
-@pytest.mark.parametrize("storage", ["dense", "csr"])
-def test_the_class_of_the_first_point_decides_no_sign(peer, first, storage):
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_array])
+def test_the_class_of_the_first_point_decides_no_sign_and_the_conversion_has_its_seconds(peer, first, storage):
     x, y = overlapping(10, n=80)
     y[0] = first
-    problem = build(CSVC, scipy.sparse.csr_array(x) if storage == "csr" else x, y, C=2.0)
-    solution = peer(tol=1e-6).solve(problem)
-    best = QP().solve(problem)
+    problem = build(CSVC, storage(x), y, C=2.0)
+    solution, best = peer(tol=1e-6).solve(problem), get_solver("qp").solve(problem)
     assert certified(problem, solution).relative_gap < 1e-5
     assert solution.intercept == pytest.approx(best.intercept, abs=1e-3)
     assert solution.dual_coef == pytest.approx(best.dual_coef, abs=1e-2)
+    assert 0.0 <= solution.info["conversion_cpu_seconds"] < 1.0
+    assert 0.0 < solution.info["conversion_seconds"] < 1.0
 
 
-@pytest.mark.parametrize("peer", optional(LibSVM, SklearnEx))
+@OF_SCIKIT_LEARN
 @pytest.mark.parametrize("cost", [0.05, 1.0, 50.0])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 5.0])
 def test_the_svr_is_the_librarys(peer, cost, epsilon):
     x = overlapping(11, n=80)[0]
-    targets = np.sin(2.0 * x[:, 0]) + x[:, 1]
-    problem = build(EpsSVR, x, targets, C=cost, epsilon=epsilon)
+    problem = build(EpsSVR, x, np.sin(2.0 * x[:, 0]) + x[:, 1], C=cost, epsilon=epsilon)
     if peer is SklearnEx and epsilon == 5.0:
         assert "no intercept" in peer().refusal(problem)
         return
@@ -107,45 +88,24 @@ def test_the_one_class_problem_is_the_librarys(nu):
     assert found.kkt_violation < 1e-5 * problem.cap
 
 
-@BY_CLASS
-def test_costs_of_single_points_are_refused(peer):
-    x, y = overlapping(13, n=20)
-    upper = np.linspace(0.5, 1.0, 20)
-    problem = CSVC(KernelOracle(RBF(0.5), x), y, build(CSVC, x, y).settings, upper)
-    assert "one C for each class, not one for each point" in peer().refusal(problem)
-    assert LibSVM().refusal(problem) is None
-
-
-@EVERY
-def test_the_conversion_is_told_beside_the_time(peer):
-    info = peer().solve(build(CSVC, *overlapping(14, n=80))).info
-    assert 0.0 <= info["conversion_cpu_seconds"] < 1.0
-    assert 0.0 < info["conversion_seconds"] < 1.0
-
-
 @EVERY
 def test_a_library_that_does_not_load_is_a_sentence(peer, monkeypatch):
     def fails(name):
         raise OSError("libgomp.so.1: cannot open shared object file\nand more")
 
-    x, y = overlapping(15, n=20)
+    problem = build(CSVC, *overlapping(15, n=20))
     monkeypatch.setattr(importlib, "import_module", fails)
-    reason = peer().refusal(build(CSVC, x, y))
-    assert reason == (
-        f"{peer.name} needs the package {peer.package}, which cannot be loaded: "
-        "libgomp.so.1: cannot open shared object file; reinstall it."
-    )
+    reason = f"{peer.name} needs the package {peer.package}, which cannot be loaded: libgomp.so.1: cannot open shared"
+    assert peer().refusal(problem).startswith(reason)
 
 
 @pytest.mark.parametrize("peer", optional(SklearnEx))
 def test_sklearnex_runs_with_the_threads_of_the_run(peer, monkeypatch):
     import daal4py
 
-    x, y = overlapping(17, n=80)
     given = []
     monkeypatch.setattr(daal4py, "daalinit", given.append)
-    problem = CSVC.build(KernelOracle(RBF(0.5), x).replace(threads=3), y)
-    peer().converted(problem)
+    peer().converted(build(CSVC, *overlapping(17, n=80), threads=3))
     assert given == [3]
 
 
@@ -154,10 +114,9 @@ def test_what_sklearnex_hands_back_is_no_result_of_its(peer, monkeypatch):
     import sklearn.svm
     import sklearnex.svm
 
-    x, y = overlapping(18, n=80)
     monkeypatch.setattr(sklearnex.svm, "SVC", sklearn.svm.SVC)
     with pytest.raises(UsageError, match="handed this problem back to scikit-learn"):
-        peer().solve(build(CSVC, x, y))
+        peer().solve(build(CSVC, *overlapping(18, n=80)))
 
 
 @OF_SCIKIT_LEARN
@@ -170,7 +129,7 @@ def test_the_nu_svm_is_the_reduced_hull_problem(peer, data, cap, kernel):
     problem = build(ReducedHull, x, y, kernel, D=least if cap == "least" else cap)
     solution = peer(tol=1e-7).solve(problem)
     assert certified(problem, solution).relative_gap < 1e-4
-    best = QP().solve(problem)
+    best = get_solver("qp").solve(problem)
     scores = problem.kernel.expand(best.dual_coef)
     if cap != "least":  # there a whole class is at the cap, and its threshold is an interval
         assert solution.intercept == pytest.approx(best.intercept, abs=1e-3 * np.ptp(scores))
@@ -178,14 +137,15 @@ def test_the_nu_svm_is_the_reduced_hull_problem(peer, data, cap, kernel):
 
 @EVERY
 def test_what_the_library_cannot_do_is_skipped_in_words(peer):
-    solver = peer()
-    x, y = overlapping(7, n=10)
+    (x, y), solver = overlapping(7, n=10), peer()
+    by_point = CSVC(KernelOracle(RBF(0.5), x), y, build(CSVC, x, y).settings, np.linspace(0.5, 1.0, 10))
+    assert ("one C for each class, not one for each point" in (solver.refusal(by_point) or "")) == (
+        peer is not LibSVM and peer is not SklearnEx
+    )
     assert solver.refusal(build(CSVC, x, y)) is None
     assert "cannot add a ridge" in solver.refusal(CSVC.build(KernelOracle(RBF(0.5), x, ridge=0.1), y))
-    one_class = build(CSVC, x, np.ones(10))
-    assert "needs points of both classes; all 10 are of one" in solver.refusal(one_class)
-    with pytest.raises(UsageError, match="both classes"):
-        next(solver.iterates(one_class, np.random.default_rng(0)))
+    with pytest.raises(UsageError, match="points of both classes; all 10"):
+        next(solver.iterates(build(CSVC, x, np.ones(10)), np.random.default_rng(0)))
 
 
 def test_a_solver_is_there_where_its_library_is_not():
@@ -203,27 +163,71 @@ def test_importing_the_plugins_loads_no_library_and_compiles_nothing():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.slow
-def test_two_versions_of_a_real_library_are_compared_at_once(tmp_path, monkeypatch):
-    versions = ("1.6.1", "1.7.2")
-    monkeypatch.delenv("PIP_CONSTRAINT", raising=False)  # of CI, whose pins exclude both
-    pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", "--ignore-installed"]
-    for version in versions:
-        if subprocess.run([*pip, f"scikit-learn=={version}"], capture_output=True, check=False).returncode:
-            pytest.skip(f"pip finds no scikit-learn {version} here")
-    classes = "".join(
-        f"class V{index}(LibSVM):\n    name = 'svc{index}'\n    requires = ('scikit-learn=={version}',)\n"
-        for index, version in enumerate(versions)
+# -- linear and approximate models of scikit-learn ------------------------------------------------------------------------
+
+X, Y = cancer()
+
+
+def driven(solver, formulation, kernel, x=X, y=Y, **values):
+    """The problem, what driving a solver on it gave, and the model as the host has it."""
+    problem = build(formulation, x, y, kernel, **values)
+    assert solver.refusal(problem) is None
+    outcome = drive(solver, problem, np.random.default_rng(0))
+    return problem, outcome, outcome.model
+
+
+@pytest.mark.parametrize("values", [{"C": 0.1}, {"C": 1.0}, {"C": 0.5, "class_weight": "balanced"}])
+@pytest.mark.parametrize("formulation", [CSVCNoBias, L2SVC])
+@pytest.mark.parametrize("storage", [np.array, scipy.sparse.csr_array])
+@pytest.mark.parametrize("solver", [LinearSVC(tol=1e-6), LibLinear(tol=1e-5)], ids=lambda solver: solver.name)
+def test_liblinear_is_certified_to_a_small_gap(solver, formulation, values, storage):
+    if solver.name == "liblinear":
+        pytest.importorskip("liblinear", reason="pip install 'svm-harness[peers]'")
+    problem, outcome, model = driven(solver, formulation, Linear(), storage(X), **values)
+    assert outcome.claimed_done or outcome.reason.startswith("the library stopped at its largest number")
+    found = model.certificate(problem, np.zeros(0))
+    assert 0.0 <= found.relative_gap + found.gap_rounding < (1e-4 if outcome.claimed_done else 1e-3)
+
+
+def test_a_library_that_is_stopped_is_not_done():
+    outcome = driven(LinearSVC(max_iter=1, tol=1e-9), CSVCNoBias, Linear())[1]
+    assert (outcome.claimed_done, outcome.reason) == (False, "the library stopped at max_iter=1")
+    assert LinearSVC().with_target_gap(1e-5).gap == 1e-5
+
+
+@pytest.mark.parametrize("formulation", [CSVC, CSVCNoBias])
+def test_sgd_comes_nearer_with_each_pass(formulation):
+    gaps = []
+    for epochs in (1, 100):
+        problem, outcome, model = driven(SGD(epochs=epochs, average=True), formulation, Linear(), C=0.1)
+        assert outcome.yields == outcome.iterations == epochs
+        gaps.append(model.certificate(problem, np.zeros(0)).relative_gap)
+    assert gaps[1] < min(0.05, gaps[0])
+
+
+@pytest.mark.parametrize("formulation", [CSVC, CSVCNoBias, L2SVC])
+@pytest.mark.parametrize("kernel", [RBF(0.02), Poly(2, 0.1, 1.0), Precomputed()], ids=lambda kernel: kernel.name)
+def test_nystroem_with_all_points_is_the_kernel_machine(formulation, kernel):
+    x, y = overlapping(3, n=60)
+    x = x @ x.T if isinstance(kernel, Precomputed) else x
+    problem, _, model = driven(Nystroem(n_components=60, tol=1e-7), formulation, kernel, x, y, C=1.0)
+    assert isinstance(model, FreeModel)
+    assert problem.kernel.counter.evaluations == 60 * 60
+    value = model.certificate(problem, model.scores(problem.kernel, x)).primal
+    assert value == pytest.approx(exact(problem).primal, rel=0.05 if formulation is CSVC else 1e-3), (
+        "of c-svc LIBLINEAR penalises b"
     )
-    hook = "@harness.hookimpl\ndef harness_solvers():\n    return [V0, V1]\n"
-    (tmp_path / "two.py").write_text(f"import harness\nfrom harness_peers import LibSVM\n{classes}{hook}")
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
-    install = [*HARNESS, "peers", "install", "two", "--plugin-path", str(tmp_path / "two.py")]
-    subprocess.run(install, check=True, timeout=280)
-    code, records, errors = compared(
-        tmp_path / "rows.sqlite", tmp_path / "two.py", "svc0,svc1", "--datasets", "checkerboard[n=40,n_test=10]"
-    )
-    assert code == 0, errors
-    assert [(record["status"], record["versions"]["scikit-learn"]) for record in records] == [
-        ("ok", version) for version in versions
-    ]
+
+
+def test_few_landmarks_take_few_kernel_values():
+    problem, _, model = driven(Nystroem(n_components=30), CSVC, RBF(0.02))
+    assert (problem.kernel.counter.evaluations, model.support) == (30 * len(X), 30)
+    assert np.mean(np.sign(model.scores(problem.kernel, X)) == Y) > 0.95
+
+
+def test_random_features_are_the_kernels_on_average_and_a_model_of_their_own():
+    problem, _, model = driven(RandomFeatures(n_components=1000), CSVC, RBF(0.02))
+    z = model.features.of(X[:50])
+    assert np.abs(z @ z.T - RBF(0.02).block(X[:50], X[:50])).max() < 0.2
+    assert np.mean(np.sign(model.scores(problem.kernel, X)) == Y) > 0.95
+    assert model.certificate(problem, np.zeros(0)).primal is None

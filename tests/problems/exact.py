@@ -1,4 +1,4 @@
-"""Optima from an interior-point solver: of the common dual form, and of two reduced hulls with a cap for each point."""
+"""The optimum of the common dual form, from an interior-point solver."""
 
 import cvxpy as cp
 import numpy as np
@@ -12,14 +12,6 @@ def features(matrix):
     values, vectors = np.linalg.eigh(matrix)
     keep = values > 1e-12 * values.max()
     return vectors[:, keep] * np.sqrt(values[keep])
-
-
-def least_distance(matrix, y, cap):
-    """The optimal value of min 1/2 |Pu - Qv|^2 over hulls whose weights are at most ``cap``, (n,)."""
-    u = cp.Variable(len(y))
-    constraints = [u >= 0, u <= cap, cp.sum(u[y > 0]) == 1, cp.sum(u[y < 0]) == 1]
-    objective = 0.5 * cp.sum_squares(features(matrix).T @ cp.multiply(y, u))
-    return float(cp.Problem(cp.Minimize(objective), constraints).solve(**ACCURATE))
 
 
 def box_dual(matrix, form):

@@ -7,17 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import CSVC, RBF, KernelOracle, Record, UsageError, drive, get_solver
+from harness import CSVC, Record, UsageError, drive, get_solver
 from harness.measure import core_set
 from harness.measure.core_set import core_set_certificate
 from harness.problems import L2SVC, HardMargin, PolytopeDistance, ReducedHull
+from tests.plugins.common import build, overlapping
 from tests.plugins.naive_core_set import exact_weights
-from tests.plugins.points import overlapping
 
 
 def problem_of(formulation, n=60, seed=0, **values):
-    x, y = overlapping(seed, n)
-    return formulation.build(KernelOracle(RBF(gamma=0.5), x), y, values)
+    return build(formulation, *overlapping(seed, n), **values)
 
 
 def solved(problem, solver="qp"):
@@ -41,9 +40,7 @@ def test_the_optimum_s_support_is_a_core_set_to_rounding(formulation, values):
     problem = problem_of(formulation, **values)
     coef = solved(problem)
     found = core_set_certificate(problem, coef, "qp")
-    assert found.size == np.count_nonzero(coef)
-    assert found.oracle == "qp"
-    assert found.reason == ""
+    assert (found.size, found.oracle, found.reason) == (np.count_nonzero(coef), "qp", "")
     assert 1 - 1e-5 <= found.ratio <= 1
     assert found.margin == pytest.approx(problem.certify(coef, 0.0).margin_upper, rel=1e-5)
 
@@ -78,9 +75,7 @@ def test_what_cannot_be_certified_is_said(monkeypatch):
     assert small.ratio is None
     monkeypatch.setattr(core_set, "_VALUES", 100)
     assert "more kernel values" in core_set_certificate(problem, coef, "qp").reason
-    assert L2SVC.has_core_set
-    assert PolytopeDistance.has_core_set
-    assert not CSVC.has_core_set
+    assert [each.has_core_set for each in (L2SVC, PolytopeDistance, CSVC)] == [True, True, False]
 
 
 def test_the_table_shows_the_ratio_where_it_was_asked_for():
