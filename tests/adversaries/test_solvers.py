@@ -96,14 +96,7 @@ def test_a_deceit_is_a_row_with_its_status_and_reason(cheats, solver):
 def test_every_solver_has_one_row_and_the_command_says_that_some_failed(cheats):
     code, records, _, _ = cheats
     assert code == 1
-    assert set(records) == {
-        *PREVENTED,
-        *DETECTED,
-        *HARMLESS,
-        "patches-certificate",
-        "wide-info",
-        "certifies",
-    }
+    assert set(records) == {*PREVENTED, *DETECTED, *HARMLESS, "patches-certificate", "wide-info", "certifies"}
 
 
 @pytest.mark.parametrize("solver", HARMLESS)

@@ -79,11 +79,7 @@ def merged(into, *sources):
     return told
 
 
-@given(
-    st.lists(PATHS, max_size=4),
-    st.lists(PATHS, max_size=4),
-    st.lists(PATHS, max_size=2),
-)
+@given(st.lists(PATHS, max_size=4), st.lists(PATHS, max_size=4), st.lists(PATHS, max_size=2))
 @settings(max_examples=30)
 def test_a_merge_is_the_union_run_by_run(first, second, shared):
     with tempfile.TemporaryDirectory() as name:
