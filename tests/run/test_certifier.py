@@ -24,6 +24,7 @@ from harness.registry.discovery import load_registry
 from harness.run.certifier import RunCertifier
 from harness.run.messages import FinishedCell, Model, RunSpec
 from harness.run.record import Claims, Record
+from tests.run.conftest import check_end
 
 GRID = Grid({"C": (0.5, 4.0)}, {"gamma": (0.2, 1.0)}, 3)
 
@@ -77,28 +78,28 @@ def test_figures_are_those_of_each_cell_alone(formulation, solver):
 
 
 def test_models_that_are_none_are_refused_by_their_cell_and_the_others_stand():
-    made = certifier_of(CSVC, data())
-    good = Model.dual(np.zeros(40), 0.0)
-    told = [good, None, Model.dual(np.full(40, 1e6), 0.0), Model(0.0, np.array([50]), np.array([0.1]))]
-    found = certified(
-        made, [FinishedCell(k, Claims(), model=model.packed() if model else b"") for k, model in enumerate(told)]
-    )
+    models = [
+        Model.dual(np.zeros(40), 0.0),
+        None,
+        Model.dual(np.full(40, 1e6), 0.0),
+        Model(0.0, np.array([50]), np.array([0.1])),
+    ]
+    cells = [FinishedCell(k, Claims(), model=model.packed() if model else b"") for k, model in enumerate(models)]
+    found = certified(certifier_of(CSVC, data()), cells)
     assert "status" not in found[0]
-    assert (found[1]["n_train"], found[1]["status"]) == (40, Status.INVALID)
-    assert "the cell ended without one" in found[1]["reason"]
-    assert found[2]["status"] == Status.INVALID
-    assert "violates the constraints" in found[2]["reason"]
-    assert "not among the 40" in found[3]["reason"]
+    assert found[1]["n_train"] == 40
+    for record, reason in zip(
+        found[1:], ("ended without one", "violates the constraints", "not among the 40"), strict=True
+    ):
+        check_end(record, Status.INVALID, reason)
 
 
 def test_a_model_that_is_no_dual_solution_is_scored():
     dataset = data()
     made = _, path = certifier_of(CSVC, dataset, target_gap=1e-3)
     support, coef = np.array([3, 9]), np.array([1.0, -2.0])
-    extra = {"extra_coef": np.array([0.5]), "extra_points": (np.array([[0.1, 0.2]]),)}
-    (found,) = certified(
-        made, [FinishedCell(0, Claims(), model=Model(0.25, support, free_coef=coef, **extra).packed())]
-    )
+    model = Model(0.25, support, free_coef=coef, extra_coef=np.array([0.5]), extra_points=(np.array([[0.1, 0.2]]),))
+    (found,) = certified(made, [FinishedCell(0, Claims(), model=model.packed())])
     cell = path.cells[0]
     points = np.vstack([dataset.x_train[path.order[path.members(cell)][support]], [[0.1, 0.2]]])
     rest = path.order[path.left_out(cell)]

@@ -23,7 +23,7 @@ PASSED = ("memory", f"its memory passed the limit of {LIMIT_MEGABYTES} MB")
 REFUSED = ("memory", "MemoryError: Unable to allocate 900. MiB")
 LEFT = {"many": 60, "guards": 2, "hidden-grandchild": 1, "stopped-program": 1, "printing": 1}
 EXPECTED = {
-    **dict.fromkeys(("none", "pool", "unwaited", "adopted", "working", "pool-closed"), OK),
+    **dict.fromkeys(("none", "pool", "naps", "unwaited", "adopted", "working", "pool-closed"), OK),
     **dict.fromkeys(("mapped-file", "shared-memory-once", "forgotten-peak", "forks-idle"), OK),
     **dict.fromkeys(("where", "files", "files-of-warm-up"), OK),
     **dict.fromkeys(("killed", "files-killed", "daemon-and-hangs"), KILLED),
@@ -76,6 +76,9 @@ def test_cpu_time_is_that_of_all_processes_and_compilation_is_on_no_clock(record
     assert records["pool"]["cpu_seconds"] >= 2 * faulty.CPU_SECONDS
     for what in ("unwaited", "adopted"):
         assert 0.9 * faulty.CPU_SECONDS <= records[what]["cpu_seconds"] < 2 * faulty.CPU_SECONDS
+    naps = records["naps"]
+    assert faulty.CPU_SECONDS - 0.02 <= naps["waited_seconds"] <= naps["fit_seconds"] - naps["cpu_seconds"] + 0.01
+    assert naps["cpu_seconds"] < 0.5 * faulty.CPU_SECONDS
     assert 0.0 < records["working"]["cpu_seconds"] < records["working"]["fit_seconds"] + 0.2
     assert records["killed"]["killed_cpu_seconds"] > 0.2
     assert records["asks-one"]["compile_seconds"] > 0.1

@@ -21,9 +21,8 @@ def registry():
 def data(label="banana-like", **defaults):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(20, 3)), np.repeat([-1.0, 1.0], 10)
-    return Dataset(
-        label, x, y, x[:5], y[:5], content_sha256(x, y), defaults=defaults or {"kernel": "rbf", "gamma": 0.5, "C": 7.0}
-    )
+    defaults = defaults or {"kernel": "rbf", "gamma": 0.5, "C": 7.0}
+    return Dataset(label, x, y, x[:5], y[:5], content_sha256(x, y), defaults=defaults)
 
 
 def specs(registry, selection, **options):
@@ -81,9 +80,7 @@ def test_a_classification_formulation_on_regression_data_is_skipped_in_words(reg
     loaded = {data_key(source.name, values_of(source)): dataclasses.replace(data("diabetes"), task="regression")}
     for selection, options in (("lasvm", {}), ("smo", {"formulations": ["c-svc"]})):
         (spec,) = plan(Study(registry.select_solvers(selection), [source], **options), registry, loaded)
-        assert spec.skip_reason == (
-            "c-svc needs classification data; diabetes is for regression: take other data, or --formulation eps-svr or tube-svr"
-        )
+        assert spec.skip_reason.endswith("--formulation eps-svr or tube-svr")
 
 
 # -- parts of a plan -----------------------------------------------------------------------------------

@@ -287,6 +287,11 @@ def pool(problem):
 
 
 @fault
+def naps(problem):
+    time.sleep(CPU_SECONDS)
+
+
+@fault
 def unwaited(problem):
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system drops what has ended
     pid = forked(lambda: (spin(), time.sleep(0.2)))  # a sample is taken
