@@ -6,7 +6,7 @@ import sqlite3
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harness import HarnessError, validate_record
@@ -22,6 +22,7 @@ anything = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.sampled_from(COLUMNS), anything))
 @example({"core_set_size": [1, 2], "working_set_size": 2.5, "iterations": -3, "kernel_evaluations": 10**400, "seed": 4})
 @example({"fit_seconds": "fast", "claimed_done": 1, "info": [1], "trace": {"a": 1}, "reason": 7, "cpu_seconds": True})

@@ -81,7 +81,7 @@ def merged(into, *sources):
 
 
 @given(st.lists(PATHS, max_size=4), st.lists(PATHS, max_size=4), st.lists(PATHS, max_size=2))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_a_merge_is_the_union_run_by_run(first, second, shared):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -33,7 +33,7 @@ def way(table, name):
 class LabelCheat(Solver):
     """Queries three labels at a time in an order drawn at random; its model is a pair of opposite labels."""
 
-    name = "label-cheat"
+    name = "label-cheats"
     solves = (PoolSVC,)
     exact = False
     way: str = parameter("", "of cheating; honest, or none, is none")

@@ -41,18 +41,14 @@ class Remembers(Solver):
     solves = (CSVCNoBias,)
 
     def iterates(self, problem, rng):
-        kept = Path(os.environ["REMEMBERED"])
-        others = (
-            []
-            if problem.n <= WARM_UP_POINTS
-            else [each for each in kept.glob("*.npy") if each.stem != str(os.getpid())]
-        )
+        stored, measured = Path(os.environ["REMEMBERED"]), problem.n > WARM_UP_POINTS
+        others = [each for each in stored.glob("*.npy") if measured and each.stem != str(os.getpid())]
         if others:
             yield Iterate(dual_coef=np.load(others[0]), intercept=0.0, done=True)
             return
         solution = get_solver("smo").solve(problem)
-        if problem.n > WARM_UP_POINTS:
-            np.save(kept / str(os.getpid()), solution.dual_coef)
+        if measured:
+            np.save(stored / str(os.getpid()), solution.dual_coef)
         yield Iterate(dual_coef=solution.dual_coef, intercept=0.0, done=True)
 
 
