@@ -51,12 +51,12 @@ def test_equal_methods_share_the_best_rank_and_a_set_that_lacks_one_has_none():
     frame = frame.assign(dataset="d", seed=0, formulation="c-svc", C=1.0, gamma=1.0, kernel="rbf", cache_mb=40.0)
     assert ranks(frame).fillna(0).tolist() == [2, 5, 2, 1, 4, 0, 0, 0, 0, 0]
     one = pd.DataFrame(
-        {"support_vectors": [40.0], "positive_support_vectors": [10.0], "labels_used": [30.0], "n_train": [120.0]}
+        [{"support_vectors": 40.0, "positive_support_vectors": 10.0, "labels_used": 30.0, "n_train": 120.0}]
     )
-    assert DERIVED["sv_ratio"](one).tolist() == [3.0]
-    assert DERIVED["data_efficiency"](one).tolist() == [25.0]
+    assert (DERIVED["sv_ratio"](one).tolist(), DERIVED["data_efficiency"](one).tolist()) == ([3.0], [25.0])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("raw_data")
 def test_articles_by_topic_have_the_content_that_they_had():
     for category, sha256, c, gamma in (
@@ -66,7 +66,7 @@ def test_articles_by_topic_have_the_content_that_they_had():
         data = ReutersCategory(category=category).load()
         assert data.sha256.startswith(sha256)
         assert data.defaults == {"kernel": "rbf", "gamma": gamma, "C": c}
-    with pytest.raises(DataError, match=r"category='crud' is none of the 90 .* \(did you mean 'crude'"):
+    with pytest.raises(DataError, match="did you mean 'crude'"):
         ReutersCategory(category="crud").load()
 
 

@@ -14,11 +14,13 @@ from reports.lasvm_2005.study import STUDY, changes, first_as_good, growth
 
 def results(*runs):
     """Return results of runs: figure, set, solver, dataset and quantities."""
-    named = [
-        dict(zip(("figure", "set", "solver", "dataset"), run, strict=False), status="ok", session="s") for run in runs
-    ]
+    names = ("figure", "set", "solver", "dataset")
     table = rows.tidy(
-        (of, [(name, rows.END, value) for name, value in run[4].items()]) for of, run in zip(named, runs, strict=True)
+        (
+            dict(zip(names, run, strict=False), status="ok", session="s"),
+            [(name, rows.END, value) for name, value in run[4].items()],
+        )
+        for run in runs
     )
     return replace(STUDY.results(Path("nowhere")), table=table)
 
@@ -32,11 +34,7 @@ def test_the_greatest_score_of_ten_classifiers_wins():
 
 
 def test_the_change_by_the_finishing_step_is_of_means_over_the_same_draws():
-    both = [
-        ("figure9", "a", PRINTED, "d1", 3.0),
-        ("figure9", "a", ONLINE, "d1", 4.0),
-        ("figure9", "a", ONLINE, "d2", 9.0),
-    ]
+    both = [("figure9", "a", *run) for run in ((PRINTED, "d1", 3.0), (ONLINE, "d1", 4.0), (ONLINE, "d2", 9.0))]
     found = changes(results(*((*run, {"error": v, "support_vectors": v, "cpu": v}) for *run, v in both)))
     assert found.loc["a"].to_list() == pytest.approx([-25.0] * 3)
 
@@ -55,9 +53,8 @@ def test_the_power_of_time_is_compared_draw_by_draw_from_5000_points_on():
 def test_the_first_point_that_is_as_good_as_a_whole_epoch_counts():
     columns = ["set", "solver", "criterion", "session", "seed", "support_vectors", "error", "cpu"]
     found = [("mnist-8", ONE, "RANDOM", "s", 0, 90, 1.0, 10.0)]
-    found += [
-        ("mnist-8", f"a{v}", "ACTIVE", "s", 0, v, error, float(v)) for v, error in ((40, 0.9), (20, 1.0), (10, 1.1))
-    ]
+    for v, error in ((40, 0.9), (20, 1.0), (10, 1.1)):
+        found.append(("mnist-8", f"a{v}", "ACTIVE", "s", 0, v, error, float(v)))
     (ratio,) = first_as_good(pd.DataFrame(found, columns=columns))
     assert (ratio.name, ratio.value) == ("ACTIVE", pytest.approx(2.0))
 

@@ -3,24 +3,22 @@
 All but the last few are ways of one solver, which its warm process carries out one after another.
 """
 
+import contextlib
 import ctypes
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from harness import CSVCNoBias, Iterate, Problem, ProblemSummary, Solver, get_solver, hookimpl, parameter
+from harness import Certificate, CSVCNoBias, Iterate, Solver, get_solver, hookimpl, parameter
 from harness.run.messages import FitResult
 from harness.run.record import Claims
 
 WARM_UP_POINTS = 40
-BEFORE: dict[str, Callable[[Problem], None]] = {}
-AT_END: dict[str, Callable[[Problem, Iterate], None]] = {}
-INSTEAD: dict[str, Callable[[Problem, Iterator[Iterate]], Iterator[Iterate]]] = {}
+BEFORE, AT_END, INSTEAD = {}, {}, {}  # functions by way
 
 
 @dataclass(frozen=True)
@@ -31,10 +29,10 @@ class Cheat(Solver):
     solves = (CSVCNoBias,)
     way: str = parameter("", "of deceiving; honest, or none, has no deceit")
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def iterates(self, problem, rng):
         yield from INSTEAD.get(self.way, lambda problem, own: own)(problem, self.own(problem, rng))
 
-    def own(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def own(self, problem, rng):
         if self.way in BEFORE and problem.n > WARM_UP_POINTS:
             BEFORE[self.way](problem)
         y, upper, diagonal = problem.targets, problem.upper, problem.kernel.diagonal()
@@ -98,8 +96,6 @@ def patches_clock(problem):
 @way(BEFORE, "infeasible-unseen")
 def patches_certificate(problem):
     """Makes every certificate of its process a perfect one."""
-    from harness import Certificate
-
     perfect = Certificate(primal=0.0, dual=0.0, gap=0.0, relative_gap=0.0, feasibility_violation=0.0)
     type(problem).certificate = lambda *_: perfect
     type(problem).checked = lambda self, coef, intercept, **_: (np.asarray(coef), float(intercept))
@@ -107,14 +103,8 @@ def patches_certificate(problem):
 
 def written(descriptors, text=b"DEBUG: iteration 5 done\n"):
     for fd in descriptors:
-        try:
+        with contextlib.suppress(OSError):
             os.write(fd, text)
-        except OSError:
-            continue
-
-
-def every_descriptor():
-    return sorted(fd for fd in map(int, os.listdir("/proc/self/fd")) if fd > 2)
 
 
 @way(BEFORE, "stray-writes")
@@ -125,7 +115,7 @@ def stray_writes(problem):
 
 @way(BEFORE, "junk")
 def junk(problem):
-    written(every_descriptor())
+    written(sorted(fd for fd in map(int, os.listdir("/proc/self/fd")) if fd > 2))
 
 
 @way(BEFORE, "certifies")
@@ -218,7 +208,7 @@ def surrogate(problem, last):
 
 @way(AT_END, "strange-info")
 def strange_info(problem, last):
-    own: list = []
+    own = []
     own.append(own)
     last.info = {"\udcff\x00": "b\udcff", "huge": 10**5000, "own": own, "nan": float("nan"), "class": object}
 
@@ -323,7 +313,7 @@ def compiles_late(problem):
 class SkipSolves(Cheat):
     name = "skip-solves"
 
-    def skip(self, problem: ProblemSummary) -> str | None:
+    def skip(self, problem):
         (*_, last) = self.own(problem, np.random.default_rng(0))
         return None if last.done else "no"
 
@@ -331,21 +321,21 @@ class SkipSolves(Cheat):
 class SkipRaises(Cheat):
     name = "skip-raises"
 
-    def skip(self, problem: ProblemSummary) -> str | None:
+    def skip(self, problem):
         return str(1 / 0)
 
 
 class SkipTrue(Cheat):
     name = "skip-true"
 
-    def skip(self, problem: ProblemSummary) -> str | None:
+    def skip(self, problem):
         return True
 
 
 class InitRaises(Cheat):
     name = "init-raises"
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         raise ValueError("epochs and passes exclude each other")
 
 
@@ -353,10 +343,10 @@ class LabelRaises(Cheat):
     name = "label-raises"
 
     @property
-    def label(self) -> str:
+    def label(self):
         return str(1 / 0)
 
 
 @hookimpl
-def harness_solvers() -> list[type[Solver]]:
+def harness_solvers():
     return [Cheat, SkipSolves, SkipRaises, SkipTrue, InitRaises, LabelRaises]

@@ -4,21 +4,18 @@ All of them run in the isolated process of a measured run; what becomes of each 
 """
 
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from harness_active.pool_svc import PoolSVC
 
-from harness import Iterate, Problem, Solver, hookimpl, parameter
+from harness import Iterate, Solver, hookimpl, parameter
 from harness.registry.discovery import shared_registry
 from harness.run.messages import TargetReply, TargetRequest
 
 WARM_UP_POINTS = 40
-STASH: list[list[int]] = []  # what was read beside the problem
-BEFORE: dict[str, Callable[[Problem], None]] = {}
-AT_END: dict[str, Callable[[Problem, Iterate], None]] = {}
-MIDWAY: dict[str, Callable[[Problem, Iterate], None]] = {}
+STASH = []  # what was read beside the problem
+BEFORE, AT_END, MIDWAY = {}, {}, {}  # functions by way
 
 
 def way(table, name):
@@ -38,7 +35,7 @@ class LabelCheat(Solver):
     exact = False
     way: str = parameter("", "of cheating; honest, or none, is none")
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def iterates(self, problem, rng):
         order, most = rng.permutation(problem.n), problem.queries_left
         measured = problem.n > WARM_UP_POINTS
         if self.way in BEFORE and measured:
@@ -53,7 +50,7 @@ class LabelCheat(Solver):
             yield last
 
 
-def pair(problem: Problem) -> np.ndarray:
+def pair(problem):
     """Return the coefficients of a model that rests on one label of each class, where both were queried."""
     coef, labels = np.zeros(problem.n), problem.targets[problem.queried]
     if len(np.unique(labels)) == 2:
@@ -61,7 +58,7 @@ def pair(problem: Problem) -> np.ndarray:
     return coef
 
 
-def unknown(problem: Problem) -> np.ndarray:
+def unknown(problem):
     return np.flatnonzero(np.isnan(problem.targets))
 
 
@@ -156,5 +153,5 @@ def tells_what_it_read(problem, last):
 
 
 @hookimpl
-def harness_solvers() -> list[type[Solver]]:
+def harness_solvers():
     return [LabelCheat]

@@ -5,17 +5,14 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from harness import CSVC, Iterate, Metric, Problem, Solver, get_solver, hookimpl, parameter
+from harness import CSVC, Iterate, Metric, Solver, get_solver, hookimpl, parameter
 from harness.support.processes import living
 
 WARM_UP_POINTS = 40
-WAYS: dict[str, Callable[[], None]] = {"none": lambda: None}
+WAYS = {"none": lambda: None}
 
 
 def way(name):
@@ -23,7 +20,7 @@ def way(name):
     return lambda function: WAYS.setdefault(name, function)
 
 
-def rivals() -> list[int]:
+def rivals():
     """Return the processes of the same template but this run's own: other workers and the certifier."""
     template = int(Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1])
     return [pid for pid in living(template) if pid not in (os.getpid(), os.getppid())]
@@ -42,7 +39,7 @@ def limits_rivals():
         os.setpriority(os.PRIO_PROCESS, pid, 19)
 
 
-def by_another(command: str) -> None:
+def by_another(command: str):
     """Do to this process what another one does: ``{pid}`` is this process, ``{worker}`` its worker."""
     code = command.format(pid=os.getpid(), worker=os.getppid())
     subprocess.run([sys.executable, "-c", f"import os, resource; {code}"], check=True)
@@ -80,7 +77,7 @@ class Neighbour(Solver):
     solves = (CSVC,)
     way: str = parameter("none", "what is done, and to whom")
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def iterates(self, problem, rng):
         if problem.n > WARM_UP_POINTS:
             WAYS[self.way]()
         found = get_solver("smo").solve(problem)
@@ -105,10 +102,10 @@ def stops_the_certifier(targets, scores):
 
 
 @hookimpl
-def harness_solvers() -> list[type[Solver]]:
+def harness_solvers():
     return [Neighbour, Victim]
 
 
 @hookimpl
-def harness_metrics() -> dict[str, Metric]:
+def harness_metrics():
     return {"stops-the-certifier": Metric(stops_the_certifier, "high")}
