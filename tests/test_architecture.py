@@ -1,7 +1,5 @@
 """The rules that keep the parts apart: imports, printing, processes, sizes."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import graphlib
@@ -169,15 +167,6 @@ def test_only_the_record_spells_a_status_out() -> None:
         assert not TYPED.search(unseen), unseen
     assert [module for module in PROGRAMS if TYPED.search((ROOT / module).read_text())] == []
     assert 'OK = "ok"' in (ROOT / "harness/measure/outcome.py").read_text()
-
-
-def test_only_the_record_declares_what_a_record_is() -> None:
-    declared = [
-        module
-        for module in PROGRAMS
-        if re.search(r"^Record = |^class Record\b.*dict", (ROOT / module).read_text(), flags=re.M)
-    ]
-    assert declared == ["harness/run/record.py"]
 
 
 def test_at_the_top_stands_only_what_belongs_there():

@@ -1,7 +1,5 @@
 """Where a plugin failed: the innermost of its own lines, not what it called."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """No kernel value is free: what a solver can take by public names is counted, or its count says 'at least'."""
 
-from __future__ import annotations
-
 import copy
 import multiprocessing
 import pickle

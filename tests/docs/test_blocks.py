@@ -14,8 +14,6 @@ A page has one empty folder and one Python namespace. Its blocks are run in thei
 Nothing else is allowed. One page: ``pytest -n 0 -m slow tests/docs/test_blocks.py -k how-to/sparse``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The site is built without a warning, all names of the code are in it, and one without a description fails the build."""
 
-from __future__ import annotations
-
 import html
 import os
 import re

@@ -1,7 +1,5 @@
 """Every hook, in a plugin that uses them all."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 

@@ -1,7 +1,5 @@
 """Typed parameters: read from text, checked for type and range, refused with value, expectation and remedy."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Discovery of plugins, whole ones and broken ones."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

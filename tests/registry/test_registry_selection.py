@@ -1,7 +1,5 @@
 """What selection strings mean among the solvers, data sets and kernels that are registered."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness import UsageError, get_solver

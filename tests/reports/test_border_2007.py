@@ -4,7 +4,6 @@ import shutil
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import pytest
 from click.testing import CliRunner
 from harness_active.pool_svc import PoolSVC
@@ -13,7 +12,7 @@ from sklearn.svm import SVC
 from harness import RBF, DataError, KernelOracle
 from harness.cli.main import cli
 from reports.border_2007.plugin import MarginSampling, ReutersCategory
-from reports.border_2007.study import DERIVED, FIVE, area, ranks
+from reports.border_2007.study import area
 
 
 def test_margin_sampling_is_an_svc_trained_anew_that_asks_for_the_nearest_point():
@@ -40,20 +39,6 @@ def test_the_area_is_the_benchmarks_sum_where_every_label_has_a_point():
     assert area(np.arange(20, 101), accuracies) == pytest.approx(total / len(after))
     assert area(np.array([20, 620]), np.ones(2)) == pytest.approx(1 - 1 / 600), "always right"
     assert np.isnan(area(np.array([25, 620]), np.ones(2))), "it begins too late"
-
-
-def test_equal_methods_share_the_best_rank_and_a_set_that_lacks_one_has_none():
-    names = [name.replace("[ratio]", "[ratio=2.5]") for name in FIVE]
-    runs = [("whole", name, value) for name, value in zip(names, (0.5, 0.4, 0.5, 0.9, 0.45), strict=True)]
-    runs += [("part", name, 0.5) for name in names[:4]]
-    frame = pd.DataFrame(runs, columns=["set", "solver", "metrics.prbep"]).assign(figure="table1", status="ok")
-    frame.loc[len(frame)] = ["whole", names[0], 0.1, "figure2", "ok"]
-    frame = frame.assign(dataset="d", seed=0, formulation="c-svc", C=1.0, gamma=1.0, kernel="rbf", cache_mb=40.0)
-    assert ranks(frame).fillna(0).tolist() == [2, 5, 2, 1, 4, 0, 0, 0, 0, 0]
-    one = pd.DataFrame(
-        [{"support_vectors": 40.0, "positive_support_vectors": 10.0, "labels_used": 30.0, "n_train": 120.0}]
-    )
-    assert (DERIVED["sv_ratio"](one).tolist(), DERIVED["data_efficiency"](one).tolist()) == ([3.0], [25.0])
 
 
 @pytest.mark.slow

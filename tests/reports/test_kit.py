@@ -3,19 +3,14 @@
 import math
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import stats
 
 from harness.cli.main import cli
 from reports.kit import estimates, rows
 from reports.kit.measure import Measuring
-from reports.kit.page import beside, markdown
-from reports.kit.results import Results, read_published
+from reports.kit.results import Results
 from reports.kit.study import Study
 
 RUN = {"paper": "p", "figure": "table1", "set": "s", "solver": "a", "seed": 0, "dataset": "d", "status": "ok"}
@@ -83,15 +78,6 @@ def test_pairs_are_of_one_set_one_draw_and_of_one_session_where_it_is_time() -> 
     assert alone.runs == 5
 
 
-@settings(max_examples=30)
-@given(st.lists(st.floats(-50, 50), min_size=2, max_size=20))
-def test_the_interval_of_a_mean_is_that_of_scipy(values: list[float]) -> None:
-    found, spread = estimates.mean_of("x", values), stats.sem(values)
-    same = (found.value, found.value)
-    expected = stats.t.interval(0.95, len(values) - 1, np.mean(values), spread) if spread > 0 else same
-    assert (found.low, found.high) == pytest.approx(expected, abs=1e-9)
-
-
 def test_a_verdict_needs_every_aspect_and_half_of_the_sets() -> None:
     def some(*held: bool | None, aspect: str = "") -> list[estimates.Estimate]:
         return [estimates.Estimate("x", 1.0, 0.5, 1.5, 3, held=each, aspect=aspect) for each in held]
@@ -103,16 +89,6 @@ def test_a_verdict_needs_every_aspect_and_half_of_the_sets() -> None:
     assert estimates.verdict([*some(True, aspect="time"), *some(False, aspect="error")]) == "does not hold"
     one, share = estimates.mean_of("x", [1.0]), estimates.share("x", 0, 20)
     assert (math.isnan(one.low), one.at_most(2.0).held, share.at_most(0.2).held) == (True, None, True)
-
-
-def test_tables_show_ours_beside_the_printed_number() -> None:
-    printed = pd.DataFrame([("table1", "s", "a", "accuracy", 91.0, "")], columns=list(NOTHING.columns))
-    runs = results_of(({}, {"error": 8.0}), ({"seed": 1}, {"error": 10.0}), published=printed).runs()
-    runs["accuracy"] = 100 - runs["error"]
-    shown = beside(runs, printed, ["set", "solver"], {"accuracy": ("accuracy %", "accuracy", 1.0, ".1f")})
-    assert shown.loc[("s", "a"), "accuracy %"] == "91.0 (91.0)"
-    assert markdown(shown).splitlines()[2] == "| s     | a        | 91.0 (91.0)  |      2 |"
-    assert markdown(shown.iloc[:0]) == "Not measured yet."
 
 
 TINY = {
@@ -179,9 +155,3 @@ def test_the_command_lists_studies_and_refuses_what_is_not_there(tmp_path: Path)
     ):
         outcome = CliRunner().invoke(cli, ["reproduce", *words.split()])
         assert (outcome.exit_code, output in outcome.output) == (code, True), words
-
-
-def test_published_numbers_of_all_sorts_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "published.csv"
-    path.write_text("# a remark\nfigure,set,solver,quantity,value,quote\ntable1,s,a,error,8.8,\n")
-    assert read_published(path)["value"].tolist() == [8.8]

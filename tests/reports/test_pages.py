@@ -15,7 +15,6 @@ import pytest
 
 from reports.kit import page, rows
 from reports.kit.study import ROOT, study_named, study_names
-from reports.side_by_side.study import claims, costs, fits
 
 PAPERS = ROOT.parent / "../shared/seeds"
 LINES = 150
@@ -125,16 +124,3 @@ def test_every_table_can_be_made_from_a_part_of_the_runs(name: str) -> None:
             assert page.markdown(make(part))
         assert all(claim.verdict for claim in study.claims(part))
         assert isinstance(study.numbers(part), Mapping)
-
-
-def test_side_by_side_compares_each_solver_in_one_formulation() -> None:
-    results = study_named("side-by-side").results()
-    for every in (False, True):
-        runs = fits(results, every)
-        assert len(runs[["solver", "formulation"]].drop_duplicates()) == len(set(runs["solver"]))
-        assert not runs.duplicated(["solver", "set", "dataset"]).any()
-    (claim,) = [claim for claim in claims(results) if claim.text.startswith("LASVM 2005")]
-    cost = costs(results)
-    faster = cost[["lasvm", "lasvm[epochs=2]"]].min(axis=1) < cost["smo-block"] / 1.5
-    assert [faster.sum(), len(faster)] == [2, 21]
-    assert "sets of 21 on which it is (australian, banana)" in str(claim.estimates)

@@ -1,7 +1,5 @@
 """Runs on nodes: real Dask clusters of this machine, nodes that are refused, processes that are killed."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

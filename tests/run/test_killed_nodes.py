@@ -3,8 +3,6 @@
 ``KILLS=2000,50 pytest -m slow -n 0 tests/run/test_killed_nodes.py`` does 2,000 runs and 50 kills.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,8 @@ from harness.run.driver import Driver
 from harness.run.plan import Study
 from harness.run.pool import certified_record
 from harness.run.record import COLUMNS, CertifiedFigures, Claims
-from harness.run.store import read_results
 from tests.adversaries.plugins import PLUGINS as ADVERSARIES
 from tests.run.conftest import CHECKERBOARD, PLUGINS, check_end
-from tests.run.rows import OLD
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_sessions")]
 FAULTY = PLUGINS / "faulty.py"
@@ -185,19 +182,6 @@ def test_the_host_measures_the_content_itself(tmp_path, monkeypatch, claimed):
     monkeypatch.setenv("UNSTEADY", "1")
     (unsteady,) = measured(tmp_path / "s", parts, datasets="claims[shift=1]", kernel_values={"gamma": [1.0]})
     check_end(unsteady, "environment", "not what they were")  # each process reads other data
-
-
-def test_a_store_of_929e25f_opens_and_its_rows_are_shown_and_not_reused(tmp_path):
-    path = tmp_path / "old.sqlite"
-    connection = sqlite3.connect(path)
-    connection.executescript(OLD.read_text())
-    connection.close()
-    assert set(read_results(path).solver) == {"lasvm", "fw"}
-    notes: list[str] = []
-    (record,) = measured(path, solvers="fw", notes=notes)
-    assert not record["reused"]
-    (record,) = measured(path, solvers="fw", notes=notes)
-    assert (record["reused"], notes) == (True, [])
 
 
 def test_a_metric_that_raises_or_ends_the_certifier_costs_figures_of_metrics_alone(tmp_path):

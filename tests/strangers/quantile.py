@@ -6,8 +6,6 @@
 Source: Takeuchi, Le, Sears, Smola, JMLR 7 (2006), without the bias.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

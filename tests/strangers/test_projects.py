@@ -70,8 +70,8 @@ def projects(tmp_path_factory):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HARNESS_STORE": str(folder / "store.sqlite")}
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
-        options = {"cwd": folder, "env": environment, "capture_output": True, "text": True, "check": False}
-        return subprocess.run([sys.executable, "-m", *command], **options)
+        options = {"cwd": folder, "env": environment, "capture_output": True, "text": True}
+        return subprocess.run([sys.executable, "-m", *command], check=False, **options)
 
     all_of_them = [str(path) for path in folder.iterdir() if (path / "pyproject.toml").exists()]
     options = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "-t", "installed")

@@ -31,7 +31,10 @@ MEGABYTES = 300  # more than what the test leaves below the memory limit
 LONG = 300.0  # seconds, far beyond any limit
 SPIN = f"import time\nwhile time.process_time() < {CPU_SECONDS}: pass"
 HOARD = f"import numpy; numpy.ones({3 * MEGABYTES} << 17)"
-FAULTS = {"none": (lambda problem: None, False), "hangs-in-skip": (lambda problem: None, False)}
+FAULTS = {
+    "none": (lambda problem: None, False),
+    "hangs-in-skip": (lambda problem: None, False),
+}  # function; in the warm-up too
 KEPT = []
 
 
@@ -135,16 +138,6 @@ def raises(problem):
 
 
 @fault
-def writes_to_a_row(problem):
-    np.negative(problem.kernel.row(0), out=problem.kernel.row(0))
-
-
-@fault
-def sleeps(problem):
-    time.sleep(600)
-
-
-@fault
 def never_yields(problem):
     disturbed()
     while True:
@@ -239,11 +232,6 @@ def never_closes(problem):
         time.sleep(3600)
 
 
-@fault
-def stops_worker(problem):
-    os.kill(os.getppid(), signal.SIGSTOP)
-
-
 @in_warm_up
 def hangs_in_worker(problem):
     if os.getpid() == AT_IMPORT:
@@ -284,11 +272,6 @@ forging("forged-size", np.ones(1 << 20), np.ones((1 << 20, 8)))
 def pool(problem):
     with forked_pool() as processes:
         list(processes.map(spin, range(2)))
-
-
-@fault
-def naps(problem):
-    time.sleep(CPU_SECONDS)
 
 
 @fault
@@ -343,11 +326,6 @@ def refused_in_a_pool(problem):
 
 
 @fault
-def refused_in_a_program(problem):
-    subprocess.run([sys.executable, "-c", HOARD], check=True, capture_output=True)
-
-
-@fault
 def refused_in_a_program_that_is_not_checked(problem):
     if subprocess.run([sys.executable, "-c", HOARD], check=False).returncode:
         raise RuntimeError("the program failed")
@@ -357,11 +335,6 @@ def refused_in_a_program_that_is_not_checked(problem):
 def aborted_pool(problem):
     with forked_pool() as processes:
         list(processes.map(abort, range(1)))
-
-
-@fault
-def failed_program(problem):
-    subprocess.run([sys.executable, "-c", "raise ValueError('no memory of it')"], check=True)
 
 
 @fault
@@ -489,11 +462,6 @@ def respawns(pause):
 
 
 @fault
-def daemon(problem):
-    respawns(0.002)
-
-
-@fault
 def daemon_and_hangs(problem):
     respawns(0.0)
     while True:
@@ -520,11 +488,6 @@ def hidden_grandchild(problem):
         forked(lambda: time.sleep(LONG))
 
     os.waitpid(forked(between), 0)
-
-
-@fault
-def stopped_program(problem):
-    os.kill(subprocess.Popen(["sleep", str(LONG)], start_new_session=True).pid, signal.SIGSTOP)
 
 
 @fault
@@ -564,6 +527,25 @@ def files_killed(problem):
 def files_of_warm_up(problem):
     Path(f"model-{len(KEPT)}.bin").write_bytes(b"x" * 1_000)
     KEPT.append(SharedMemory(create=True, size=1_000, name=f"warm-{len(KEPT)}-{os.getpid()}-{os.environ['MARK']}"))
+
+
+for name, function in {
+    "writes-to-a-row": lambda problem: np.negative(problem.kernel.row(0), out=problem.kernel.row(0)),
+    "sleeps": lambda problem: time.sleep(600),
+    "stops-worker": lambda problem: os.kill(os.getppid(), signal.SIGSTOP),
+    "naps": lambda problem: time.sleep(CPU_SECONDS),
+    "refused-in-a-program": lambda problem: subprocess.run(
+        [sys.executable, "-c", HOARD], check=True, capture_output=True
+    ),
+    "failed-program": lambda problem: subprocess.run(
+        [sys.executable, "-c", "raise ValueError('no memory of it')"], check=True
+    ),
+    "daemon": lambda problem: respawns(0.002),
+    "stopped-program": lambda problem: os.kill(
+        subprocess.Popen(["sleep", str(LONG)], start_new_session=True).pid, signal.SIGSTOP
+    ),
+}.items():
+    FAULTS[name] = function, False
 
 
 @hookimpl

@@ -1,7 +1,5 @@
 """Solvers for tests of paths: one whose cells sleep, one that gives up cells, one with a bad model, one that raises."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 
