@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 import pytest
 from harness_active.pool_svc import PoolSVC
 from harness_sampling.tube_svr import TubeSVR
@@ -13,7 +12,6 @@ from harness import CSVC, CSVCNoBias, get_solver
 from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull
 from harness.testing import Case, SolverConformance, run_checks, zoo
 from harness.testing.exact import oracle_bounds
-from harness.testing.running import recorded_work
 from tests.conformance import bad_solvers as bad
 
 ALL = (CSVC, CSVCNoBias, HardMargin, ReducedHull, L2SVC, NuSVC, OneClass, PolytopeDistance, EpsSVR, TubeSVR)
@@ -116,17 +114,3 @@ def test_a_solver_is_driven_once_on_a_case_and_every_check_judges_that_drive() -
     for check in ("feasible", "ends", "claimed_gap", "exact_oracle", "unchanged"):
         assert {result.status for result in run_checks(judged, check)} == {"passed"}
     assert Counting.starts == [len(case.y)] * 2
-
-
-def test_the_record_of_work_equals_the_count() -> None:
-    problem = next(case for case in zoo([CSVC]) if case.name == "overlapping").problem()
-    coef = problem.targets * (np.arange(problem.n) < 5)
-    with recorded_work() as work:
-        problem.kernel.row(3)
-        problem.kernel.row(3)
-        problem.kernel.rows([3, 4, 5])
-        problem.kernel.block([1, 2], [3, 4, 5])
-        problem.kernel.diagonal()
-        problem.kernel.expand(coef, [1, 2, 3])
-        problem.restrict([1, 2, 3]).kernel.row(0)
-    assert work.values == problem.kernel.counter.evaluations == 40 + 80 + 6 + 40 + 15 + 3

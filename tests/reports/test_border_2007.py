@@ -1,16 +1,13 @@
 """reports/border_2007: the benchmark's area and strategy, ranks with ties, and what is derived of runs."""
 
-import shutil
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from harness_active.pool_svc import PoolSVC
 from sklearn.svm import SVC
 
 from harness import RBF, DataError, KernelOracle
-from harness.cli.main import cli
 from reports.border_2007.plugin import MarginSampling, ReutersCategory
 from reports.border_2007.study import area
 
@@ -53,16 +50,3 @@ def test_articles_by_topic_have_the_content_that_they_had():
         assert data.defaults == {"kernel": "rbf", "gamma": gamma, "C": c}
     with pytest.raises(DataError, match="did you mean 'crude'"):
         ReutersCategory(category="crud").load()
-
-
-def test_a_missing_archive_is_fetched_by_its_own_name(monkeypatch, tmp_path, raw_data):
-    (tmp_path / "raw").mkdir()
-    for part in ("trn", "tst"):
-        for copy in (raw_data / "reuters").glob(f"reuters.{part}*"):
-            (tmp_path / "raw" / "reuters").mkdir(exist_ok=True)
-            shutil.copy(copy, tmp_path / "raw" / "reuters")
-    monkeypatch.setenv("HARNESS_DATA", str(tmp_path / "raw"))
-    with pytest.raises(DataError, match=r"Fetch it: `harness data fetch reuters/reuters21578-sgm\.tar`"):
-        ReutersCategory().load()
-    done = CliRunner().invoke(cli, ["data", "path", "reuters/reuters21578-sgm.tar"])
-    assert (done.exit_code, done.stdout) == (1, "")

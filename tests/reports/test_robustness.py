@@ -3,7 +3,6 @@
 import random
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
@@ -67,14 +66,6 @@ def test_words_that_break_a_promise_are_noticed(done, words, tmp_path):
     campaign.judge_words(place, campaign.Done(*done, 9.0), (0, 1, 2))
     assert len(place.broken) == (words is not None)
     assert words is None or words in place.broken[0]
-
-
-def test_every_deed_and_every_wrong_iterate_makes_a_plugin(tmp_path):
-    place = campaign.Place(tmp_path / "place", tmp_path / "cache")
-    for deed in campaign.DEEDS:
-        assert "deed" in compile(Path(campaign.written(place, deed, "first")).read_text(), deed, "exec").co_names
-    for wrong in campaign.WRONG:
-        assert "Bad" in compile(Path(campaign.written(place, "", "first", wrong)).read_text(), wrong, "exec").co_names
 
 
 def test_the_same_trial_is_the_same_again():

@@ -56,13 +56,6 @@ def test_brackets_win_over_options_and_options_over_the_data(registry):
     assert price("smo[C=2]", problem_values={"C": [3.0]}) == 2.0
 
 
-def test_lists_make_a_grid(registry):
-    found = specs(registry, "smo", problem_values={"C": [1.0, 2.0]}, kernel_values={"gamma": [0.1, 0.2, 0.3]})
-    assert {(s.problem_parameters["C"], s.kernel_parameters["gamma"]) for s in found} == {
-        (c, g) for c in (1.0, 2.0) for g in (0.1, 0.2, 0.3)
-    }
-
-
 def test_spec_survives_the_wire_and_its_key_follows_every_dependency(registry):
     (spec,) = specs(registry, "smo")
     sent = unframe(frame(Run(spec)), ToProcess)

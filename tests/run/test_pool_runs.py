@@ -18,10 +18,10 @@ pytestmark = pytest.mark.slow  # each starts processes
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """Return the records of two budgets and of c-svc."""
+    """Return the records of two budgets."""
     store = tmp_path_factory.mktemp("pool") / "store.sqlite"
-    asked = ("--formulation", "pool-svc[budget=[40,500]],c-svc", "--seeds", "0,1")
-    code, records, errors = compared(store, PLUGINS / "queries.py", f"{RANDOM},qp", *GIVEN, *asked)
+    asked = ("--formulation", "pool-svc[budget=[40,500]]", "--seeds", "0,1")
+    code, records, errors = compared(store, PLUGINS / "queries.py", RANDOM, *GIVEN, *asked)
     assert code == 0, errors
     return records
 
@@ -59,12 +59,3 @@ def test_every_point_of_the_ladder_is_scored_and_the_area_lies_between(measured)
         assert min(curve) <= area <= max(curve)
     for point in ladder:
         assert 0 <= point["positive_support_vectors"] <= point["support_vectors"] <= point["queried"]
-
-
-def test_a_problem_that_comes_with_its_targets_has_no_queries(measured):
-    given = [record for record in measured if record["formulation"] == "c-svc"]
-    assert len(given) == 2
-    for record in given:
-        assert record["figures"] is None
-        assert 0 < record["positive_support_vectors"] < record["support_vectors"]
-        assert not any("queried" in point for point in record["trace"])

@@ -44,10 +44,8 @@ class Patchy(Nothing):
             if cell.index == 4:
                 raise ArithmeticError("the fifth cell")
             coef = np.full(path.problem(cell).n, 1e9 if cell.index == 2 else 0.0)
-            yield (
-                cell,
-                Iterate(dual_coef=coef, done=cell.index != 1, info={"stopped": "tired"} if cell.index == 1 else {}),
-            )
+            info = {"stopped": "tired"} if cell.index == 1 else {}
+            yield cell, Iterate(dual_coef=coef, done=cell.index != 1, info=info)
 
 
 @hookimpl

@@ -2,13 +2,12 @@
 
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from harness import CSVC, Iterate, Problem, Solver, hookimpl, parameter
+from harness import CSVC, Iterate, Solver, hookimpl, parameter
 
 
 @dataclass(frozen=True)
@@ -20,9 +19,8 @@ class SlowSteps(Solver):
     seconds: float = parameter(0.2, "how long to sleep", ge=0)
     number: int = parameter(0, "makes configurations differ")
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        measured = problem.n > 40
-        if measured:
+    def iterates(self, problem, rng):
+        if problem.n > 40:  # not in a warm-up
             time.sleep(self.seconds)
             with Path(os.environ["SLOW_STEPS_LOG"]).open("a") as log:
                 log.write(f"{self.number} {os.getppid()} {os.getpid()} {rng.integers(10**9)}\n")
@@ -30,5 +28,5 @@ class SlowSteps(Solver):
 
 
 @hookimpl
-def harness_solvers() -> list[type[Solver]]:
+def harness_solvers():
     return [SlowSteps]
