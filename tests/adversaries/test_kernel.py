@@ -64,14 +64,8 @@ def test_nothing_that_serves_a_solver_or_the_host_counts_as_taking_the_points():
     for kernel in (RBF(gamma=0.5), Linear()):
         oracle = oracle_of(kernel)
         x, y = oracle_of().points, overlapping(0, N)[1]
-        (
-            oracle.expand(y),
-            oracle.expand_new(y, x),
-            oracle.diagonal(),
-            oracle.row(0),
-            oracle.features(),
-            oracle.rows_at(x),
-        )
+        oracle.expand(y), oracle.diagonal(), oracle.row(0)
+        oracle.expand_new(y, x), oracle.features(), oracle.rows_at(x)
         plain = CSVC.build(Engine(kernel, x), y)
         problem = CSVC.build(oracle, y)
         target = Limits(target_gap=1e-9)

@@ -6,67 +6,23 @@ from dataclasses import dataclass
 import click
 import numpy as np
 
-from harness import CSVCNoBias, Dataset, DataSource, Kernel, Metric, Problem, content_sha256, parameter
+from harness import CSVCNoBias, Dataset, DataSource, Metric, Problem, content_sha256, parameter
 from harness.problems.problem import Certificate
+from tests.adversaries.plugins.wrong_winners import Faulty
 
 
-@dataclass(frozen=True)
-class Laplace(Kernel):
-    """exp(-|x - z|_1 / 10), without a fault."""
-
-    name = "laplace"
-
-    def block(self, x, z):
-        x, z = (np.asarray(each.todense() if hasattr(each, "todense") else each) for each in (x, z))
-        return self.changed(np.exp(-0.1 * np.abs(x[:, None, :] - z[None]).sum(axis=2)), x, z)
-
-    def diagonal(self, x):
-        return np.ones(x.shape[0])
-
-    def changed(self, values, x, z):
-        return values
+def kernel(fault, description):
+    """Return the class of a kernel with a fault."""
+    own = {"__doc__": description, "__annotations__": {"fault": str}, "fault": fault}
+    return dataclass(frozen=True)(type("Own", (Faulty,), own))
 
 
-class Negated(Laplace):
-    """Is the negative of a kernel."""
-
-    def changed(self, values, x, z):
-        return -values
-
-    def diagonal(self, x):
-        return -np.ones(x.shape[0])
-
-
-class Asymmetric(Laplace):
-    """k(x, z) is not k(z, x)."""
-
-    def changed(self, values, x, z):
-        return values * (1.0 + 0.1 * np.tanh(x[:, :1] - z[:, :1].T))
-
-
-class WrongDiagonal(Laplace):
-    """Its diagonal is not k(x, x)."""
-
-    def diagonal(self, x):
-        return np.full(x.shape[0], 2.0)
-
-
-class Indefinite(Laplace):
-    """tanh of inner products: some eigenvalues are negative."""
-
-    def changed(self, values, x, z):
-        return np.tanh(x @ z.T - 1.0)
-
-    def diagonal(self, x):
-        x = np.asarray(x.todense() if hasattr(x, "todense") else x)
-        return np.tanh((x * x).sum(axis=1) - 1.0)
-
-
-class OtherOfSparse(Laplace):
-    """Has other values for CSR points."""
-
-    def block(self, x, z):
-        return super().block(x, z) * (0.9 if hasattr(x, "todense") else 1.0)
+Sound = kernel("none", "A Gaussian kernel without a fault.")
+Negated = kernel("negated", "Is the negative of a kernel.")
+Asymmetric = kernel("skewed", "k(x, z) is not k(z, x).")
+WrongDiagonal = kernel("diagonal", "Its diagonal is not k(x, x).")
+Indefinite = kernel("tanh", "tanh of inner products: some eigenvalues are negative.")
+OtherOfSparse = kernel("stored", "Has other values for CSR points.")
 
 
 @dataclass(frozen=True)

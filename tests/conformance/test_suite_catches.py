@@ -120,7 +120,7 @@ def test_a_fault_of_a_thing_is_caught_by_its_check(thing: Any, kind_and_check: t
 @pytest.mark.parametrize(
     ("kind", "thing"),
     [
-        ("kernel", things.Laplace), ("data set", things.Blobs), ("formulation", things.LeastSquares),
+        ("kernel", things.Sound), ("data set", things.Blobs), ("formulation", things.LeastSquares),
         ("report format", things.labels), ("metric", things.Metric(things.share_of_errors, "low", 0.0, 1.0)),
     ],
 )  # fmt: skip

@@ -17,8 +17,8 @@ DATA = "checkerboard[n=120,n_test=50]"
 GRID = {"C": [1.0, 10.0], "gamma": [0.5, 2.0]}
 
 
-def compare(*arguments, **callbacks):
-    return Driver(*arguments, **callbacks).run()
+def compare(study, registry):
+    return Driver(study, registry).run()
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ def study(tmp_path):
     registry = load_registry([PLUGINS / "paths.py"])
 
     def build(selection, datasets=DATA, **options):
-        asked = {"path": GRID, "folds": 3, "plugin_paths": [str(PLUGINS / "paths.py")], **options}
+        options = {"path": GRID, "folds": 3, "plugin_paths": [str(PLUGINS / "paths.py")], **options}
         solvers, sources = registry.select_solvers(selection), registry.select_datasets(datasets)
-        return Study(solvers, sources, store=tmp_path / "s.sqlite", **asked), registry
+        return Study(solvers, sources, store=tmp_path / "s.sqlite", **options), registry
 
     return build
 
@@ -73,9 +73,8 @@ def test_a_path_is_a_row_for_each_cell_and_one_for_all(study):
         assert refit["test_accuracy"] == record["test_accuracy"]
         assert refit["relative_gap"] <= 1e-3
     assert warm["path"]["best"] == cold["path"]["best"]
-    assert [a["validation_error"] for a in warm.cells[:-1]] == pytest.approx(
-        [b["validation_error"] for b in cold.cells[:-1]], abs=0.03
-    )
+    errors = [[cell["validation_error"] for cell in record.cells[:-1]] for record in (warm, cold)]
+    assert errors[0] == pytest.approx(errors[1], abs=0.03)
 
 
 def test_a_complete_path_is_reused_with_its_cells_and_no_other_is_taken_for_it(study):
@@ -84,8 +83,8 @@ def test_a_complete_path_is_reused_with_its_cells_and_no_other_is_taken_for_it(s
     request, registry = study("nothing", cold=True)
     again, cold = compare(request, registry)
     assert (again["reused"], cold["reused"]) == (True, False)
-    assert [cell["key"] for cell in again.cells] == [cell["key"] for cell in first.cells]
-    assert [cell["measured_at"] for cell in again.cells] == [cell["measured_at"] for cell in first.cells]
+    for name in ("key", "measured_at"):
+        assert [cell[name] for cell in again.cells] == [cell[name] for cell in first.cells]
     assert all(cell["reused"] for cell in again.cells)
     keys = [record["key"] for each in (again, cold) for record in (each, *each.cells)]
     assert len(set(keys)) == len(keys) == 28

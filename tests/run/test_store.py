@@ -39,13 +39,10 @@ def test_a_store_of_an_older_harness_gets_the_columns_it_lacks(tmp_path):
     with Store(path) as store:
         store.append(record("new", core_set={"ratio": 0.5}, fit_seconds=2.0))
         assert next(store.of("k"))["fit_seconds"] == 1.0
-    view = connection.execute("select core_set, fit_seconds from results").fetchall()
     shown = [name for _, name, *_ in connection.execute("PRAGMA table_info(results)")]
     connection.close()
-    assert view == [(None, 1.0), ('{"ratio":0.5}', 2.0)]
-    assert shown == ["id", *COLUMNS]
     frame = read_results(path)
-    assert list(frame.columns) == list(COLUMNS)
+    assert shown == ["id", *frame.columns] == ["id", *COLUMNS]
     assert pd.isna(frame.core_set[0])
     assert frame.core_set[1] == {"ratio": 0.5}
 
@@ -57,10 +54,9 @@ def test_writers_at_once_that_are_killed_leave_whole_rows_all_that_were_acknowle
         "store = Store(sys.argv[1])\n"
         "for i in range(10**6):\n    store.append(record(f'{sys.argv[2]} {i}')); print(i, flush=True)"
     )
-    writers = {
-        name: subprocess.Popen([sys.executable, "-c", code, str(path), name], stdout=subprocess.PIPE, text=True)
-        for name in "abc"
-    }
+    command, writers = [sys.executable, "-c", code, str(path)], {}
+    for name in "abc":
+        writers[name] = subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True)
     first = {name: writer.stdout.readline() for name, writer in writers.items()}
     acknowledged = {}
     for name, writer in writers.items():

@@ -54,10 +54,12 @@ def test_its_parameters_stand_in_selections(invoke) -> None:  # noqa: F811
         load_registry().select_solvers("smo[quantile=0.9]")
 
 
-def compared(run, *plugins, datasets="friedman[n=40]"):
+def compared(run, *plugins):
     """Return the exit code and the records of `harness compare` with files of plugins."""
     paths = [each for plugin in plugins for each in ("--plugin-path", str(plugin))]
-    done = run("compare", *paths, "--plugins", "coordinate", "--datasets", datasets, "--format", "json", "--quiet")
+    done = run(
+        "compare", *paths, "--plugins", "coordinate", "--datasets", "friedman[n=40]", "--format", "json", "--quiet"
+    )
     return done.returncode, json.loads(done.stdout)
 
 
