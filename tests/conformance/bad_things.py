@@ -11,13 +11,16 @@ from harness.problems.problem import Certificate
 from tests.adversaries.plugins.wrong_winners import Faulty
 
 
+class Sound(Faulty):
+    """A Gaussian kernel without a fault."""
+
+
 def kernel(fault, description):
     """Return the class of a kernel with a fault."""
     own = {"__doc__": description, "__annotations__": {"fault": str}, "fault": fault}
     return dataclass(frozen=True)(type("Own", (Faulty,), own))
 
 
-Sound = kernel("none", "A Gaussian kernel without a fault.")
 Negated = kernel("negated", "Is the negative of a kernel.")
 Asymmetric = kernel("skewed", "k(x, z) is not k(z, x).")
 WrongDiagonal = kernel("diagonal", "Its diagonal is not k(x, x).")

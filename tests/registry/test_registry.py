@@ -7,6 +7,7 @@ import textwrap
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import EntryPoint
 
+import numpy as np
 import pytest
 
 from harness import CSVC, CSVCNoBias, Solver, UsageError, __version__
@@ -14,6 +15,7 @@ from harness.problems import EpsSVR
 from harness.registry.discovery import Registry, load_registry
 from harness.registry.entries import running_plugin
 from harness.registry.hookspecs import FORMATS
+from harness.support.faults import format_error
 from tests.registry.good_plugin import GOOD, labels
 
 
@@ -284,3 +286,39 @@ def test_an_interrupt_between_two_lines_of_the_host_is_no_error_of_a_plugin():
     context.__enter__()
     context.gen.close()  # as Python does where the interrupt came before the body
     assert context.gen.gi_frame is None
+
+
+# -- where a plugin failed: the innermost of its own lines, not what it called.
+
+CALLS = "import numpy as np\n\ndef solve():\n    return np.linalg.inv(np.zeros((2, 3)))\n"
+KERNEL = """from dataclasses import dataclass
+from harness import Linear, UsageError, hookimpl
+{}
+
+@dataclass(frozen=True)
+class Own(Linear):
+    name = "own"
+
+    def rows(self):
+        return solve()
+
+@hookimpl
+def harness_kernels():
+    return [Own]
+"""
+
+
+@pytest.mark.parametrize("package", [True, False])
+def test_the_innermost_line_of_the_plugins_own_files_is_named(tmp_path, package: bool) -> None:
+    home = tmp_path / "linear_own"
+    home.mkdir()
+    (home / "parts.py").write_text(CALLS)
+    source = KERNEL.format("from .parts import solve" if package else CALLS)
+    file = home / ("__init__.py" if package else "own_kernel.py")
+    file.write_text(source)
+    registry = load_registry([home if package else file], only=("linear_own", "own_kernel"))
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        registry.kernels["own"]().rows()
+    where = "'linear_own', linear_own/parts.py:4" if package else "'own_kernel', own_kernel.py:6"
+    assert format_error(caught.value).startswith(f"plugin {where}, in solve: LinAlgError: ")
+    assert format_error(UsageError("no."), "own_kernel") == "plugin 'own_kernel': no."

@@ -34,7 +34,7 @@ from tests.run.conftest import HARNESS, PLUGINS, check_end
 from tests.run.test_interruption import children_of, lives, wait_for
 
 ENGINES = {"dask": "dask://local?workers=2", "threads": "threads://local?workers=2"}
-SLOW = PLUGINS / "slow_steps.py"
+SLOW = PLUGINS / "steps.py"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow  # each starts several processes, and waits for th
 
 def command(store, *options, numbers="0,1,2,3,4,5,6,7", seconds="0.3"):
     selection = f"slow-steps[seconds={seconds},number=[{numbers}]]"
-    return command_of("slow_steps.py", selection, store, "--format", "json", *options)
+    return command_of("steps.py", selection, store, "--format", "json", *options)
 
 
 def command_of(plugin, selection, store, *options):

@@ -23,10 +23,10 @@ def compare(study, registry):
 
 @pytest.fixture
 def study(tmp_path):
-    registry = load_registry([PLUGINS / "paths.py"])
+    registry = load_registry([PLUGINS / "steps.py"])
 
     def build(selection, datasets=DATA, **options):
-        options = {"path": GRID, "folds": 3, "plugin_paths": [str(PLUGINS / "paths.py")], **options}
+        options = {"path": GRID, "folds": 3, "plugin_paths": [str(PLUGINS / "steps.py")], **options}
         solvers, sources = registry.select_solvers(selection), registry.select_datasets(datasets)
         return Study(solvers, sources, store=tmp_path / "s.sqlite", **options), registry
 

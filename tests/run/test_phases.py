@@ -1,5 +1,6 @@
 """How long each phase of a run may take: whoever keeps one waiting has its row in time, whoever only seems to is measured."""
 
+import os
 import time
 
 import numpy as np
@@ -10,11 +11,11 @@ from harness import RBF, KernelOracle
 from harness.datasets.generators import Checkerboard
 from harness.measure.outcome import Status, StoppedBy
 from harness.problems import ReducedHull
-from harness.run.messages import ClockStarted, Compiling, ModelCopied, Warm
-from harness.run.record import Record
+from harness.run.messages import ClockStarted, Compiling, FitResult, ModelCopied, Warm
+from harness.run.record import Claims, Record
 from harness.run.target_server import TargetServer
 from harness.run.warm_up import few_points
-from harness.run.watch import Observed
+from harness.run.watch import Observed, outcome_claims
 from tests.run.conftest import PLUGINS, SPEC, check_end, compared, seconds_until_killed
 
 LIMIT = 2.0  # seconds, as in SPEC
@@ -110,3 +111,25 @@ def test_a_run_that_did_not_reach_its_clock_is_measured_again():
     ended = Record(status=Status.TIMEOUT, stopped_by=StoppedBy.PREPARATION, reason="")
     assert not ended.reusable
     assert Record(status=Status.TIMEOUT, stopped_by=StoppedBy.TIME, reason="").reusable
+
+
+# -- how the host words what it observed of a child: its output, and what was done to it from outside.
+
+
+@pytest.mark.parametrize(("status", "recorded"), [("ok", "ok"), ("error", "environment"), ("memory", "environment")])
+def test_a_run_that_failed_after_something_was_done_to_it_from_outside_is_the_machines_fault(status, recorded):
+    result = FitResult(Claims(status=Status(status), reason="no luck"))
+    claims = outcome_claims(Observed(SPEC, result=result, disturbance="its process was stopped"))
+    assert (claims.status, "no luck" in claims.reason) == (recorded, True)
+
+
+def test_of_what_a_child_prints_the_end_is_recorded():
+    observed, (out, into) = Observed(SPEC, result=FitResult(Claims(status=Status.OK))), os.pipe()
+    for number in range(40):
+        os.write(into, f"{number:02d}".encode() * 1000)
+        observed.read_output(out)
+    os.close(into)
+    os.close(out)
+    output = outcome_claims(observed).output
+    assert output.endswith("3939")
+    assert (observed.output_bytes, len(output) < 5_000) == (80_000, True)

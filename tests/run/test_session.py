@@ -110,7 +110,7 @@ def test_a_one_class_run_is_scored_against_the_labels(tmp_path):
 def test_configurations_of_a_solver_share_a_warm_process_and_each_run_has_its_own(tmp_path, monkeypatch):
     log = tmp_path / "log"
     monkeypatch.setenv("SLOW_STEPS_LOG", str(log))
-    measured(tmp_path / "s", PLUGINS / "slow_steps.py", solvers="slow-steps[seconds=0,number=[1,2,3]]")
+    measured(tmp_path / "s", PLUGINS / "steps.py", solvers="slow-steps[seconds=0,number=[1,2,3]]")
     numbers, workers, children = zip(*(line.split()[:3] for line in log.read_text().splitlines()), strict=True)
     assert numbers == ("1", "2", "3")
     assert len(set(workers)) == 1

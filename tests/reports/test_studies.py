@@ -1,4 +1,4 @@
-"""reports/border_2007: the benchmark's area and strategy, ranks with ties, and what is derived of runs."""
+"""What studies compute themselves, against hand-made tables and slow twins."""
 
 from itertools import pairwise
 
@@ -10,6 +10,7 @@ from sklearn.svm import SVC
 from harness import RBF, DataError, KernelOracle
 from reports.border_2007.plugin import MarginSampling, ReutersCategory
 from reports.border_2007.study import area
+from reports.lasvm_2005.plan import SETTINGS, multiclass_error, plan
 
 
 def test_margin_sampling_is_an_svc_trained_anew_that_asks_for_the_nearest_point():
@@ -50,3 +51,19 @@ def test_articles_by_topic_have_the_content_that_they_had():
         assert data.defaults == {"kernel": "rbf", "gamma": gamma, "C": c}
     with pytest.raises(DataError, match="did you mean 'crude'"):
         ReutersCategory(category="crud").load()
+
+
+# -- reports/lasvm_2005: what it computes itself, against hand-made tables and slow twins.
+
+
+def test_the_greatest_score_of_ten_classifiers_wins():
+    rng = np.random.default_rng(0)
+    truth, scores = rng.integers(0, 11, 200), rng.normal(size=(10, 200))  # 10: of no classifier
+    labels = np.where(truth == np.arange(10)[:, None], 1.0, -1.0)
+    wrong = [max(range(10), key=lambda k: scores[k, i]) != truth[i] for i in range(200) if truth[i] < 10]
+    assert multiclass_error(labels, scores) == pytest.approx(100 * sum(wrong) / len(wrong))
+
+
+def test_fitted_sets_say_so_wherever_they_are_planned():
+    blocks = [block for block in plan(quick=False) if str(block["set"]) in ("usps", "usps-n")]
+    assert {block["protocol"] for block in blocks} == {SETTINGS["usps"].protocol} == {"settings fitted to the paper"}

@@ -1,11 +1,15 @@
-"""Solvers for tests of paths: one whose cells sleep, one that gives up cells, one with a bad model, one that raises."""
+"""Solvers for tests of paths and of killed processes: some sleep, one gives up cells, has a bad model and raises."""
 
+import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from harness import CSVC, Iterate, Solver, hookimpl
+from harness import CSVC, Iterate, Solver, hookimpl, parameter
+
+NOTED = []  # processes
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,24 @@ class Patchy(Nothing):
             yield cell, Iterate(dual_coef=coef, done=cell.index != 1, info=info)
 
 
+@dataclass(frozen=True)
+class SlowSteps(Nothing):
+    """Sleeps, then returns the zero model; notes every run it starts in a file: for tests that kill processes."""
+
+    name = "slow-steps"
+    seconds: float = parameter(0.2, "how long to sleep", ge=0)
+    number: int = parameter(0, "makes configurations differ")
+
+    def iterates(self, problem, rng):
+        if problem.n > 40:  # not in a warm-up
+            time.sleep(self.seconds)
+            if os.getpid() not in NOTED:  # a short fit is repeated in its process
+                NOTED.append(os.getpid())
+                with Path(os.environ["SLOW_STEPS_LOG"]).open("a") as log:
+                    log.write(f"{self.number} {os.getppid()} {os.getpid()} {rng.integers(10**9)}\n")
+        yield Iterate(dual_coef=np.zeros(problem.n), done=True)
+
+
 @hookimpl
 def harness_solvers():
-    return [Nothing, Sleepy, Patchy]
+    return [Nothing, Sleepy, Patchy, SlowSteps]
