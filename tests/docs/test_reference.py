@@ -88,6 +88,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.slow
 def test_a_name_without_a_description_fails_the_build(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "harness", tmp_path / "harness")
     shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("_build", "*.md"))

@@ -292,16 +292,13 @@ def test_an_interrupt_between_two_lines_of_the_host_is_no_error_of_a_plugin():
 
 CALLS = "import numpy as np\n\ndef solve():\n    return np.linalg.inv(np.zeros((2, 3)))\n"
 KERNEL = """from dataclasses import dataclass
-from harness import Linear, UsageError, hookimpl
+from harness import Linear, hookimpl
 {}
-
 @dataclass(frozen=True)
 class Own(Linear):
     name = "own"
-
     def rows(self):
         return solve()
-
 @hookimpl
 def harness_kernels():
     return [Own]

@@ -131,19 +131,18 @@ def test_an_environment_that_is_broken_is_told_of_made_anew_and_removed(made, tm
 
 
 @pytest.mark.parametrize(
-    ("name", "cache", "code", "words"),
+    ("names", "cache", "code", "words"),
     [
-        ("nowhere", "", 1, "Could not find a version"),
-        ("older", "", 1, "harness: Cannot install"),
-        ("old", "tiny.py", 1, "tiny.py/environments cannot be written"),
-        ("odl", "", 2, "did you mean 'old'?"),
+        (["nowhere", "older"], "", 1, ["Could not find a version", "harness: Cannot install"]),
+        (["old"], "tiny.py", 1, ["tiny.py/environments cannot be written"]),
+        (["odl"], "", 2, ["did you mean 'old'?"]),
     ],
 )
-def test_what_cannot_be_installed_is_a_sentence_and_leaves_nothing(there, monkeypatch, name, cache, code, words):
+def test_what_cannot_be_installed_is_a_sentence_and_leaves_nothing(there, monkeypatch, names, cache, code, words):
     monkeypatch.setenv("HARNESS_CACHE", str(there / cache))
     before = set(installed())
-    found, _, errors = peers(there, "install", name)
-    assert (found, words in " ".join(errors.split())) == (code, True), errors
+    found, _, errors = peers(there, "install", *names)
+    assert (found, [each in " ".join(errors.split()) for each in words]) == (code, [True] * len(words)), errors
     assert set(installed()) == before
 
 
