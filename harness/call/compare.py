@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from harness.call import request, study_file
 from harness.call.objects import Objects
 from harness.call.result import Result, command_of
-from harness.call.settings import SETTINGS
+from harness.call.settings import in_python
 from harness.call.study_file import StudyFile
 from harness.registry.entries import check_not_in_plugin
 from harness.report.progress import reporter
@@ -26,8 +25,6 @@ _INSTEAD = {
     "plot": "the result has .plot()",
     "cells": "the result's .frame has every cell of a path",
 }
-_ARGUMENTS = {*SETTINGS, "store", "fresh", "yes", "study", "quiet"}
-_OPTION = re.compile(r"`[^`]*`|--(?P<name>[A-Za-z][A-Za-z-]*)(?: (?P<value>'[^'\n]*'|\d[\w.+-]*\w|\d))?")
 
 
 @contextlib.contextmanager
@@ -38,16 +35,6 @@ def _named_as_arguments() -> Iterator[None]:
     except UsageError as error:
         error.args = (in_python(str(error)), *error.args[1:])
         raise
-
-
-def in_python(message: str) -> str:
-    """Return a message with the options of the command in it as arguments; commands in backticks stay as they are."""
-    return _OPTION.sub(_argument, message)
-
-
-def _argument(found: re.Match[str]) -> str:
-    name, value = (found["name"] or "").replace("-", "_"), found["value"]
-    return found[0] if name not in _ARGUMENTS else f"{name}={value}" if value else name
 
 
 @_named_as_arguments()
@@ -103,6 +90,6 @@ def compare(
     registry = objects.registry
     sources = [*studies, StudyFile("harness.compare", Path.cwd(), said)]
     asked = request.asked(sources, registry, fresh=fresh, many=yes, store=Path(store) if store else None)
-    records = request.run_study(asked, registry, reporter(quiet=quiet), quiet=quiet)
+    records = request.run_study(asked, registry, reporter(quiet=quiet, spelled=in_python), quiet=quiet)
     how = {"study": study and str(study), "store": store and str(store), "fresh": fresh, "yes": yes}
     return Result(tuple(records), command_of({**said, **how}), asked.sha256, registry)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.call.best import best_of
-from harness.call.settings import SETTINGS
+from harness.call.settings import SETTINGS, in_python
 from harness.call.study_file import text_of
 from harness.datasets.cache import cache_root
 from harness.datasets.files import IN_MEMORY
@@ -65,7 +65,7 @@ class Result:
         """The table that the command prints, 100 columns wide."""
         from harness.report import formats
 
-        return str(formats.render("table", self.records, command="", hint="result.explain() says more."))
+        return str(formats.render("table", self.records, command="", spelled=in_python))
 
     @property
     def verdict(self) -> list[str]:
@@ -78,7 +78,9 @@ class Result:
         """Return what the columns and marks of the table mean, and what compilation took: a sentence or more a line."""
         from harness.report import table
 
-        return "\n".join(told for sheet in table.sheets(self.records, table.whole) for told in sheet.explained)
+        return "\n".join(
+            in_python(text) for sheet in table.sheets(self.records, optional=False) for text in sheet.explained
+        )
 
     @property
     def failures(self) -> tuple[Record, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,3 +87,24 @@ SETTINGS = {
                 values.TEXT),
     )
 }  # fmt: skip
+
+_ARGUMENTS = {*SETTINGS, "store", "fresh", "yes", "study", "quiet"}
+_FLAGS = {name for name in SETTINGS if SETTINGS[name].reader is None} | {"fresh", "yes", "quiet"}
+_OF_RESULT = {"explain": "result.explain()", "cells": "result.frame"}
+_OPTION = re.compile(
+    r"`[^`]*`|--format markdown|--(?P<name>[A-Za-z][A-Za-z-]*)(?: (?P<value>'[^'\n]*'|\d[\w.+-]*\w|\d))?"
+)
+
+
+def in_python(message: str) -> str:
+    """Return a message with the options of the command in it as arguments; commands in backticks stay as they are."""
+    return _OPTION.sub(_argument, message)
+
+
+def _argument(found: re.Match[str]) -> str:
+    name, value = (found["name"] or "").replace("-", "_"), found["value"]
+    if found[0] == "--format markdown":
+        return "result.frame"
+    if name not in _ARGUMENTS:
+        return _OF_RESULT.get(name, found[0])
+    return f"{name}={value or True}" if value or name in _FLAGS else name

@@ -20,6 +20,7 @@ def shown(study: Study, registry: Registry) -> str:
     from harness.report.output import MESSAGE_WIDTH, folded
     from harness.run.driver import Driver
     from harness.run.plan import factors
+    from harness.run.repeats import MOST
     from harness.run.store import default_store
 
     driver = Driver(study, registry)
@@ -35,6 +36,7 @@ def shown(study: Study, registry: Registry) -> str:
         f"{len(every) - len(todo) - without:,} of them in the store {study.store or default_store()}\n"
         + (f"{without:,} of them a row without a run: skipped, or of a broken plugin\n" if without else "")
         + f"{len(todo):,} to carry out{most}\n"
+        + (f"each up to {MOST} times, until the fastest solvers are known\n" if study.repeat is None else "")
         + "".join(f"{note}\n" for note in (*uncertifiable(study, every, registry), *scarce(study, len(every))))
     )
     return folded(text, MESSAGE_WIDTH)

@@ -14,6 +14,7 @@ from harness.measure.scored import FreeModel, Scored, Weights
 from harness.measure.trace import TracePlan, certificate_of, claims, copied_model
 from harness.problems.problem import Problem
 from harness.solver.protocol import NOT_DONE, Iterate, Solver, why_target_ignored, with_arrays
+from harness.support import decimals
 from harness.support.errors import HarnessError, InvalidModel, PluginError
 from harness.support.printable import clean
 
@@ -297,7 +298,8 @@ class _Drive:
         if yields >= self.most_yields:
             return Status.BUDGET, StoppedBy.ITERATIONS, f"stopped at the budget of {limits.iteration_limit} iterations"
         if self.reached:
-            return Status.OK, StoppedBy.TARGET, f"stopped by the host at the target gap of {limits.target_gap:g}"
+            target = decimals.target(limits.target_gap or 0.0)
+            return Status.OK, StoppedBy.TARGET, f"stopped by the host at the target gap of {target}"
         return None
 
     def _solver_end(self, last: Iterate, seconds: float, cpu_seconds: float) -> _End:

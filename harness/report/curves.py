@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 Curve = list[tuple[float, float]]
 """Seconds and certified relative gaps, both above 0."""
 
-_WIDTH, _HEIGHT, _PANELS = 80, 16, 4
+_WIDTH, _HEIGHT = 80, 16  # columns and lines of a panel in the terminal, at most
+_PANELS = 4  # in the terminal
 _UNBROKEN = "\N{NO-BREAK SPACE}"
 _MARKERS = "ox+*#@%&$="
 _COLOURS = ("red", "blue", "green", "magenta", "cyan", "yellow")
@@ -57,28 +58,22 @@ def panels(records: Sequence[Record]) -> list[Panel]:
     found = []
     for unit in (unit for group in grouped(path_table.without_paths(records)) for unit in group.units):
         _, clock = timing.clocks([record for row in unit.rows for record in row.measured])
-        curves = {row.name: _curve(row, clock) for row in unit.rows}
-        if shown := {name: curve for name, curve in curves.items() if curve}:
-            found.append(
-                Panel(", ".join(part for part in (short_name(unit.dataset), unit.kernel) if part), clock, shown)
-            )
+        curves = {row.name: curve for row in unit.rows if (curve := _curve(row, clock))}
+        title = ", ".join(filter(None, (short_name(unit.dataset), unit.kernel)))
+        found += [Panel(title, clock, curves)] if curves else []
     return found
 
 
 def _curve(row: Row, clock: str) -> Curve:
     """Return the points of the run of median time; what rounding hides of a gap is at its rounding."""
-    runs = [run for run in row.measured if figures.is_number(run.get("fit_seconds"))]
+    runs = sorted(row.measured, key=lambda run: run.get("fit_seconds") or 0.0)
     if not runs:
         return []
-    run = sorted(runs, key=lambda run: run["fit_seconds"])[(len(runs) - 1) // 2]
-    name = "cpu_seconds" if clock == "cpu" else "seconds"
-    end = {**run, "seconds": run["fit_seconds"]}
-    seen = [
-        (point.get(name), max(gap, point.get("gap_rounding") or 0.0))
-        for point in (*(run.get("trace") or ()), end)
-        if figures.is_number(gap := point.get("relative_gap"))
-    ]
-    return sorted({(at, gap) for at, gap in seen if figures.is_number(at) and at > 0.0 and gap > 0.0})
+    run = runs[(len(runs) - 1) // 2]
+    points = [*(run.get("trace") or ()), {**run, "seconds": run.get("fit_seconds")}]
+    pairs = [(point.get("cpu_seconds" if clock == "cpu" else "seconds"), max(gap, point.get("gap_rounding") or 0.0))
+             for point in points if figures.is_number(gap := point.get("relative_gap"))]  # fmt: skip
+    return sorted({(at, gap) for at, gap in pairs if figures.is_number(at) and at > 0.0 and gap > 0.0})
 
 
 # -- the terminal ------------------------------------------------------------------------------------------
@@ -87,13 +82,12 @@ def _curve(row: Row, clock: str) -> Curve:
 def text(records: Sequence[Record], *, width: int = _WIDTH, styled: bool = False) -> str:
     """Return the first panels as text, at most 80 columns wide; each solver has a marker of its own, and if ``styled`` a colour."""
     check("plotext")
-    found, width = panels(records), min(width, _WIDTH)
-    told = [line for panel in found[:_PANELS] for line in _text(panel, width, styled=styled)]
-    if left := found[_PANELS:]:
-        told += layout.paragraph(
-            f"{len(left)} more to draw: result.plot() in Python and --format html draw all.", width
-        )
-    return "\n".join(["", *(told or ["Nothing to draw: no run has a certified gap."])]) + "\n"
+    drawn, width = panels(records), min(width, _WIDTH)
+    lines = [line for panel in drawn[:_PANELS] for line in _text(panel, width, styled=styled)]
+    if len(drawn) > _PANELS:
+        more = f"{len(drawn) - _PANELS} more to draw: result.plot() in Python and --format html draw all."
+        lines += layout.paragraph(more, width)
+    return "\n".join(["", *(lines or ["Nothing to draw: no run has a certified gap."])]) + "\n"
 
 
 def _text(panel: Panel, width: int, *, styled: bool) -> list[str]:
@@ -104,30 +98,26 @@ def _text(panel: Panel, width: int, *, styled: bool) -> list[str]:
     plot.clear()
     plot.theme("colorless")
     plot.plot_size(width, _HEIGHT)
-    names = []
-    for i, (name, curve) in enumerate(logs.items()):
-        symbol = _MARKERS[i % len(_MARKERS)]
-        names.append(f"{symbol} {name}".replace(" ", _UNBROKEN))
-        signal = plot.signal(*zip(*curve, strict=True), marker=plotext.marker(symbol, _COLOURS[i % len(_COLOURS)]))
-        plot.draw(signal.lines())
-    for axis, values in zip(
-        "xy", zip(*(point for curve in logs.values() for point in curve), strict=True), strict=True
-    ):
+    names = [f"{_MARKERS[i % len(_MARKERS)]} {name}".replace(" ", _UNBROKEN) for i, name in enumerate(logs)]
+    for i, (name, curve) in enumerate(zip(names, logs.values(), strict=True)):
+        marker = plotext.marker(name[0], _COLOURS[i % len(_COLOURS)])
+        plot.draw(plot.signal(*zip(*curve, strict=True), marker=marker).lines())
+    points = [point for curve in logs.values() for point in curve]
+    for axis, values in zip("xy", zip(*points, strict=True), strict=True):
         low, high = math.floor(min(values)), math.ceil(max(values))
-        places = range(low, high + 1, max(1, (high - low) // 6))
-        plot.ruler(axis).lim(low, high).ticks(list(places), [f"1e{place}" for place in places])
-    drawn = str(plot.build())
-    lines = (drawn if styled else plotext.uncolorize(drawn)).splitlines()
+        places = list(range(low, high + 1, max(1, (high - low) // 6)))
+        plot.ruler(axis).lim(low, high).ticks(places, [f"1e{place}" for place in places])
+    lines = str(plot.build()) if styled else plotext.uncolorize(str(plot.build()))
     head = f"{panel.title}: relative gap (up) against {'CPU ' if panel.clock == 'cpu' else ''}seconds"
     legend = [line.replace(_UNBROKEN, " ") for line in layout.paragraph("   ".join(names), width)]
-    return [*layout.paragraph(head, width), *legend, *map(str.rstrip, lines), ""]
+    return [*layout.paragraph(head, width), *legend, *map(str.rstrip, lines.splitlines()), ""]
 
 
 # -- matplotlib --------------------------------------------------------------------------------------------
 
 
 def figure(records: Sequence[Record]) -> Figure:
-    """Return all panels as one figure of matplotlib, which is not shown.
+    """Return all panels as one figure of matplotlib, which is not sharea.
 
     Raises
     ------
@@ -136,21 +126,21 @@ def figure(records: Sequence[Record]) -> Figure:
     check("matplotlib")
     import matplotlib.pyplot as plt
 
-    found = panels(records)
-    if not found:
+    shown = panels(records)
+    if not shown:
         raise UsageError("result.plot() has nothing to draw: no run has a certified gap.")
-    drawn, axes = pictures.grid(len(found), 4.2, 3.2, columns=3)
-    names = list(dict.fromkeys(name for panel in found for name in panel.curves))
+    drawn, axes = pictures.grid(len(shown), 4.2, 3.2, columns=3)
+    names = list(dict.fromkeys(name for panel in shown for name in panel.curves))
     colours = {name: pictures.COLOURS[i % len(pictures.COLOURS)] for i, name in enumerate(names)}
     handles = {}
-    for panel, own in zip(found, axes, strict=True):
+    for panel, area in zip(shown, axes, strict=True):
         for name, curve in panel.curves.items():
             at, gaps = zip(*curve, strict=True)
-            (handles[name],) = own.plot(at, gaps, color=colours[name], linewidth=1.3, marker="o", markevery=[-1])
-        own.set_title(textwrap.fill(panel.title, 42), fontsize=9)
-        own.set(xscale="log", yscale="log")
-        own.set(xlabel=f"{'CPU' if panel.clock == 'cpu' else 'wall'} seconds in the solver", ylabel="relative gap")
-        own.grid(alpha=0.25)
+            (handles[name],) = area.plot(at, gaps, color=colours[name], linewidth=1.3, marker="o", markevery=[-1])
+        area.set_title(textwrap.fill(panel.title, 42), fontsize=9)
+        area.set(xscale="log", yscale="log")
+        area.set(xlabel=f"{'CPU' if panel.clock == 'cpu' else 'wall'} seconds in the solver", ylabel="relative gap")
+        area.grid(alpha=0.25)
     pictures.legend(pictures.plain(drawn), handles)
     plt.close(drawn)  # pyplot would show it once more at the end of a notebook's cell
     return drawn

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from harness.support import printable
+from harness.support.decimals import ROUNDING, gap, power, target
+from harness.support.printable import is_number
 
-is_number = printable.is_number
+__all__ = ["ROUNDING", "gap", "is_number", "power", "target"]
+
 NOT_OBSERVABLE = "-"
-ROUNDING = 1e-8  # relative; a certificate is a difference of two float64 sums over all points
 
 SETTINGS: dict[str, Callable[[float], str]] = {
     "target_gap": lambda value: f"target {target(value)}",
@@ -41,25 +42,6 @@ def count(value: float) -> str:
         if abs(value) < 999.5:
             return f"{value:#.3g}".rstrip(".") + suffix
     return f"{value / 1000.0:.3g}T"
-
-
-def power(value: float, digits: int = 1) -> str:
-    """Return ``3.2e-3``: a quantity whose order of magnitude matters."""
-    if value == 0:
-        return "0"
-    mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
-    return f"{mantissa}e{int(exponent)}"
-
-
-def gap(value: float) -> str:
-    """Return a gap or a violation: what rounding made negative is 0; a truly negative one stays, it is a fault."""
-    return power(0.0 if -ROUNDING < value < 0.0 else value)
-
-
-def target(value: float) -> str:
-    """Return a target gap as it is typed: ``1e-3``, with as many digits as it has."""
-    short, usual = power(value, 0), f"{value:g}"
-    return short if float(short) == value and len(short) <= len(usual) else usual
 
 
 def percent(value: float) -> str:

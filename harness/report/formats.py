@@ -3,53 +3,56 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.registry.hookspecs import FORMATS
-from harness.report import files, footnotes, measures, table
-from harness.report.layout import PIPE_WIDTH
-from harness.report.verdict import of_records
+from harness.report import files, table
+from harness.report.layout import Cell
 from harness.run.record import Record
 from harness.support import faults
 from harness.support.errors import PluginError, UsageError
 from harness.support.parameters import did_you_mean
 from harness.support.printable import plain
 
-OF_RUNS = ("table", "markdown")  # show a path as one line, unless its cells are asked for
+OF_RUNS = ("table", "markdown")  # show a path as one line, unless its cells are wanted
 _SUFFIXES = {
     ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".parquet": "parquet"
 }  # fmt: skip
+_BLOCKS = {
+    "heading": "### {}", "note": "- {}", "explanation": "- {}", "space": "", "failure": "**{}**\n", "answer": "**{}**\n",
+    "hint": "{}\n", "command": "    {}",
+}  # fmt: skip
+_MARKUP = re.compile(r"[\\|*_<>`\[\]]")
 Renderer = Callable[..., str]
 """From the records, as dicts, to text; one that has a parameter ``command`` is given the command line by that name."""
 
 
 def chosen(name: str | None, output: str | Path | None, added: Mapping[str, Renderer]) -> str:
-    """Return the format's name: the one asked for, else the one the output file's suffix means, else ``table``.
+    """Return the format's name: the given one, else that of the output file's suffix, else ``table``.
 
     Raises
     ------
     UsageError : an unknown format or suffix, or a format that is no text without a file to write it to.
     """
-    if name is None:
-        if (found := meant_by(output, added)) is None and output is not None and (suffix := Path(output).suffix):
-            endings = ", ".join([*_SUFFIXES, *(f".{each}" for each in added)])
-            raise UsageError(f"--output: the ending {suffix} means no format; known: {endings}. Or say --format table.")
-        return found or "table"
+    suffix, of_suffix = Path(output or "").suffix, meant_by(output, added)
+    if name is None and of_suffix is None and suffix:
+        endings = ", ".join([*_SUFFIXES, *(f".{each}" for each in added)])
+        raise UsageError(f"--output: the ending {suffix} means no format; known: {endings}. Or say --format table.")
     if name == "parquet" and output is None:
         raise UsageError("--format: parquet is for files; name one with --output, for example --output runs.parquet.")
-    if name not in FORMATS and name not in added:
+    if name not in (None, *FORMATS, *added):
         known = [*FORMATS, *added]
-        raise UsageError(
-            f"--format: there is no format '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}."
-        )
-    return name
+        near = did_you_mean(str(name), known)
+        raise UsageError(f"--format: there is no format '{name}'{near}; known: {', '.join(known)}.")
+    return name or of_suffix or "table"
 
 
 def meant_by(output: str | Path | None, added: Mapping[str, Renderer]) -> str | None:
     """Return the format that a file's suffix means, None if it means none."""
-    suffix = Path(output).suffix.lower() if output is not None else ""
+    suffix = Path(output or "").suffix.lower()
     return _SUFFIXES.get(suffix, suffix[1:] if suffix[1:] in added else None)
 
 
@@ -58,15 +61,13 @@ def render(
     records: Sequence[Record],
     *,
     added: Mapping[str, Renderer] | None = None,
-    width: int = PIPE_WIDTH,
-    styled: bool = False,
     command: str | None = None,
-    **said: Any,
+    **options: Any,
 ) -> str | bytes:
     """Return the records in a format: text that ends in a newline, or the content of a binary file.
 
-    ``width``, ``styled`` and ``said`` (``dated``, ``explain``, ``remarks``) are the table's; ``command`` is the line that made
-    the comparison, empty if it was made in Python, None if the runs are no comparison.
+    ``command`` is the line that made the comparison, empty if it was made in Python, None if the runs are no comparison;
+    ``options`` are those of `table.render`.
 
     Raises
     ------
@@ -77,16 +78,14 @@ def render(
     if name in files.WRITERS:
         content = files.content(name, records)
         return content if name == "parquet" else content.decode()
-    if name == "markdown":
-        said.pop("picture", "")  # of the terminal
-        return markdown_text(records, command=command, **said)
-    return table.render(records, width=width, styled=styled, command=command, **said)
+    text = _markdown if name == "markdown" else table.render
+    return text(records, command=command, **options)
 
 
 def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record], command: str) -> str:
     try:
-        told = {"command": command} if "command" in inspect.signature(renderer).parameters else {}
-        text = renderer([dict(record) for record in records], **told)
+        options = {"command": command} if "command" in inspect.signature(renderer).parameters else {}
+        text = renderer([dict(record) for record in records], **options)
     except Exception as error:  # a plugin may raise anything; the records are safe in the store
         raise PluginError(f"the report format '{name}' failed: {faults.format_error(error)}.") from error
     if not isinstance(text, str):
@@ -94,46 +93,28 @@ def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record], comma
     return text if text.endswith("\n") else text + "\n"
 
 
-def markdown_text(
-    records: Sequence[Record],
-    *,
-    dated: bool = False,
-    explain: bool = False,
-    command: str | None = None,
-    remarks: Sequence[str] = (),
-) -> str:
-    """Return GitHub tables, one a data set, with the terminal table's rows, all its columns and what is said under it."""
-    result: list[str] = []
-    for sheet in table.sheets(records, lambda own: table.whole(own, measures.WIDER, dated=dated)):
-        aligned = ["---:" if column.right else "---" for column in sheet.columns]
-        for section in sheet.sections:
-            result += [
-                f"### {_escaped(section.heading)}",
+def _markdown(records: Sequence[Record], *, dated: bool = False, **options: Any) -> str:
+    """Return GitHub tables, one a data set, with the terminal table's rows, all its columns and the same sentences."""
+    lines: list[str] = []
+    options = {name: value for name, value in options.items() if name not in ("width", "styled", "picture")}
+    for kind, content in table.blocks(records, table.sheets(records, dated=dated), "bold:", **options):
+        if kind == "table":
+            sheet, rows = content
+            aligned = ["---:" if column.right else "---" for column in sheet.columns]
+            titles = [_escaped(column.line) for column in sheet.columns]
+            lines += [
                 "",
-                *([_escaped(section.remark), ""] if section.remark else []),
-                _markdown_row(map(_escaped, sheet.titles)),
-                _markdown_row(aligned),
+                *(f"| {' | '.join(cells)} |" for cells in (titles, aligned, *(map(_marked, row) for row in rows))),
             ]
-            for row in section.rows:
-                texts = ((_escaped(cell.text), cell.best) for cell in row)
-                result.append(_markdown_row(f"**{text}**" if best else text for text, best in texts))
-            result.append("")
-        result += [f"- {_escaped(note)}" for note in footnotes.sentences(sheet, "bold:", explain=explain)]
-        result.append("")
-    result += [f"- {_escaped(remark)}" for remark in remarks]
-    if command is not None and (answer := of_records(records)).sentences:
-        result += ["", *(f"**{_escaped(sentence)}**\n" for sentence in answer.sentences)]
-        hint, *lines = answer.further(command) or [""]
-        result += [_escaped(hint), "", *(f"    {line}" for line in lines)]
-    return "\n".join(result).rstrip("\n") + "\n" if records else "no records\n"
+        else:
+            lines += _BLOCKS[kind].format(content if kind == "command" else _escaped(content)).split("\n")
+    return "\n".join(lines).strip("\n") + "\n"
 
 
-def _markdown_row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def _marked(cell: Cell) -> str:
+    return f"**{_escaped(cell.text)}**" if cell.best else _escaped(cell.text)
 
 
 def _escaped(text: str) -> str:
-    """Keep a reason or a label from being read as markup: a cell must stay one cell."""
-    for letter in "\\|*_<>`[]":
-        text = text.replace(letter, f"\\{letter}")
-    return " ".join(plain(text).split())
+    """Return a text that is not read as markup: a cell stays one cell."""
+    return " ".join(_MARKUP.sub(r"\\\g<0>", plain(text)).split())

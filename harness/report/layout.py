@@ -9,20 +9,18 @@ from __future__ import annotations
 import itertools
 import re
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from rich.cells import cell_len as text_width
+
+from harness.report.output import BOLD, RED, UNSTYLED
 from harness.support.printable import plain, plain_line
 
-PIPE_WIDTH = 100
-_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
-STYLES = re.compile(f"({re.escape(_BOLD)}|{re.escape(_PLAIN)}|\x1b\\[38;5;[1-6]m)")  # bold, and the colours of curves
-_GAP = " "
-_AFTER = re.compile(r"(?<=[,\[/ ])")
-NARROWEST = 8
-WORD_ROOM = 20  # of a name such as polytope-distance, which is not broken while there is room
+NARROWEST = 8  # columns of a terminal that a wrapping column has at least
+WORD_ROOM = 20  # columns of a name such as polytope-distance, which is not broken while there is room
+_BREAKS = re.compile(r"(?<=[,\[/ ])")  # where a label may be broken
 
 
 @dataclass(frozen=True)
@@ -38,56 +36,73 @@ class Column:
     wrap: Literal["words", "label"] | None = None
     marks: bool = False
 
+    @property
+    def line(self) -> str:
+        """The title in one line."""
+        return " ".join(self.title.split())
+
+    def lines(self, text: str, width: int) -> list[str]:
+        """Return the lines of a cell; a word that is longer than the column is cut."""
+        if self.wrap is None or text_width(text) <= width:
+            return [text]
+        wrapper = textwrap.TextWrapper(width, break_on_hyphens=False)
+        if self.wrap == "label":
+            wrapper.wordsep_simple_re = _BREAKS
+        return wrapper.wrap(text) or [""]
+
+    def set(self, text: str, width: int, style: str = "", *, best: bool = False) -> str:
+        """Return one line of a cell with its blanks; texts stand a little apart from the figures behind them."""
+        mark = ("*" if best else " ") if self.marks else ""
+        padding, content = " " * (width - text_width(text) - len(mark)), in_style(text, style) + mark
+        return padding + content if self.right else f"{content}{padding} "
+
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell's text, and whether it is the best of its column."""
+    """A cell's text, whether it is the best of its column, and whether it shows a failure."""
 
     text: str
     best: bool = False
+    failed: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", plain_line(self.text))  # it may come from a plugin, a store or a file's name
 
 
-def text_width(text: str) -> int:
-    """Return the columns of a terminal that ``text`` takes."""
-    return sum(
-        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text
-    )
+def in_style(text: str, style: str) -> str:
+    """Return ``text`` in the styles of a terminal, `BOLD` and `RED`; as it is if there are none."""
+    return f"{style}{text}{UNSTYLED}" if style and text else text
+
+
+def bold(text: str, *, styled: bool) -> str:
+    """Return ``text`` in bold on a terminal, else as it is."""
+    return in_style(text, BOLD * styled)
 
 
 def natural_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> list[int]:
     """Return the width of each column if nothing wraps."""
     texts = [[*column.title.split("\n"), *(row[i].text for row in rows)] for i, column in enumerate(columns)]
-    return [max(map(text_width, own)) + column.marks for own, column in zip(texts, columns, strict=True)]
+    return [max(map(text_width, texts[i])) + column.marks for i, column in enumerate(columns)]
 
 
 def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> list[int]:
     """Return the widths with which a table is at most ``width`` wide: wrapping columns share what is left."""
     widths = natural_widths(columns, rows)
-    flexible = sorted((i for i, column in enumerate(columns) if column.wrap), key=lambda i: widths[i])
-    left = width - total_width(columns, widths) + sum(widths[i] for i in flexible)
-    for position, i in enumerate(flexible):  # the narrow ones first: what they do not need goes to the wide ones
-        after = len(flexible) - position - 1
-        unbroken = min(_longest_word(columns[i], rows, i), WORD_ROOM, left - after * NARROWEST)
+    wrapping = sorted((i for i, column in enumerate(columns) if column.wrap), key=lambda i: widths[i])
+    left = width - total_width(columns, widths) + sum(widths[i] for i in wrapping)
+    for after, i in zip(
+        range(len(wrapping) - 1, -1, -1), wrapping, strict=True
+    ):  # the narrow ones leave room to the wide
+        longest = max((text_width(word) for row in rows for word in row[i].text.split()), default=0)
+        unbroken = min(longest, WORD_ROOM, left - after * NARROWEST)
         widths[i] = max(NARROWEST, unbroken, min(widths[i], left // (after + 1)))
         left -= widths[i]
     return widths
 
 
-def _longest_word(column: Column, rows: Sequence[Sequence[Cell]], i: int) -> int:
-    """Return the width below which a column of words breaks one of them."""
-    return max((text_width(word) for row in rows for word in row[i].text.split()), default=0) if column.wrap else 0
-
-
-def _extra(column: Column) -> int:
-    return 0 if column.right else 1  # text columns stand a little apart from the figures
-
-
 def total_width(columns: Sequence[Column], widths: Sequence[int]) -> int:
-    """Return the width of a table."""
-    return sum(widths) + len(_GAP) * (len(columns) - 1) + sum(_extra(column) for column in columns)
+    """Return the width of a table: its columns, a blank between two, and one more behind each column of texts."""
+    return sum(widths) + len(columns) - 1 + sum(not column.right for column in columns)
 
 
 def lines(
@@ -95,68 +110,39 @@ def lines(
 ) -> list[str]:
     """Return the title line and the lines of all rows.
 
-    styled : bold titles and best cells, for a terminal
+    styled : for a terminal, with bold titles and best cells, and failures in red
     """
-    titles = [column.title.split("\n") for column in columns]
-    height = max(map(len, titles))
-    lowered = [[""] * (height - len(title)) + title for title in titles]  # beside the last line of the longest
-    unmarked = [False] * len(columns)
-    result = [bold(line, styled=styled) for line in _set_lines(columns, lowered, unmarked, widths, styled=False)]
+    titles = [column.title.split("\n")[::-1] for column in columns]  # short ones beside the last line of the longest
+    result = [bold(line, styled=styled) for line in _joined(columns, titles, [Cell("")] * len(columns), widths)[::-1]]
     for row in rows:
-        pieces = [
-            wrapped(cell.text, width, column.wrap) for cell, width, column in zip(row, widths, columns, strict=True)
-        ]
-        result += _set_lines(columns, pieces, [cell.best for cell in row], widths, styled=styled)
+        texts = [column.lines(cell.text, size) for column, cell, size in zip(columns, row, widths, strict=True)]
+        result += _joined(columns, texts, row, widths, styled=styled)
     return result
 
 
-def _set_lines(
-    columns: Sequence[Column], cells: Sequence[list[str]], best: Sequence[bool], widths: Sequence[int], *, styled: bool
+def _joined(
+    columns: Sequence[Column],
+    texts: Sequence[list[str]],
+    cells: Sequence[Cell],
+    widths: Sequence[int],
+    *,
+    styled: bool = False,
 ) -> list[str]:
-    """Return the lines of a row whose cells have one or more lines each."""
-    result = []
-    for texts in itertools.zip_longest(*cells, fillvalue=""):
-        along = zip(texts, columns, widths, best, strict=True)
-        line = (_set(text, column, size, best=mark and bool(text), styled=styled) for text, column, size, mark in along)
-        result.append(_GAP.join(line).rstrip())
-    return result
-
-
-def _set(text: str, column: Column, width: int, *, best: bool, styled: bool) -> str:
-    mark = ("*" if best else " ") if column.marks else ""
-    padding = " " * max(0, width - text_width(text) - len(mark))
-    shown = bold(text, styled=best and styled)
-    return f"{padding}{shown}{mark}" if column.right else f"{shown}{mark}{padding} "
-
-
-def bold(text: str, *, styled: bool) -> str:
-    """Return ``text`` in bold on a terminal, else as it is."""
-    return f"{_BOLD}{text}{_PLAIN}" if styled else text
-
-
-def wrapped(text: str, width: int, wrap: Literal["words", "label"] | None) -> list[str]:
-    """Return the lines of a cell; a piece without a place to break is cut into pieces."""
-    if wrap is None or text_width(text) <= width:
-        return [text]
-    if wrap == "words":
-        return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
-    result, current = [], ""
-    for piece in _AFTER.split(text):
-        if current and text_width(current + piece) > width:
-            result.append(current.rstrip())
-            current = ""
-        current += piece
-        while text_width(current) > width:
-            result.append(current[:width])
-            current = current[width:]
-    return [*result, current.rstrip()] if current.strip() else result
+    """Return the lines of a row whose cells have one or more lines."""
+    styles = [(RED * cell.failed + BOLD * cell.best) * styled for cell in cells]
+    return [
+        " ".join(
+            column.set(text, size, style, best=cell.best and bool(text))
+            for column, text, size, style, cell in zip(columns, line, widths, styles, cells, strict=True)
+        ).rstrip()
+        for line in itertools.zip_longest(*texts, fillvalue="")
+    ]
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int, *, styled: bool = False) -> str:
     """Return a listing: plain cells, fitted to ``width``."""
     cells = [[Cell(text) for text in row] for row in rows]
-    widths = fitted_widths(columns, cells, width)
-    return "\n".join(lines(columns, cells, widths, styled=styled))
+    return "\n".join(lines(columns, cells, fitted_widths(columns, cells, width), styled=styled))
 
 
 def paragraph(text: str, width: int) -> list[str]:

@@ -15,14 +15,15 @@ from typing import IO, TextIO
 
 import click
 
-from harness.report.layout import PIPE_WIDTH, STYLES
 from harness.support.errors import UsageError
 from harness.support.files import write_whole
 from harness.support.printable import plain
 
-NARROWEST_TERMINAL = 60
-MESSAGE_WIDTH = 80
-"""Columns of messages, and of what else is no table, where they go into a pipe."""
+BOLD, RED, UNSTYLED = "\x1b[1m", "\x1b[38;5;1m", "\x1b[0m"
+STYLES = re.compile(r"(\x1b\[(?:[01]|38;5;[1-6])m)")  # these and the colours of curves pass to a terminal
+NARROWEST_TERMINAL = 60  # columns
+PIPE_WIDTH = 100  # columns of a table that goes into a pipe
+MESSAGE_WIDTH = 80  # columns of messages, and of what else is no table, that go into a pipe
 _COMMAND = re.compile(r"`[^`\n]*`")
 
 
@@ -65,13 +66,17 @@ def give_up(stream: IO[str]) -> None:
         os.dup2(null.fileno(), stream.fileno())
 
 
-def say(text: str) -> None:
+def say(text: str, *, clipped: bool = False) -> None:
     """Write to standard error: notes, progress, errors; text of plugins, stores and file names may be in it.
 
     If nobody can read it, what is being measured goes on.
+
+    clipped : in one line, cut at its end
     """
+    columns, text = _columns(sys.stderr, MESSAGE_WIDTH), plain(text)
+    cut = textwrap.TextWrapper(columns, max_lines=1, placeholder=" ...", break_on_hyphens=False)
     try:
-        click.echo(folded(plain(text), _columns(sys.stderr, MESSAGE_WIDTH)), err=True)
+        click.echo(cut.fill(text) if clipped else folded(text, columns), err=True)
     except OSError:
         give_up(sys.stderr)
 
@@ -94,22 +99,20 @@ def _folded(line: str, columns: int) -> str:
 
 
 def checked_output(output: str | None, option: str = "--output") -> Path | None:
-    """Return the output file's path, checked before anything is measured; ``option`` is what asked for it.
+    """Return the output file's path, checked before anything is measured; ``option`` names it.
 
     Raises
     ------
     UsageError : its folder does not exist or cannot be written, or it is a folder itself.
     """
-    if output is None:
-        return None
-    path = checked_file(output, option, "results.json")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
+    path = None if output is None else checked_file(output, option, "results.json")
+    if path is not None and not os.access(path.parent, os.W_OK | os.X_OK):
         raise UsageError(f"{option}: the folder {path.parent} of {output} cannot be written; name another.")
     return path
 
 
 def checked_file(given: str, option: str, example: str) -> Path:
-    """Return the path of a file that may be there or not, in a folder that is: hours of runs go where somebody meant them to.
+    """Return the path of a file that may exist or not, in a folder that exists: no hours of runs for a misspelt one.
 
     Raises
     ------
@@ -119,9 +122,8 @@ def checked_file(given: str, option: str, example: str) -> Path:
     if path.is_dir():
         raise UsageError(f"{option}: {given} is a folder; name a file in it, for example {path / example}.")
     if not path.parent.is_dir():
-        raise UsageError(
-            f"{option}: the folder {path.parent} of {given} does not exist; make it first or name another."
-        )
+        missing = f"the folder {path.parent} of {given} does not exist"
+        raise UsageError(f"{option}: {missing}; make it first or name another.")
     return path
 
 
@@ -149,8 +151,8 @@ def deliver(content: str | bytes | Callable[[IO[bytes]], object], output: Path |
 def show(content: str | bytes | Callable[[IO[bytes]], object]) -> None:
     """Write to standard output; of control characters only the marks of bold pass, and where they are wanted."""
     if isinstance(content, str):
-        kept = STYLES.split(content) if styled() else [content]
-        content = "".join(part if STYLES.fullmatch(part) else plain(part) for part in kept)
+        parts = STYLES.split(content) if styled() else [content]
+        content = "".join(part if STYLES.fullmatch(part) else plain(part) for part in parts)
     try:
         if isinstance(content, (str, bytes)):
             click.echo(content, file=_output(), nl=False)
@@ -174,8 +176,8 @@ def width() -> int:
 def _columns(stream: IO[str], of_pipe: int) -> int:
     if stream.isatty():
         return max(NARROWEST_TERMINAL, shutil.get_terminal_size().columns)
-    asked = os.environ.get("COLUMNS", "")
-    return max(NARROWEST_TERMINAL, int(asked)) if asked.isascii() and asked.isdigit() else of_pipe
+    columns = os.environ.get("COLUMNS", "")
+    return max(NARROWEST_TERMINAL, int(columns)) if columns.isascii() and columns.isdigit() else of_pipe
 
 
 def styled() -> bool:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.problems.problem import Problem
-    from harness.report.layout import Cell, Column
     from harness.run.store import Row as StoreRow
 
 OVERSPENT = 1.5  # kernel values over the budget from which a run is not one of an equal budget
@@ -57,8 +56,10 @@ class Row:
     @property
     def name(self) -> str:
         """The label, and behind it what tells the row from its twins: ``smo (iterations <= 1)``."""
-        told = ", ".join(text for text in (place_text(self.first) if is_cell(self.first) else "", self.setting) if text)
-        return f"{self.label} ({told})" if told else self.label
+        place = place_text(self.first)
+        place = place.removesuffix("path").strip() if is_path(self.first) else place
+        parts = ", ".join(filter(None, (place, self.setting)))
+        return f"{self.label} ({parts})" if parts else self.label
 
     @property
     def formulation(self) -> str:
@@ -72,7 +73,7 @@ class Row:
 
     @property
     def begun(self) -> bool:
-        """False if no run got as far as a kernel: a broken plugin, a solver of other formulations than those asked for."""
+        """False if no run got as far as a kernel: a broken plugin, a solver of other formulations."""
         return bool(self.first.get("kernel"))
 
     @functools.cached_property
@@ -82,7 +83,7 @@ class Row:
 
     @property
     def complete(self) -> bool:
-        """True if every run did what was asked, or used up its budget if no target was: only such a row can be the best."""
+        """True if every run is ok, or used up its budget where there is no target: only such a row can be the best."""
         return not self.overspent and all(map(_budgeted, self.astray))
 
     @functools.cached_property
@@ -104,23 +105,20 @@ class Row:
 
     @functools.cached_property
     def differing(self) -> str:
-        """A sentence if the counts of its runs cannot all be the solver's own; empty if they can."""
+        """A sentence if runs of one seed differ in their counts; empty if none do."""
         return timing.differing(self.measured)
 
     def said(self, name: str) -> list[Any]:
-        """Return what the measured runs have in a field that is no figure: sentences, truth values; what is empty not."""
+        """Return the values of a field that is no figure, such as a sentence; empty ones are left out."""
         return [record[name] for record in self.measured if record.get(name)]
 
     def values(self, name: str) -> list[float]:
         """Return a figure of every measured run that has it; ``metrics.f1`` looks into the dict ``metrics``."""
         if name not in self._values:
-            self._values[name] = self._read(name)
+            outer, _, inner = name.partition(".")
+            read = ((run.get(outer) or {}).get(inner) if inner else seconds(run, name) for run in self.measured)
+            self._values[name] = [float(value) for value in read if figures.is_number(value)]
         return self._values[name]
-
-    def _read(self, name: str) -> list[float]:
-        outer, _, inner = name.partition(".")
-        found = [(run.get(outer) or {}).get(inner) if inner else seconds(run, name) for run in self.measured]
-        return [float(value) for value in found if figures.is_number(value)]
 
     def median(self, name: str) -> float | None:
         """Return the median of a figure, None if no run has it."""
@@ -150,7 +148,7 @@ def short_name(dataset: str) -> str:
 
 @dataclass
 class Group:
-    """The rows of one data set under one kernel: what is predicted compares among all, costs only within one of `units`.
+    """The rows of one data set under one kernel: test figures compare among all, costs only within one of `units`.
 
     comparisons : most problems of one formulation in the report on which there are several solvers
     """
@@ -162,34 +160,32 @@ class Group:
 
     def known(self, name: str) -> Any:
         """Return a fact of the data set from the first record that has it."""
-        found = (record.get(name) for row in self.rows for record in row.records)
-        return next((value for value in found if value is not None), None)
+        values = (record.get(name) for row in self.rows for record in row.records)
+        return next((value for value in values if value is not None), None)
 
     @property
     def heading(self) -> str:
         """``digits: 1198 x 64, rbf gamma=0.05, 599 test points``, with the problem where all rows share it."""
-        n, d, n_test = (self.known(name) for name in ("n_train", "n_features", "n_test"))
-        size = f"{int(n)} x {int(d)}" if n is not None and d is not None else ""
-        problem = self.problems[0] if len(self.problems) == 1 else ""
+        n, d, n_test, notes = (self.known(name) for name in ("n_train", "n_features", "n_test", "data_notes"))
         parts = [
-            size,
-            label_text(self.known("data_notes"), self.known("positive_share")),
-            str((self.known("data_notes") or {}).get("preprocessing", "")),
+            f"{n} x {d}" if n is not None and d is not None else "",
+            label_text(notes, self.known("positive_share")),
+            str((notes or {}).get("preprocessing", "")),
             self.kernel,
-            f"{int(n_test)} test points" if n_test else "",
-            problem,
+            f"{n_test} test points" if n_test else "",
+            self.problems[0] if len(self.problems) == 1 else "",
         ]
         known = ", ".join(part for part in parts if part)
         return f"{self.dataset}: {known}" if known else self.dataset
 
     @property
     def remark(self) -> str:
-        """What is to be said of the data before the figures of its rows."""
+        """A warning on the data, above the figures of the rows."""
         return scale_text(self.known("data_notes"), self.kernel)
 
     @property
     def loose(self) -> list[Row]:
-        """The rows that compete, if they were not all asked for the same relative gap: their costs do not compare."""
+        """The rows that compete, if they had no common target gap: their costs do not compare."""
         rivals = [row for row in self.rows if row.complete]
         targets = {record.get("target_gap") for row in rivals for record in row.records}
         return rivals if len(rivals) > 1 and (len(targets) > 1 or None in targets) else []
@@ -205,53 +201,13 @@ class Group:
             if row.begun:
                 rows.setdefault(row.problem, []).append(row)
         names = {problem: f"{self.dataset} {problem}" if len(rows) > 1 else self.dataset for problem in rows}
-        units = [Group(names[problem], self.kernel, each, self.comparisons) for problem, each in rows.items()]
+        units = [Group(names[problem], self.kernel, members, self.comparisons) for problem, members in rows.items()]
         return units or [self]
 
     @property
     def problems(self) -> list[str]:
         """The different problems of the rows, in their order."""
         return list(dict.fromkeys(row.problem for row in self.rows if row.problem))
-
-
-@dataclass(frozen=True)
-class Section:
-    """The rows of a table under one heading, each a list of cells; ``remark``: what is said between the two."""
-
-    heading: str
-    rows: list[list[Cell]]
-    remark: str = ""
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """A report before it is set: columns that all sections share, and the sentences under them.
-
-    notes : what every reader must know
-    explained : what columns and marks mean, for those who ask
-    groups : whose rows it shows, of paths none
-    """
-
-    columns: list[Column]
-    sections: list[Section]
-    notes: list[str]
-    explained: list[str]
-    groups: Sequence[Group] = ()
-
-    @property
-    def rows(self) -> list[list[Cell]]:
-        """Those of all sections."""
-        return [row for section in self.sections for row in section.rows]
-
-    @property
-    def titles(self) -> list[str]:
-        """Of the columns, in one line each."""
-        return [column.title.replace("\n", " ") for column in self.columns]
-
-    @property
-    def marked(self) -> bool:
-        """Whether any cell is the best of its column."""
-        return any(cell.best for row in self.rows for cell in row)
 
 
 def formulation_of(name: str | None) -> type[Problem]:
@@ -263,13 +219,13 @@ def formulation_of(name: str | None) -> type[Problem]:
 
 
 def problem_text(formulation: str | None, values: Mapping[str, Any] | None) -> str:
-    """Return ``c-svc C=10``; settings of ``none`` say nothing, nor words at their default, nor what stands for one given."""
-    told = {name: value for name, value in (values or {}).items() if value not in (None, "none")}
-    if len(told) > 1:  # one alone stands for none that is given; no plugin is loaded for it
+    """Return ``c-svc C=10``, without settings of ``none``, words at their default, and substitutes of a parameter that is given."""
+    given = {name: value for name, value in (values or {}).items() if value not in (None, "none")}
+    if len(given) > 1:  # one alone is no substitute; no plugin is loaded for it
         known = formulation_of(formulation)
         usual = {each.name: each.default for each in known.known_parameters() if isinstance(each.default, str)}
-        told = {name: value for name, value in known.counting(told).items() if value != usual.get(name)}
-    return f"{formulation or ''} {figures.assignments(told)}".strip()
+        given = {name: value for name, value in known.counting(given).items() if value != usual.get(name)}
+    return f"{formulation or ''} {figures.assignments(given)}".strip()
 
 
 def kernel_text(kernel: str | None, values: Mapping[str, Any] | None) -> str:
@@ -278,34 +234,37 @@ def kernel_text(kernel: str | None, values: Mapping[str, Any] | None) -> str:
 
 
 def label_text(notes: Mapping[str, Any] | None, share: float | None) -> str:
-    """Return ``label column 'churned' (+1 = yes: 20 %)``, as far as the notes on the data say so; of a class 1 they need not.
+    """Return ``label column 'churned' (+1 = yes: 20 %)``, as far as the notes on the data have it; of a class 1 they need not.
 
     share : of the training points that are +1
     """
-    column, positive = ((notes or {}).get(name) for name in ("label_column", "positive"))
-    told = f"+1 = {positive}" if positive else ""
-    told += f": {100.0 * share:.{0 if share >= 0.01 else 1}f} %" if told and share is not None else ""
-    told = f"regression: {notes['regression']}" if notes and "regression" in notes else told
+    notes = notes or {}
+    column, positive = notes.get("label_column"), notes.get("positive")
+    text = f"+1 = {positive}" if positive else ""
+    if text and share is not None:
+        text += f": {100.0 * share:.{0 if share >= 0.01 else 1}f} %"
+    text = f"regression: {notes['regression']}" if "regression" in notes else text
     if column:
-        return f"label column '{column}'{f' ({told})' if told else ''}"
-    return told if positive not in ("1", "+1") else ""
+        return f"label column '{column}'{f' ({text})' * bool(text)}"
+    return text if positive not in ("1", "+1") else ""
 
 
 def scale_text(notes: Mapping[str, Any] | None, kernel: str) -> str:
-    """Return the sentence on columns that are not scaled and lie far apart, and in a line of its own what to write.
+    """Return a warning on columns that are not scaled and lie far apart, and in a line of its own the remedy.
 
-    Empty if they do not, or no kernel sees them.
+    Empty if they do not, or no kernel uses them.
     """
-    found = (notes or {}).get("unscaled") or {}
-    if not found or kernel.startswith("precomputed"):
+    unscaled = (notes or {}).get("unscaled")
+    if not unscaled or kernel.startswith("precomputed"):
         return ""
-    ranges = [
+    (wide, most), (narrow, least) = (
         (name, figures.count(size) if size >= 1000 else f"{size:.3g}")
-        for name, size in (found["widest"], found["narrowest"])
-    ]
-    (wide, most), (narrow, least) = ranges
-    told = f"not scaled: '{wide}' ranges over {most}, '{narrow}' over {least}, so the wide columns outweigh the others"
-    return f"{told}. Write\n  {found['write']}"
+        for name, size in (unscaled["widest"], unscaled["narrowest"])
+    )
+    return (
+        f"not scaled: '{wide}' ranges over {most}, '{narrow}' over {least}, so the wide columns outweigh the others. "
+        f"Write\n  {unscaled['write']}"
+    )
 
 
 def is_path(record: Mapping[str, Any]) -> bool:
@@ -327,6 +286,18 @@ def place_text(record: Mapping[str, Any]) -> str:
     return f"refit of {name}" if path.get("cell", 0) is None else name
 
 
+def axes(record: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Return the values of each parameter in the grid of a path."""
+    return {**record["path"].get("costs", {}), **record["path"].get("widths", {})}
+
+
+def _grid_text(record: Mapping[str, Any]) -> str:
+    """Return ``path of 2 C x 3 gamma, 5 folds``; empty for a run of one problem."""
+    grid = " x ".join(f"{len(values)} {name}" for name, values in axes(record).items()) if is_path(record) else ""
+    folds = f", {record['path']['folds']} folds" if grid and record["path"].get("folds") else ""
+    return f"path of {grid}{folds}" if grid else ""
+
+
 def newest(rows: Iterable[StoreRow], fits: Callable[[Record], bool], *, every: bool = False) -> tuple[list[int], int]:
     """Return the numbers of a store's rows that fit, newest first, and how many older measurements were left out.
 
@@ -344,14 +315,14 @@ def newest(rows: Iterable[StoreRow], fits: Callable[[Record], bool], *, every: b
         key = row.number if every else hash(run)
         entry = (str(record.get("measured_at")), row.number, fits(record))
         last[key] = max(entry, last.get(key, entry))
-    found = sorted((entry for entry in last.values() if entry[2]), reverse=True)
-    return [number for _, number, _ in found], total - len(last)
+    fitting = sorted((entry for entry in last.values() if entry[2]), reverse=True)
+    return [number for _, number, _ in fitting], total - len(last)
 
 
 def machines(records: Iterable[Record]) -> list[str]:
-    """Return the classes of machines, by ``id``, that runs were carried out on."""
-    found = (record for record in records if record.get("status") not in (Status.SKIPPED, Status.ENVIRONMENT))
-    return list(dict.fromkeys(_machine(record) for record in found))
+    """Return the classes of machines, by ``id``, on which there are runs."""
+    lost = (Status.SKIPPED, Status.ENVIRONMENT)
+    return list(dict.fromkeys(_machine(record) for record in records if record.get("status") not in lost))
 
 
 def _machine(record: Record) -> str:
@@ -363,18 +334,15 @@ def grouped(records: Sequence[Record]) -> list[Group]:
 
     A group is of one class of machines; where there are several, the data set's name says which.
     """
-    cells: dict[bytes, list[Record]] = {}
+    members: dict[bytes, list[Record]] = {}
     for record in records:
-        cells.setdefault(_row_key(record), []).append(record)
-    groups: dict[tuple[str, str, str], Group] = {}
-    homeless: list[
-        Row
-    ] = []  # runs that ended before their kernel or machine was known: broken plugins, skipped formulations
+        members.setdefault(_row_key(record), []).append(record)
     several = len(machines(records)) > 1
-    for members in cells.values():
-        row = Row(tuple(members))
+    groups: dict[tuple[str, str, str], Group] = {}
+    homeless: list[Row] = []  # without a kernel or machine: broken plugins, skipped formulations
+    for row in (Row(tuple(of_row)) for of_row in members.values()):
         dataset, kernel = _home(row)
-        if kernel and (on := machines(members) if several else [""]):
+        if kernel and (on := machines(row.records) if several else [""]):
             groups.setdefault((dataset, kernel, on[0]), Group(dataset, kernel)).rows.append(row)
         else:
             homeless.append(row)
@@ -384,46 +352,41 @@ def grouped(records: Sequence[Record]) -> list[Group]:
         home = next((group for group in homes if group.kernel == kernel), homes[0] if homes and not kernel else None)
         (home or groups.setdefault((dataset, kernel, ""), Group(dataset, kernel))).rows.append(row)
     for group in groups.values():
-        order = {problem: place for place, problem in enumerate(dict.fromkeys(row.problem for row in group.rows))}
-        group.rows.sort(key=lambda row: order[row.problem])  # rows of one problem stand together
-        group.rows = _told_apart(group.rows)
-    rivals = Counter(
-        unit.rows[0].formulation for group in groups.values() for unit in group.units if len(unit.rows) > 1
-    )
-    # Data sets in their first order, the kernels of one data set together.
-    place = {name: i for i, name in enumerate(dict.fromkeys(group.dataset for group in groups.values()))}
-    found = sorted(groups.items(), key=lambda item: place[item[1].dataset])
-    for (dataset, _, of), group in found:
-        group.dataset = f"{dataset} on machine {of[:6]}" if of else dataset
+        order = list(dict.fromkeys(row.problem for row in group.rows))
+        group.rows = _distinguished(sorted(group.rows, key=lambda row: order.index(row.problem)))
+    units = (unit for group in groups.values() for unit in group.units)
+    rivals = Counter(unit.rows[0].formulation for unit in units if len(unit.rows) > 1)
+    # data sets in their first order, the kernels of one data set together
+    datasets = list(dict.fromkeys(group.dataset for group in groups.values()))
+    in_order = sorted(groups.items(), key=lambda item: datasets.index(item[1].dataset))
+    for (dataset, _, on_machine), group in in_order:
+        group.dataset = f"{dataset} on machine {on_machine[:6]}" if on_machine else dataset
         group.comparisons = max(rivals.values(), default=1)
-    return [group for _, group in found]
+    return [group for _, group in in_order]
 
 
 def _home(row: Row) -> tuple[str, str]:
-    """Return data set and kernel of a row."""
+    """Return data set and kernel of a row, of a path with its grid."""
     kernel = kernel_text(row.first.get("kernel"), row.first.get("kernel_parameters"))
-    return str(row.first.get("dataset") or "?"), kernel
+    return str(row.first.get("dataset") or "?"), ", ".join(filter(None, (kernel, _grid_text(row.first))))
 
 
-def _told_apart(rows: list[Row]) -> list[Row]:
-    """Return the rows, those of the same solver on the same problem with what they differ in: settings, else their code."""
-    twins: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        twins.setdefault((row.label, row.problem), []).append(row)
-    differing = {
-        who: [name for name in figures.SETTINGS if len({row.first.get(name) for row in members}) > 1]
-        for who, members in twins.items()
-    }
-    rows = [replace(row, setting=settings_text(row.first, differing[row.label, row.problem])) for row in rows]
-    codes: dict[tuple[str, str], set[str]] = {}
-    for row in rows:
-        codes.setdefault((row.name, row.problem), set()).add(_code(row))
-    return [
-        replace(row, setting=", ".join(filter(None, (row.setting, _code(row)))))
-        if len(codes[row.name, row.problem]) > 1
-        else row
-        for row in rows
-    ]
+def _distinguished(rows: list[Row]) -> list[Row]:
+    """Return the rows, those of the same solver on the same problem with the settings in which they differ, else their code."""
+    for texts in (_settings, lambda twins: list(map(_code, twins))):
+        twins: dict[tuple[str, str], list[Row]] = {}
+        for row in rows:
+            twins.setdefault((row.name, row.problem), []).append(row)
+        added = {id(row): text for members in twins.values() if len(set(found := texts(members))) > 1
+                 for row, text in zip(members, found, strict=True)}  # fmt: skip
+        rows = [replace(row, setting=", ".join(filter(None, (row.setting, added.get(id(row)))))) for row in rows]
+    return rows
+
+
+def _settings(twins: Sequence[Row]) -> list[str]:
+    """Return for each row the settings in which some rows differ."""
+    names = [name for name in figures.SETTINGS if len({row.first.get(name) for row in twins}) > 1]
+    return [settings_text(row.first, names) for row in twins]
 
 
 def _code(row: Row) -> str:

@@ -1,6 +1,6 @@
 """The answer of a comparison in sentences: who failed, which solver to take for each formulation, or what is missing to say it.
 
-Terminal, page, Python and notebook show these sentences. A range in them holds the ratio of the medians on every data set.
+Terminal, page, Python and notebook show these sentences.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _NAMED = 3  # solvers that a sentence lists
 _TINY = 1e-300  # a figure of 0 counts as this in a ratio
 _NO_RIVALS = "No winner: each formulation has one solver, and solvers of different formulations are not compared."
 _RANK, _SURER = "To rank by a certified target:", "More runs make this surer:"
+_SAME_GAP = "To compare at the same certified gap:"  # where nobody has a rival
 _FAILURES = {
     Status.CRASHED: "crashed",
     Status.ERROR: "raised an error",
@@ -112,11 +113,16 @@ class Comparison:
         return sum(least > 1.0 if low else most < 1.0 for least, most in self.ratios(a, b))
 
     def range(self, a: str, b: str) -> str:
-        """Return the range of a ratio, and where the figures could not be distinguished."""
+        """Return between which values a ratio lies on all places, and where the figures could not be distinguished.
+
+        Of times with two runs and more: their 95 % intervals, see `harness.measure.repetition`.
+        """
         lows, highs = zip(*self.ratios(a, b), strict=True)
+        repeated = all(len(runs) > 1 for name in (a, b) for runs in self.values[name])
+        name = f"95 % interval{'s' * (len(lows) > 1)}" if repeated and self.measures[0].timed else "range"
         ahead = self.ahead(a, b)
         ties = f"; clearly on {ahead} of {len(lows)}, a tie on the others" if ahead < len(lows) else ""
-        return f"(range {_ratio_text(min(lows))} to {_ratio_text(max(highs))}{ties})"
+        return f"({name} {_ratio_text(min(lows))} to {_ratio_text(max(highs))}{ties})"
 
     @property
     def clock(self) -> str:
@@ -167,7 +173,9 @@ def verdict(groups: Sequence[Group]) -> Verdict:
     if single or lacking:
         lacking |= {"repeat": "3"} if single and not lacking else {}
     scaled = not any((record.get("data_notes") or {}).get("unscaled") for row in rows for record in row.records)
-    hint = _RANK if several and "target_gap" in lacking else _SURER if single else ""
+    rivals = any(len({row.name for unit in units for row in unit.rows}) > 1 for units in found.values())
+    rank = (_RANK if rivals else _SAME_GAP) if several and "target_gap" in lacking else ""
+    hint = rank or (_SURER if single else "")
     return Verdict(
         [plain_line(sentence) for sentence in (*lines, *answers)], hint if scaled and lacking else "", lacking
     )

@@ -37,6 +37,7 @@ from harness.run.record import CertifiedFigures
 from harness.run.target_server import only_queried
 from harness.solver.path import GridPoint, SolutionPath
 from harness.solver.protocol import DEFAULT_RELATIVE_GAP
+from harness.support import decimals
 from harness.support.arrays import Vector
 from harness.support.errors import InvalidKernel, InvalidModel, PluginError
 from harness.support.faults import format_error, is_environment
@@ -140,13 +141,17 @@ class RunCertifier:
         """
         target, gap = self.spec.limits.target_gap, certificate.relative_gap
         if certificate.contradicts_itself:
-            bounds = "its bounds of the margin cross" if gap is None else f"a relative gap of {gap:.2g}"
+            bounds = "its bounds of the margin cross" if gap is None else f"a relative gap of {decimals.gap(gap)}"
             reason = f"{bounds}, beyond rounding; check the formulation and the kernel."
             return {"status": Status.INVALID, "reason": f"the certificate contradicts itself: {reason}"}
         if target is None or certificate.meets(target):
             return {}
         reason = f"no gap can be certified{of and f' of {of}'}"
-        reason = reason if gap is None else f"the certified relative gap is {gap:.2g}, above {target:g}"
+        reason = (
+            reason
+            if gap is None
+            else f"the certified relative gap is {decimals.gap(gap)}, above {decimals.target(target)}"
+        )
         return {"status": Status.MISSED, "reason": certificate.undecidable or reason}
 
     def _invalid(self, error: Exception) -> dict[str, Any]:

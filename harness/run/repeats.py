@@ -12,7 +12,7 @@ from harness.measure.repetition import CLOCKS, clock_of, seconds, undecided
 from harness.run.messages import RunSpec
 from harness.run.record import Record
 
-_MOST = 20  # repetitions
+MOST = 20  # repetitions
 _SECONDS = 30.0  # seconds in the solvers, of all runs of a problem, beyond which none is added
 
 
@@ -60,7 +60,7 @@ class Repeats:
             index
             for rival in open_
             for index in rivals[rival]
-            if self.specs[index].repetition == last[rival] < _MOST - 1
+            if self.specs[index].repetition == last[rival] < MOST - 1
         ]
         spent = sum(float(run.get("fit_seconds") or 0.0) for of in runs.values() for run in of)
         spent += sum(float(records[index].get("fit_seconds") or 0.0) for index in again)

@@ -75,7 +75,11 @@ def test_the_result_shows_itself_as_a_table(executed):
     assert page.count("<tr>") == 5  # two solvers, two C, and the titles
     assert "mine: 300 x 5" in page
     assert "smo-block" in page
-    assert shown(call, "text/plain") == ["<12 runs of smo-block, libsvm on mine>"]
+    progress, result = shown(call, "text/plain")
+    assert progress.startswith("[12/12, elapsed "), "one line, which was overwritten"
+    assert result == "<12 runs of smo-block, libsvm on mine>"
+    lines = [line for output in call if output.get("name") == "stderr" for line in output["text"].splitlines()]
+    assert not [line for line in lines if line.startswith("[")], "no line a run"
     assert (folder / "mine.html").read_text().startswith("<!")
 
 

@@ -28,7 +28,7 @@ def test_a_path_in_every_format(invoke, asked, tmp_path):
     assert cold[1] == "(cold)"
     assert "C=1" in warm  # of equals the smallest
     assert max(map(len, shown.stdout.splitlines())) <= 100
-    assert "nothing cold path c-svc" in shown.stderr
+    assert "nothing on twonorm[n=60], cold path, c-svc" in shown.stderr
     for form, rows in (("json", 12), ("csv", 12)):
         again = invoke(*asked, "--cold", "--format", form)
         found = json.loads(again.stdout) if form == "json" else list(csv.DictReader(io.StringIO(again.stdout)))

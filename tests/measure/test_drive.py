@@ -167,7 +167,7 @@ def test_a_target_gap_stops_when_the_hosts_own_certificate_reaches_it() -> None:
         observer=lambda _, model: models.append(model),
     )
     assert outcome.status == "ok"
-    assert outcome.reason == "stopped by the host at the target gap of 0.001"
+    assert outcome.reason == "stopped by the host at the target gap of 1e-3"
     assert 2 < outcome.yields <= 22
     before, last = (stated.certify(*model) for model in models[-2:])
     assert last.relative_gap <= 1e-3 < before.relative_gap

@@ -44,3 +44,62 @@ def failed(solver: str, status: str, reason: str, **changes: Any) -> Record:
         "cache_hits", "claimed_done", "peak_rss_bytes",
     )  # fmt: skip
     return record(solver, **{**dict.fromkeys(names), "status": status, "reason": reason, **changes})
+
+
+def runs(solver, *sets, make=record, **changes):
+    """Three runs a data set, the middle one's seconds given."""
+    return [
+        make(solver, dataset=name, fit_seconds=seconds * by, cpu_seconds=seconds * by, repetition=i, target_gap=1e-3, **changes)
+        for name, seconds in zip(("digits", "banana"), sets, strict=False)
+        for i, by in enumerate((0.9, 1.0, 1.1))
+    ]  # fmt: skip
+
+
+def swept(solver, *seconds, formulation="c-svc", **changes):
+    """Three runs a value of C = 1 and 10."""
+    return [each for C, middle in zip((1.0, 10.0), seconds, strict=False)
+            for each in runs(solver, middle, formulation=formulation, problem_parameters={"C": C}, **changes)]  # fmt: skip
+
+
+def loose(solver, seconds, accuracy, make=record, **changes):
+    """One run without a target gap."""
+    return [make(solver, target_gap=None, fit_seconds=seconds, test_accuracy=accuracy, n_test=10_000, **changes)]
+
+
+GRID = {"costs": {"C": [1.0, 8.0]}, "widths": {"gamma": [0.5, 2.0, 8.0]}, "folds": 5}
+
+
+def path(solver="smo", start="warm", **changes):
+    """The run of a whole path."""
+    grid = {
+        **GRID, "start": start, "cells": 30, "finished": 30, "certified": 30, "rows": 31, "worst_gap": 9.9e-4,
+        "worst_violation": 4e-4, "best": {"C": 8.0, "gamma": 0.5}, "cv_error": 0.0317, "cv_standard_error": 0.0092,
+    }  # fmt: skip
+    known = {
+        "problem_parameters": {"class_weight": "none"},
+        "kernel_parameters": {},
+        "relative_gap": None,
+        "target_gap": None,
+    }
+    costs = {"fit_seconds": 1.2, "kernel_evaluations": 9_876_543}
+    return record(solver, **{**known, **costs, "path": {**grid, **changes.pop("path", {})}, **changes})
+
+
+def cell(solver="smo", start="warm", fold=0, **changes):
+    """The run of a cell of a path."""
+    place = {**GRID, "start": start, "cell": changes.pop("cell", 3)}
+    return record(solver, fold=fold, path=place, **{"validation_error": 0.1, **changes})
+
+
+def three(make, *arguments, **changes):
+    return [make(*arguments, repetition=repetition, **changes) for repetition in range(3)]
+
+
+def study():
+    """Four solvers, two formulations, a failure, a black box."""
+    smo = [record("smo", repetition=i, fit_seconds=0.020 + 0.001 * i) for i in range(3)]
+    lasvm = {"label": "lasvm[epochs=2]", "kernel_evaluations": None, "test_accuracy": 0.98, "relative_gap": 2e-3}
+    qp = three(record, "qp", fit_seconds=1234.6)
+    qp[1] = failed("qp", "timeout", "ran past the time limit of 10 s", repetition=1)
+    fw = three(hull, "fw", working_set_size=300, kernel_evaluations=210_000)
+    return [*smo, *three(record, "lasvm", **lasvm), *qp, *fw]

@@ -65,7 +65,9 @@ def starred(records):
     """Return the solvers with a star at their seconds, and in Markdown in bold."""
     lines = [line for line in table.render(records).splitlines() if " c-svc" not in line]
     terminal = {line.split()[0] for line in lines if line.endswith(" ok") and "*" in line[:32]}
-    rows = [line.split(" | ") for line in formats.markdown_text(records).splitlines() if line.endswith(" ok |")]
+    rows = [
+        line.split(" | ") for line in str(formats.render("markdown", records)).splitlines() if line.endswith(" ok |")
+    ]
     assert {row[0].removeprefix("| ") for row in rows if row[1].startswith("**")} == terminal
     return terminal
 
@@ -95,8 +97,6 @@ def test_stars_go_by_the_clock_of_the_pages():
     """Wall seconds say that b was faster; the machine was busy while a ran."""
     rows = [record("a", fit_seconds=9.0, cpu_seconds=1.0), record("b", fit_seconds=3.0), record("c", fit_seconds=30.0)]
     assert starred(rows) == {"a"}
-    text = " ".join(table.render(rows).split())
-    assert "The machine was busy: wall time is over 1.5 times CPU time for a." in text
     assert starred([Record({**row, "threads": 2}) for row in rows]) == {"b"}  # threads add up in CPU seconds
     assert "machine was busy" not in table.render([record("a"), record("b")])
 
@@ -106,9 +106,7 @@ def test_who_waits_for_something_else_wins_by_no_cpu_time():
     busy = record("busy", fit_seconds=9.0, cpu_seconds=0.1, waited_seconds=0.5)  # other work had its core
     assert starred([waits, record("b", fit_seconds=3.0)]) == {"b"}
     assert starred([busy, record("b", fit_seconds=3.0)]) == {"busy"}
-    text = " ".join(table.render([waits, record("b", fit_seconds=3.0)]).split())
-    assert "waits waited for something else (a process, a device, a server, a disk)." in text
-    assert "machine was busy" not in text
+    assert "CPU seconds" not in table.sheets([waits, record("b", fit_seconds=3.0)])[0].columns[1].line
 
 
 def test_costs_of_a_sweep_are_ranked_within_each_problem():
