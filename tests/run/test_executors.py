@@ -65,8 +65,7 @@ def test_nodes_give_what_this_machine_gives(engine, registry, tmp_path):
     assert {record["status"] for record in here} == {"ok"}
     assert len(started) == len(here) == 8
     assert any("node" in note for note in notes)
-    with Store(tmp_path / "s.sqlite") as store:
-        assert Counter(record["key"] for record in store.records()) == dict.fromkeys([each["key"] for each in here], 1)
+    assert stored_keys(tmp_path) == dict.fromkeys([record["key"] for record in here], 1)
     # one seed more: what is known is not measured again
     again = Driver(study(registry, tmp_path, ENGINES[engine], seeds=(0, 1, 2)), registry).run()
     assert [record["reused"] for record in again] == [True] * 8 + [False] * 4
@@ -171,23 +170,19 @@ def test_bytes_that_were_damaged_on_their_way_are_a_row_with_a_sentence(run_on):
     assert len({record["key"] for record in records}) == len(records)
 
 
-def test_the_node_itself_compares_before_it_runs():
-    here = EnvironmentFingerprint(node.host_sha256(), {}, {"python": "0.1"}, {})
-    answer = unframe(node.run_task(frame(node.Task(here, runs=b"not even decoded"))), node.Answer)
-    assert answer.rows == []
-    assert "it has python" in here.difference(answer.has)
-
-
-def test_other_data_are_refused_by_their_checksum(registry):
-    source = registry.select_datasets("twonorm[n=60]")[0]
+def test_the_node_itself_compares_before_it_runs(registry):
+    source, missing = registry.select_datasets("twonorm[n=60]")[0], '["file", {"path": "/not/there.csv"}]'
     key = json.dumps([source.name, {"n": 60, "n_test": source.n_test, "seed": source.seed}])
     plugins = {"harness": registry.plugins["harness"].fingerprint + registry.plugins["harness"].version}
-    own = EnvironmentFingerprint(
-        node.host_sha256(), plugins, {}, {key: "0" * 64, '["file", {"path": "/not/there.csv"}]': "1" * 64}
-    )
-    answer = unframe(node.run_task(frame(node.Task(own, runs=encode([])))), node.Answer)
-    assert "its data of 'twonorm' have SHA-256" in own.difference(answer.has)
-    assert "/not/there.csv" in answer.has.data['["file", {"path": "/not/there.csv"}]']
+    for own, difference in (
+        (({}, {"python": "0.1"}, {}), "it has python"),
+        ((plugins, {}, {key: "0" * 64, missing: "1" * 64}), "its data of 'twonorm' have SHA-256"),
+    ):
+        here = EnvironmentFingerprint(node.host_sha256(), *own)
+        answer = unframe(node.run_task(frame(node.Task(here, runs=encode([])))), node.Answer)
+        assert answer.rows == []
+        assert difference in here.difference(answer.has)
+    assert "/not/there.csv" in answer.has.data[missing]
 
 
 @pytest.mark.slow

@@ -67,11 +67,6 @@ def forces_target(problem):
     ctypes.c_double.from_address(problem.targets.__array_interface__["data"][0]).value *= -1
 
 
-@way(BEFORE, "replaces-dict")
-def replaces_dict(problem):
-    vars(problem)["upper"] = problem.upper * 2
-
-
 @way(BEFORE, "forces-points")
 def forces_points(problem):
     ctypes.c_double.from_address(problem.kernel.points.__array_interface__["data"][0]).value += 5.0
@@ -149,13 +144,6 @@ def forges_kinds(problem):
     """Sends a message whose parts are none."""
     emitter()(FitResult([1, 2]))
     time.sleep(60)
-
-
-@way(BEFORE, "forks-on")
-def forks_on(problem):
-    """Goes on in a process of its own making."""
-    if os.fork():
-        os._exit(0)
 
 
 @way(BEFORE, "execs")
