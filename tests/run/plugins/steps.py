@@ -32,7 +32,7 @@ class Sleepy(Nothing):
 
     def solve_path(self, path, rng):
         for cell in path.cells:
-            if cell.index >= 3:
+            if cell.index >= 3 and path.n > 40:  # not in a warm-up
                 time.sleep(30.0)
             yield cell, Iterate(dual_coef=np.zeros(path.problem(cell).n), done=True)
 
