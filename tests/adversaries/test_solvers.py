@@ -122,7 +122,7 @@ def test_cpu_time_that_is_used_off_the_clock_is_shown(cheats):
 def test_what_is_no_failure_is_said_among_the_faults(cheats):
     for way, words in (
         ("compiles-late", "compiled 0.3 s inside the measured run"),
-        ("skip-solves", "'ProblemSummary' object has no attribute 'targets'"),
+        ("skip-solves", "'ProblemSummary' object has no attribute"),
         ("skip-raises", "in SkipRaises.skip: ZeroDivisionError"),
     ):
         (fault,) = cheats[1][way]["faults"]
