@@ -5,6 +5,7 @@ All but the last few are ways of one solver, which its warm process carries out 
 
 import contextlib
 import ctypes
+import inspect
 import os
 import sys
 import threading
@@ -18,7 +19,11 @@ from harness.run.messages import FitResult
 from harness.run.record import Claims
 
 WARM_UP_POINTS = 40
-BEFORE, AT_END, INSTEAD = {}, {}, {}  # functions by way
+BEFORE, AT_END, INSTEAD = (
+    {},
+    {},
+    {},
+)  # functions of this file by way: those of (problem), (problem, last), (problem, own)
 
 
 @dataclass(frozen=True)
@@ -42,45 +47,33 @@ class Cheat(Solver):
         yield last
 
 
-def way(table, name):
-    """Enter a function into a table under the name of the way."""
-    return lambda function: table.setdefault(name, function)
-
-
 # -- before the work ---------------------------------------------------------------------------------------
 
 
-@way(BEFORE, "doubles-box")
 def doubles_box(problem):
     problem.upper = problem.upper * 2
 
 
-@way(BEFORE, "flips-target")
 def flips_target(problem):
     problem.targets.flags.writeable = True
     problem.targets[0] *= -1
 
 
-@way(BEFORE, "forces-target")
 def forces_target(problem):
     """By the address of the memory: nothing in Python prevents that."""
     ctypes.c_double.from_address(problem.targets.__array_interface__["data"][0]).value *= -1
 
 
-@way(BEFORE, "forces-points")
 def forces_points(problem):
     ctypes.c_double.from_address(problem.kernel.points.__array_interface__["data"][0]).value += 5.0
 
 
-@way(BEFORE, "patches-clock")
 def patches_clock(problem):
     time.perf_counter = lambda: -6811.0
     time.process_time = lambda: -6811.0
     time.sleep(0.3)
 
 
-@way(BEFORE, "patches-certificate")
-@way(BEFORE, "infeasible-unseen")
 def patches_certificate(problem):
     """Makes every certificate of its process a perfect one."""
     perfect = Certificate(primal=0.0, dual=0.0, gap=0.0, relative_gap=0.0, feasibility_violation=0.0)
@@ -94,18 +87,15 @@ def written(descriptors, text=b"DEBUG: iteration 5 done\n"):
             os.write(fd, text)
 
 
-@way(BEFORE, "stray-writes")
 def stray_writes(problem):
     """Writes into descriptors it does not own, as a C library with a double close does."""
     written(range(3, 40))
 
 
-@way(BEFORE, "junk")
 def junk(problem):
     written(sorted(fd for fd in map(int, os.listdir("/proc/self/fd")) if fd > 2))
 
 
-@way(BEFORE, "certifies")
 def certifies(problem):
     """Has the scores of all points computed by the method that the host certifies with, five times."""
     coef = np.where(np.arange(problem.n) < 20, 0.01 * problem.targets, 0.0)
@@ -113,12 +103,10 @@ def certifies(problem):
         problem.certify(coef, 0.0)
 
 
-@way(BEFORE, "disk-full")
 def disk_full(problem):
     raise OSError(28, "No space left on device")
 
 
-@way(BEFORE, "wraps-wrong")
 def wraps_wrong(problem):
     """Hands its problem to a solver of another formulation and passes on what it says."""
     get_solver("fw").solve(problem)
@@ -132,21 +120,18 @@ def emitter():
     return frame.f_locals["emit"]
 
 
-@way(BEFORE, "forges-result")
 def forges_result(problem):
     """Sends a result of its own, without a model."""
     emitter()(FitResult(Claims(status="ok", stopped_by="solver", fit_seconds=0.0)))
     time.sleep(60)
 
 
-@way(BEFORE, "forges-kinds")
 def forges_kinds(problem):
     """Sends a message whose parts are none."""
     emitter()(FitResult([1, 2]))
     time.sleep(60)
 
 
-@way(BEFORE, "execs")
 def execs(problem):
     os.execv("/bin/sleep", ["sleep", "60"])
 
@@ -170,23 +155,19 @@ ends_with("long-info", "info", lambda problem, last: {f"text {i}": "x" * 4000 fo
 ends_with("info-list", "info", lambda problem, last: [1, 2])
 
 
-@way(AT_END, "patches-counter")
 def patches_counter(problem, last):
     problem.kernel.counter.__dict__["evaluations"] = -(10**18)
 
 
-@way(AT_END, "ends-quietly")
 def ends_quietly(problem, last):
     last.done = False
     last.info = {"stopped": "stalled: no pair is left"}
 
 
-@way(AT_END, "surrogate")
 def surrogate(problem, last):
     raise ValueError(f"no model in {os.fsdecode(b'/data/m' + bytes([255]) + b'.bin')} \x1b[31mred\x1b[0m")
 
 
-@way(AT_END, "strange-info")
 def strange_info(problem, last):
     own = []
     own.append(own)
@@ -196,7 +177,6 @@ def strange_info(problem, last):
 # -- instead of the work -----------------------------------------------------------------------------------
 
 
-@way(INSTEAD, "closes-slowly")
 def closes_slowly(problem, own):
     """Takes its time when its generator is closed: on no clock, and no lie."""
     try:
@@ -205,7 +185,6 @@ def closes_slowly(problem, own):
         time.sleep(1.5 if problem.n > WARM_UP_POINTS else 0.0)
 
 
-@way(INSTEAD, "wide-info")
 def wide_info(problem, own):
     """Says much with every yield, more than a record holds of all its points."""
     info = {f"figure {i}": i for i in range(30_000)}
@@ -216,7 +195,6 @@ def wide_info(problem, own):
     yield from own
 
 
-@way(INSTEAD, "intercept-text")
 def intercept_text(problem, own):
     """A model of weights whose intercept is a text that could be a number."""
     yield Iterate(weights=np.zeros(problem.kernel.n_features), intercept="0", done=True)
@@ -245,13 +223,11 @@ class LateIterate(Iterate):
     """What it holds could be code."""
 
 
-@way(INSTEAD, "subclass")
 def subclass(problem, own):
     for last in own:
         yield LateIterate(dual_coef=last.dual_coef, done=True)
 
 
-@way(INSTEAD, "pool-at-yield")
 def pool_at_yield(problem, own):
     """An honest mistake: processes that are waited for when all is over, when no clock counts what they did."""
     from multiprocessing import get_context
@@ -272,13 +248,11 @@ def spin(seconds):
         sum(range(1000))
 
 
-@way(BEFORE, "thread-at-end")
 def thread_at_end(problem):
     """A thread that goes on for a while after the last model: it changes nothing."""
     threading.Thread(target=spin, args=(1.0,)).start()
 
 
-@way(BEFORE, "compiles-late")
 def compiles_late(problem):
     from numba.core.event import end_event, start_event
 
@@ -325,6 +299,14 @@ class LabelRaises(Cheat):
     @property
     def label(self):
         return str(1 / 0)
+
+
+for name, function in list(vars().items()):
+    if inspect.isfunction(function):
+        parameters = tuple(inspect.signature(function).parameters)
+        table = {("problem",): BEFORE, ("problem", "last"): AT_END, ("problem", "own"): INSTEAD}.get(parameters, {})
+        table[name.replace("_", "-")] = function
+BEFORE["infeasible-unseen"] = patches_certificate
 
 
 @hookimpl

@@ -29,12 +29,13 @@ WARM_UP_POINTS = 100  # at most
 CPU_SECONDS = 0.4
 MEGABYTES = 300  # more than what the test leaves below the memory limit
 LONG = 300.0  # seconds, far beyond any limit
-SPIN = f"import time\nwhile time.process_time() < {CPU_SECONDS}: pass"
+PYTHON = [sys.executable, "-c"]
 HOARD = f"import numpy; numpy.ones({3 * MEGABYTES} << 17)"
-FAULTS = {
-    "none": (lambda problem: None, False),
-    "hangs-in-skip": (lambda problem: None, False),
-}  # function; in the warm-up too
+FAULTS = {}  # functions of this file that take a problem, by name
+IN_WARM_UP = (  # what the warm-up does too
+    "raises", "segfaults", "calls-exit", "prints-megabytes", "sleeps-in-warm-up", "dies-in-warm-up", "hangs-in-worker", "free",
+    "files-of-warm-up",
+)  # fmt: skip
 KEPT = []
 
 
@@ -63,8 +64,8 @@ class Faulty(WellBehaved):
         return None if self.fault == "forgets-return" else self
 
     def iterates(self, problem, rng):
-        function, in_warm_up = FAULTS[self.fault]
-        found = function(problem) if in_warm_up or problem.n > WARM_UP_POINTS else None
+        measured = problem.n > WARM_UP_POINTS
+        found = FAULTS[self.fault](problem) if measured or self.fault in IN_WARM_UP else None
         for iterate in found if inspect.isgenerator(found) else ():
             yield iterate or Iterate(dual_coef=np.zeros(problem.n))
         info = found if isinstance(found, dict) else {}
@@ -83,17 +84,6 @@ class AsksOne(WellBehaved):
             yield replace(found, info={"oracle_seconds": oracle.seconds})
 
 
-def fault(function):
-    """Enter a function under its name; the warm-up passes."""
-    FAULTS[function.__name__.replace("_", "-")] = function, False
-    return function
-
-
-def in_warm_up(function):
-    """Enter a function that the warm-up calls too."""
-    FAULTS[function.__name__.replace("_", "-")] = function, True
-
-
 def forked(body):
     pid = os.fork()
     if pid == 0:
@@ -106,6 +96,10 @@ def forked(body):
 
 def forked_pool():
     return ProcessPoolExecutor(2, get_context("fork"))
+
+
+def sleeping(seconds):
+    return subprocess.Popen(["sleep", seconds], start_new_session=True)
 
 
 def spin(*_):
@@ -132,73 +126,61 @@ def disturbed():
 # -- that end or hold a run --------------------------------------------------------------------------------
 
 
-@in_warm_up
 def raises(problem):
     raise ValueError("a fault of the solver")
 
 
-@fault
 def never_yields(problem):
     disturbed()
     while True:
         sum(range(1000))
 
 
-@fault
 def ignores_sigterm(problem):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:
         time.sleep(1.0)
 
 
-@in_warm_up
 def segfaults(problem):
     ctypes.string_at(0)
 
 
-@in_warm_up
 def calls_exit(problem):
     sys.exit(4)
 
 
-@fault
 def eats_memory(problem):
     while True:
         KEPT.append(np.empty(4_000_000))  # asked for is eaten: touching it all can take longer than the time limit
 
 
-@in_warm_up
 def prints_megabytes(problem):
     for _ in range(50):
         print("x" * 100_000)
 
 
-@fault
 def spawns_and_waits(problem):
-    subprocess.Popen(["sleep", "4242"], start_new_session=True)
+    sleeping("4242")
     time.sleep(600)
 
 
-@fault
 def yields_forever(problem):
     disturbed()
     while True:
         yield
 
 
-@in_warm_up
 def sleeps_in_warm_up(problem):
     if problem.n <= WARM_UP_POINTS:
         time.sleep(3600)
 
 
-@in_warm_up
 def dies_in_warm_up(problem):
     if problem.n <= WARM_UP_POINTS:
         os._exit(3)
 
 
-@fault
 def compiles_for_ever(problem):
     from numba.core.event import start_event
 
@@ -206,7 +188,6 @@ def compiles_for_ever(problem):
     time.sleep(3600)
 
 
-@fault
 def compiles_each_step(problem):
     from numba.core.event import end_event, start_event
 
@@ -217,14 +198,12 @@ def compiles_each_step(problem):
         yield
 
 
-@fault
 def compiles_late(problem):
     import numba
 
     numba.njit(lambda x: np.sort(x) + np.linalg.norm(x))(np.ones(3))
 
 
-@fault
 def never_closes(problem):
     try:
         yield Iterate(dual_coef=np.zeros(problem.n), done=True)
@@ -232,7 +211,6 @@ def never_closes(problem):
         time.sleep(3600)
 
 
-@in_warm_up
 def hangs_in_worker(problem):
     if os.getpid() == AT_IMPORT:
         time.sleep(3600)
@@ -241,7 +219,6 @@ def hangs_in_worker(problem):
 # -- models that are no dual solution ----------------------------------------------------------------------
 
 
-@in_warm_up
 def free(problem):
     """The difference of the classes' means in feature space, the negatives' mean from points of its own: no fault."""
     y = problem.targets
@@ -255,9 +232,9 @@ def forging(name, extra_coef, extra_points):
     def forged(problem):
         model = scored.FreeModel(np.ones(problem.n), extra_coef, extra_points, 0.0)
         scored.FreeModel.checked = lambda *_: model
-        return FAULTS["free"][0](problem)
+        return free(problem)
 
-    FAULTS[name] = forged, False
+    FAULTS[name] = forged
 
 
 forging("forged-nan", np.full(2, np.nan), np.zeros((2, 2)))
@@ -268,13 +245,11 @@ forging("forged-size", np.ones(1 << 20), np.ones((1 << 20, 8)))
 # -- that take CPU time ------------------------------------------------------------------------------------
 
 
-@fault
 def pool(problem):
     with forked_pool() as processes:
         list(processes.map(spin, range(2)))
 
 
-@fault
 def unwaited(problem):
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system drops what has ended
     pid = forked(lambda: (spin(), time.sleep(0.2)))  # a sample is taken
@@ -282,7 +257,6 @@ def unwaited(problem):
         time.sleep(0.02)
 
 
-@fault
 def adopted(problem):
     reading, writing = os.pipe()
     forked(lambda: forked(lambda: (spin(), os.write(writing, b"x"))))
@@ -291,9 +265,8 @@ def adopted(problem):
     time.sleep(0.1)
 
 
-@fault
 def working(problem):
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+    with subprocess.Popen([*PYTHON, "while True: pass"]) as process:
         try:
             time.sleep(3 * CPU_SECONDS)
             yield
@@ -301,13 +274,11 @@ def working(problem):
             process.kill()
 
 
-@fault
 def killed(problem):
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]):
+    with subprocess.Popen([*PYTHON, "while True: pass"]):
         time.sleep(3600)
 
 
-@fault
 def spins_briefly(problem):
     """Less CPU time than the limit, in many times as much on a busy machine."""
     disturbed()
@@ -319,25 +290,21 @@ def spins_briefly(problem):
 # -- that take memory --------------------------------------------------------------------------------------
 
 
-@fault
 def refused_in_a_pool(problem):
     with forked_pool() as processes:
         list(processes.map(hoard, range(1)))
 
 
-@fault
 def refused_in_a_program_that_is_not_checked(problem):
-    if subprocess.run([sys.executable, "-c", HOARD], check=False).returncode:
+    if subprocess.run([*PYTHON, HOARD], check=False).returncode:
         raise RuntimeError("the program failed")
 
 
-@fault
 def aborted_pool(problem):
     with forked_pool() as processes:
         list(processes.map(abort, range(1)))
 
 
-@fault
 def mapped_file(problem):
     with open("large", "w+b") as file:
         file.truncate(MEGABYTES << 20)
@@ -349,7 +316,6 @@ def mapped_file(problem):
             time.sleep(0.2)
 
 
-@fault
 def file_in_memory(problem):
     fd = os.memfd_create("hidden")
     for _ in range(MEGABYTES):
@@ -358,7 +324,6 @@ def file_in_memory(problem):
     os.close(fd)
 
 
-@fault
 def shared_memory(problem):
     memory = SharedMemory(create=True, size=MEGABYTES << 20)
     try:
@@ -369,7 +334,6 @@ def shared_memory(problem):
         memory.unlink()
 
 
-@fault
 def shared_memory_once(problem):
     """Half of it, in two processes that both have it mapped and open."""
     memory = SharedMemory(create=True, size=MEGABYTES << 19)
@@ -381,7 +345,6 @@ def shared_memory_once(problem):
     memory.unlink()
 
 
-@fault
 def system_v(problem):
     libc = ctypes.CDLL(None, use_errno=True)
     libc.shmat.restype = ctypes.c_void_p
@@ -395,7 +358,6 @@ def system_v(problem):
         libc.shmdt(ctypes.c_void_p(at))
 
 
-@fault
 def forgotten_peak(problem):
     block = np.ones(MEGABYTES << 16)
     time.sleep(0.2)
@@ -403,7 +365,6 @@ def forgotten_peak(problem):
     Path("/proc/self/clear_refs").write_text("5")
 
 
-@fault
 def forks_idle(problem):  # each has all pages of this process, and none of its own
     KEPT.append(np.ones(60 << 17))  # 60 MB
     pids = [forked(lambda: time.sleep(1.0)) for _ in range(12)]
@@ -413,14 +374,12 @@ def forks_idle(problem):  # each has all pages of this process, and none of its 
         os.waitpid(pid, 0)
 
 
-@fault
 def forks_large(problem):
     for _ in range(4):
         forked(lambda: (KEPT.append(np.ones(100 << 17)), time.sleep(LONG)))
     time.sleep(LONG)
 
 
-@fault
 def shared_map(problem):
     KEPT.extend(mmap.mmap(-1, 64 << 20) for _ in range(7))
     for each in KEPT:
@@ -431,19 +390,16 @@ def shared_map(problem):
 # -- that leave processes and files ------------------------------------------------------------------------
 
 
-@fault
 def pool_closed(problem):
     with get_context("fork").Pool(2) as processes:
         processes.map(abs, range(4))
 
 
-@fault
 def exits_with_helpers(problem):  # they keep its pipes open
     forked(lambda: time.sleep(LONG))
     os._exit(0)
 
 
-@fault
 def many(problem):
     for _ in range(60):
         forked(lambda: (os.setsid(), time.sleep(LONG)))
@@ -461,14 +417,12 @@ def respawns(pause):
     forked(run)
 
 
-@fault
 def daemon_and_hangs(problem):
     respawns(0.0)
     while True:
         pass
 
 
-@fault
 def guards(problem):  # two that start each other anew
     def guard():
         while True:
@@ -478,7 +432,6 @@ def guards(problem):  # two that start each other anew
     time.sleep(0.1)
 
 
-@fault
 def hidden_grandchild(problem):
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 
@@ -490,19 +443,16 @@ def hidden_grandchild(problem):
     os.waitpid(forked(between), 0)
 
 
-@fault
 def printing(problem):  # whose output never ends
     forked(lambda: os.execvp("yes", ["yes"]))
     time.sleep(0.1)
 
 
-@fault
 def where(problem):
     temporary = {"temporary": tempfile.gettempdir(), "variable": os.environ["TMPDIR"]}
     return {"folder": str(Path.cwd()), "entries": os.listdir(), **temporary}
 
 
-@fault
 def files(problem):
     found, below = where(problem), Path("a") / "b"
     Path("model.bin").write_bytes(b"x" * 20_000_000)
@@ -517,35 +467,33 @@ def files(problem):
     return found
 
 
-@fault
 def files_killed(problem):
     files(problem)
     time.sleep(LONG)
 
 
-@in_warm_up
 def files_of_warm_up(problem):
     Path(f"model-{len(KEPT)}.bin").write_bytes(b"x" * 1_000)
     KEPT.append(SharedMemory(create=True, size=1_000, name=f"warm-{len(KEPT)}-{os.getpid()}-{os.environ['MARK']}"))
 
 
-for name, function in {
+FAULTS |= {
+    "none": lambda problem: None,
+    "hangs-in-skip": lambda problem: None,
     "writes-to-a-row": lambda problem: np.negative(problem.kernel.row(0), out=problem.kernel.row(0)),
     "sleeps": lambda problem: time.sleep(600),
     "stops-worker": lambda problem: os.kill(os.getppid(), signal.SIGSTOP),
     "naps": lambda problem: time.sleep(CPU_SECONDS),
-    "refused-in-a-program": lambda problem: subprocess.run(
-        [sys.executable, "-c", HOARD], check=True, capture_output=True
-    ),
-    "failed-program": lambda problem: subprocess.run(
-        [sys.executable, "-c", "raise ValueError('no memory of it')"], check=True
-    ),
+    "refused-in-a-program": lambda problem: subprocess.run([*PYTHON, HOARD], check=True, capture_output=True),
+    "failed-program": lambda problem: subprocess.run([*PYTHON, "raise ValueError('no memory of it')"], check=True),
     "daemon": lambda problem: respawns(0.002),
-    "stopped-program": lambda problem: os.kill(
-        subprocess.Popen(["sleep", str(LONG)], start_new_session=True).pid, signal.SIGSTOP
-    ),
-}.items():
-    FAULTS[name] = function, False
+    "stopped-program": lambda problem: os.kill(sleeping("300.0").pid, signal.SIGSTOP),
+}
+FAULTS |= {
+    name.replace("_", "-"): function
+    for name, function in list(vars().items())
+    if inspect.isfunction(function) and [*inspect.signature(function).parameters] == ["problem"]
+}
 
 
 @hookimpl
