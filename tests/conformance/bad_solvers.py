@@ -108,7 +108,6 @@ class LosesMass(Sound):
         return super().model(coef, scores, y, done)
 
 
-@dataclass(frozen=True)
 class FreeModel(Sound):
     """Without a fault: its model is no dual solution, and two points of its own take part."""
 
@@ -222,7 +221,6 @@ class KeepsTheFirst(Sound):
                 yield cell, first
 
 
-@dataclass(frozen=True)
 class Coordinate(Solver):
     """One coefficient after the other to its own optimum, without a fault: the dual of c-svc-nobias."""
 

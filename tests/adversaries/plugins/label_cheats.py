@@ -18,11 +18,6 @@ STASH = []  # what was read beside the problem
 BEFORE, AT_END, MIDWAY = {}, {}, {}  # functions by way
 
 
-def way(table, name):
-    """Enter a function into a table under the name of the way."""
-    return lambda function: table.setdefault(name, function)
-
-
 # -- a run -------------------------------------------------------------------------------------------------
 
 
@@ -62,36 +57,29 @@ def unknown(problem):
     return np.flatnonzero(np.isnan(problem.targets))
 
 
-@way(MIDWAY, "unqueried-midway")
-@way(AT_END, "unqueried")
 def unqueried(problem, last):
     """Has coefficients where it queried no label."""
     last.dual_coef[unknown(problem)[:2]] = [0.25, -0.25]
 
 
-@way(AT_END, "lowers-count")
 def lowers_count(problem, last):
     problem._ledger.count = 1
 
 
-@way(MIDWAY, "lowers-count-midway")
 def lowers_count_midway(problem, last):
     """Says less for a while, for a better curve over labels."""
     problem._ledger.count -= 20
 
 
-@way(AT_END, "lowers-count-midway")
 def raises_it_again(problem, last):
     problem._ledger.count += 20
 
 
-@way(BEFORE, "answers-itself")
 def answers_itself(problem):
     """Puts answers of its own in the place of the host's."""
     vars(problem)["_answer"] = lambda indices: np.where(indices % 2, 1.0, -1.0)
 
 
-@way(BEFORE, "forges-reply")
 def forges_reply(problem):
     """Queries, and receives the opposite of what is replied."""
     client = problem._answer
@@ -126,30 +114,33 @@ querying("out-of-range", np.array([200]))
 querying("no-points", np.array([0.5]))
 
 
-@way(BEFORE, "uncounted")
 def uncounted(problem):
     """Queries a label behind the problem's back and enters it without counting it."""
     emitter()(TargetRequest(np.array([7])))
     problem._ledger._known[7] = problem._answer._receive().targets[0]
 
 
-@way(BEFORE, "floods")
 def floods(problem):
     """Queries and queries, and reads no reply."""
     for _ in range(5000):
         emitter()(TargetRequest(np.array([200])))
 
 
-@way(BEFORE, "reads-source")
 def reads_source(problem):
     """Reads the data from where the harness did."""
     source = shared_registry().source_class("checkerboard")(n=200, n_test=50)
     STASH.append(source.load().y_train.astype(int).tolist())
 
 
-@way(AT_END, "reads-source")
 def tells_what_it_read(problem, last):
     last.info = {"found": list(STASH)}
+
+
+for function in (answers_itself, forges_reply, uncounted, floods, reads_source):
+    BEFORE[function.__name__.replace("_", "-")] = function
+AT_END |= {"unqueried": unqueried, "lowers-count": lowers_count, "lowers-count-midway": raises_it_again}
+AT_END |= {"reads-source": tells_what_it_read}
+MIDWAY |= {"unqueried-midway": unqueried, "lowers-count-midway": lowers_count_midway}
 
 
 @hookimpl

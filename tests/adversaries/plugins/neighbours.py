@@ -1,5 +1,6 @@
 """Solvers that harm their rivals' processes, and runs that something outside stops or limits."""
 
+import inspect
 import os
 import resource
 import signal
@@ -12,12 +13,7 @@ from harness import CSVC, Iterate, Metric, Solver, get_solver, hookimpl, paramet
 from harness.support.processes import living
 
 WARM_UP_POINTS = 40
-WAYS = {"none": lambda: None}
-
-
-def way(name):
-    """Enter a function under the name of the way."""
-    return lambda function: WAYS.setdefault(name, function)
+WAYS = {"none": lambda: None}  # and the functions of this file without parameters, by name
 
 
 def rivals():
@@ -26,13 +22,11 @@ def rivals():
     return [pid for pid in living(template) if pid not in (os.getpid(), os.getppid())]
 
 
-@way("stops-rivals")
 def stops_rivals():
     for pid in rivals():
         os.kill(pid, signal.SIGSTOP)
 
 
-@way("limits-rivals")
 def limits_rivals():
     for pid in rivals():
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (20, 20))
@@ -45,28 +39,29 @@ def by_another(command: str):
     subprocess.run([sys.executable, "-c", f"import os, resource; {code}"], check=True)
 
 
-@way("stopped")
 def stopped():
     by_another("os.kill({pid}, 19)")
 
 
-@way("stopped-and-fails")
 def stopped_and_fails():
     stopped()
     raise ValueError("no luck")
 
 
-@way("limits-itself-and-fails")
 def limits_itself_and_fails():
     resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
     os.nice(5)
     raise ValueError("no luck")
 
 
-@way("worker-limited-and-fails")
 def worker_limited_and_fails():
     by_another("resource.prlimit({worker}, resource.RLIMIT_NOFILE, (20, 20))")
     raise ValueError("no luck")
+
+
+for name, function in list(vars().items()):
+    if inspect.isfunction(function) and not inspect.signature(function).parameters:
+        WAYS[name.replace("_", "-")] = function
 
 
 @dataclass(frozen=True)
@@ -84,7 +79,6 @@ class Neighbour(Solver):
         yield Iterate(dual_coef=found.dual_coef, intercept=found.intercept, done=True)
 
 
-@dataclass(frozen=True)
 class Victim(Neighbour):
     """The same solver in a worker of its own."""
 

@@ -14,7 +14,6 @@ HELD = 400 << 20
 WARM_UP_POINTS = 64  # at most
 
 
-@dataclass(frozen=True)
 class Descent(Solver):
     """Dual coordinate descent with w, over the points themselves (Hsieh et al. 2008)."""
 
@@ -33,7 +32,6 @@ class Descent(Solver):
             yield Iterate(dual_coef=coef * y, intercept=0.0, done=moved < 1e-4)
 
 
-@dataclass(frozen=True)
 class Remembers(Solver):
     """Keeps its answer outside of its folder for the next repetition, not for the next fit of its process."""
 
@@ -55,7 +53,6 @@ class Remembers(Solver):
 KEPT = []
 
 
-@dataclass(frozen=True)
 class KeepsModel(Solver):
     """Keeps its answer for the next fit of its process; a warm-up is none, as the points are others."""
 
@@ -68,7 +65,6 @@ class KeepsModel(Solver):
         yield Iterate(dual_coef=KEPT[-1], intercept=0.0, done=True)
 
 
-@dataclass(frozen=True)
 class Continues(Solver):
     """Draws from a generator that goes on where the last fit left it: the counts are the same, the model is not."""
 
@@ -82,7 +78,6 @@ class Continues(Solver):
         yield Iterate(dual_coef=coef * problem.targets, intercept=0.0, done=True)
 
 
-@dataclass(frozen=True)
 class Elsewhere(Solver):
     """Has another process hold what it needs."""
 

@@ -39,7 +39,6 @@ IN_WARM_UP = (  # what the warm-up does too
 KEPT = []
 
 
-@dataclass(frozen=True)
 class WellBehaved(Solver):
     """The zero model, once."""
 
@@ -72,7 +71,6 @@ class Faulty(WellBehaved):
         yield Iterate(dual_coef=np.zeros(problem.n), done=True, info=info)
 
 
-@dataclass(frozen=True)
 class AsksOne(WellBehaved):
     """The model of an oracle that compiles."""
 

@@ -12,7 +12,6 @@ from harness import CSVC, Iterate, Solver, hookimpl, parameter
 NOTED = []  # processes
 
 
-@dataclass(frozen=True)
 class Nothing(Solver):
     """The model without support vectors, at once: feasible, and done."""
 
@@ -24,7 +23,6 @@ class Nothing(Solver):
         yield Iterate(dual_coef=np.zeros(problem.n), done=True)
 
 
-@dataclass(frozen=True)
 class Sleepy(Nothing):
     """Takes its time over every cell from the fourth on."""
 
@@ -37,7 +35,6 @@ class Sleepy(Nothing):
             yield cell, Iterate(dual_coef=np.zeros(path.problem(cell).n), done=True)
 
 
-@dataclass(frozen=True)
 class Patchy(Nothing):
     """Gives up the second cell, has no feasible model of the third, raises at the fifth."""
 

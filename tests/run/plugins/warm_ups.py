@@ -23,7 +23,6 @@ def count(n):
     return total
 
 
-@dataclass(frozen=True)
 class Compiles(Solver):
     """The zero model; notes in a file each process that it begins in, and whether it compiled a loop there."""
 
@@ -54,7 +53,6 @@ class TwoWays(Solver):
         yield Iterate(dual_coef=np.zeros(problem.n), done=True, info={"before": ",".join(before)})
 
 
-@dataclass(frozen=True)
 class LooksUp(Solver):
     """The zero model; ``info`` has the number of points of the largest problem that its warm-up could see."""
 
