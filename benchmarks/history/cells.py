@@ -12,8 +12,14 @@ from typing import Any
 from . import shared
 
 GRID: dict[str, Any] = json.loads((Path(__file__).resolve().parents[1] / "grid.json").read_text())
-SOLVERS = [entry["name"] for entry in GRID["solvers"]]
-DATASETS = [entry["name"] for entry in GRID["datasets"]]
+EXCLUDED = {(solver, dataset): reason for solver, dataset, reason in GRID.get("excluded", ())}
+ONLY = [tuple(pair) for pair in json.loads(os.environ[shared.ONLY])] if shared.ONLY in os.environ else None
+"""The cells that ``harness dashboard check`` names; None: all. asv makes tables of their solvers and data sets alone."""
+
+SOLVERS, DATASETS = (
+    [entry["name"] for entry in GRID[kind] if ONLY is None or entry["name"] in {cell[place] for cell in ONLY}]
+    for place, kind in enumerate(("solvers", "datasets"))
+)
 PARAMS = [SOLVERS, DATASETS]  # plain names from a committed file: asv's values stand under them for all commits
 VERSION = str(GRID["version"])  # asv compares what is of the same version
 TIME_LIMIT = float(GRID["timeout_seconds"])
@@ -54,11 +60,8 @@ def all_cells() -> list[tuple[str, str]]:
 
 
 def chosen() -> list[tuple[str, str]]:
-    """Return the cells that are to be fitted: all, or those that ``harness dashboard check`` names."""
-    cells = all_cells()
-    only = os.environ.get(shared.ONLY)
-    named = None if only is None else {tuple(pair) for pair in json.loads(only)}
-    return [cell for cell in cells if named is None or cell in named]
+    """Return the cells that are to be fitted."""
+    return [cell for cell in all_cells() if cell not in EXCLUDED and (ONLY is None or cell in ONLY)]
 
 
 def entry(kind: str, name: str) -> dict[str, Any]:
@@ -94,6 +97,8 @@ class Bench:
         ------
         Absent, Faulty : with the reason
         """
+        if (solver, dataset) in EXCLUDED:
+            raise Absent(EXCLUDED[solver, dataset])
         if (solver, dataset) not in self._specs:
             self._specs[solver, dataset] = self._spec(entry("solvers", solver), entry("datasets", dataset))
         return self._specs[solver, dataset]

@@ -10,6 +10,7 @@ import datetime
 import itertools
 import os
 import platform
+import statistics
 import subprocess
 import threading
 from dataclasses import replace
@@ -21,12 +22,17 @@ from . import cells, shared
 _JOBS = 2
 _RUNS, _ENOUGH = 5, 1.0  # at most so many runs of a cell, and none that would begin after so many seconds in the solver
 
+_TIMES = ("fit_seconds", "cpu_seconds")
+
 Fitted = dict[tuple[str, str], dict[str, Any]]
 """The records of cells, (solver, data set)."""
 
 
 def measured() -> Fitted:
-    """Fit every chosen cell and return the record of its first run, which says why where it could not be fitted."""
+    """Fit every chosen cell and return the record of its first run, with the median times of all its runs.
+
+    The record has the reason where the cell could not be fitted.
+    """
     records: dict[tuple[str, str], list[dict[str, Any]]] = {}
     specs: dict[tuple[str, str], Any] = {}
     facts: Fitted = {}
@@ -50,7 +56,21 @@ def measured() -> Fitted:
     records.update(_fitted(specs))
     ordered = {cell: [{**run, **facts.get(cell, {})} for run in records[cell]] for cell in cells.chosen()}
     _write(list(itertools.chain.from_iterable(ordered.values())))
-    return {cell: runs[0] for cell, runs in ordered.items()}
+    return {cell: {**runs[0], **{name: _median(runs, name) for name in _TIMES}} for cell, runs in ordered.items()}
+
+
+def _median(runs: list[dict[str, Any]], name: str) -> float | None:
+    try:
+        from harness.measure.repetition import seconds
+    except (
+        Exception
+    ):  # an older commit has first fits alone, and of one that could not be installed nothing can be imported
+
+        def seconds(run: Any, figure: str) -> Any:
+            return run[figure]
+
+    values = [value for run in runs if (value := seconds(run, name)) is not None]
+    return statistics.median(values) if values else None
 
 
 def _without_fit(cell: tuple[str, str], status: str, reason: str) -> dict[str, Any]:

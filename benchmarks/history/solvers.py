@@ -24,7 +24,7 @@ class Fit:
     """Fits measured over and over; asv calls ``setup`` before each, and counts neither it nor the warm-up.
 
     The time is CPU time of the process, which runs one thread: on a machine shared with other work, wall time is
-    mostly theirs. A solver that waits or sleeps would not show; none here has a reason to.
+    mostly theirs. A solver that waits or sleeps shows in ``Record.track_wall_seconds``.
     """
 
     params, param_names, version = cells.PARAMS, ["solver", "dataset"], cells.VERSION
@@ -91,9 +91,22 @@ class Record:
             record["status"] != cells.statuses().OK
         )  # the only limits of the grid are those of time and memory
 
+    def _known(self, name: str) -> Any:
+        return None if self.failed else self.record[name]
+
     def _figure(self, name: str) -> float:
-        value: Any = None if self.failed else self.record[name]
+        value = self._known(name)
         return math.nan if value is None else float(value)
+
+    def track_wall_seconds(self, cache: Any, solver: str, dataset: str) -> float:
+        return self._figure("fit_seconds")
+
+    track_wall_seconds.unit = "seconds"
+
+    def track_cpu_seconds(self, cache: Any, solver: str, dataset: str) -> float:
+        return self._figure("cpu_seconds")
+
+    track_cpu_seconds.unit = "seconds"
 
     def track_failed(self, cache: Any, solver: str, dataset: str) -> float:
         return float(self.failed)
@@ -118,9 +131,8 @@ class Record:
 
     track_test_error_pct.unit = "%"
 
-    def track_relative_gap(self, cache: Any, solver: str, dataset: str) -> float:
-        gap = self._figure("relative_gap")
-        return math.nan if math.isnan(gap) else math.log10(max(gap, shared.LEAST_GAP) / shared.LEAST_GAP)
+    def track_digits(self, cache: Any, solver: str, dataset: str) -> float:
+        return math.nan if (digits := shared.digits(self._known("relative_gap"))) is None else float(digits)
 
-    track_relative_gap.unit = "decades above 1e-9"
+    track_digits.unit = "digits"
     track_failed.unit = "0 or 1"

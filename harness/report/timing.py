@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Point = Mapping[str, Any]
 
-CLOCKS = repetition.CLOCKS
+CLOCKS, seconds = repetition.CLOCKS, repetition.seconds
 DISTURBED = 1.5
 """Wall over CPU seconds of one thread, beyond which a run shared its core with other work."""
 _NO_CLOCK = (StoppedBy.SOLVER, StoppedBy.EXHAUSTED, StoppedBy.KERNEL_EVALUATIONS, StoppedBy.ITERATIONS)

@@ -1,8 +1,9 @@
-"""Compare two commits: which cell of the grid is worse, in time, memory or counts, or no longer works.
+"""Which of two commits is worse: counts and status are compared at once, times and memory when they look changed twice.
 
 Counts are the same in every run of one commit on one machine, so any change beyond the threshold is real. Times are
-not: the two commits are measured in turns, CPU time is compared, and what looks changed is measured again, with more
-turns, and believed only when it looks the same the second time.
+not: CPU time is compared by ranks of its samples, and what looks changed is measured again, the two commits in turns and
+with more rounds, and believed only when it looks the same the second time. Wall time is compared by the seconds in which
+a run waited, which other work on the machine does not change.
 """
 
 from __future__ import annotations
@@ -15,26 +16,27 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness import Status, UsageError
-from harness_dashboard.history import FIT, LEAST_GAP, RECORD
+from harness.report.timing import seconds
+from harness_dashboard.history import FIT, RECORD, digits
 from harness_dashboard.measuring import Grid, Measured, grid
 from harness_dashboard.records import NO_RUN, Cell
 
 if TYPE_CHECKING:
     from harness_dashboard.measuring import Bench
 
-GAP, ERROR = "relative gap", "test error"
-COUNTS = {
-    "track_kernel_evaluations": "kernel evaluations",
-    "track_core_set_size": "core set",
-    "track_support_vectors": "support vectors",
-    "track_test_error_pct": ERROR,
-    "track_relative_gap": GAP,
+COUNTS: dict[str, Callable[[Any], float | None]] = {
+    "kernel evaluations": lambda run: run.get("kernel_evaluations"),
+    "core set": lambda run: run.get("core_set_size"),
+    "support vectors": lambda run: run.get("support_vectors"),
+    "test error": lambda run: _error(run.get("test_accuracy")),
+    "digits": lambda run: digits(run.get("relative_gap")),
 }
-TIME, MEMORY, STATUS = "CPU time", "memory of the fit", "status"
-_MEMORY_FLOOR = 4e6  # bytes; less is how the allocator happened to be
+"""What the certified run of a cell counts."""
+CPU, WALL, MEMORY, STATUS = "CPU time", "wall time", "memory of the fit", "status"
+_FLOORS = {MEMORY: 4e6, WALL: 0.02}  # bytes and seconds; less is noise of the allocator and of a disk
 _CONFIRMING_ROUNDS = 5
 _CHANCE = 0.002  # of equal times looking that different
 _WORSE, _BETTER = "worse", "better"
@@ -51,17 +53,24 @@ _VERDICTS = {
 _HEADER = "| cell | metric | before | after | ratio | verdict |\n| --- | --- | ---: | ---: | ---: | --- |"
 
 Timed = tuple[str, Cell]
-"""What is compared with statistics: TIME or MEMORY of a cell."""
+"""What differs from run to run: CPU, WALL or MEMORY of a cell."""
+_SUSPECTED = {
+    CPU: re.escape(FIT) + "time_fit", WALL: re.escape(RECORD) + "track_wall_seconds", MEMORY: re.escape(FIT) + "peakmem_.*"
+}  # fmt: skip
+"""The benchmarks that measure it again."""
+
+
+def _error(accuracy: float | None) -> float | None:
+    return None if accuracy is None else round(100.0 * (1.0 - accuracy), 10)
 
 
 @dataclass(frozen=True)
 class Thresholds:
     """What counts as changed.
 
-    count : relative change of a count, 0.01 is 1 %; of a relative gap as well, which asv has as its logarithm. From
-        zero, any increase.
+    count : relative change of a count, 0.01 is 1 %, of a relative gap as well. From zero, any increase.
     time : factor between the times
-    memory : factor between the memory that the fit takes, beyond what the process held before
+    memory : factor between the memory that the fit takes, beyond that of the process before it
     """
 
     count: float = 0.01
@@ -71,9 +80,9 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Change:
-    """A figure of a cell that is not what it was.
+    """A figure of a cell that changed.
 
-    before, after : in asv's units (seconds, bytes, counts, decades of the gap above 1e-9); None for a status
+    before, after : seconds, bytes, counts, per cent, or digits of the gap; None for a status
     verdict : in words
     regression : whether it stops a pull request
     """
@@ -89,7 +98,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found; ``compared`` cells were there in both commits and worked."""
+    """The result of a check; ``compared`` cells were there in both commits and worked."""
 
     base: str
     head: str
@@ -124,36 +133,63 @@ def check(
     """
     cells = _selected(grid(bench.configuration), only)
     with tempfile.TemporaryDirectory(prefix="harness-check-") as name:
-        first, second = (
-            replace(bench, results=folder / "results", records=folder / "records")
-            for folder in (Path(name) / "first", Path(name) / "second")
-        )
+        first = _elsewhere(bench, Path(name))
         notify(f"measuring {base[:8]} and {head[:8]} in turns: {len(cells)} cells")
         benchmarks = [_pattern(cell, r"solvers\..*") for cell in cells]
         first.measure([head, base], benchmarks=benchmarks, cells=cells, interleaved=True)
         before, after = first.measured(base), first.measured(head)
-        changes = [change for cell in cells for change in _certain(cell, before, after, thresholds)]
-        works = [cell for cell in cells if _state(before, cell) == _state(after, cell) == _WORKS]
-        timed = [(metric, cell) for cell in works for metric in (TIME, MEMORY)]
-        suspects = [each for each in timed if _compared(each, before, after, thresholds)]
-        if suspects:
-            looks = ", ".join(f"{metric} of {solver} on {dataset}" for metric, (solver, dataset) in suspects)
-            notify(f"measuring again what looks changed: {looks}")
-            benchmarks = [
-                _pattern(cell, re.escape(FIT) + ("time_fit" if metric == TIME else "peakmem_.*"))
-                for metric, cell in suspects
-            ]
-            named = [cell for _, cell in suspects]
-            second.measure(
-                [head, base], benchmarks=benchmarks, cells=named, rounds=_CONFIRMING_ROUNDS, interleaved=True
-            )
-            changes += _confirmed(suspects, (before, after), (second.measured(base), second.measured(head)), thresholds)
-    return Report(base, head, thresholds, sorted(changes, key=lambda change: cells.index(change.cell)), len(works))
+    changes = _changes(bench, cells, before, after, limits=(thresholds, thresholds), notify=notify)
+    return Report(base, head, thresholds, changes, len(_working(cells, before, after)))
+
+
+def judge(bench: Bench, base: str, head: str, notify: Callable[[str], None] = lambda _: None) -> Report:
+    """Report what changed from one commit of the history to another; what looks changed is measured again, in turns.
+
+    The two were measured at different times, maybe beside other work: a smaller factor is enough to look changed.
+    """
+    usual = Thresholds()
+    cells, before, after = grid(bench.configuration).cells, bench.measured(base), bench.measured(head)
+    cells = [cell for cell in cells if cell in before.runs and cell in after.runs]
+    changes = _changes(bench, cells, before, after, limits=(replace(usual, time=usual.time**0.5), usual), notify=notify)
+    return Report(base, head, usual, changes, len(_working(cells, before, after)))
+
+
+def _elsewhere(bench: Bench, folder: Path) -> Bench:
+    """Return a bench whose results do not enter the history."""
+    return replace(bench, results=folder / "results", records=folder / "records")
+
+
+def _working(cells: Iterable[Cell], before: Measured, after: Measured) -> list[Cell]:
+    return [cell for cell in cells if _state(before, cell) == _state(after, cell) == _WORKS]
+
+
+def _changes(
+    bench: Bench, cells: Sequence[Cell], before: Measured, after: Measured, *, limits: tuple[Thresholds, Thresholds],
+    notify: Callable[[str], None],
+) -> list[Change]:  # fmt: skip
+    """Return what changed; ``limits`` of the first measurement and of the second, which confirms it."""
+    base, head = before.commit, after.commit
+    changes = [change for cell in cells for change in _certain(cell, before, after, limits[1])]
+    timed = [(metric, cell) for cell in _working(cells, before, after) for metric in _SUSPECTED]
+    suspects = {each: verdict for each in timed if (verdict := _compared(each, before, after, limits[0]))}
+    if suspects:
+        looks = ", ".join(f"{metric} of {solver} on {dataset}" for metric, (solver, dataset) in suspects)
+        notify(f"measuring again what looks changed: {looks}")
+        with tempfile.TemporaryDirectory(prefix="harness-check-") as name:
+            again = _elsewhere(bench, Path(name))
+            for metrics, rounds in (((CPU, MEMORY), _CONFIRMING_ROUNDS), ((WALL,), None)):
+                if named := [each for each in suspects if each[0] in metrics]:
+                    again.measure(
+                        [head, base], benchmarks=[_pattern(cell, _SUSPECTED[metric]) for metric, cell in named],
+                        cells=[cell for _, cell in named], rounds=rounds, interleaved=rounds is not None,
+                    )  # fmt: skip
+            changes += _confirmed(suspects, again.measured(base), again.measured(head), limits[1])
+    return sorted(changes, key=lambda change: cells.index(change.cell))
 
 
 def _selected(whole: Grid, only: Sequence[str]) -> list[Cell]:
     """Return the cells that the patterns name; all if there is no pattern."""
-    found: list[Cell] = []
+    selected: list[Cell] = []
     for pattern in only:
         named = [
             cell for cell in whole.cells
@@ -164,8 +200,8 @@ def _selected(whole: Grid, only: Sequence[str]) -> list[Cell]:
                 f"--only: '{pattern}' names no cell; the solvers are {', '.join(whole.solvers)}, the data sets "
                 f"{', '.join(whole.datasets)}; solver:dataset is one cell."
             )
-        found += named
-    return [cell for cell in whole.cells if cell in found or not only]
+        selected += named
+    return [cell for cell in whole.cells if cell in selected or not only]
 
 
 def _pattern(cell: Cell, benchmark: str) -> str:
@@ -178,7 +214,7 @@ def _pattern(cell: Cell, benchmark: str) -> str:
 
 def _state(measured: Measured, cell: Cell) -> str:
     """Return `_WORKS`, `_FAILS` or `_GONE`."""
-    status = measured.records[cell]["status"]
+    status = measured.runs[cell][0]["status"]
     return _WORKS if status == Status.OK else _GONE if status in NO_RUN else _FAILS
 
 
@@ -190,20 +226,20 @@ def _certain(cell: Cell, before: Measured, after: Measured, thresholds: Threshol
     if states not in _VERDICTS:
         return []
     verdict, regression = _VERDICTS[states]
-    record = after.records[cell]
+    record = after.runs[cell][0]
     reason = ": ".join(str(record[name]) for name in ("status", "reason") if record[name]) if regression else ""
     return [Change(cell, STATUS, None, None, verdict, regression, reason)]
 
 
 def _counts(cell: Cell, before: Measured, after: Measured, thresholds: Thresholds) -> list[Change]:
     changes = []
-    for benchmark, metric in COUNTS.items():
-        old, new = (measured.values.get((RECORD + benchmark, cell)) for measured in (before, after))
-        if old is None or new is None or math.isnan(old) or math.isnan(new):
+    for metric, read in COUNTS.items():
+        old, new = (read(measured.runs[cell][0]) for measured in (before, after))
+        if old is None or new is None:
             continue  # not observable, or not defined for this formulation
-        if metric == GAP:  # log10: a ratio is a difference
+        if metric == "digits":  # a logarithm: a ratio is a difference
             step = math.log10(1.0 + thresholds.count)
-            worse, better = new - old > step, old - new > step
+            worse, better = old - new > step, new - old > step
         else:
             worse, better = new > old * (1.0 + thresholds.count), new < old / (1.0 + thresholds.count)
         if worse or better:
@@ -217,7 +253,10 @@ def _counts(cell: Cell, before: Measured, after: Measured, thresholds: Threshold
 def _figure(timed: Timed, measured: Measured) -> float | None:
     """Return the time, or the memory that the fit took; None if it could not be measured."""
     metric, cell = timed
-    if metric == TIME:
+    if metric == WALL:
+        walls = [value for run in measured.runs[cell] if (value := seconds(run, "fit_seconds")) is not None]
+        return median(walls) if walls else None
+    if metric == CPU:
         return measured.values.get((FIT + "time_fit", cell))
     fit, start = (measured.values.get((FIT + name, cell)) for name in ("peakmem_fit", "peakmem_baseline"))
     return None if fit is None or start is None else max(0.0, fit - start)
@@ -226,18 +265,19 @@ def _figure(timed: Timed, measured: Measured) -> float | None:
 def _compared(timed: Timed, before: Measured, after: Measured, thresholds: Thresholds) -> str:
     """Return ``worse``, ``better``, ``fails`` or an empty string.
 
-    A time is worse if its median and its minimum are, both by the factor, and a rank test says that the samples are
+    A CPU time is worse if its median and its minimum are, both by the factor, and a rank test says that the samples are
     different: other work on the machine moves medians, but hardly ever every one of a commit's samples.
     """
     old, new = _figure(timed, before), _figure(timed, after)
     if old is None or new is None or math.isnan(old) or math.isnan(new):
         return "fails" if old is not None and new is None else ""
-    if timed[0] == MEMORY:
-        worse = new > thresholds.memory * old + _MEMORY_FLOOR
-        better = old > thresholds.memory * new + _MEMORY_FLOOR
+    metric, cell = timed
+    if metric == MEMORY:
+        worse = new > thresholds.memory * old + _FLOORS[MEMORY]
+        better = old > thresholds.memory * new + _FLOORS[MEMORY]
     else:
-        worse = _slower(timed[1], before, after, thresholds.time)
-        better = _slower(timed[1], after, before, thresholds.time)
+        slower = _slower if metric == CPU else _waits
+        worse, better = (slower(cell, *each, thresholds.time) for each in ((before, after), (after, before)))
     return _WORSE if worse else _BETTER if better else ""
 
 
@@ -250,19 +290,27 @@ def _slower(cell: Cell, before: Measured, after: Measured, factor: float) -> boo
     return bool(mannwhitneyu(old, new).pvalue < _CHANCE)
 
 
-def _confirmed(
-    suspects: Iterable[Timed],
-    first: tuple[Measured, Measured],
-    second: tuple[Measured, Measured],
-    thresholds: Thresholds,
-) -> list[Change]:
-    """Return the suspects that look the same in both measurements, with the figures of the second."""
+def _waits(cell: Cell, before: Measured, after: Measured, factor: float) -> bool:
+    """Return whether each run waited longer than every one of the other commit, by a part of the whole time."""
+    old, new = ([_waited(run) for run in measured.runs[cell]] for measured in (before, after))
+    usual = _figure((WALL, cell), before) or 0.0
+    return min(new) > max(old) + max(_FLOORS[WALL], (factor - 1.0) * usual)
+
+
+def _waited(run: Any) -> float:
+    """Return the seconds in which a run neither computed nor stood behind other work, which older commits cannot tell."""
+    if (waited := run.get("waited_seconds")) is not None:
+        return float(waited)
+    return max(0.0, (run.get("fit_seconds") or 0.0) - (run.get("cpu_seconds") or 0.0))
+
+
+def _confirmed(suspects: dict[Timed, str], before: Measured, after: Measured, thresholds: Thresholds) -> list[Change]:
+    """Return the suspects that look the same in a second measurement, with its figures."""
     changes = []
-    for metric, cell in suspects:
-        verdict = _compared((metric, cell), *second, thresholds)
-        if verdict and verdict == _compared((metric, cell), *first, thresholds):
-            reason = "no figure could be taken, see what asv says" if verdict == "fails" else ""
-            old, new = (_figure((metric, cell), measured) for measured in second)
+    for (metric, cell), verdict in suspects.items():
+        if verdict == _compared((metric, cell), before, after, thresholds):
+            reason = "no figure could be taken, see the messages of asv" if verdict == "fails" else ""
+            old, new = (_figure((metric, cell), measured) for measured in (before, after))
             changes.append(Change(cell, metric, old, new, verdict, verdict != _BETTER, reason))
     return changes
 
@@ -282,7 +330,7 @@ def markdown(report: Report) -> str:
     if report.changes:
         lines += ["", _HEADER, *map(_row, sorted(report.changes, key=lambda change: not change.regression))]
     meaning = (
-        f"Counts are changed beyond {100.0 * limits.count:g} %, CPU times beyond a factor of {limits.time:g} in two "
+        f"Counts are changed beyond {100.0 * limits.count:g} %, times beyond a factor of {limits.time:g} in two "
         f"measurements that took turns, memory of a fit beyond a factor of {limits.memory:g}."
     )
     lines += ["", meaning]
@@ -300,18 +348,18 @@ def _row(change: Change) -> str:
 def _text(metric: str, value: float | None) -> str:
     if value is None:
         return "-"
-    if metric == TIME:
+    if metric in (CPU, WALL):
         return f"{value:.3g} s" if value >= 1.0 else f"{1e3 * value:.3g} ms"
     if metric == MEMORY:
         return f"{value / 1e6:.1f} MB"
-    if metric == ERROR:
+    if metric == "test error":
         return f"{value:.3g} %"
-    return f"{LEAST_GAP * 10.0**value:.2g}" if metric == GAP else f"{value:,.0f}"
+    return f"{value:.1f} digits" if metric == "digits" else f"{value:,.0f}"
 
 
 def _ratio(change: Change) -> str:
     if change.before is None or change.after is None:
         return "-"
-    if change.metric == GAP:
-        return f"{10.0 ** (change.after - change.before):.3g}"
+    if change.metric == "digits":
+        return f"{change.after - change.before:+.1f}"
     return f"{change.after / change.before:.3g}" if change.before else "-"

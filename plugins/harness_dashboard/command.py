@@ -34,6 +34,10 @@ def _note(sentence: str) -> None:
     click.echo(f"note: {sentence}", err=True)
 
 
+def _progress(line: str) -> None:
+    click.echo(line, err=True)
+
+
 @click.group(cls=CommandGroup, short_help="The history of every solver, as a web site.")
 def dashboard() -> None:
     """Show a result store as a web page, or watch every solver over the commits of a repository.
@@ -58,13 +62,14 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
     \b
       harness dashboard run HEAD~5..HEAD
 
-    Each commit is installed beside the libraries of this Python, fits every cell of benchmarks/grid.json, and is saved
-    when it is finished. Commits that were measured on this machine are skipped. A solver that fails is no fault of the
-    measurement: it is shown as failed. asv shows its progress on standard error.
+    Each commit is installed over the libraries of this Python, fits every cell of benchmarks/grid.json, and is saved
+    when it is finished. What looks changed since the commit before is measured again, both in turns, and listed if it
+    looks changed again. Commits that were measured on this machine are skipped. A solver that fails is listed as failed.
 
     Then make the site: harness dashboard build
     """
-    from harness_dashboard.measuring import Bench
+    from harness_dashboard.check import judge, markdown
+    from harness_dashboard.measuring import Bench, grid
 
     bench = Bench.of(_configured(config), machine)
     wanted = bench.repository.range(commits)
@@ -74,10 +79,17 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
     if len(todo) < len(wanted):
         click.echo(f"{len(wanted) - len(todo)} of {len(wanted)} commits were measured before; --again measures anew")
     for number, commit in enumerate(todo, start=1):
-        click.echo(f"[{number}/{len(todo)}] {commit[:8]} {bench.repository.title(commit)}", err=True)
+        expected = bench.expected_seconds()
+        _progress(f"[{number}/{len(todo)}] {commit[:8]} {bench.repository.title(commit)}")
+        _progress(f"{len(grid(bench.configuration).cells)} cells; "
+                  + (f"the last commit took {expected:.0f} s" if expected else "5 to 15 min on an idle machine"))  # fmt: skip
         began = time.monotonic()
         bench.measure([commit])
         click.echo(f"{commit[:8]}: {bench.measured(commit).summary} in {time.monotonic() - began:.0f} s")
+        if (older := bench.before(commit)) is not None:
+            report = judge(bench, older, commit, notify=_progress)
+            bench.note_changes(commit, older, [vars(change) for change in report.changes])
+            click.echo(markdown(report), nl=False)
 
 
 @dashboard.command(short_help="Make the web site.")
@@ -134,7 +146,8 @@ def export(config: str | None, stores: Sequence[str], commit: str | None, single
         from harness_dashboard.page import of_stores
 
         target = checked_output(single_file, option="--single-file")
-        text, summary = of_stores(paths)
+        named = "".join(f" --store {store}" for store in stores)
+        text, summary = of_stores(paths, command=f"harness dashboard export --single-file {single_file}{named}")
         deliver(text, target, quiet=True)
         then = f"open it in a browser: {single_file} ({len(text.encode()) / 1e6:.1f} MB)"
     click.echo(f"exported {summary.what()}")
@@ -191,9 +204,7 @@ def check(ctx: click.Context, /, base: str, head: str, **given: Any) -> None:
         _note(NOT_MEASURED)
     thresholds = Thresholds(given["count_threshold"], given["time_factor"], given["memory_factor"])
     only = [name.strip() for name in given["only"].split(",")] if given["only"] else ()
-    report = compare(
-        bench, older, newer, thresholds=thresholds, only=only, notify=lambda line: click.echo(line, err=True)
-    )
+    report = compare(bench, older, newer, thresholds=thresholds, only=only, notify=_progress)
     click.echo(markdown(report), nl=False)
     if report.regressions:
         ctx.exit(EXIT_REGRESSION)

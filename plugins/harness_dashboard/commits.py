@@ -11,7 +11,7 @@ from harness import UsageError
 from harness_dashboard.processes import git
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 SHOWN = 8
 """Digits of a hash where people read it."""
@@ -89,7 +89,3 @@ class Repository:
         return (self.folder / ".git").exists() and bool(
             git(self.folder, "status", "--porcelain", "--untracked-files=no").strip()
         )
-
-    def on_branches(self, branches: Sequence[str | None]) -> set[str]:
-        """Return the commits of these branches, of the checked out one where a branch is None."""
-        return set(git(self.folder, "rev-list", *[branch or "HEAD" for branch in branches], "--").split())

@@ -1,4 +1,4 @@
-"""The result store of `harness compare`, written as asv results and as the records that our pages show."""
+"""The result store of `harness compare`, written as the records of a dashboard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import Record, StoreReader, UsageError
-from harness.report.figures import is_number
 from harness_dashboard import names, numbers
 from harness_dashboard.commits import Commit, Repository
 from harness_dashboard.history import ENVIRONMENT, FIELDS, file_of
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Summary:
-    """What an export did.
+    """The result of an export.
 
-    runs : those written
+    runs : number of runs written
     solvers, problems : names; a problem is a data set with problem and kernel
     omitted : why rows of the stores were left out -> how many
     unread : a sentence for each row of a store that cannot be read
@@ -45,13 +44,13 @@ class Summary:
         return f"runs: {self.runs}, solvers: {len(self.solvers)}, data sets and problems: {len(self.problems)}"
 
     def notes(self) -> list[str]:
-        """Return what was left out, a sentence each."""
+        """Return a sentence for each reason why runs were left out."""
         return [*(f"{number} runs {why}" for why, number in (+self.omitted).items()), *self.unread]
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run stands: one file of records and one of asv's."""
+    """The file of records that a run belongs to."""
 
     commit: Commit
     machine: str
@@ -59,19 +58,18 @@ class Place:
 
     @property
     def environment(self) -> str:
-        """What the environment of such results is called."""
+        """The name of the environment of such results."""
         return f"{ENVIRONMENT}{self.python}"
 
 
 class Collection:
     """The runs of a store by place and cell; only the newest runs of a cell keep their traces.
 
-    A store may hold hundreds of thousands of runs: they pass by one at a time, and what is not shown is dropped at once.
+    A store may hold hundreds of thousands of runs: they pass by one at a time, and traces that no page needs are dropped at once.
     """
 
     def __init__(self) -> None:
         self.places: dict[Place, dict[Cell, list[Record]]] = {}
-        self.machines: dict[str, dict[str, Any]] = {}
         self._newest: dict[tuple[str, str, Cell], tuple[int, list[Record]]] = {}
 
     def add(self, record: Record, commit: Commit) -> None:
@@ -89,46 +87,44 @@ class Collection:
             self._newest[key] = (commit.time, runs)
             for each in newest if newest is not runs else ():
                 each.pop("trace", None)
-        kept = _slim(record, cell)
-        kept["group"] = names.identity(record)
-        runs.append(kept)
+        slim = _slim(record, cell)
+        slim["group"] = names.identity(record)
+        runs.append(slim)
 
     def settle(self) -> None:
         """Give the runs that ended before their problem was known a place among those of their data set."""
-        for found in self.places.values():
-            whole = list(dict.fromkeys(dataset for _, dataset in found))
-            for cell in [cell for cell, runs in found.items() if not any(run.get("kernel") for run in runs)]:
+        for cells in self.places.values():
+            whole = list(dict.fromkeys(dataset for _, dataset in cells))
+            for cell in [each for each, runs in cells.items() if not any(run.get("kernel") for run in runs)]:
                 home = (cell[0], next((name for name in whole if name.startswith(f"{cell[1]}, ")), cell[1]))
                 if home == cell:
                     continue
-                runs = found.pop(cell)
-                if home in found:
-                    continue  # the solver was measured there: what it could not do elsewhere is no news
+                runs = cells.pop(cell)
+                if home in cells:
+                    continue  # the solver was measured there: its failure elsewhere is no news
                 for run in runs:
                     run["dataset"] = home[1]
-                found[home] = runs
+                cells[home] = runs
 
     def _machine(self, machine: dict[str, Any]) -> str:
         processor, cores = (names.word(machine.get(what)) for what in ("processor", "cores"))
-        name = f"{processor}-{cores}c-{names.word(machine.get('id'), 6)}"
-        self.machines.setdefault(name, machine)
-        return name
+        return f"{processor}-{cores}c-{names.word(machine.get('id'), 6)}"
 
 
 def _slim(record: Record, cell: Cell) -> Record:
-    """Return what is kept of a record of the store."""
-    kept = Record({name: value for name in FIELDS if (value := record.get(name)) not in (None, "", {}, [])})
-    for name, value in kept.items():
+    """Return the fields of a record of the store that a dashboard needs."""
+    slim = Record({name: value for name in FIELDS if (value := record.get(name)) not in (None, "", {}, [])})
+    for name, value in slim.items():
         if isinstance(value, float):
-            kept[name] = upward(value, 6) if name == "relative_gap" else numbers.rounded(value)
-    kept["solver"], kept["dataset"] = cell
-    kept["measured_at"] = names.moment(record.get("measured_at")).isoformat(timespec="milliseconds")
-    kept["data"] = str(record.get("data_sha256") or "")[:12]
-    return kept
+            slim[name] = upward(value, 6) if name == "relative_gap" else numbers.rounded(value)
+    slim["solver"], slim["dataset"] = cell
+    slim["measured_at"] = names.moment(record.get("measured_at")).isoformat(timespec="milliseconds")
+    slim["data"] = str(record.get("data_sha256") or "")[:12]
+    return slim
 
 
 def export(stores: Sequence[Path], into: Configuration, revision: str | None = None) -> Summary:
-    """Add the runs of the stores to a dashboard; what it holds already stays.
+    """Add the runs of the stores to a dashboard; its other runs stay.
 
     Parameters
     ----------
@@ -146,22 +142,13 @@ def export(stores: Sequence[Path], into: Configuration, revision: str | None = N
             f"no runs in {', '.join(map(str, stores))} that are of a commit of the repository; say which commit they belong "
             "to with --commit REV, or make a page without a repository with --single-file page.html."
         )
-    on_branches = repository.on_branches(into.asv.branches)
-    for place, found in collection.places.items():
-        merged = {cell: list(runs) for cell, runs in found.items()}
+    for place, cells in collection.places.items():
+        merged = {cell: list(runs) for cell, runs in cells.items()}
         path = file_of(into.records_dir, place.commit.name, place.environment, place.machine)
         for cell, runs in read_file(path).cells().items() if path.exists() else ():
             merged.setdefault(cell, []).extend(runs)
         file = record_file(place, merged, summary)
         file.write(into.records_dir)
-        _write_results(file, into.results_dir)
-        if place.commit.name not in on_branches:
-            summary.omitted["are of commits on none of the dashboard's branches: no graph shows them"] += len(
-                file.records
-            )
-    for name, machine in collection.machines.items():
-        _write_machine(into.results_dir, name, machine)
-    numbers.merge(into.results_dir)
     return summary
 
 
@@ -192,10 +179,10 @@ def collected(stores: Sequence[Path], commit_of: Callable[[Record], Commit | Non
     return collection, summary
 
 
-def record_file(place: Place, found: Mapping[Cell, Iterable[Record]], summary: Summary) -> RecordFile:
+def record_file(place: Place, cells: Mapping[Cell, Iterable[Record]], summary: Summary) -> RecordFile:
     """Return the runs of a place that count, their traces thinned, and add them to the summary."""
     records: list[Record] = []
-    for (solver, problem), runs in found.items():
+    for (solver, problem), runs in cells.items():
         unique = _unique(runs)
         counted = names.counting(unique)
         records += counted
@@ -221,29 +208,3 @@ def _unique(runs: Iterable[Record]) -> list[Record]:
     return list(
         {(run.get("measured_at"), run.get("seed"), run.get("repetition")): run for run in reversed([*runs])}.values()
     )
-
-
-def _write_results(file: RecordFile, folder: Path) -> None:
-    from asv.results import Results
-
-    python = file.environment.removeprefix(ENVIRONMENT)
-    params = {"machine": file.machine, "python": python, "os": "", "arch": "", "cpu": "", "num_cpu": "", "ram": ""}
-    results = Results(params, {}, file.commit, file.commit_time, python, file.environment, {})
-    numbers.add_results(results, file.cells(), names.moment(file.measured_at))
-    results.save(str(folder))
-
-
-def _write_machine(folder: Path, name: str, machine: dict[str, Any]) -> None:
-    from asv.machine import Machine
-
-    memory = machine.get("memory_bytes")
-    described = Machine()
-    vars(described).update(
-        machine=name,
-        os=names.fact(machine.get("system")),
-        arch="",
-        cpu=names.fact(machine.get("processor")),
-        num_cpu=names.fact(machine.get("cores")),
-        ram=f"{memory / 2**30:.0f} GiB" if is_number(memory) else "",
-    )
-    described.save(str(folder))

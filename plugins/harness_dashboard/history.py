@@ -10,6 +10,7 @@ commit, environment and machine: ``records/<commit>-<environment>-<machine>.json
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from pathlib import Path
@@ -31,13 +32,15 @@ ABSENT = "absent"
 """What stands for the status of a solver that a commit does not have: no run, so none of its statuses."""
 
 LEAST_GAP = 1e-9
-"""Below, a gap is rounding, and a multiple of it no regression: the zero of gaps counted in decades."""
+"""Below, a gap is rounding, and a multiple of it no regression."""
 
 ASKED = (
     "plugin", "parameters", "formulation", "problem_parameters", "kernel", "kernel_parameters", "seed", "repetition", "threads",
+    "iteration_limit", "kernel_evaluation_limit",
 )  # fmt: skip
 ENDED = (
-    "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations",
+    "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "waited_seconds", "steady_fit_seconds",
+    "steady_cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations",
     "iterations", "support_vectors", "core_set_size", "working_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus",
     "test_accuracy", "metrics", "evaluations_at_least", "gap_rounding", "undecidable", "target_gap", "trace",
 )  # fmt: skip
@@ -56,6 +59,11 @@ def plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", name)
 
 
+def digits(gap: float | None) -> float | None:
+    """Return how many digits of the objective are certified: 3 at a relative gap of 1e-3, at most 9."""
+    return None if gap is None else -math.log10(max(gap, LEAST_GAP))
+
+
 def file_of(folder: Path, commit: str, environment: str, machine: str) -> Path:
     """Return the file of a commit's records."""
     return folder / f"{plain(commit)}-{plain(environment)}-{plain(machine)}.json"
@@ -63,7 +71,7 @@ def file_of(folder: Path, commit: str, environment: str, machine: str) -> Path:
 
 def write(
     folder: Path, *, commit: str, commit_time: int | None, machine: str, environment: str, measured_at: str,
-    records: list[Any],
+    records: list[Any], changes: list[Any] | None = None, against: str | None = None,
 ) -> Path:  # fmt: skip
     """Write the runs of one commit in one environment on one machine, whole or not at all.
 
@@ -71,10 +79,11 @@ def write(
     commit_time : milliseconds since 1970, None if unknown
     measured_at : ISO time of the newest run
     records : dicts with ``solver``, ``dataset`` and those of ``FIELDS`` that are known; ``status`` may be `ABSENT`
+    changes : what changed since the commit ``against``; None if nobody has compared them
     """
     content = {
         "version": VERSION, "commit": commit, "commit_time": commit_time, "machine": machine, "environment": environment,
-        "measured_at": measured_at, "records": records,
+        "measured_at": measured_at, "records": records, "changes": changes, "against": against,
     }  # fmt: skip
     target = file_of(folder, commit, environment, machine)
     put(target, json.dumps(content, allow_nan=False, separators=(",", ":")))

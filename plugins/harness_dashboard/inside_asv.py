@@ -28,16 +28,17 @@ from pathlib import Path
 from typing import Any
 
 from asv import util
+from asv.benchmarks import Benchmarks
 from asv.commands.publish import Publish
 from asv.commands.run import Run
 from asv.console import log
 from asv.environment import Environment, EnvironmentUnavailable, get_environments
 from asv.machine import Machine, MachineCollection
 from asv.plugin_manager import plugin_manager
-from asv.plugins.git import Git
+from asv.plugins.regressions import Regressions
 
 from harness import UsageError
-from harness_dashboard import numbers, publishers  # noqa: F401  asv finds the publishers that are imported
+from harness_dashboard import publishers  # noqa: F401  asv finds the publishers that are imported
 from harness_dashboard.configuration import OURS, load
 
 HOLDS_FOR = "asv>=0.6.6,<0.7"
@@ -166,22 +167,6 @@ class Overlay(Environment):
         return self.run_executable("python", args, **kwargs)
 
 
-class Ranges(Git):
-    """A repository that asks git for each range of commits once: asv asks for every number that became worse."""
-
-    dvcs = "git-ranges"
-
-    def __init__(self, url: str, mirror_path: str) -> None:
-        super().__init__(url, mirror_path)
-        self.ranges: dict[str, list[str]] = {}
-
-    def get_hashes_from_range(self, range_spec: str) -> list[str]:
-        """Return the commits of a range, the newest first."""
-        if range_spec not in self.ranges:
-            self.ranges[range_spec] = super().get_hashes_from_range(range_spec)
-        return list(self.ranges[range_spec])
-
-
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
@@ -218,10 +203,12 @@ def setup() -> None:
 
 
 def published(conf: Any, range_spec: Any = None, pull: bool = True) -> None:
-    """Make the site, of what was exported too, with one question to git for each range."""
-    numbers.merge(Path(conf.results_dir))
-    if conf.dvcs in (None, Git.dvcs) and Ranges.url_match(conf.repo):
-        conf.dvcs = Ranges.dvcs
+    """Make the site, without asv's list of regressions; without results of asv it has our pages alone."""
+    listed = Path(conf.results_dir, "benchmarks.json")
+    if not listed.exists():
+        listed.parent.mkdir(parents=True, exist_ok=True)
+        util.write_json(str(listed), {}, Benchmarks.api_version)
+    Regressions.publish = staticmethod(lambda *_: None)  # steps of medians: our page has what was measured twice
     _PUBLISH(conf, range_spec, pull)
 
 

@@ -10,7 +10,7 @@ import json
 import platform
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +23,17 @@ from harness_dashboard.records import NO_RUN, Cell, RecordFile, read_file
 
 @dataclass(frozen=True)
 class Grid:
-    """What ``grid.json`` names, beside the folder of the benchmarks."""
+    """The content of ``grid.json``, which is in the parent of the folder of the benchmarks."""
 
     solvers: list[str]
     datasets: list[str]
+    excluded: Sequence[Cell] = ()
 
     @property
     def cells(self) -> list[Cell]:
-        """Every cell, in the order of the file."""
-        return [(solver, dataset) for solver in self.solvers for dataset in self.datasets]
+        """Every cell that is measured, in the order of the file."""
+        every = [(solver, dataset) for solver in self.solvers for dataset in self.datasets]
+        return [cell for cell in every if cell not in self.excluded]
 
 
 @dataclass(frozen=True)
@@ -40,18 +42,18 @@ class Measured:
 
     values : (benchmark, cell or None) -> value; None: failed, NaN: not applicable
     samples : of the timed ones
-    records : cell -> the record of its run; empty if the commit could not be installed
+    runs : cell -> the records of its runs
     """
 
     commit: str
     values: dict[tuple[str, Cell | None], float | None] = field(default_factory=dict)
     samples: dict[tuple[str, Cell | None], list[float]] = field(default_factory=dict)
-    records: dict[Cell, Record] = field(default_factory=dict)
+    runs: dict[Cell, list[Record]] = field(default_factory=dict)
 
     @property
     def summary(self) -> str:
         """Return ``40 cells, 1 failed, 2 not in this commit``."""
-        statuses = [record["status"] for record in self.records.values()]
+        statuses = [runs[0]["status"] for runs in self.runs.values()]
         fine, absent = statuses.count(Status.OK), sum(status in NO_RUN for status in statuses)
         failed = len(statuses) - fine - absent
         return f"{fine} cells, {failed} failed, {absent} not in this commit"
@@ -151,8 +153,8 @@ class Bench:
 
     def _record_failure(self, commit: str, cells: Sequence[Cell]) -> None:
         """Say of a commit without records that none of its cells could be measured: it could not be installed."""
-        told = {"status": Status.ERROR, "reason": "the commit could not be installed, or its benchmarks not imported"}
-        records = [Record(solver=solver, dataset=dataset, **told, trace=[]) for solver, dataset in cells]
+        failed = {"status": Status.ERROR, "reason": "the commit could not be installed, or its benchmarks not imported"}
+        records = [Record(solver=solver, dataset=dataset, **failed, trace=[]) for solver, dataset in cells]
         moment = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         time = int(processes.git(self.repository.folder, "show", "-s", "--format=%at", commit)) * 1000
         RecordFile(commit, time, self.machine, self.environment, moment, records).write(self.records)
@@ -161,19 +163,37 @@ class Bench:
         """Read what was measured of a commit; a commit that could not be installed has failures only."""
         from asv.results import Results
 
-        found = Measured(commit)
+        measured = Measured(commit)
         result = Results.load(str(self.file_of(commit)), self.machine)
         for name in result.get_all_result_keys():
             params = result.get_result_params(name)
             figures = result.get_result_value(name, params), result.get_result_samples(name, params)
             for cell, value, samples in zip(_cells(params), *figures, strict=True):
-                found.values[name, cell] = value
+                measured.values[name, cell] = value
                 if samples:
-                    found.samples[name, cell] = list(samples)
+                    measured.samples[name, cell] = list(samples)
         if (file := self.record_file_of(commit)).exists():
-            for record in read_file(file).records:
-                found.records[record["solver"], record["dataset"]] = record
-        return found
+            measured.runs.update(read_file(file).cells())
+        return measured
+
+    def before(self, commit: str) -> str | None:
+        """Return the newest of the commit's ancestors that was measured, None if none was."""
+        ancestors = processes.git(self.repository.folder, "rev-list", commit).split()[1:]
+        return next(filter(self.is_measured, ancestors), None)
+
+    def note_changes(self, commit: str, against: str, changes: list[Any]) -> None:
+        """Write what changed since another commit beside the commit's records."""
+        file = read_file(self.record_file_of(commit))
+        replace(file, changes=changes, against=against).write(self.records)
+
+    def expected_seconds(self) -> float | None:
+        """Return how long the measurement of the last commit took; None if none was measured on this machine."""
+        from asv.results import Results
+
+        files = sorted(
+            (self.results / self.machine).glob(f"*-{self.environment}.json"), key=lambda path: path.stat().st_mtime
+        )
+        return sum(Results.load(str(files[-1]), self.machine).duration.values()) if files else None
 
 
 def _cells(params: list[list[str]]) -> list[Cell | None]:
@@ -194,7 +214,8 @@ def grid(configuration: Configuration) -> Grid:
     path = Path(configuration.asv.benchmark_dir).parent / "grid.json"
     try:
         read: Any = json.loads(path.read_text())
-        return Grid(*([str(entry["name"]) for entry in read[kind]] for kind in ("solvers", "datasets")))
+        solvers, datasets = ([str(entry["name"]) for entry in read[kind]] for kind in ("solvers", "datasets"))
+        return Grid(solvers, datasets, [(solver, dataset) for solver, dataset, _ in read.get("excluded", ())])
     except FileNotFoundError:
         raise UsageError(f"there is no grid {path}; it belongs beside asv's benchmark_dir.") from None
     except (ValueError, KeyError, TypeError) as error:

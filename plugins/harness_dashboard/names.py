@@ -1,8 +1,8 @@
-"""What solvers, data sets, machines and files are called, and which records of one name count.
+"""The names of solvers, data sets, machines and files, and which records of one name count.
 
 A cell is a solver on a data set. Its two names depend on the record alone, never on what else is exported: so a name
-never comes to mean something else when solvers or data sets are added, removed or renamed. A store may come from anybody,
-and asv puts names into HTML and into file names as they are: so they are made harmless here.
+never changes its meaning when solvers or data sets are added, removed or renamed. A store may come from anybody: so names are
+bounded here, and those of machines can be parts of a file's name.
 """
 
 from __future__ import annotations
@@ -25,20 +25,18 @@ USUAL = {"threads": 1, "cache_mb": 256.0, "target_gap": None, "iteration_limit":
 """Settings that change what a run does, and the value that a name does not mention."""
 
 IDENTITY = ("plugin", "parameters", "code_sha256", "versions", "time_limit", "memory_limit")
-"""What the runs of one cell at one commit have in common."""
+"""Fields that the runs of one cell at one commit have in common."""
 
 LONGEST_NAME, LONGEST_FACT, LONGEST_WORD = 200, 120, 40
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = datetime(2200, 1, 1, tzinfo=UTC)
-_OPENS = str.maketrans({"<": "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", "&": "\N{FULLWIDTH AMPERSAND}"})
-_MARKUP = re.compile(r"<(?=[A-Za-z/!?])|&(?=[#A-Za-z])")
 
 
 def solver_name(record: Record) -> str:
     """Return the label with every setting that is not the usual one: ``smo (cache 1 MB)``."""
     label = str(record.get("label") or record.get("solver") or record.get("plugin") or "?")
     settings = settings_text(record, [name for name, usual in USUAL.items() if record.get(name) != usual])
-    return harmless(f"{label} ({settings})" if settings else label)
+    return short_name(f"{label} ({settings})" if settings else label)
 
 
 def dataset_name(record: Mapping[str, Any]) -> str:
@@ -46,7 +44,7 @@ def dataset_name(record: Mapping[str, Any]) -> str:
 
     A run that ended before its problem was known has the bare name.
     """
-    return harmless(f"{record.get('dataset') or '?'}{_problem(record)}")
+    return short_name(f"{record.get('dataset') or '?'}{_problem(record)}")
 
 
 def bare(name: str, runs: Iterable[Mapping[str, Any]]) -> str:
@@ -62,7 +60,7 @@ def _problem(record: Mapping[str, Any]) -> str:
 
 
 def identity(record: Mapping[str, Any]) -> str:
-    """Return a short hash of what the runs of one cell have in common: code, versions, parameters, limits."""
+    """Return a short hash of the code, versions, parameters and limits of a run."""
     text = json.dumps([record.get(name) for name in IDENTITY], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -84,19 +82,16 @@ def counting(records: Iterable[Record]) -> list[Record]:
     return [record for (seed, _), record in sorted(last.items(), key=str) if record.get("data") == data[seed]]
 
 
-def harmless(text: str) -> str:
-    """Return a name that HTML shows as it is written: one line, bounded, different for different names.
-
-    What would begin a tag or a character's name is a look-alike.
-    """
-    line = _MARKUP.sub(lambda found: found.group().translate(_OPENS), " ".join(text.split())).replace('"', "'")
+def short_name(text: str) -> str:
+    """Return a name in one line of bounded length, different for different names."""
+    line = " ".join(text.split())
     if len(line) <= LONGEST_NAME:
         return line or "?"
     return f"{line[: LONGEST_NAME - 12]} {hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def fact(value: Any) -> str:
-    """Return what is said of a machine: letters, digits, blanks and a few signs; nothing of what is no text or number."""
+    """Return a fact of a machine: letters, digits, blanks and a few signs; nothing of what is no text or number."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     return re.sub(r"[^\w .,:;@+()/-]+", "_", str(value)[:LONGEST_FACT]).strip()

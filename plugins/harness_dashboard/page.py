@@ -1,8 +1,8 @@
 """One HTML file with the pages, their scripts and their data inside: it opens from a disk or a mail, without asv.
 
 It is the front page of a site, the single file of a store, and the report format ``html``. Texts of a store are data: in the
-blocks of data what could end them is escaped, in what is said of a comparison all markup is, and the page's policy names
-its own scripts by their hashes, so that no other would be carried out.
+blocks of data what could end them is escaped, in the texts of a comparison all markup is, and the page's policy names
+its scripts by their hashes, so that no other is run.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import html
 import json
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,11 @@ from harness.report.figures import is_number
 from harness.report.table import report_table
 from harness.report.verdict import of_records as verdict_of
 from harness_dashboard import export, history, names
-from harness_dashboard.commits import Commit
-from harness_dashboard.ranking import ranking
+from harness_dashboard.classes import classes
+from harness_dashboard.commits import SHOWN, Commit
+from harness_dashboard.landing import landing
+from harness_dashboard.paths import grids
+from harness_dashboard.series import series
 from harness_dashboard.tables import FIGURES, TARGETS, table, traced
 
 if TYPE_CHECKING:
@@ -45,13 +49,17 @@ _BRACED = re.compile(r"(\w+) as (\w+)")
 
 
 def page(
-    files: Iterable[RecordFile], *, project: str, beside: bool = False, comparison: Mapping[str, str] | None = None
+    files: Iterable[RecordFile],
+    *,
+    project: str,
+    command: str = "",
+    asv: bool = False,
+    comparison: Comparison | None = None,
 ) -> str:
     """Return the pages of these runs as one HTML file.
 
-    beside : asv's pages stand beside it; ours lead there if any place has two commits: one point is no curve
-    comparison : of a single comparison ``title``, ``table``, ``command``, ``machine`` and ``versions`` as text, and
-        ``verdict``, which is HTML
+    command : what made the page
+    asv : the pages of asv are in the same folder
     """
     style = (PAGES / "style.css").read_text(encoding="utf-8")
     scripts = [D3.read_text(encoding="utf-8"), joined(PAGES, "main.js")]
@@ -61,18 +69,18 @@ def page(
     )
     data = "".join(
         f'<script type="application/json" data-name="{name}">{_embedded(content)}</script>\n'
-        for name, content in blocks(files, project=project, beside=beside, comparison=comparison)
+        for name, content in blocks(files, project=project, command=command, asv=asv, comparison=comparison)
     )
     parts = {
         "policy": policy,
         "style": style,
-        "verdict": comparison["verdict"] if comparison else "",
-        "comparison": _told(comparison) if comparison else "",
+        "comparison": comparison.details() if comparison else "",
+        "verdict": comparison.verdict() if comparison else "",
         "data": data,
         "scripts": "".join(f"<script>{script}</script>\n" for script in scripts),
     }
     frame = (PAGES / "index.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], frame)
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], frame)
 
 
 def compact(content: Any) -> str:
@@ -90,23 +98,42 @@ def _hashes(texts: Iterable[str]) -> str:
     return " ".join(f"'sha256-{digest}'" for digest in digests)
 
 
-def _verdict(records: Sequence[Record], command: str) -> str:
-    """Return the sentences that the terminal shows below its table, as the first section of the page."""
-    found = verdict_of(records)
-    lines = [f"<p><strong>{html.escape(sentence)}</strong></p>" for sentence in found.sentences]
-    lines += [f"<p>{html.escape(line)}</p>" for line in found.further(command)]
-    return f'<section id="verdict" class="answer" role="status">{"".join(lines)}</section>' if lines else ""
+@dataclass(frozen=True)
+class Comparison:
+    """The runs of one comparison, and the command that made them; it is empty if no command did."""
 
+    records: Sequence[Record]
+    command: str
+    paths: Sequence[dict[str, Any]] = ()
 
-def _told(comparison: Mapping[str, str]) -> str:
-    """Return what is said of a comparison, below the pages and folded."""
-    shown = {name: html.escape(text) for name, text in comparison.items()}
-    command = f'<pre tabindex="0" aria-label="Command">{shown["command"]}</pre>' if shown["command"] else ""
-    return (
-        f'<details id="comparison"><summary>The table of the terminal: {shown["title"]}</summary>{command}\n'
-        f'<pre tabindex="0" aria-label="Table">{shown["table"]}</pre>\n'
-        f"<p>{shown['machine']}<br>{shown['versions']}</p></details>"
-    )
+    @property
+    def facts(self) -> dict[str, str]:
+        """The command, the newest date, the machines and the commits, as text."""
+        records = [record for record in self.records if record.get("measured_at")] or [Record()]
+        newest = names.moment(max(str(record.get("measured_at")) for record in records))
+        commits = [str(record.get("git_commit") or "")[:SHOWN] for record in records]
+        return {
+            "command": self.command,
+            "date": f"{newest:%Y-%m-%d}",
+            "machine": "; ".join(dict.fromkeys(_machine(record.get("machine") or {}) for record in records)),
+            "commit": ", ".join(filter(None, dict.fromkeys(commits))),
+        }
+
+    def verdict(self) -> str:
+        """Return the sentences that the terminal prints, as a section of the page."""
+        answer = verdict_of(self.records)
+        lines = [f"<p><strong>{html.escape(sentence)}</strong></p>" for sentence in answer.sentences]
+        lines += [f"<p>{html.escape(line)}</p>" for line in answer.further(self.command)]
+        return f'<section id="verdict" class="answer" role="status">{"".join(lines)}</section>' if lines else ""
+
+    def details(self) -> str:
+        """Return the table of the terminal and the versions, folded."""
+        versions = "; ".join(dict.fromkeys(_versions(record.get("versions") or {}) for record in self.records))
+        table = html.escape(report_table(self.records, width=WIDTH))
+        return (
+            '<details id="comparison"><summary>The table of the terminal</summary>\n'
+            f'<pre tabindex="0" aria-label="Table">{table}</pre>\n<p>{html.escape(versions)}</p></details>'
+        )
 
 
 # -- the scripts -------------------------------------------------------------------------------------------
@@ -121,65 +148,75 @@ def joined(folder: Path, first: str) -> str:
 
     Raises
     ------
-    ValueError : a module has another form of import or export, imports in a circle, or holds what ends a script in HTML.
+    ValueError : a module has another form of import or export, imports in a circle, or contains what ends a script in HTML.
     """
-    found: dict[str, str] = {}
-    _add(folder, first, found, ())
-    text = "\n".join(['"use strict";', "const modules = {};", *found.values()])
+    modules: dict[str, str] = {}
+    _add(folder, first, modules, ())
+    text = "\n".join(['"use strict";', "const modules = {};", *modules.values()])
     if ended := re.search(r"</script|<!--", text, re.IGNORECASE):
-        raise ValueError(f"the modules hold {ended.group()}, which ends or hides a script that stands in a page")
+        raise ValueError(f"the modules contain {ended.group()}, which ends or hides a script that stands in a page")
     return f"(() => {{\n{text}\n}})();\n"
 
 
-def _add(folder: Path, name: str, found: dict[str, str], waiting: tuple[str, ...]) -> None:
-    """Add a module behind those it imports from; ``waiting`` are those that wait for it."""
+def _add(folder: Path, name: str, modules: dict[str, str], waiting: tuple[str, ...]) -> None:
+    """Add a module after those that it imports from; ``waiting`` are the modules that import it."""
     if name in waiting:
         raise ValueError(f"modules import in a circle: {' -> '.join((*waiting, name))}")
-    if name in found:
+    if name in modules:
         return
     text = (folder / name).read_text(encoding="utf-8")
-    for wanted in _IMPORT.finditer(text):
-        _add(folder, wanted["module"], found, (*waiting, name))
-    exported = [each["name"] for each in _EXPORT.finditer(text)]
+    for match in _IMPORT.finditer(text):
+        _add(folder, match["module"], modules, (*waiting, name))
+    exported = [match["name"] for match in _EXPORT.finditer(text)]
     body = _EXPORT.sub("", _IMPORT.sub(_constant, text))
     if other := _OTHER.search(body):
         raise ValueError(f"{name}: a module is not imported or exported this way: {other.group().strip()}")
-    found[name] = f'modules["{name}"] = (() => {{\n{body}\nreturn {{ {", ".join(exported)} }};\n}})();'
+    modules[name] = f'modules["{name}"] = (() => {{\n{body}\nreturn {{ {", ".join(exported)} }};\n}})();'
 
 
-def _constant(wanted: re.Match[str]) -> str:
+def _constant(match: re.Match[str]) -> str:
     """Return an import as a constant."""
-    braced = _BRACED.sub(r"\1: \2", wanted["names"] or "")
-    return f'const {wanted["whole"] or "{" + braced + "}"} = modules["{wanted["module"]}"];'
+    braced = _BRACED.sub(r"\1: \2", match["names"] or "")
+    return f'const {match["whole"] or "{" + braced + "}"} = modules["{match["module"]}"];'
 
 
 # -- the data ----------------------------------------------------------------------------------------------
 
 
 def blocks(
-    files: Iterable[RecordFile], *, project: str, beside: bool = False, comparison: Mapping[str, str] | None = None
+    files: Iterable[RecordFile],
+    *,
+    project: str,
+    command: str = "",
+    asv: bool = False,
+    comparison: Comparison | None = None,
 ) -> Iterator[Block]:
     """Yield the name and the content of each block of data, ``index`` the last."""
     places: dict[tuple[str, str], list[RecordFile]] = {}
     for file in files:
         places.setdefault((file.machine, file.environment), []).append(file)
     ordered = sorted(places.items(), key=lambda item: max(map(_age, item[1])), reverse=True)
-    curves = any(len({file.commit for file in members}) > 1 for members in places.values())
     entries = []
     for number, ((machine, environment), members) in enumerate(ordered):
         cells = yield from _place(str(number), members)
-        entries.append({"machine": machine, "environment": environment, "cells": cells})
+        history_of = series(members)
+        if history_of:
+            yield f"{number}-history", history_of
+        newest = max(members, key=_age)
+        facts = {
+            "machine": f"{machine}, {environment}",
+            "commit": newest.commit[:SHOWN],
+            "date": newest.measured_at[:10],
+        }
+        whole = comparison.facts if comparison and len(ordered) == 1 else {}
+        entries.append({**facts, "command": command, "cells": cells, "history": bool(history_of), **whole})
     yield (
         "index",
         {
-            "project": project,
-            "targets": TARGETS,
-            "figures": FIGURES,
-            "history": beside and curves,
-            "places": entries,
-            "comparison": bool(comparison),
+            "project": project, "targets": TARGETS, "figures": FIGURES, "asv": asv, "places": entries,
+            "comparison": comparison.facts if comparison else None, "paths": comparison.paths if comparison else [],
         },
-    )
+    )  # fmt: skip
 
 
 def _age(file: RecordFile) -> tuple[int, str]:
@@ -191,12 +228,14 @@ def _place(number: str, files: list[RecordFile]) -> Generator[Block, None, int]:
     newest: dict[Cell, tuple[RecordFile, list[Record]]] = {}
     for file in sorted(files, key=_age, reverse=True):
         for cell, runs in file.cells().items():
-            # That a commit lacks a solver is no measurement: what an older one measured is the newest there is.
+            # A commit that lacks a solver has no measurement of it: the newest one is of an older commit.
             if cell not in newest or all(run.get("status") == history.ABSENT for run in newest[cell][1]):
                 newest[cell] = (file, runs)
     latest = table(newest)
+    grouped = classes(latest)
     yield f"{number}-table", latest
-    yield f"{number}-ranking", ranking(latest)
+    yield f"{number}-classes", grouped
+    yield f"{number}-landing", landing(newest, grouped["place"], grouped["problems"])
     for i, (dataset, facts) in enumerate(zip(latest["datasets"], latest["dataset_facts"], strict=True)):
         yield f"{number}-trace-{i}", traced(newest, dataset, facts["trace_clock"])
     return len(newest)
@@ -205,7 +244,7 @@ def _place(number: str, files: list[RecordFile]) -> Generator[Block, None, int]:
 # -- of what -----------------------------------------------------------------------------------------------
 
 
-def of_stores(stores: Sequence[Path]) -> tuple[str, export.Summary]:
+def of_stores(stores: Sequence[Path], *, command: str = "") -> tuple[str, export.Summary]:
     """Return the page of everything in these stores, and what it holds.
 
     Raises
@@ -224,8 +263,11 @@ def of_stores(stores: Sequence[Path]) -> tuple[str, export.Summary]:
         raise UsageError(
             f"no runs in {', '.join(map(str, stores))}; run `harness compare` first, or name another store."
         )
-    files = [export.record_file(place, found, summary) for place, found in collection.places.items()]
-    return page(files, project="svm-harness"), summary
+    return page(_files(collection, summary), project="svm-harness", command=command), summary
+
+
+def _files(collection: export.Collection, summary: export.Summary) -> list[RecordFile]:
+    return [export.record_file(place, cells, summary) for place, cells in collection.places.items()]
 
 
 def of_records(records: Sequence[Mapping[str, Any]], *, command: str = "") -> str:
@@ -233,39 +275,32 @@ def of_records(records: Sequence[Mapping[str, Any]], *, command: str = "") -> st
 
     Parameters
     ----------
-    records : those of the comparison; of a path only its line in the table is shown
+    records : of the comparison; a path is a line of the table and a map of its cells
     command : what made them, empty if no command did
     """
-    own = [Record(record) for record in records if "cell" not in (record.get("path") or {})]
-    newest = names.moment(max((str(record.get("measured_at")) for record in own), default=""))
-    first = next((str(record["git_commit"]) for record in own if record.get("git_commit")), "no commit")
-    collection, summary = export.Collection(), export.Summary()
-    for record in own:
+    singles = [Record(record) for record in records if "cell" not in (record.get("path") or {})]
+    newest = names.moment(max((str(record.get("measured_at")) for record in singles), default=""))
+    first = next((str(record["git_commit"]) for record in singles if record.get("git_commit")), "no commit")
+    collection = export.Collection()
+    for record in singles:
         if not record.get("path"):
             collection.add(Record(record), Commit(first, int(1000 * newest.timestamp())))
     collection.settle()
-    files = [export.record_file(place, found, summary) for place, found in collection.places.items()]
-    comparison = {
-        "title": f"{summary.what() if summary.runs else f'runs: {len(own)}'}, {newest:%Y-%m-%d}",
-        "command": command,
-        "verdict": _verdict(own, command),
-        "table": report_table(own, width=WIDTH),
-        "machine": "; ".join(dict.fromkeys(_machine(record.get("machine") or {}) for record in own)),
-        "versions": "; ".join(dict.fromkeys(_versions(record.get("versions") or {}) for record in own)),
-    }
-    return page(files, project="svm-harness", comparison=comparison)
+    files = _files(collection, export.Summary())
+    return page(
+        files,
+        project="svm-harness",
+        command=command,
+        comparison=Comparison(singles, command, grids(list(map(Record, records)))),
+    )
 
 
 def _machine(machine: Mapping[str, Any]) -> str:
-    memory, cores = machine.get("memory_bytes"), names.fact(machine.get("cores"))
-    parts = [
-        names.fact(machine.get("processor")),
-        f"{cores} cores" if cores else "",
-        f"{memory / 2**30:.0f} GiB" if is_number(memory) else "",
-        names.fact(machine.get("system")),
-    ]
-    return ", ".join(part for part in parts if part) or "an unknown machine"
+    memory, cores = machine.get("memory_bytes"), machine.get("cores")
+    size = f"{memory / 2**30:.0f} GiB" if is_number(memory) else ""
+    parts = machine.get("processor"), f"{cores} cores" if cores else "", size, machine.get("system")
+    return ", ".join(str(part) for part in parts if part) or "an unknown machine"
 
 
 def _versions(versions: Mapping[str, Any]) -> str:
-    return ", ".join(f"{names.fact(name)} {names.fact(number)}" for name, number in versions.items())
+    return ", ".join(f"{name} {number}" for name, number in versions.items())

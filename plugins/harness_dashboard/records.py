@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness import Record, Status, UsageError, validate_record
 from harness_dashboard import history
-from harness_dashboard.names import harmless
+from harness_dashboard.names import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,8 @@ class RecordFile:
     environment: str
     measured_at: str
     records: list[Record]
+    changes: list[Any] | None = None
+    against: str | None = None
 
     def write(self, folder: Path) -> Path:
         """Write the file in one step: a reader finds the old one or the whole new one."""
@@ -69,7 +71,7 @@ def _record(given: dict[str, Any]) -> Record:
     found = Record(dict.fromkeys(name for name in history.FIELDS if name in given))
     found.update(validate_record(given))
     found.update({name: str(given[name]) for name in ("group", "data") if name in given})
-    found.update({name: harmless(str(given[name])) for name in ("solver", "dataset")})
+    found.update({name: short_name(str(given[name])) for name in ("solver", "dataset")})
     return found
 
 

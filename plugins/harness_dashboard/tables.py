@@ -76,21 +76,17 @@ def table(cells: Cells) -> dict[str, Any]:
         }  # fmt: skip
         for name, value in row.items():
             columns.setdefault(name, []).append(value)
-    for told in facts.values():
-        del told["several"]
+    for each in facts.values():
+        del each["several"]
     return {
-        "solvers": solvers,
-        "datasets": datasets,
-        "dataset_facts": [facts[name] for name in datasets],
-        "commits": [commit[:SHOWN] for commit in commits],
-        **({"problems": problems} if problems else {}),
-        "columns": {
-            name: values
-            for name, values in columns.items()
-            if any(value is not None and value is not False for value in values)
-        },
-        "rows": len(cells),
-    }
+        "solvers": solvers, "datasets": datasets, "dataset_facts": [facts[name] for name in datasets],
+        "commits": [commit[:SHOWN] for commit in commits], **({"problems": problems} if problems else {}), "rows": len(cells),
+        "columns": {name: values for name, values in columns.items() if {*map(_blank, values)} != {True}},
+    }  # fmt: skip
+
+
+def _blank(value: Any) -> bool:
+    return value is None or value is False
 
 
 def _place(known: list[dict[str, Any]], item: dict[str, Any]) -> int:
@@ -103,7 +99,7 @@ def _place(known: list[dict[str, Any]], item: dict[str, Any]) -> int:
 
 
 def _dataset_facts(name: str, runs: Sequence[Record]) -> dict[str, Any]:
-    """Return what is known of a data set, and by which clocks its runs and their traces are timed."""
+    """Return the facts of a data set, and the clocks of its runs and of their traces."""
     kernel = kernel_text(_first(runs, "kernel"), _first(runs, "kernel_parameters"))
     stated = [run for run in runs if run.get("formulation")]
     problems = {(run["formulation"], repr(run.get("problem_parameters"))) for run in stated}
@@ -135,18 +131,18 @@ def _first(runs: Iterable[Record], name: str) -> Any:
 def _figures(runs: list[Record], clock: str) -> dict[str, Any]:
     """Return the medians of a cell, ``intervals`` of those in which several runs differ, and ``disturbed``."""
     measured = [run for run in runs if run.measured]
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     intervals: dict[str, list[float]] = {}
     for name in FIGURES:
         known = CLOCKS[clock] if name == "time" else name
         values = [value for run in measured if (value := figure(run, known)) is not None]
-        found[name] = rounded(median(values)) if values else None
+        result[name] = rounded(median(values)) if values else None
         if len(runs) > 1 and values:
             low, high = interval(values, noisy=name in NOISY)
             if low < high:
                 intervals[name] = [rounded(low), rounded(high)]
-    shared = disturbed(measured, found["fit_seconds"], found["cpu_seconds"])
-    return {**found, "intervals": intervals or None, "disturbed": shared and rounded(shared, 3)}
+    shared = disturbed(measured, result["fit_seconds"], result["cpu_seconds"])
+    return {**result, "intervals": intervals or None, "disturbed": shared and rounded(shared, 3)}
 
 
 def _costs(runs: list[Record], clock: str) -> dict[str, Any]:
@@ -154,20 +150,20 @@ def _costs(runs: list[Record], clock: str) -> dict[str, Any]:
 
     With ``..._intervals`` where several runs differ: the upper end is None where a run that never reached it is there.
     """
-    found: dict[str, Any] = {f"{name}{ending}": None for name in _OF_COST.values() for ending in ("", "_intervals")}
+    result: dict[str, Any] = {f"{name}{ending}": None for name in _OF_COST.values() for ending in ("", "_intervals")}
     if _differing(runs) or not any(run.get("relative_gap") is not None for run in runs):
-        return found
+        return result
     carried_out = [(run, reached(run, TARGETS)) for run in runs if run.get("status") != Status.SKIPPED]
     for cost, name in _OF_COST.items():
         each = [spent(points, run, cost, clock) for run, points in carried_out]
         targets = [[float("inf") if value is None else value for value in costs] for costs in zip(*each, strict=True)]
-        found[name] = [_finite(median(costs)) for costs in targets]
+        result[name] = [_finite(median(costs)) for costs in targets]
         sure = [interval(costs, noisy=name in NOISY) for costs in targets] if len(runs) > 1 else []
         if any(low < high for low, high in sure):
-            found[f"{name}_intervals"] = [
+            result[f"{name}_intervals"] = [
                 [_finite(end) for end in each] if each[0] < each[1] else None for each in sure
             ]
-    return found
+    return result
 
 
 def _finite(value: float) -> float | None:
@@ -207,18 +203,20 @@ def upward(gap: float, digits: int = 4) -> float:
 
 def traced(cells: Cells, dataset: str, clock: str) -> dict[str, Any]:
     """Return the traces on a data set: ``columns``, those of `TRACED` that any has, the ``clock``, and solver -> points."""
-    found = {solver: _trace(runs, clock) for (solver, on), (_, runs) in cells.items() if on == dataset}
-    shown = {solver: points for solver, points in found.items() if points}
-    used = [i for i in range(len(TRACED)) if any(point[i] is not None for points in shown.values() for point in points)]
+    result = {solver: _trace(runs, clock) for (solver, on), (_, runs) in cells.items() if on == dataset}
+    traces = {solver: points for solver, points in result.items() if points}
+    used = [
+        i for i in range(len(TRACED)) if any(point[i] is not None for points in traces.values() for point in points)
+    ]
     return {
         "columns": [TRACED[i] for i in used],
         "clock": clock,
-        "solvers": {solver: [[point[i] for i in used] for point in points] for solver, points in shown.items()},
+        "solvers": {solver: [[point[i] for i in used] for point in points] for solver, points in traces.items()},
     }
 
 
 def _trace(runs: list[Record], clock: str) -> list[list[Any]]:
-    """Return the trace of the run of median time, point by point (`TRACED`); its end is the run's own figures."""
+    """Return the trace of the run of median time, point by point (`TRACED`); its end is the figures of the run."""
     by = CLOCKS[clock]
     ordered = sorted((run for run in runs if run.get("trace")), key=lambda run: run.get(by) or 0.0)
     if not ordered:
@@ -247,7 +245,7 @@ _ENDED: dict[str, Callable[[list[Record]], Any]] = {
     "target_gap": _target,
     "at_least": lambda runs: any(run.get("evaluations_at_least") for run in runs),
 }
-"""What the pages need to know of how a cell's runs ended; they know no status."""
+"""How the runs of a cell ended; the pages know no status."""
 
 
 def _status(runs: list[Record]) -> str:
@@ -259,10 +257,10 @@ def _status(runs: list[Record]) -> str:
 
 
 def _reason(runs: list[Record]) -> str | None:
-    found = Counter(str(run["reason"]) for run in runs if run.get("reason") and run.get("status") != Status.OK)
-    return found.most_common(1)[0][0][:LONGEST_REASON] if found else _differing(runs) or None
+    result = Counter(str(run["reason"]) for run in runs if run.get("reason") and run.get("status") != Status.OK)
+    return result.most_common(1)[0][0][:LONGEST_REASON] if result else _differing(runs) or None
 
 
 def _differing(runs: list[Record]) -> str:
-    """Return what is said of repetitions that cannot all be the solver's own: they compete nowhere."""
+    """Return why repetitions compete nowhere: their counts cannot all be the solver's."""
     return differing([run for run in runs if run.measured])

@@ -52,7 +52,7 @@ GRID = {
 }  # fmt: skip
 
 _NEWCOMER = '''
-"""A solver that one commit adds: coordinate ascent on the dual of the SVM without a bias."""
+"""A solver that one commit adds: the model that is zero."""
 
 from dataclasses import dataclass
 
@@ -63,21 +63,14 @@ from harness import CSVCNoBias, Iterate, Solver, hookimpl
 
 @dataclass(frozen=True)
 class Newcomer(Solver):
-    """Coordinate ascent, a few passes."""
+    """The zero model, after one row."""
 
     name = "newcomer"
     solves = (CSVCNoBias,)
 
     def iterates(self, problem, rng):
-        y, upper = problem.targets, problem.upper
-        dual_coef, scores, diagonal = np.zeros(problem.n), np.zeros(problem.n), problem.kernel.diagonal()
-        for epoch in range(3):
-            for i in rng.permutation(problem.n):
-                best = dual_coef[i] + (y[i] - scores[i]) / diagonal[i]
-                step = y[i] * np.clip(y[i] * best, 0.0, upper[i]) - dual_coef[i]
-                scores += step * problem.kernel.row(i)
-                dual_coef[i] += step
-            yield Iterate(dual_coef=dual_coef, done=epoch == 2)
+        problem.kernel.row(0)
+        yield Iterate(dual_coef=np.zeros(problem.n), done=True)
 
 
 @hookimpl
@@ -106,6 +99,16 @@ def slow_fw(tree: Path) -> None:
         "                return KernelOracle(each.kernel, None, part=each._part, ridge=each.ridge)\n\n"
         "            for _ in self.solver.iterates(problem._over(again), rng):\n"
         f"                pass\n{_DRIVE}",
+    )
+
+
+def sleeping_smo(tree: Path) -> None:
+    """Let smo sleep 20 ms at each of its iterates."""
+    _edited(
+        tree / "harness/measure/drive.py",
+        _DRIVE,
+        f'{_DRIVE}        if self.solver.name == "smo":\n            import time\n\n'
+        "            iterates = (iterate for iterate in iterates if time.sleep(0.02) is None)\n",
     )
 
 
@@ -164,6 +167,7 @@ COMMITS: Mapping[str, Sequence[Callable[[Path], None]]] = {
     "clean": (),
     "documented": (documented,),
     "planted": (slow_fw, uncached_smo),
+    "sleeping": (sleeping_smo,),
     "renamed": (renamed_dataset, newcomer),
     "broken": (broken_build,),
 }

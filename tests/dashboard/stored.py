@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 import json
 import re
@@ -62,8 +61,7 @@ def repository(folder: Path, commits: int = 2) -> list[str]:
     folder.mkdir()
     git(folder, "init", "-q", "--initial-branch=main")
     conf = {"version": 1, "project": "tests", "repo": ".", "branches": ["main"], "results_dir": ".asv/results",
-            "html_dir": ".asv/html", "plugins": [".harness_dashboard.inside_asv"],
-            "regressions_thresholds": {r"grid\.time_fit": 0.3, r"grid\.track_kernel_evaluations": 0.01}}  # fmt: skip
+            "html_dir": ".asv/html", "plugins": [".harness_dashboard.inside_asv"]}  # fmt: skip
     (folder / "asv.conf.json").write_text(f"// a comment, as asv allows\n{json.dumps(conf)}")
     for number in range(commits):
         date = f"2026-01-0{number + 1}T00:00:00Z"
@@ -79,24 +77,6 @@ def command(capsys, *arguments) -> tuple[int, str, str]:
         out, err = capsys.readouterr()
         return int(ended.code or 0), out, err
     raise AssertionError("the command returns only by an exit")
-
-
-def published(html: Path) -> dict[tuple[str, str, str, str, str], float]:
-    """Return every number of a site as asv's pages find it: (benchmark, machine, commit, solver, data set) -> value."""
-    from asv.graph import Graph
-
-    index = json.loads((html / "index.json").read_text())
-    commits = index["revision_to_hash"]
-    found = {}
-    for parameters, (name, benchmark) in itertools.product(index["graph_param_list"], index["benchmarks"].items()):
-        path = html / f"{Graph.get_file_path(parameters, name)}.json"
-        cells = list(itertools.product(*benchmark["params"]))
-        for revision, values in json.loads(path.read_text()) if path.exists() else ():
-            for (solver, dataset), value in zip(cells, values, strict=True):
-                if value is not None:
-                    names = ast.literal_eval(solver), ast.literal_eval(dataset)
-                    found[name, parameters["machine"], commits[str(revision)], *names] = value
-    return found
 
 
 def blocks(html: str) -> dict[str, dict]:

@@ -20,7 +20,7 @@ from tests.dashboard.history import DATASETS, MACHINE, MACHINE_CODE, ROOT, SOLVE
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
 from harness_dashboard import configuration, measuring
-from harness_dashboard.check import TIME
+from harness_dashboard.check import CPU, WALL
 from harness_dashboard.history import FIELDS
 from harness_dashboard.records import read_file
 
@@ -69,12 +69,12 @@ def is_value(value: float | None) -> bool:
 def test_a_cell_has_numbers_only_at_commits_that_have_the_cell(name: str, measured: dict[str, Any]) -> None:
     found = measured[name]
     for cell in CELLS:
-        status = found.records[cell]["status"]
+        status = found.runs[cell][0]["status"]
         planted = name == "early" and cell[0] == "kernel-perceptron"
         works = cell in THERE[name] and not planted
-        assert not planted or cell not in THERE[name] or "planted" in found.records[cell]["reason"]
-        assert (status == "absent") == (cell not in THERE[name]), (cell, status, found.records[cell]["reason"])
-        assert (status == "ok") == works, (cell, status, found.records[cell]["reason"])
+        assert not planted or cell not in THERE[name] or "planted" in found.runs[cell][0]["reason"]
+        assert (status == "absent") == (cell not in THERE[name]), (cell, status, found.runs[cell][0]["reason"])
+        assert (status == "ok") == works, (cell, status, found.runs[cell][0]["reason"])
         for benchmark in ("solvers.Fit.time_fit", "solvers.Fit.peakmem_fit", "solvers.Record.track_kernel_evaluations"):
             assert is_value(found.values[benchmark, cell]) == works, (benchmark, cell)
         failed = found.values["solvers.Record.track_failed", cell]
@@ -84,7 +84,7 @@ def test_a_cell_has_numbers_only_at_commits_that_have_the_cell(name: str, measur
 @pytest.mark.parametrize("name", ["early", "clean", "renamed"])
 def test_each_number_is_that_of_the_cells_own_run(name: str, measured: dict[str, Any]) -> None:
     found = measured[name]
-    for cell, record in found.records.items():
+    for cell, (record, *_) in found.runs.items():
         for field, benchmark in FIGURES.items():
             value = found.values["solvers.Record." + benchmark, cell]
             if record["status"] == "ok":
@@ -112,9 +112,9 @@ def test_the_same_code_on_the_same_data_counts_the_same_at_every_commit(measured
 
 def test_a_commit_that_cannot_be_installed_has_failures_only(measured: dict[str, Any]) -> None:
     broken = measured["broken"]
-    assert set(broken.records) == set(CELLS)
-    assert {record["status"] for record in broken.records.values()} == {"error"}
-    assert all("pip could not install" in record["reason"] for record in broken.records.values())
+    assert set(broken.runs) == set(CELLS)
+    assert {run["status"] for runs in broken.runs.values() for run in runs} == {"error"}
+    assert all("pip could not install" in run["reason"] for runs in broken.runs.values() for run in runs)
     for (benchmark, cell), value in broken.values.items():
         failed = benchmark.endswith("track_failed")
         assert value == 1.0 if failed else not is_value(value), (benchmark, cell)
@@ -202,10 +202,10 @@ def test_the_grid_is_appended_to_only() -> None:
 # -- checks: two commits in turns -------------------------------------------------------------------------------------------
 
 
-def checked(history: History, base: str, head: str, *options: str) -> tuple[int, str]:
+def dashboard(history: History, name: str, *arguments: str) -> tuple[int, str]:
     """Run the command; return its exit code and its table."""
-    command = [sys.executable, "-m", "harness.cli.main", "dashboard", "check", base, head]
-    command += ["--config", str(history.configuration), "--machine", MACHINE, *options]
+    command = [sys.executable, "-m", "harness.cli.main", "dashboard", name, "--config", str(history.configuration)]
+    command += ["--machine", MACHINE, *arguments]
     environment = {**os.environ, "NUMBA_CACHE_DIR": MACHINE_CODE}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
     return done.returncode, done.stdout or done.stderr
@@ -220,19 +220,34 @@ def worse(table: str) -> set[tuple[str, str]]:
 def test_planted_faults_are_named_on_their_cells_and_no_others(history: History) -> None:
     """fw does its work twice, smo holds two rows: named are fw's times and smo's evaluations, and perhaps smo's times."""
     before = sorted((history.repository / ".asv/results" / MACHINE).iterdir())
-    code, table = checked(history, history.commits["clean"], history.commits["planted"])
+    code, table = dashboard(history, "check", history.commits["clean"], history.commits["planted"])
     cells = {f"{solver} on {dataset}" for solver in ("fw", "smo") for dataset in ("twonorm", "banana")}
     found = worse(table)
     assert code == 1, table
     assert {cell for cell, _ in found} == cells, table
-    assert {metric for cell, metric in found if cell.startswith("fw")} == {TIME}, table
-    assert {metric for cell, metric in found if cell.startswith("smo")} - {TIME} == {"kernel evaluations"}, table
+    assert {metric for cell, metric in found if cell.startswith("fw")} == {CPU}, table
+    assert {metric for cell, metric in found if cell.startswith("smo")} - {CPU} == {"kernel evaluations"}, table
     assert {cell for cell, metric in found if metric == "kernel evaluations"} == {c for c in cells if "smo" in c}, table
     assert sorted((history.repository / ".asv/results" / MACHINE).iterdir()) == before, "the history was touched"
 
 
+def test_a_run_compares_with_the_commit_before_and_names_the_solver_that_sleeps_and_no_other(history: History) -> None:
+    commit = history.commits["sleeping"]
+    code, said = dashboard(history, "run", commit)
+    assert code == 0
+    assert {cell.partition(" on ")[0] for cell, _ in worse(said)} == {"smo"}, said
+    assert {f"smo on {dataset}" for dataset in ("twonorm", "banana")} == {
+        cell for cell, metric in worse(said) if metric == WALL
+    }
+    file = read_file(bench_of(history).record_file_of(commit))
+    assert file.against == history.commits["clean"]
+    assert {(*change["cell"], change["metric"]) for change in file.changes or () if change["metric"] == WALL} == {
+        ("smo", dataset, WALL) for dataset in ("twonorm", "banana")
+    }
+
+
 def test_a_commit_that_changes_nothing_is_no_worse(history: History) -> None:
-    code, table = checked(history, history.commits["clean"], history.commits["documented"], "--only", "fw")
+    code, table = dashboard(history, "check", history.commits["clean"], history.commits["documented"], "--only", "fw")
     assert code == 0, table
     assert worse(table) == set()
     assert "cells compared: 2" in table
@@ -244,5 +259,5 @@ def test_a_check_that_cannot_be_made_says_why(history: History) -> None:
         (("HEAD~1", "HEAD"), ("--only", "gilbert"), "'gilbert' names no cell"),
         (("HEAD~1", "HEAD"), ("--machine", "a/b"), "cannot be the name of a folder"),
     ):
-        code, said = checked(history, *revisions, *options)
+        code, said = dashboard(history, "check", *revisions, *options)
         assert (code, sentence in said) == (2, True)

@@ -3,7 +3,7 @@
 import { Chart, scale } from "./chart.js";
 import { clockNote, timeTitle } from "./figures.js";
 import { alternative, choice, legend } from "./parts.js";
-import { hidden, interval } from "./store.js";
+import { hidden } from "./store.js";
 import { FIGURES, known, text } from "./units.js";
 
 export const title = "Anytime curves";
@@ -12,7 +12,7 @@ const COSTS = { seconds: "time", kernel_evaluations: "kernel_evaluations", queri
 const QUALITIES = ["relative_gap", "test_error"];
 const LEAST = { relative_gap: 1e-12, test_error: 1e-5 };
 
-export function draw({ rows: all, datasets, traces: load, targets, solvers, look, values, places }) {
+export function draw({ rows: all, datasets, traces: load, solvers, look, values, places }) {
   const wanted = datasets.indexOf(values.get("dataset"));
   const number = wanted >= 0 ? wanted : Math.max(0, datasets.findIndex((name) => all.some((row) => row.dataset === name && row.seconds_to)));
   const traces = load(number);
@@ -39,28 +39,20 @@ export function draw({ rows: all, datasets, traces: load, targets, solvers, look
     if (!off.has(solver)) curves.push({ solver, points: usable });
   }
   legend(places.legend, look, solvers, present);
-  const bars = quality === "relative_gap" ? intervals(rows.filter((row) => curves.some((curve) => curve.solver === row.solver)), cost, targets) : [];
   places.note.append(` The newest measurement of each solver, of several runs the one of median time; quality is certified outside the clock.${quality === "relative_gap" ? " At most 10⁻¹² is drawn as 10⁻¹²." : ""}`,
-    bars.length ? " Bars: the interval of all runs at a target." : "", cost === "seconds" ? clockNote(rows, "trace_clock") : "");
+    cost === "seconds" ? clockNote(rows, "trace_clock") : "");
   if (!curves.length) return places.empty("No trace with these figures: choose other figures, another data set, or switch solvers on.");
-  return paint(places, curves, { cost, quality, look, bars, title: titles[cost], chosen: datasets[number] });
+  return paint(places, curves, { cost, quality, look, title: titles[cost], chosen: datasets[number] });
 }
 
-/* Between which costs repeated runs reached each target. */
-function intervals(rows, cost, targets) {
-  return rows.filter((row) => row.runs > 1).flatMap((row) => targets.map((gap, i) => ({ solver: row.solver, y: gap, ends: interval(row, `${cost}_to`, i) })))
-    .filter(({ ends }) => ends && ends[0] < ends[1]);
-}
-
-function paint(places, curves, { cost, quality, look, bars, title: xTitle, chosen }) {
+function paint(places, curves, { cost, quality, look, title: xTitle, chosen }) {
   const [xs, ys] = [{ ...FIGURES[COSTS[cost]], title: xTitle }, FIGURES[quality]];
   const chart = new Chart(places.figure, { height: Math.max(480, 90 + 14 * Math.min(curves.length, 40)), right: 90, label: `${ys.title} against ${xs.title} on ${chosen}` });
   const { left, right, top, bottom } = chart.box;
   const points = curves.flatMap((curve) => curve.points);
-  const x = scale([...points.map((p) => p.x), ...bars.flatMap((bar) => bar.ends)], true, [left, right]);
+  const x = scale(points.map((p) => p.x), true, [left, right]);
   const y = scale(points.map((p) => p.y), true, [bottom, top]);
   chart.axes(x, y, { x: xs.title, y: ys.title }, { x: xs.unit, y: ys.unit });
-  for (const { solver, y: gap, ends: [low, high] } of bars) chart.bar([x(low), y(gap)], [known(high) ? x(high) : right, y(gap)], look, solver);
   const ends = [];
   for (const { solver, points: own } of curves) {
     const path = own.map((p) => [x(p.x), y(p.y)]);

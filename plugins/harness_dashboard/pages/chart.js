@@ -1,7 +1,7 @@
 /* A chart: axes with units, points that the keyboard reaches, labels that do not overlap. */
 
 import { hideTip, plain, showTip } from "./parts.js";
-import { known, tick } from "./units.js";
+import { known, ticks } from "./units.js";
 
 const LINE = 14; // pixels from one label's baseline to the next
 const LONGEST = 30; // letters of a label in the chart; the whole name is in the tip and the legend
@@ -13,7 +13,8 @@ export function scale(values, log, range, { least = 0, whole = false } = {}) {
   let [low, high] = d3.extent(found);
   if (!log) {
     if (whole) low = Math.min(0, low);
-    const room = (high - low || Math.abs(high) || 1) * 0.06;
+    const least_width = 0.1 * Math.abs(high) || 1; // less would show noise as a difference
+    const room = Math.max((high - low) * 0.06, (least_width - (high - low)) / 2);
     return d3.scaleLinear([Math.max(least, low - room), high + room], range).nice(6);
   }
   if (high / low < 10) [low, high] = [low / Math.sqrt(10 / (high / low)), high * Math.sqrt(10 / (high / low))];
@@ -51,16 +52,18 @@ export class Chart {
     this.taken = [];
   }
 
-  axes(x, y, titles, units) {
+  /* across: the marks of the horizontal axis, where they are not those of its scale. */
+  axes(x, y, titles, units, across = null) {
     const { left, right, top, bottom } = this.box;
-    const [xs, ys] = [marks(x, units.x, right - left), marks(y, units.y, (bottom - top) * 1.6)];
+    const [xs, ys] = [across ?? marks(x, units.x, right - left), marks(y, units.y, (bottom - top) * 1.6)];
+    const [across_labels, up_labels] = [ticks(xs, units.x), ticks(ys, units.y)];
     const horizontal = (axis, values) => d3.axisBottom(axis).tickValues(values);
     const vertical = (axis, values) => d3.axisLeft(axis).tickValues(values);
     const group = (kind, place) => this.svg.append("g").attr("class", kind).attr("transform", place).attr("aria-hidden", "true");
     group("grid", `translate(0,${bottom})`).call(horizontal(x, xs).tickSize(top - bottom).tickFormat(""));
     group("grid", `translate(${left},0)`).call(vertical(y, ys).tickSize(left - right).tickFormat(""));
-    group("axis x", `translate(0,${bottom})`).call(horizontal(x, xs).tickFormat((value) => tick(value, units.x)));
-    group("axis y", `translate(${left},0)`).call(vertical(y, ys).tickFormat((value) => tick(value, units.y)));
+    group("axis x", `translate(0,${bottom})`).call(horizontal(x, xs).tickFormat((value) => across_labels.get(value)));
+    group("axis y", `translate(${left},0)`).call(vertical(y, ys).tickFormat((value) => up_labels.get(value)));
     this.svg.append("text").attr("class", "title").attr("x", right).attr("y", this.height - 6).attr("text-anchor", "end").text(`${titles.x} →`);
     this.svg.append("text").attr("class", "title").attr("x", 4).attr("y", 14).text(`↑ ${titles.y}`);
   }

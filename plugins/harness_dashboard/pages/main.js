@@ -1,19 +1,22 @@
 /* Puts the pages together: what the address names is drawn anew whenever the address changes. */
 
 import * as anytime from "./anytime.js";
+import * as changes from "./changes.js";
+import * as landing from "./landing.js";
 import * as overview from "./overview.js";
 import * as pareto from "./pareto.js";
+import * as paths from "./paths.js";
 import { choice, given, hideTip, Look, make } from "./parts.js";
 import * as profile from "./profile.js";
 import * as scaling from "./scaling.js";
 import { address, load, rows, state } from "./store.js";
 import * as two from "./two.js";
-import * as which from "./which.js";
+import { known } from "./units.js";
 
 /* The pages by their names in the address. */
-const PAGES = { which, table: overview, pareto, two, profiles: profile, scaling, anytime };
-const FIRST = "which";
-const PARTS = ["answer", "controls", "note", "legend", "figure", "below"];
+const PAGES = { landing, table: overview, pareto, two, profiles: profile, scaling, anytime, history: changes, path: paths };
+const FIRST = "landing";
+const PARTS = ["facts", "answer", "controls", "note", "legend", "figure", "below"];
 
 /* What a test, or a reader's own script, may ask: the page that is drawn, how many marks it has, what went wrong. */
 window.harnessDashboard = { page: null, drawn: 0, errors: [] };
@@ -39,12 +42,12 @@ function theme() {
   apply();
 }
 
-/* asv's pages are linked where they have curves to show: `index.history`. */
+/* The pages of asv are linked where it measured something: `index.asv`. */
 function navigation(page, values, index) {
   const kept = [...values].filter(([name]) => ["off", "dataset", "place"].includes(name));
   part("pages").replaceChildren(
-    ...Object.entries(PAGES).map(([name, { title }]) => make("a", { href: address(name, kept), "aria-current": name === page ? "page" : null, "data-page": name }, title)),
-    index.history ? make("a", { href: "history.html" }, "History (asv)") : "",
+    ...Object.entries(PAGES).filter(([name]) => (name === "path" ? index.paths.length : index.places.length && (name !== "history" || index.places.some((place) => place.history)))).map(([name, { title }]) => make("a", { href: address(name, kept), "aria-current": name === page ? "page" : null, "data-page": name }, title)),
+    index.asv ? make("a", { href: "history.html" }, "asv") : "",
   );
 }
 
@@ -59,8 +62,8 @@ function focused() {
 function draw() {
   const focus = focused();
   const { page: asked, values } = state();
-  const page = Object.hasOwn(PAGES, asked) ? asked : FIRST;
   const index = load("index");
+  const page = index.paths.length && !index.places.length ? "path" : Object.hasOwn(PAGES, asked) ? asked : FIRST;
   const places = Object.fromEntries(PARTS.map((id) => [id, part(id)]));
   places.empty = (text) => { part("figure").replaceChildren(make("p", { class: "empty" }, text)); return 0; };
   hideTip();
@@ -68,22 +71,29 @@ function draw() {
   navigation(page, values, index);
   part("project").textContent = index.project;
   for (const id of PARTS) part(id).replaceChildren();
+  part("verdict")?.toggleAttribute("hidden", page === FIRST && index.places.length > 0); // the page shows it for all problems
   let drawn = 0;
-  if (!index.places.length) {
+  if (page === "path") {
+    landing.facts(places.facts, index.comparison, "Paths");
+    drawn = index.paths.length ? paths.draw({ paths: index.paths, values, places }) : places.empty("No path was run.");
+  } else if (!index.places.length) {
+    if (index.comparison) landing.facts(places.facts, index.comparison, "Paths");
     part("comparison")?.setAttribute("open", ""); // there is nothing else
     places.empty(index.comparison ? "A path is a line of the table below; the pages show runs of one problem each." : "There are no results yet: harness compare makes some, then harness dashboard export and harness dashboard build.");
   } else {
     const wanted = Number(values.get("place") ?? 0);
     const number = Object.hasOwn(index.places, wanted) ? wanted : 0;
-    const { machine, environment, cells } = index.places[number];
-    const table = load(`${number}-table`);
+    const place = index.places[number];
+    const [table, classes] = [load(`${number}-table`), load(`${number}-classes`)];
     const found = rows(table, index.figures);
-    if (index.places.length > 1) places.controls.append(choice("Measured on", "place", index.places.map((each, i) => [String(i), `${each.machine}, ${each.environment}`]), String(number)));
+    found.forEach((row, i) => { row.place = classes.place[i]; });
+    const asked = found.every((row) => known(row.target_gap)) ? d3.min(found, (row) => row.target_gap) * (1 - 1e-9) : 0; // no run went for a gap below it
+    if (index.places.length > 1) places.controls.append(choice("Measured on", "place", index.places.map((each, i) => [String(i), each.machine]), String(number)));
     const all = given(table.solvers);
-    places.note.append(`${cells} cells, each as it was measured last, on ${machine}, ${environment}.${all ? ` Every solver: ${all}.` : ""}`);
+    places.note.append(`${place.cells} cells, each as it was measured last.${all ? ` Every solver: ${all}.` : ""}`);
     drawn = PAGES[page].draw({
-      rows: found, solvers: table.solvers, datasets: table.datasets, ranking: load(`${number}-ranking`), traces: (i) => load(`${number}-trace-${i}`),
-      figures: index.figures.filter((name) => found.some((row) => row[name] !== null)), targets: index.targets, look: new Look(table.solvers), values, places, comparison: index.comparison,
+      rows: found, solvers: table.solvers, datasets: table.datasets, classes, landing: load(`${number}-landing`), place, series: place.history ? load(`${number}-history`) : null, traces: (i) => load(`${number}-trace-${i}`),
+      figures: index.figures.filter((name) => found.some((row) => row[name] !== null)), targets: index.targets.filter((gap) => gap >= asked), look: new Look(table.solvers), values, places, comparison: index.comparison,
     });
   }
   if (focus) document.querySelector(focus)?.focus({ preventScroll: true });

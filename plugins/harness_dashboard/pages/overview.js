@@ -24,7 +24,7 @@ function content(row, { figure, target, gap }) {
   return make("span", { class: "soft", title: `never certified at ${tick(gap, "gap")}` }, "not reached", ...marks, make("small", { class: "ends" }, `gap ${text(row.relative_gap, "gap")}`));
 }
 
-/* The solvers of a column that share its shading: the best and what is not told apart from it, if anything is. What a target
+/* The solvers of a column that share its shading: the best and what cannot be distinguished from it, if anything can. What a target
    costs compares for whoever was certified to reach it; what else depends on where a solver stopped, only where all were
    asked for the same gap. */
 function best(rows, which) {
@@ -90,7 +90,7 @@ export function draw({ rows, solvers, figures, targets: gaps, look, values, plac
   failures(places.below, shown);
   const timed = chosen || isTime(figure);
   places.note.append(timed ? clockNote(shown, target === null ? "clock" : "trace_clock") : "", shown.some((row) => row.runs > 1) ? " Below a median: the interval of its repeated runs." : "",
-    ` Shaded: the best of a column and what is not told apart from it by more than its noise; ${target === null || chosen ? "costs up to a solver's own stop only where all were asked for the same gap" : "who was never certified that good has not reached the target"}; ≥ at least, not all is counted; – not observable; empty: not run; † did not do what was asked.`);
+    ` Shaded: the best of a column and what cannot be distinguished from it; ${target === null || chosen ? "costs up to a solver's own stop only where all were asked for the same gap" : "who was never certified that good has not reached the target"}; ≥ at least, not all is counted; – not observable; empty: not run; † did not do what was asked.`);
   return cells.size;
 }
 
@@ -100,7 +100,7 @@ function figuresOf(chosen, { shown, figures, targets, names, of }) {
   const twin = { cpu: "cpu_seconds", wall: "fit_seconds" }[shown[0]?.clock]; // it is the figure `time` once more
   return [
     ...COSTS.flatMap((figure) => targets.map((each) => ({ ...each, figure }))).filter(isKnown).map((which) => ({
-      ...columnOf(of, names, which, which.figure === "seconds_to" ? timeTitle(shown, "trace_clock") : "Kernel values", `to gap ${tick(which.gap, "gap")}`),
+      ...columnOf(of, names, which, which.figure === "seconds_to" ? timeTitle(shown, "trace_clock") : "Kernel evaluations", `to gap ${tick(which.gap, "gap")}`),
     })),
     ...figures.filter((figure) => figure !== twin).map((figure) => ({ figure, target: null })).filter(isKnown).map((which) => columnOf(of, names, which, titleOf(which.figure, shown), which.figure === "time" ? "until it stopped" : undefined)),
     { title: "Commit", value: (solver) => of(solver)?.commit ?? "" },

@@ -39,6 +39,14 @@ export class Look {
   }
 }
 
+/* The mark of a solver as a drawing of its own. */
+export function mark(look, solver) {
+  const svg = d3.create("svg").attr("width", 26).attr("height", 14).attr("viewBox", "-13 -7 26 14").attr("aria-hidden", "true");
+  svg.append("line").attr("x1", -12).attr("x2", 12).attr("stroke-width", 1.8).style("stroke", look.colour(solver)).attr("stroke-dasharray", look.dash(solver));
+  svg.append("path").attr("d", look.shape(solver, 60)).style("fill", look.colour(solver));
+  return svg.node();
+}
+
 /* What all solvers were given, " (target 0.0001)", is said once and not behind each name. */
 let shared = "";
 
@@ -63,16 +71,13 @@ export function legend(target, look, solvers, present) {
   const list = make("ul");
   const ordered = [...solvers.filter((name) => present.has(name)), ...solvers.filter((name) => !present.has(name))];
   for (const solver of ordered) {
-    const mark = d3.create("svg").attr("width", 26).attr("height", 14).attr("viewBox", "-13 -7 26 14").attr("aria-hidden", "true");
-    mark.append("line").attr("x1", -12).attr("x2", 12).attr("stroke-width", 1.8).style("stroke", look.colour(solver)).attr("stroke-dasharray", look.dash(solver));
-    mark.append("path").attr("d", look.shape(solver, 60)).style("fill", look.colour(solver));
     const box = make("input", { type: "checkbox", checked: !off.has(solver), "data-solver": solver });
     box.addEventListener("change", () => {
       if (box.checked) off.delete(solver);
       else off.add(solver);
       hide(off);
     });
-    list.append(make("li", { class: present.has(solver) ? null : "absent" }, make("label", { title: present.has(solver) ? null : "has nothing to show here" }, box, mark.node(), plain(solver))));
+    list.append(make("li", { class: present.has(solver) ? null : "absent" }, make("label", { title: present.has(solver) ? null : "has nothing to show here" }, box, mark(look, solver), plain(solver))));
   }
   target.replaceChildren(
     make("div", { class: "tools" }, `${solvers.filter((name) => !off.has(name)).length} of ${solvers.length} solvers`,

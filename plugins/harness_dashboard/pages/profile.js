@@ -8,9 +8,9 @@ import { known, text, tick } from "./units.js";
 
 export const title = "Profiles";
 
-const COSTS = { seconds: "Time", kernel_evaluations: "Kernel values computed" };
+const COSTS = { seconds: "Time", kernel_evaluations: "Kernel evaluations" };
 
-/* Ratios to the best solver, one for every problem that any brought to the target: 1 where the two are not apart, Infinity where
+/* Ratios to the best solver, one for every problem that any brought to the target: 1 in a tie, Infinity where
    the solver did not get there. */
 export function ratios(rows, solvers, { cost, target }) {
   const problems = d3.groups(rows, (row) => row.dataset).map(([, own]) => ({ own, best: d3.least(own.filter((row) => known(row[cost]?.[target])), (row) => row[cost][target]) }));
@@ -49,7 +49,7 @@ export function draw({ rows, solvers, targets, look, values, places }) {
   const found = ratios(common, shown, { cost: `${cost}_to`, target });
   const number = found.size ? [...found.values()][0].length : 0;
   places.note.append(` ${number} problems on which every shown solver was run; never certified that good counts as not solved. Ties with the best count as best.`,
-    cost === "seconds" ? clockNote(asked, "trace_clock") : "", blind.size ? ` Kernel values of ${[...blind].map(plain).join(", ")} are not observable.` : "");
+    cost === "seconds" ? clockNote(asked, "trace_clock") : "", blind.size ? ` Kernel evaluations of ${[...blind].map(plain).join(", ")} are not observable.` : "");
   if (!number) return places.empty("There is no problem that every shown solver was run on and any brought to the target: switch solvers off, or take a larger gap.");
   const chart = new Chart(places.figure, { height: Math.max(440, 90 + 14 * Math.min(shown.length, 40)), right: roomFor(shown.map(plain)), label: `Performance profiles by ${COSTS[cost]}` });
   const { left, right, top, bottom } = chart.box;

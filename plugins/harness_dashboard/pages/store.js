@@ -41,7 +41,7 @@ export function interval(row, figure, target = null) {
   return row.runs === 1 && FIGURES[figure]?.noisy ? [value / ONE_RUN, value * ONE_RUN] : [value, value];
 }
 
-/* Whether two rows are told apart in a figure: both are known, and their intervals do not overlap. */
+/* Whether two rows can be distinguished by a figure: both are known, and their intervals do not overlap. */
 export function apart(a, b, figure, target = null) {
   const [x, y] = [interval(a, figure, target), interval(b, figure, target)];
   return Boolean(x && y) && (x[1] < y[0] || y[1] < x[0]);
@@ -50,7 +50,7 @@ export function apart(a, b, figure, target = null) {
 /* Whether a figure competes: every run did what was asked, and the figure is no lower bound. */
 export const competes = (row, figure) => row.complete && known(row[figure]) && !(figure === "kernel_evaluations" && row.at_least);
 
-/* The data set behind a name with parameters: draws of other sizes or with noise are not independent (ranking.unit). */
+/* The data set behind a name with parameters: draws of other sizes or with noise are not independent. */
 export const unit = (row) => (row.set ?? row.dataset).split("[")[0];
 
 /* The formulations of rows that were certified at some gap, the one with the most cells first: [name, cells]. */

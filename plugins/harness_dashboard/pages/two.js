@@ -4,27 +4,24 @@ import { Chart } from "./chart.js";
 import { clockNote, figured } from "./figures.js";
 import { choice, make, plain, table } from "./parts.js";
 import { address, apart, competes, interval, unit, valueOf } from "./store.js";
-import { byName, FIGURES, known, text } from "./units.js";
+import { byName, known, text } from "./units.js";
 
 export const title = "Compare two";
 
 const COMPARED = { // target: the figure has a value for each certified gap
   seconds_to: { title: "Time to a certified gap", unit: "s", target: true },
-  kernel_evaluations_to: { title: "Kernel values to a certified gap", unit: "", target: true },
+  kernel_evaluations_to: { title: "Kernel evaluations to a certified gap", unit: "", target: true },
   time: { title: "Time until it stopped", unit: "s" },
-  kernel_evaluations: { title: "Kernel values until it stopped", unit: "" },
+  kernel_evaluations: { title: "Kernel evaluations until it stopped", unit: "" },
 };
-const BESIDE = ["kernel_evaluations", "support_vectors", "test_error", "relative_gap"];
-const DRAWS = 2000; // of data sets with replacement
-const LEAST = 5; // data sets from which on what is drawn of them says something
 const MOST = 60; // rows of a chart
 const LONGEST = 56; // letters of a row's name; the tip has the whole
 
 /* What b needs over what a needs. low, high: it lies between these wherever both figures lie in their intervals. better: the one
-   that needs less, where they are told apart; alone: the one that has the figure, where the other ran and never got there;
+   that needs less, where they can be distinguished; alone: the one that has the figure, where the other ran and never got there;
    neither: both ran and none got there. target: the place of a gap, and gap itself; a run that was asked to stop at a larger
-   one says nothing of it. */
-export function quotient(a, b, figure, target = null, gap = null) {
+   one says nothing of it. within: the range of the ratio, where the verdict has it. */
+export function quotient(a, b, figure, target = null, gap = null, within = null) {
   const asked = (row) => target === null || !known(row.target_gap) || row.target_gap <= gap * (1 + 1e-9);
   const has = (row) => asked(row) && (target === null ? competes(row, figure) : row.measured) && valueOf(row, figure, target) > 0;
   const unseen = (row) => figure.startsWith("kernel") && row.measured && (row.at_least || !known(row.kernel_evaluations));
@@ -38,21 +35,15 @@ export function quotient(a, b, figure, target = null, gap = null) {
   }
   const [x, y] = [interval(a, figure, target), interval(b, figure, target)];
   const ratio = valueOf(b, figure, target) / valueOf(a, figure, target);
+  if (within) return { ...nothing, ratio, low: within[0], high: within[1], better: within[0] > 1 ? "a" : within[1] < 1 ? "b" : null };
   const better = apart(a, b, figure, target) ? (ratio > 1 ? "a" : "b") : null;
   return { ...nothing, ratio, low: y[0] / x[1], high: y[1] / x[0], better };
 }
 
-/* The geometric mean over data sets, each with the same weight, and its interval: of what would come out for 95 % of other such
-   choices of data sets, every ratio at its low end and at its high end. Of few data sets only the latter. */
+/* The geometric mean over data sets, each with the same weight, and between which values the ratio lies on any cell, as in the verdict. */
 export function geometricMean(quotients) {
-  const logs = d3.groups(quotients, (pair) => unit(pair)).map(([, own]) => ["low", "ratio", "high"].map((end) => d3.mean(own, (each) => Math.log(each[end]))));
-  if (!logs.length) return null;
-  const mean = (chosen, place) => Math.exp(d3.mean(chosen, (each) => each[place]));
-  if (logs.length < LEAST) return { ratio: mean(logs, 1), low: mean(logs, 0), high: mean(logs, 2), sets: logs.length };
-  const place = d3.randomInt.source(d3.randomLcg(0.5))(logs.length); // the same draws whenever the page is drawn
-  const draws = Array.from({ length: DRAWS }, () => logs.map(() => logs[place()]));
-  const end = (at, share) => d3.quantile(draws, share, (chosen) => mean(chosen, at));
-  return { ratio: mean(logs, 1), low: end(0, 0.025), high: end(2, 0.975), sets: logs.length };
+  const logs = d3.groups(quotients, (pair) => unit(pair)).map(([, own]) => d3.mean(own, (each) => Math.log(each.ratio)));
+  return logs.length ? { ratio: Math.exp(d3.mean(logs)), low: d3.min(quotients, (each) => each.low), high: d3.max(quotients, (each) => each.high), sets: logs.length } : null;
 }
 
 export function draw(page) {
@@ -61,26 +52,35 @@ export function draw(page) {
   if (!sides) return 0;
   const offered = Object.keys(COMPARED).filter((name) => sides.pairs.some(({ a, b }) => (COMPARED[name].target ? a[name]?.some(known) && b[name]?.some(known) : known(a[name]) && known(b[name]))));
   if (!offered.length) return places.empty(`${sides.names.join(" and ")} have no figure in common: one of them has no result.`);
-  const figure = offered.includes(values.get("figure")) ? values.get("figure") : offered[0];
+  const asked = sides.pairs.every(({ a, b }) => known(a.target_gap) && a.target_gap === b.target_gap); // then the end is what the target cost
+  const figure = offered.includes(values.get("figure")) ? values.get("figure") : asked && offered.includes("time") ? "time" : offered[0];
   const usual = targets.findIndex((gap) => gap <= 1.001e-3);
   const target = COMPARED[figure].target ? Math.min(targets.length - 1, Math.max(0, Number(values.get("target") ?? usual))) : null;
   places.controls.append(choice("Figure", "figure", offered.map((name) => [name, COMPARED[name].title]), figure));
   if (target !== null) places.controls.append(choice("Certified relative gap at most", "target", targets.map((gap, i) => [String(i), text(gap, "gap")]), String(target)));
-  const pairs = sides.pairs.map((pair) => ({ ...pair, ...quotient(pair.a, pair.b, figure, target, targets[target]), set: pair.a.set ?? pair.dataset }));
+  const ranges = figure === "time" ? rangesOf(page, sides.keys) : new Map();
+  const pairs = sides.pairs.map((pair) => ({ ...pair, ...quotient(pair.a, pair.b, figure, target, targets[target], ranges.get(pair.a.place)), set: pair.a.set ?? pair.dataset }));
   return paint(places, sides, pairs, { figure, target });
 }
 
+/* Between which values the ratios of two solvers' times lie, by the problem: those that the verdict is made of. */
+function rangesOf({ landing, solvers }, { a, b }) {
+  const [one, other] = [solvers.indexOf(a), solvers.indexOf(b)];
+  return new Map(landing.ratios.filter(([, x, y]) => (x === one && y === other) || (x === other && y === one)).map(([problem, x, , low, high]) => [problem, x === one ? [low, high] : [1 / high, 1 / low]]));
+}
+
 /* The two solvers that are asked for, and the cells that they have in common; null where there are none, and the page says so. */
-function chosen({ rows, solvers, values, places, look }) {
+function chosen({ rows, solvers, values, places, look, landing, classes }) {
   const own = d3.group(rows, (row) => row.solver);
   const present = solvers.filter((name) => own.has(name));
   if (present.length < 2) { places.empty("There is only one solver here; compare takes two."); return null; }
   const on = (name) => new Map(own.get(name).map((row) => [row.dataset, row]));
   const common = (one, other) => [...on(one).keys()].filter((dataset) => on(other).has(dataset)).length;
-  const ordered = [...present].sort((x, y) => own.get(y).length - own.get(x).length);
+  const order = landing.classes[classes.kinds["|||"]].lines.map((line) => solvers[line.solver]); // the fastest first
+  const ordered = [...new Set([...order, ...present])].filter((name) => own.has(name));
   const called = (asked) => present.find((name) => name === asked || plain(name) === asked);
   const first = called(values.get("a")) ?? ordered.find((name) => name !== called(values.get("b")));
-  const second = called(values.get("b")) ?? d3.greatest(ordered.filter((name) => name !== first), (name) => common(first, name));
+  const second = called(values.get("b")) ?? d3.greatest(ordered.filter((name) => name !== first), (name) => common(first, name)); // of equals the first: the runner-up
   for (const side of ["a", "b"]) {
     const wanted = values.get(side);
     if (wanted && !called(wanted)) places.note.append(` There is no solver called ${wanted} here: ${side === "a" ? first : second} stands in its place.`);
@@ -96,22 +96,21 @@ function chosen({ rows, solvers, values, places, look }) {
   return { names: [plain(first), plain(second)], keys: { a: first, b: second }, pairs, look };
 }
 
-/* The sentences above the chart; first who got there at all: a mean is of those cells alone where both did. */
+/* The sentences above the chart; first who got there at all: a mean is of those cells alone where both did. One needs less if it
+   clearly does on some cell, and the other on none. */
 function answered(pairs, mean, cells, sides, there) {
   const [one, other] = sides.names;
   const count = (test) => pairs.filter(test).length;
   const alone = [["a", one], ["b", other]].map(([side, name]) => [name, count((p) => p.alone === side)]).filter(([, number]) => number);
+  const [a, b] = ["a", "b"].map((side) => count((p) => p.ratio !== null && p.better === side));
   const [neither, none] = [count((p) => p.neither), count((p) => p.ratio === null && !p.alone && !p.neither)];
-  const lacking = alone.length + neither > 0;
+  const less = a && !b ? one : b && !a ? other : null;
   const box = make("p", { class: "answer" }, ...alone.map(([name, number]) => make("strong", {}, `${name} alone ${there} on ${number} of ${pairs.length} cells. `)));
   if (mean) {
-    const sure = mean.low > 1 || mean.high < 1;
-    const over = mean.sets > 1 ? `the geometric mean over ${mean.sets} data sets${cells > mean.sets ? ` (${cells} cells)` : ""}` : `on one data set${cells > 1 ? ` (${cells} cells)` : ""}`;
-    box.append(`${lacking ? `Where both ${there}, ` : ""}${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), ${over}: `,
-      make("strong", { "data-verdict": sure ? "apart" : "even" }, sure ? `${mean.ratio > 1 ? one : other} needs less` : "they are not told apart"), ". ");
+    box.append(`${alone.length + neither ? `Where both ${there}, ` : ""}${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), the geometric mean over ${mean.sets} data set${mean.sets > 1 ? "s" : ""}: `,
+      make("strong", { "data-verdict": less ? "apart" : "even" }, less ? `${less} needs less` : a ? "it depends on the data set" : "they cannot be distinguished"),
+      `. ${one} clearly needs less on ${a}, ${other} on ${b} of ${cells} cells.`);
   }
-  const [a, b, even] = [count((p) => p.ratio !== null && p.better === "a"), count((p) => p.ratio !== null && p.better === "b"), count((p) => p.ratio !== null && !p.better)];
-  if (cells) box.append(`${one} needs less on ${a}, ${other} on ${b} of ${cells} cells; ${even} are not told apart.`);
   box.append(neither ? ` Neither ${there} on ${neither}.` : "", none ? ` ${none} cannot be compared.` : "");
   return box;
 }
@@ -122,8 +121,8 @@ function paint(places, sides, pairs, { figure, target }) {
   const mean = geometricMean(known);
   const measure = COMPARED[figure].unit;
   const answer = answered(pairs, mean, known.length, sides, target === null ? "did what was asked" : "got there");
-  places.note.append(` ${COMPARED[figure].title}. The bar is the range of the ratio over the repeats. Filled mark: the two times do not overlap.`,
-    mean && mean.sets >= LEAST ? ` The mean's interval is that of ${DRAWS.toLocaleString("en")} draws of data sets.` : mean ? ` The mean's interval is of these data sets alone: fewer than ${LEAST} say nothing of others.` : "",
+  places.note.append(` ${COMPARED[figure].title}. The ratio lies on its bar. Filled mark: it does not hold 1.`,
+    mean ? " The bar of the mean goes over those of all cells." : "",
     target === null ? " Each stopped where its own rule says; their gaps are in the table." : "");
   if (measure === "s") places.note.append(clockNote(pairs.flatMap(({ a, b }) => [a, b]), target === null ? "clock" : "trace_clock"));
   const frame = make("div", { class: "view" });
@@ -139,22 +138,18 @@ const ends = ({ low, high }) => `${text(low, "ratio")} to ${Number.isFinite(high
 
 function tableOf(pairs, sides, { figure, target }) {
   const [one, other] = sides.names;
-  const told = (pair) => (pair.alone ? `only ${pair.alone === "a" ? one : other}` : pair.neither ? "neither got there" : pair.ratio === null ? "cannot be compared" : pair.better ? `${pair.better === "a" ? one : other} needs less` : "not told apart");
+  const told = (pair) => (pair.alone ? `only ${pair.alone === "a" ? one : other}` : pair.neither ? "neither got there" : pair.ratio === null ? "cannot be compared" : pair.better ? (pair.better === "a" ? one : other) : "a tie");
   const side = (name, which) => ({
     title: name, note: COMPARED[figure].title.toLowerCase(), value: (pair) => (pair[which].measured ? valueOf(pair[which], figure, target) : null),
     cell: (pair) => (pair[which].measured ? figured(pair[which], figure, { target }) : make("span", { class: "status", title: pair[which].reason }, pair[which].status)),
   });
-  const beside = BESIDE.filter((name) => name !== figure && pairs.some(({ a, b }) => known(a[name]) || known(b[name]))).flatMap((name) => [["a", one], ["b", other]].map(([which, note]) => ({
-    title: FIGURES[name].title, note, value: (pair) => pair[which][name], cell: (pair) => text(pair[which][name], FIGURES[name].unit),
-  })));
   const columns = [
     { title: "Data set", value: (pair) => pair.dataset },
     { title: "Ratio", note: `${other} / ${one}`, value: (pair) => pair.ratio,
       cell: (pair) => make("span", {}, text(pair.ratio, "ratio"), pair.ratio === null ? null : make("small", { class: "ends" }, ends(pair))),
       attributes: (pair) => ({ "data-dataset": pair.dataset, "data-value": pair.ratio, "data-low": pair.low, "data-high": pair.high, "data-better": pair.better ?? "" }) },
-    { title: "Told apart", value: told },
+    { title: "Needs less", value: told },
     side(one, "a"), side(other, "b"),
-    ...beside,
   ];
   return table(columns, pairs, { label: `${COMPARED[figure].title}: ${other} over ${one}`, name: "cells" });
 }
@@ -218,7 +213,7 @@ class Dots extends Chart {
     const names = this.names();
     const line = ({ ratio, low, high }, i, better, told, data) => {
       const y = top + this.row * (i + (this.narrow ? 0.75 : 0.5));
-      const side = keys[better] ?? "not told apart";
+      const side = keys[better] ?? "a tie";
       this.svg.append("text").attr("class", i === this.pairs.length ? "name mean" : "name").attr("x", this.narrow ? left : left - 10).attr("y", this.narrow ? y - 11 : y + 4)
         .attr("text-anchor", this.narrow ? "start" : "end").attr("aria-hidden", "true").text(this.fitting(names[i]).short);
       this.bar([inside(low), y], [inside(high), y], better ? look : { colour: () => "var(--soft)" }, side);
@@ -226,9 +221,9 @@ class Dots extends Chart {
       this.points.at(-1).element.classList.toggle("even", !better);
     };
     this.pairs.forEach((pair, i) => line(pair, i, pair.better, [names[i], `${this.sides.names[1]} over ${this.sides.names[0]}: ${text(pair.ratio, "ratio")}, ${ends(pair)}`,
-      ...["a", "b"].map((which, n) => `${this.sides.names[n]}: ${text(valueOf(pair[which], figure, target), unit)}`), pair.better ? "told apart" : "not told apart"],
+      ...["a", "b"].map((which, n) => `${this.sides.names[n]}: ${text(valueOf(pair[which], figure, target), unit)}`), pair.better ? "clearly different" : "a tie"],
     { dataset: pair.dataset, ratio: pair.ratio, low: pair.low, high: pair.high, better: pair.better ?? "" }));
     const sure = this.mean.low > 1 ? "a" : this.mean.high < 1 ? "b" : null;
-    line(this.mean, this.pairs.length, sure, ["geometric mean", `${text(this.mean.ratio, "ratio")}, ${ends(this.mean)}`, sure ? "told apart" : "not told apart"], { dataset: "mean", ratio: this.mean.ratio, low: this.mean.low, high: this.mean.high, better: sure ?? "" });
+    line(this.mean, this.pairs.length, sure, ["geometric mean", `${text(this.mean.ratio, "ratio")}, ${ends(this.mean)}`, sure ? "clearly different" : "a tie"], { dataset: "mean", ratio: this.mean.ratio, low: this.mean.low, high: this.mean.high, better: sure ?? "" });
   }
 }

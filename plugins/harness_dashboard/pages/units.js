@@ -7,8 +7,8 @@ export const FIGURES = {
   cpu_seconds: { title: "CPU time in the solver", unit: "s", low: true, stops: true, log: true, noisy: true },
   compile_seconds: { title: "Compilation, before the clock", unit: "s", low: null, log: true, noisy: true },
   seconds_to: { title: "Time to a certified gap", unit: "s", low: true, log: true, noisy: true }, // at each of the targets
-  kernel_evaluations_to: { title: "Kernel values to a certified gap", unit: "", low: true, log: true },
-  kernel_evaluations: { title: "Kernel values computed", unit: "", low: true, stops: true, log: true },
+  kernel_evaluations_to: { title: "Kernel evaluations to a certified gap", unit: "", low: true, log: true },
+  kernel_evaluations: { title: "Kernel evaluations", unit: "", low: true, stops: true, log: true },
   queried: { title: "Queried targets", unit: "", low: null, log: true },
   iterations: { title: "Iterations", unit: "", low: null, log: true },
   support_vectors: { title: "Support vectors (core set)", unit: "", low: true, stops: true, log: true },
@@ -25,12 +25,14 @@ export const FIGURES = {
 
 export const known = (value) => typeof value === "number" && Number.isFinite(value);
 
+let precision = 3; // significant digits
+
 function digits(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1000) return String(Math.round(value));
-  const text = value.toPrecision(3);
-  return size < 100 && text.includes(".") && !text.includes("e") ? text : String(Number(text));
+  if (size >= 1000 && precision === 3) return String(Math.round(value));
+  const text = value.toPrecision(precision);
+  return (size < 100 || precision > 3) && text.includes(".") && !text.includes("e") ? text : String(Number(text));
 }
 
 function seconds(value) {
@@ -51,20 +53,12 @@ function count(value) {
   return `${digits(value / 1e12)} T`;
 }
 
-const UP = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-const power = (exponent) => `10${exponent < 0 ? "⁻" : ""}${[...String(Math.abs(exponent))].map((d) => UP[Number(d)]).join("")}`;
-
-function gap(value) {
-  if (value <= 0) return "0";
-  if (value >= 0.01 && value < 1000) return digits(value);
-  const exponent = Math.floor(Math.log10(value));
-  const mantissa = (value / 10 ** exponent).toFixed(1);
-  return mantissa === "1.0" ? power(exponent) : mantissa === "10.0" ? power(exponent + 1) : `${mantissa}·${power(exponent)}`;
-}
+/* As harness.report.figures writes it: "1e-3" for a power of ten, else "2.3e-3". */
+const gap = (value) => (value <= 0 ? "0" : value.toExponential(1).replace(".0e", "e"));
 
 const bytes = (value) => (value < 1e6 ? `${digits(value / 1e3)} kB` : value < 1e9 ? `${digits(value / 1e6)} MB` : `${digits(value / 1e9)} GB`);
 const percent = (value) => `${(100 * value).toFixed(2)} %`;
-const FORMS = { s: seconds, "": count, "%": percent, gap, B: bytes, ratio: (v) => `${digits(v)}×`, share: (v) => `${Math.round(100 * v)} %` };
+const FORMS = { s: seconds, "": count, "%": percent, percent: (v) => (100 * v).toFixed(2), digits: (v) => `${v.toFixed(1)} digits`, gap, B: bytes, ratio: (v) => `${digits(v)}×`, share: (v) => `${Math.round(100 * v)} %` };
 
 /* A figure with its unit; "–" where there is none. */
 export function text(value, unit) {
@@ -81,10 +75,21 @@ export function range([low, high], unit) {
 
 /* The same for the marks of an axis: no digits that are always zero. */
 export function tick(value, unit) {
+  if (typeof unit === "function") return unit(value);
   if (unit === "%") return `${Number((100 * value).toPrecision(6))} %`;
-  if (unit === "gap") return value > 0 && value < 0.0015 ? power(Math.round(Math.log10(value))) : String(value);
   if (unit === "ratio") return `${value}×`;
   return FORMS[unit](value).replace(/\.0+(?= |$)/, "").replace(/(\.\d*[1-9])0+(?= |$)/, "$1");
+}
+
+/* The marks of an axis, with as many digits as it takes to tell one from the next. */
+export function ticks(values, unit) {
+  let labels = [];
+  for (precision = 3; precision < 9; precision += 1) {
+    labels = values.map((value) => tick(value, unit));
+    if (new Set(labels).size === labels.length) break;
+  }
+  precision = 3;
+  return new Map(values.map((value, i) => [value, labels[i]]));
 }
 
 const NUMBER = /(\d+(?:\.\d+)?(?:e[+-]?\d+)?)/;
