@@ -10,29 +10,20 @@ from typing import Any
 from harness.call import request, study_file
 from harness.call.objects import Objects
 from harness.call.result import Result, command_of
-from harness.call.settings import in_python
+from harness.call.settings import IN_PYTHON, in_python
 from harness.call.study_file import StudyFile
 from harness.registry.entries import check_not_in_plugin
 from harness.report.progress import reporter
 from harness.run import host_process
-from harness.support.errors import UsageError
-
-_INSTEAD = {
-    "format": "the result has .table, .frame and .to_html()",
-    "output": "the result has .to_html(path) and .frame",
-    "dry_run": "`harness compare --dry-run` says what a comparison would cost",
-    "explain": "the result has .explain()",
-    "plot": "the result has .plot()",
-    "cells": "the result's .frame has every cell of a path",
-}
+from harness.support.errors import HarnessError, UsageError
 
 
 @contextlib.contextmanager
 def _named_as_arguments() -> Iterator[None]:
-    """Context in which a UsageError names the arguments of Python, not the options of the command."""
+    """Context in which an error names the arguments of Python, not the options of the command."""
     try:
         yield
-    except UsageError as error:
+    except HarnessError as error:
         error.args = (in_python(str(error)), *error.args[1:])
         raise
 
@@ -52,7 +43,7 @@ def compare(
 ) -> Result:
     """Run solvers on data sets and return what it cost: what ``harness compare`` does, with objects where it takes names.
 
-    Every run has a process of its own and is kept in the store at once; the same call again reuses it.
+    Every run has a process of its own and is stored at once; the same call again reuses it.
 
     Parameters
     ----------
@@ -63,33 +54,32 @@ def compare(
     study : a study file, whose options count where none is given here
     plugin_path : files of plugins that are not installed
     store : the result store; None: the user's own
-    fresh : measure again what the store holds
+    fresh : measure again what is in the store
     quiet : no progress
-    yes : carry out more than a million runs
+    yes : allow more than a million runs
     options : those of the command, by name: ``C=[1, 10]``, ``gamma="scale"``, ``target_gap=1e-3``, ``time_limit="5m"``,
         ``repeat=3``, ``path={"C": [1, 10]}``, ``formulation=harness.CSVC`` or ``{"c-svc": {"C": 10}}``, ``kernel=RBF(gamma=0.1)``
 
     Raises
     ------
     UsageError, DataError : what the command refuses, in the same words.
-    NotKept : what was measured could not be kept; the error has it in ``records``.
+    NotKept : the results could not be stored; the error has them in ``records``.
     KeyboardInterrupt : passed on; what was measured is in the store, and the same call goes on from there.
     """
     for name in options:
-        if name in _INSTEAD:
-            raise UsageError(f"harness.compare: {name} is an option of the command alone; {_INSTEAD[name]}.")
+        if name in IN_PYTHON:
+            raise UsageError(f"harness.compare: {name} is an option of the command; in Python use {IN_PYTHON[name]}.")
     check_not_in_plugin("harness.compare")
-    if study is None and not options.get(
-        "executor"
-    ):  # a study says of how many threads, an executor starts them elsewhere
+    if study is None and not options.get("executor"):  # a study sets the threads, an executor has processes elsewhere
         host_process.begin(options.get("threads", 1))
     paths = [str(path) for path in ([plugin_path] if isinstance(plugin_path, str | Path) else plugin_path)]
     studies = [study_file.parsed(study)] if study is not None else []
-    objects = Objects(request.loaded([*(path for each in studies for path in study_file.plugin_paths(each)), *paths]))
-    said = objects.settings({"plugins": plugins, "datasets": datasets, "plugin_path": paths, **options})
-    registry = objects.registry
-    sources = [*studies, StudyFile("harness.compare", Path.cwd(), said)]
-    asked = request.asked(sources, registry, fresh=fresh, many=yes, store=Path(store) if store else None)
-    records = request.run_study(asked, registry, reporter(quiet=quiet, spelled=in_python), quiet=quiet)
-    how = {"study": study and str(study), "store": store and str(store), "fresh": fresh, "yes": yes}
-    return Result(tuple(records), command_of({**said, **how}), asked.sha256, registry)
+    objects = Objects(request.loaded([*(path for file in studies for path in file.plugin_paths), *paths]))
+    settings = objects.resolve({"plugins": plugins, "datasets": datasets, "plugin_path": paths, **options})
+    sources = [*studies, StudyFile("harness.compare", Path.cwd(), settings)]
+    planned = request.build_study(
+        sources, objects.registry, fresh=fresh, many=yes, store=Path(store) if store else None
+    )
+    records = request.run_study(planned, objects.registry, reporter(quiet=quiet, spelled=in_python), quiet=quiet)
+    further = {"study": study and str(study), "store": store and str(store), "fresh": fresh, "yes": yes}
+    return Result(tuple(records), command_of({**settings, **further}), planned.sha256, objects.registry)

@@ -69,7 +69,7 @@ def data(
         return _store_arrays(parts, name or _file_name(X.name), settings, X.defaults)
     label = settings.pop("label_column", label)
     is_table = bool(settings.keys() & TABLE_OPTIONS)
-    points = [_points(each, what, is_table) for each, what in ((X, "X"), (X_test, "X_test")) if each is not None]
+    points = [_points(x, what, is_table) for x, what in ((X, "X"), (X_test, "X_test")) if x is not None]
     if _is_frame(points[0]) and y is None and y_test is None:
         return _store_frames(points, name, {"label_column": label, **settings})
     if (X_test is None) is not (y_test is None):
@@ -77,15 +77,15 @@ def data(
     if label is not None or y is None:
         what = "label names a column of a frame that is given without y" if label is not None else "y is missing"
         raise DataError(f"{what}; give points and labels, data(X, y), or one frame, data(frame, label='kind').")
-    labels = [_labels(each, what) for each, what in ((y, "y"), (y_test, "y_test")) if each is not None]
-    for x, given, found, names_of in zip(points, (y, y_test), labels, (("X", "y"), ("X_test", "y_test")), strict=False):
-        _check_rows(x, given, found, *names_of)
+    labels = [_labels(values, what) for values, what in ((y, "y"), (y_test, "y_test")) if values is not None]
+    for x, given, values, names in zip(points, (y, y_test), labels, (("X", "y"), ("X_test", "y_test")), strict=False):
+        _check_rows(x, given, values, *names)
     if any(map(_is_frame, points)):
         frames = _joined(points, labels, getattr(y, "name", None))
         return _store_frames(frames, name, {"label_column": "-1", **settings})
-    names = (("x_train", "y_train"), ("x_test", "y_test"))
-    parts = {key: array for keys, arrays in zip(names, zip(points, labels, strict=True), strict=False)
-             for key, array in zip(keys, arrays, strict=True)}  # fmt: skip
+    parts = dict(zip(("x_train", "x_test"), points, strict=False)) | dict(
+        zip(("y_train", "y_test"), labels, strict=False)
+    )
     return _store_arrays(parts, name, settings)
 
 
@@ -131,17 +131,13 @@ def _labels(y: Any, what: str) -> np.ndarray[Any, Any]:
     found = found.reshape(-1) if found.ndim == 2 and 1 in found.shape else found
     if found.ndim != 1:
         raise DataError(f"{what} has shape {found.shape}; expected (n,), one label for each point.")
-    if found.dtype.kind in "fiubU" and not np.ma.is_masked(found):
-        return np.asarray(found)
-    if found.dtype.kind == "S":
-        return np.asarray(found).astype(np.str_)
-    missing = np.ma.getmaskarray(found) | pd.isna(np.ma.getdata(found))
-    values = np.ma.getdata(found).tolist()
-    if not missing.any() and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        numbers = np.array(values)
-        if numbers.dtype.kind in "fiu":
-            return numbers
-    return np.array(["" if gone else text for gone, text in zip(missing, _as_text(values, what), strict=True)])
+    series = pd.Series(found).infer_objects()
+    present = series.notna().to_numpy()
+    if present.all() and series.dtype.kind in "fiub":
+        return series.to_numpy()
+    texts = np.full(len(series), "", dtype=object)
+    texts[present] = _as_text(series[present].tolist(), what)
+    return texts.astype(np.str_)
 
 
 def _as_text(values: Sequence[Any], what: str) -> list[str]:
@@ -149,15 +145,14 @@ def _as_text(values: Sequence[Any], what: str) -> list[str]:
 
     Raises
     ------
-    DataError : two different values are the same text, as 1 and '1'.
+    DataError : two different values have the same text, as 1 and '1'.
     """
     texts = [value.decode() if isinstance(value, bytes) else class_name(value) for value in values]
-    original: dict[str, Any] = {}
+    first: dict[str, Any] = {}
     for value, text in zip(values, texts, strict=True):
-        other = original.setdefault(text, value)
-        if isinstance(other, str) is not isinstance(value, str):
+        if isinstance(first.setdefault(text, value), str) is not isinstance(value, str):
             raise DataError(
-                f"{what} holds {other!r} and {value!r}, which differ only in type; give all of them one type."
+                f"{what} has {first[text]!r} and {value!r}, which differ only in type; give all of them one type."
             )
     return texts
 

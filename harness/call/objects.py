@@ -1,4 +1,4 @@
-"""Solvers, data sets, kernels and formulations as objects: turned into the settings of a study file."""
+"""Solvers, data sets, kernels and formulations given as objects, and the selection strings that mean the same."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from harness.call.data import data, renamed
+from harness.call.values import as_list, text_of
 from harness.datasets.dataset import Dataset, DataSource
 from harness.datasets.files import FileSource
 from harness.kernels.functions import Kernel
 from harness.problems.problem import Problem
+from harness.registry.entries import ConfiguredSolver
 from harness.solver.protocol import Solver
-from harness.support import parameters
+from harness.support import parameters, selection
 from harness.support.errors import UsageError
-from harness.support.selection import Item, text_of
+from harness.support.selection import Item
 
 if TYPE_CHECKING:
     from harness.registry.discovery import Registry
@@ -28,53 +28,46 @@ _EXAMPLES = {"kernel": "rbf", "formulation": "c-svc"}
 
 
 class Objects:
-    """What a call is given, as settings.
+    """The objects of one call.
 
-    registry : of the plugins that are known; those that hold the solvers given are added
+    registry : of the loaded plugins; those that define a given solver are added
+    plugin_paths : files of the added plugins
     """
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
-        self._own_paths: list[str] = []
+        self.plugin_paths: list[str] = []
 
-    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings as a study file has them: text, numbers, truth values, lists of these.
+    def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings that were given: solvers configured, data sets as sources, kernels and formulations by name.
 
         Raises
         ------
-        UsageError : an object that means none of what a setting takes; and as :func:`data` does.
+        UsageError : an object that a setting does not take; and as :func:`data` does.
         """
-        found: dict[str, Any] = {}
-        for name, value in given.items():
-            if value is None:
-                continue
-            if name in ("plugins", "core_set_oracle"):
-                found[name] = [self.solver(each, name) for each in _listed(value)]
-            elif name == "datasets":
-                found[name] = list(self.datasets(value))
-            elif name in ("kernel", "formulation"):
-                found[name] = ",".join(_selected(value, name, Kernel if name == "kernel" else Problem))
-            else:
-                found[name] = plain(value)
-        if paths := [*found.pop("plugin_path", []), *self._own_paths]:
-            found["plugin_path"] = paths
-        return found
+        settings = {name: value for name, value in given.items() if value is not None}
+        if "plugins" in settings:
+            settings["plugins"] = [self._solver(item) for item in as_list(settings["plugins"])]
+        if "datasets" in settings:
+            settings["datasets"] = list(self._datasets(settings["datasets"]))
+        for name, kind in (("kernel", Kernel), ("formulation", Problem)):
+            if name in settings:
+                settings[name] = ",".join(_selections(settings[name], name, kind))
+        if "core_set_oracle" in settings:
+            settings["core_set_oracle"] = selection_text(self._solver(settings["core_set_oracle"]))
+        settings["plugin_path"] = [*settings.get("plugin_path", []), *self.plugin_paths]
+        return {name: value for name, value in settings.items() if not (name == "plugin_path" and not value)}
 
-    def solver(self, item: Any, option: str) -> str:
-        """Return the selection that means a solver: its name, its class or an instance."""
+    def _solver(self, item: Any) -> Any:
+        """Return a selection string as it is, a solver or its class as the solver of the plugin that defines it."""
+        cls = item if inspect.isclass(item) else type(item)
         if isinstance(item, str):
             return item
-        cls = item if inspect.isclass(item) else type(item)
         if not issubclass(cls, Solver):
-            raise UsageError(f"{option}: {item!r:.80} is no solver; give its name, its class or an instance of it.")
+            raise UsageError(f"plugins: {item!r:.80} is no solver; give its name, its class or an instance of it.")
+        plugin = self._plugin(cls)
         values = {} if inspect.isclass(item) else parameters.changed(item)
-        try:
-            texts = {name: [_text(value)] for name, value in values.items()}
-        except TypeError:
-            raise UsageError(
-                f"{option}: {item!r:.200} has a parameter that is no number and no text; give it by name."
-            ) from None
-        return text_of(Item(f"{self._plugin(cls)}/{cls.name}", texts))
+        return ConfiguredSolver(plugin, self.registry.solver(selection.quoted(f"{plugin}/{cls.name}"), **values))
 
     def _plugin(self, cls: type[Solver]) -> str:
         """Return the name of the plugin that a class is of: of the file that defines it if no loaded plugin has it.
@@ -95,12 +88,12 @@ class Objects:
                 f"harness_solvers into it, and call harness.compare('{name}', plugin_path='my_solver.py'). In a script, move "
                 "the class to the top level."
             )
-        for plugin, known in self.registry.plugins.items():  # imported here and, as a plugin, once more
-            if Path(known.module.__file__ or "").resolve() == file and name in self.registry.solvers.get(plugin, {}):
+        for plugin, loaded in self.registry.plugins.items():  # imported here and, as a plugin, once more
+            if Path(loaded.module.__file__ or "").resolve() == file and name in self.registry.solvers.get(plugin, {}):
                 return plugin
         plugin = file.parent.name if file.name == "__init__.py" else file.stem
         self.registry.load_all([], [file])
-        self._own_paths.append(str(file))
+        self.plugin_paths.append(str(file))
         if plugin in self.registry.broken:
             raise UsageError(self.registry.broken[plugin].sentence)
         if name not in self.registry.solvers.get(plugin, {}):
@@ -110,92 +103,66 @@ class Objects:
             )
         return plugin
 
-    def datasets(self, value: Any, name: str = "") -> Iterable[str]:
-        """Yield the selections that mean data sets: names, sources, arrays with labels, frames, or a dict of what is in memory.
+    def _datasets(self, value: Any, name: str = "") -> Iterable[str | DataSource]:
+        """Yield data sets: selection strings, sources, arrays with labels, frames, or a dict of what is in memory.
 
-        name : of what is in memory; a name, a path and any other source have their own
+        name : of what is in memory; a selection, a path and any other source have their own
         """
-        if isinstance(value, str) and not name:
-            yield value
-        elif isinstance(value, Path) and not name:
-            yield text_of(Item(str(value)))
-        elif isinstance(value, DataSource) and not name:
-            yield self._source(value)
+        if isinstance(value, str | Path) and not name:
+            yield value if isinstance(value, str) else selection.text_of(Item(str(value)))
         elif isinstance(value, FileSource) and value.memory_name:
-            yield self._source(renamed(value, name))
+            yield renamed(value, name) if name else value
+        elif isinstance(value, DataSource) and not name:
+            if not isinstance(value, FileSource) and self.registry.datasets.get(value.name) is not type(value):
+                raise UsageError(
+                    f"datasets: no plugin registers the source {type(value).__name__}; give its load() as a Dataset."
+                )
+            yield value
         elif isinstance(value, Dataset) or hasattr(value, "columns"):
-            yield self._source(data(value, name=name))
+            yield data(value, name=name)
         elif isinstance(value, tuple) and len(value) in (2, 4) and not isinstance(value[0], _NO_POINTS):
-            tested = dict(zip(("X_test", "y_test"), value[2:], strict=False))
-            yield self._source(data(*value[:2], **tested, name=name))
+            yield data(*value[:2], **dict(zip(("X_test", "y_test"), value[2:], strict=False)), name=name)
         elif isinstance(value, Mapping):
-            for key, each in value.items():
-                yield from self.datasets(each, str(key))
+            for key, part in value.items():
+                yield from self._datasets(part, str(key))
         elif isinstance(value, list | tuple) and not name:
-            for each in value:
-                yield from self.datasets(each)
+            for part in value:
+                yield from self._datasets(part)
         else:
             what, also = (f"{name!r}: ", "") if name else ("", "a name, a path, a dict of what is in memory, ")
             raise UsageError(
-                f"datasets: {what}a {type(value).__name__} is no data set; give {also}(X, y), (X, y, X_test, y_test), a frame, a "
-                "Dataset or what harness.data(...) returns."
+                f"datasets: {what}{value!r:.80} is no data set; give {also}(X, y), (X, y, X_test, y_test), a frame, a Dataset or "
+                "what harness.data(...) returns."
             )
 
-    def _source(self, source: DataSource) -> str:
-        values = {name: [_text(value)] for name, value in parameters.changed(source).items() if name != "path"}
-        cls = type(source)
-        if cls is not FileSource and self.registry.datasets.get(cls.name) is not cls:
-            raise UsageError(
-                f"datasets: {cls.__name__} is a source that no plugin registers; give its load() as a Dataset."
-            )
-        return text_of(Item(source.path if isinstance(source, FileSource) else cls.name, values))
+
+def selection_text(thing: Any) -> str:
+    """Return the selection string that means a configured solver or a data source; a text as it is."""
+    if isinstance(thing, str):
+        return thing
+    if isinstance(thing, ConfiguredSolver):
+        name, values = f"{thing.plugin}/{thing.solver.name}", parameters.changed(thing.solver)
+    else:
+        name, values = thing.name, parameters.changed(thing)
+    if isinstance(thing, FileSource):
+        name = values.pop("path")
+    return selection.text_of(Item(name, {key: [_parameter(value)] for key, value in values.items()}))
 
 
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+def _parameter(value: Any) -> str:
+    """Return a parameter's value as a selection string has it: ``(1,2)`` of a tuple."""
+    return parameters.as_text(value) if isinstance(value, tuple) else text_of(value)
 
 
-def _text(value: Any) -> str:
-    value = parameters.as_text(value) if isinstance(value, tuple) else plain(value)
-    if isinstance(value, bool | None):
-        return str(value).lower()
-    if isinstance(value, str | int | float):
-        return str(value)
-    raise TypeError(value)
-
-
-def plain(value: Any) -> Any:
-    """Return numbers, texts and lists of them as TOML would have them: those of NumPy, tuples, ranges and paths too."""
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, range) and value.step == 1 and len(value):
-        return f"{value[0]}-{value[-1]}"
-    if isinstance(value, Mapping):
-        return {_name(key): plain(each) for key, each in value.items()}
-    if hasattr(value, "to_list"):  # a series
-        value = value.to_list()
-    if isinstance(value, list | tuple | set | frozenset | range):
-        return ["none" if each is None else plain(each) for each in value]
-    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 10_000:
-        raise UsageError("a number has too many digits.")
-    return value
-
-
-def _name(thing: Any) -> str:
-    return str(getattr(thing, "name", thing))
-
-
-def _selected(given: Any, setting: str, kind: type) -> Iterable[str]:
-    """Yield the selections that names, classes and a configured kernel mean, or a dict from these to parameters."""
-    asked = given if isinstance(given, Mapping) else dict.fromkeys(_listed(given))
-    for item, own in asked.items():
+def _selections(given: Any, setting: str, kind: type) -> Iterable[str]:
+    """Yield selection strings of names, classes and configured kernels, or of a dict from these to parameters."""
+    for item, values in (given if isinstance(given, Mapping) else dict.fromkeys(as_list(given))).items():
         cls = item if inspect.isclass(item) else type(item)
         if not (isinstance(item, str) or issubclass(cls, kind)) or isinstance(item, Problem):
             raise UsageError(
-                f"{setting}: {item!r:.80} is none; give its name or its class, as in {setting}='{_EXAMPLES[setting]}'."
+                f"{setting}: {item!r:.80} is no {setting}; give its name or its class, as in {setting}='{_EXAMPLES[setting]}'."
             )
-        values = parameters.values_of(item) if isinstance(item, Kernel) else own or {}
-        texts = {name: [_text(each) for each in _listed(plain(value))] for name, value in values.items()}
-        yield text_of(Item(_name(item), texts)) if texts else _name(item)
+        values = parameters.values_of(item) if isinstance(item, Kernel) else values or {}
+        texts = {name: [_parameter(each) for each in as_list(value)] for name, value in values.items()}
+        name = str(getattr(item, "name", item))
+        yield selection.text_of(Item(name, texts)) if texts else name

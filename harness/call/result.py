@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.call.best import best_of
+from harness.call.objects import selection_text
 from harness.call.settings import SETTINGS, in_python
-from harness.call.study_file import text_of
+from harness.call.values import SELECTION, as_list, text_of
 from harness.datasets.cache import cache_root
 from harness.datasets.files import IN_MEMORY
 from harness.support.errors import UsageError
@@ -72,7 +73,7 @@ class Result:
         """The sentences below the table: who failed, which solver to take, or who is behind in time and test accuracy."""
         from harness.report.verdict import of_records
 
-        return of_records(self.records).sentences
+        return list(map(in_python, of_records(self.records).sentences))
 
     def explain(self) -> str:
         """Return what the columns and marks of the table mean, and what compilation took: a sentence or more a line."""
@@ -165,13 +166,14 @@ def _few(names: Sequence[str]) -> str:
 
 
 def command_of(given: Mapping[str, Any]) -> str:
-    """Return the command line of options as a study file has them; what is None or false is left out."""
+    """Return the command line of settings as a call has them; what is None or false is left out."""
     words = ["harness", "compare"]
     for name, value in given.items():
-        option = f"--{name.replace('_', '-')}"
+        option, setting = f"--{name.replace('_', '-')}", SETTINGS.get(name)
         if value is True:
             words.append(option)
         elif value not in (None, False, []):
-            several = name in SETTINGS and SETTINGS[name].several and isinstance(value, list)
-            words += [word for each in (value if several else [value]) for word in (option, text_of(each))]
+            text = selection_text if setting and setting.reader is SELECTION else text_of
+            parts = as_list(value) if setting and setting.several else [value]
+            words += [word for part in parts for word in (option, text(part))]
     return shlex.join(words)

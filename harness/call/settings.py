@@ -1,10 +1,9 @@
-"""What a study can say: the one table of the command's options, a call's keywords and the keys of a study file."""
+"""The settings of a study: the one table of the command's options, a call's keywords and the keys of a study file."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from harness.call import values
 from harness.call.values import Reader
@@ -37,26 +36,19 @@ class Setting:
     several: bool = False
     often: bool = False
 
-    @property
-    def usual(self) -> Any:
-        """Its value where nobody gives one."""
-        if self.default is None:
-            return False if self.reader is None else [] if self.several else None
-        return [self.default] if self.several else self.reader(self.default) if self.reader else False
-
 
 SETTINGS = {
     setting.name: setting
     for setting in (
         Setting("plugins", WHAT, "Required. Solvers, or all of a plugin: smo,libsvm  'lasvm[epochs=[1,2]]'  'fw/*'. Repeatable.",
-                values.TEXT, several=True, often=True),
+                values.SELECTION, several=True, often=True),
         Setting("datasets", WHAT, "Data sets, or your own files: digits  'checkerboard[n=1000],./mine.csv'. Repeatable.",
-                values.TEXT, "digits,breast-cancer", several=True, often=True),
+                values.SELECTION, "digits,breast-cancer", several=True, often=True),
         Setting("plugin_path", WHAT, "A plugin that is not installed: a .py file or a package folder. Repeatable.",
                 Reader("FILE", str), several=True),
         Setting("formulation", PROBLEM, "The SVM to train: c-svc  l2-svc,eps-svr  'nu-svc[nu=[0.1,0.5]]'.  [default: what each "
-                "solver prefers]", values.TEXT, often=True),
-        Setting("kernel", PROBLEM, "rbf  'rbf[gamma=[0.1,1]],linear'  'poly[degree=2]'.  [default: the data set's]", values.TEXT,
+                "solver prefers]", values.SELECTION, often=True),
+        Setting("kernel", PROBLEM, "rbf  'rbf[gamma=[0.1,1]],linear'  'poly[degree=2]'.  [default: the data set's]", values.SELECTION,
                 often=True),
         Setting("C", PROBLEM, "What a margin violation costs, above 0.  [default: the data set's]", values.COSTS, often=True),
         Setting("gamma", PROBLEM, "The kernel's gamma, above 0, or 'scale': 1 / (d var(x)).  [default: the data set's]",
@@ -69,7 +61,8 @@ SETTINGS = {
         Setting("cold", PATH, "Solve the cells one by one too, each from nothing."),
         Setting("target_gap", LIMITS, "The relative gap that every solver has to reach, such as 1e-3. Times are ranked only with "
                 "it.", values.POSITIVE, often=True),
-        Setting("time_limit", LIMITS, "Time in the solver that stops a run: 90, 90s, 5m, 1h.", values.DURATION, "10m", often=True),
+        Setting("time_limit", LIMITS, "Time in the solver that stops a run: 90s, 5m, 1h. One that you set is an equal "
+                "budget.", values.DURATION, "10m", often=True),
         Setting("memory_limit", LIMITS, "Memory of a run, and of reading the data: 512M, 2G.", values.MEMORY),
         Setting("kernel_evaluation_limit", LIMITS, "Kernel evaluations that stop a run.", values.COUNT),
         Setting("iteration_limit", LIMITS, "Iterations that stop a run.", values.COUNT),
@@ -84,27 +77,39 @@ SETTINGS = {
         Setting("cache_mb", HOW, "Memory for the kernel rows that a run keeps.", values.MEGABYTES, "256"),
         Setting("metrics", HOW, "Further test metrics: g-means,roc-auc.", values.NAMES),
         Setting("core_set_oracle", HOW, "The solver of the core sets of hull formulations, for margin(all) / margin(core set): qp.",
-                values.TEXT),
+                values.SELECTION),
     )
 }  # fmt: skip
 
-_ARGUMENTS = {*SETTINGS, "store", "fresh", "yes", "study", "quiet"}
-_FLAGS = {name for name in SETTINGS if SETTINGS[name].reader is None} | {"fresh", "yes", "quiet"}
-_OF_RESULT = {"explain": "result.explain()", "cells": "result.frame"}
-_OPTION = re.compile(
-    r"`[^`]*`|--format markdown|--(?P<name>[A-Za-z][A-Za-z-]*)(?: (?P<value>'[^'\n]*'|\d[\w.+-]*\w|\d))?"
+IN_PYTHON = {
+    "format": "result.frame",
+    "output": "result.to_html(path)",
+    "dry_run": "`harness compare --dry-run`",
+    "explain": "result.explain()",
+    "plot": "result.plot()",
+    "cells": "result.frame",
+}
+"""Option of the command alone -> what Python has in its place."""
+_FLAGS = ("fresh", "yes", "quiet", *(name for name, setting in SETTINGS.items() if setting.reader is None))
+_VALUE = (
+    r"'[^'\n]*'|\d[\w.+-]*\w|\d|\w+(?:,\w+)+|(?<=kernel )[\w-]+|(?<=formulation )[\w-]+|(?<=format )\w+(?: or \w+)?"
 )
+_OPTION = re.compile(rf"`[^`]*`|--(?P<name>[A-Za-z][A-Za-z-]*)(?: (?P<value>{_VALUE}))?")
 
 
-def in_python(message: str) -> str:
-    """Return a message with the options of the command in it as arguments; commands in backticks stay as they are."""
-    return _OPTION.sub(_argument, message)
+def in_python(text: str) -> str:
+    """Return a text with arguments of Python in the place of the command's options; commands in backticks stay as they are."""
+    return _OPTION.sub(_argument, text)
 
 
-def _argument(found: re.Match[str]) -> str:
-    name, value = (found["name"] or "").replace("-", "_"), found["value"]
-    if found[0] == "--format markdown":
-        return "result.frame"
-    if name not in _ARGUMENTS:
-        return _OF_RESULT.get(name, found[0])
-    return f"{name}={value or True}" if value or name in _FLAGS else name
+def _argument(option: re.Match[str]) -> str:
+    name, value = (option["name"] or "").replace("-", "_"), option["value"]
+    if name in IN_PYTHON:
+        return IN_PYTHON[name]
+    if name in _FLAGS:
+        return f"{name}=True"
+    if name not in SETTINGS and name not in ("store", "study"):
+        return option[0]
+    if value and not value[0].isdigit():
+        value = repr(value.strip("'"))
+    return f"{name}={value}" if value else name

@@ -1,37 +1,73 @@
-"""What options and keywords accept, read from text; each refuses with the value, what it expects and an example."""
+"""What options and keywords accept: each reader refuses with the value, what it expects and an example."""
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.support import selection
 from harness.support.errors import UsageError
+from harness.support.printable import plain_line
 
 T = TypeVar("T")
 
-MOST_SEEDS = 1_000_000  # in a list; a range is none
-MOST_VALUES = 10_000  # of a parameter of a path
+_MOST_SEEDS = 10**15  # seeds of a range
+_MOST_VALUES = 10_000  # values of one parameter of a path
 # of LIBSVM's guide (Hsu, Chang, Lin): C 2^-5, 2^-3, ..., 2^15 and gamma 2^-15, 2^-13, ..., 2^3
 USUAL = {"C": [2.0**k for k in range(-5, 16, 2)], "gamma": [2.0**k for k in range(-15, 4, 2)]}
-_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-_BYTES = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_LONGEST = 10**15  # of a range of seeds
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}  # unit -> seconds
+_BYTES = {
+    f"{unit}{b}": 2.0**power
+    for unit, power in (("", 0), ("k", 10), ("m", 20), ("g", 30), ("t", 40))
+    for b in ("", "b", "ib")
+}  # unit -> bytes
 _AMOUNT = re.compile(r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*([A-Za-z]*)\s*", re.ASCII)
 _RANGE = re.compile(r"(?P<first>[^:]+?)\.\.(?P<last>[^:]+?):(?P<factor>.+)")
 
 
+def text_of(value: Any) -> str:
+    """Return a value as the command line has it: a list with commas, a range as ``0-4``, a mapping as ``C=[1,10],gamma=[0.1]``.
+
+    Raises
+    ------
+    UsageError : it is no text, no number, and no collection of these.
+    """
+    if hasattr(value, "tolist"):  # of NumPy and pandas
+        value = value.tolist()
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, range) and value.step == 1 and value:
+        return f"{value[0]}-{value[-1]}"
+    if isinstance(value, Mapping):
+        return ",".join(f"{getattr(axis, 'name', axis)}=[{text_of(values)}]" for axis, values in value.items())
+    if isinstance(value, list | tuple | set | frozenset | range):
+        return ",".join(map(text_of, value))
+    if not isinstance(value, str | int | float | Path):
+        raise UsageError(f"{plain_line(str(value), 80)} is not a text, a number or a list of these.")
+    try:
+        return str(value)
+    except ValueError:
+        raise UsageError("a number has too many digits.") from None
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return the items of a list, an array, a tuple or a set; anything else as a list of itself."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+
+
 @dataclass(frozen=True)
 class Reader:
-    """Reads a text that an option is given.
+    """The reader of an option's values.
 
-    name : of what it reads, for the help
-    read : raises ValueError for what it does not accept, or `UsageError` with a sentence of its own
-    expects, example : of the sentence ``must be ..., not 'x'; write for example ...``
+    name : what it reads, for the help
+    read : takes a text; raises ValueError if it is not accepted, or `UsageError` with a sentence of its own
+    expects, example : parts of the sentence ``must be ..., not 'x'; write for example ...``
     """
 
     name: str
@@ -39,8 +75,9 @@ class Reader:
     expects: str = ""
     example: str = ""
 
-    def __call__(self, text: str) -> Any:
-        """Return the value; UsageError for what is not accepted."""
+    def __call__(self, given: Any) -> Any:
+        """Return the value of a text, a number or a list of these; UsageError if it is not accepted."""
+        text = text_of(given)
         try:
             return self.read(text)
         except (ValueError, OverflowError, ZeroDivisionError) as error:
@@ -60,15 +97,15 @@ def listed(convert: Callable[[str], T]) -> Callable[[str], list[T]]:
     """Return the reader of a comma list; what occurs twice counts once."""
 
     def read(text: str) -> list[T]:
-        found = dict[T, None]()
+        values = dict[T, None]()
         for part in map(str.strip, text.split(",")):
             if not part:
                 raise ValueError(text)
             try:
-                found[convert(part)] = None
+                values[convert(part)] = None
             except (ValueError, OverflowError):
                 raise _Part(part) from None
-        return list(found)
+        return list(values)
 
     return read
 
@@ -81,17 +118,19 @@ def _labels(text: str) -> list[str]:
     return parts
 
 
-def real(text: str, *, least: float = -math.inf, above: float = -math.inf) -> float:
-    """Return a finite number that is at least ``least`` and greater than ``above``."""
-    number = float(text)
-    if not math.isfinite(number) or number < least or number <= above:
-        raise ValueError(text)
-    return number
+def number(
+    *, least: float = -math.inf, above: float = -math.inf, most: float = sys.float_info.max, word: str = ""
+) -> Callable[[str], Any]:
+    """Return the reader of a number in a range, or of a word."""
 
+    def read(text: str) -> float | str:
+        if word and text == word:
+            return word
+        if not (least <= (value := float(text)) <= most and value > above):
+            raise ValueError(text)
+        return value
 
-def positive(text: str) -> float:
-    """Return a number > 0."""
-    return real(text, above=0.0)
+    return read
 
 
 def whole(text: str, *, least: int = 0) -> int:
@@ -102,54 +141,30 @@ def whole(text: str, *, least: int = 0) -> int:
     return int(text) if text.strip().isdigit() else int(number)
 
 
-def _or(word: str, convert: Callable[[str], float]) -> Callable[[str], float | str]:
-    """Return the reader of a number or of a word."""
-    return lambda text: text if text == word else convert(text)
-
-
-def _share(text: str) -> float:
-    if (number := positive(text)) > 1.0:
-        raise ValueError(text)
-    return number
-
-
 def _seeds(text: str) -> Sequence[int]:
-    """Return the seeds of ``0,1,2``, ``0-4`` or a mixture; one range stays a range, however long."""
-    ranges = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        low = whole(first)
-        high = whole(last) if dash else low
-        if high < low:
+    """Return the seeds of ``0,1,2``, or of the range ``0-4``, which stays a range, however long."""
+    first, dash, last = text.partition("-")
+    if not dash:
+        return listed(whole)(text)
+    seeds = range(whole(first), whole(last) + 1)
+    if not 0 < len(seeds) <= _MOST_SEEDS:
+        raise ValueError(text)
+    return seeds
+
+
+def amount(units: Mapping[str, float]) -> Callable[[str], float]:
+    """Return the reader of a positive number with a unit, ``1.5m`` or ``2GiB``."""
+
+    def read(text: str) -> float:
+        match = _AMOUNT.fullmatch(text)
+        if match is None or (unit := match[2].lower()) not in units:
             raise ValueError(text)
-        if high - low >= _LONGEST:
-            raise UsageError(f"{text!r} means too many seeds; write for example 0-4.")
-        ranges.append(range(low, high + 1))
-    if len(ranges) == 1:
-        return ranges[0]
-    if sum(map(len, ranges)) > MOST_SEEDS:
-        raise UsageError(f"{text!r} lists more than {MOST_SEEDS:,} seeds; write one range, for example 0-4.")
-    return list(dict.fromkeys(itertools.chain.from_iterable(ranges)))
+        result = float(match[1]) * units[unit]
+        if not 0 < result < math.inf:
+            raise ValueError(text)
+        return result
 
-
-def _duration(text: str) -> float:
-    """Return the seconds of ``90``, ``90s``, ``1.5m`` or ``1h``."""
-    return _amount(text, _SECONDS, str.lower)
-
-
-def _memory(text: str) -> int:
-    """Return the bytes of ``512M``, ``2G``, ``2GiB`` or a plain number; K, M, G are powers of 1024."""
-    return int(_amount(text, _BYTES, lambda unit: unit.upper().removesuffix("IB").removesuffix("B")))
-
-
-def _amount(text: str, units: Mapping[str, float], normal: Callable[[str], str]) -> float:
-    match = _AMOUNT.fullmatch(text)
-    if match is None or normal(match[2]) not in units:
-        raise ValueError(text)
-    result = float(match[1]) * float(units[normal(match[2])])
-    if not 0 < result < math.inf:
-        raise ValueError(text)
-    return result
+    return read
 
 
 def _path(text: str) -> dict[str, list[float]]:
@@ -158,41 +173,41 @@ def _path(text: str) -> dict[str, list[float]]:
     ``C,gamma`` takes the usual values of both; ``C=[0.1,1,10]`` lists values, ``gamma=2^-15..2^3:2^2`` goes from the first
     number to the last by a factor.
     """
-    found: dict[str, list[float]] = {}
+    axes: dict[str, list[float]] = {}
     for part in selection.split(text):
         name, equals, given = (piece.strip() for piece in part.partition("="))
         if not name or (equals and not given):
             raise ValueError(text)
-        if name in found:
+        if name in axes:
             raise UsageError(f"{name} is given twice; write {name}=[0.1,1].")
         if not equals and name not in USUAL:
-            raise UsageError(f"only {' and '.join(USUAL)} have usual values; say which {name} takes: {name}=[0.1,1].")
+            raise UsageError(f"only {' and '.join(USUAL)} have usual values; write {name}=[0.1,1].")
         parts = selection.split(given[1:-1]) if given.startswith("[") and given.endswith("]") else [given]
         values = [value for each in parts for value in _range(each.strip())] if equals else USUAL[name]
-        found[name] = list(dict.fromkeys(values))
-    return found
+        axes[name] = list(dict.fromkeys(values))
+    return axes
 
 
 def _range(text: str) -> list[float]:
     match = _RANGE.fullmatch(text)
     if match is None:
         return [_power(text)]
-    first, last = positive(str(_power(match["first"]))), positive(str(_power(match["last"])))
-    if last < first:
-        raise ValueError(text)
-    factor = _power(match["factor"])
-    if not factor > 1.0:
+    first, last, factor = (_power(match[part]) for part in ("first", "last", "factor"))
+    if not (0.0 < first <= last and factor > 1.0):
         raise ValueError(text)
     count = 1 + math.floor((math.log(last) - math.log(first)) / math.log(factor) + 1e-9)
-    if count > MOST_VALUES:
-        raise UsageError(f"{text} are {count:,} values; at most {MOST_VALUES:,} are taken.")
+    if count > _MOST_VALUES:
+        raise UsageError(f"{text} are {count:,} values; at most {_MOST_VALUES:,} are taken.")
     return [first * factor**k for k in range(count)]
 
 
 def _power(text: str) -> float:
     """Return a finite number; ``2^-5`` is one."""
     base, power, exponent = text.partition("^")
-    return real(str(float(base) ** float(exponent))) if power else real(text)
+    value = float(base) ** float(exponent) if power else float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
 
 
 def _part_of_runs(text: str) -> tuple[int, int]:
@@ -203,18 +218,27 @@ def _part_of_runs(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-TEXT = Reader("SELECTION", str)
+SELECTION = Reader("SELECTION", str)
 NAMES = Reader("NAMES", listed(str), "names separated by commas", "a,b")
 LABELS = Reader("NAMES", _labels, "names separated by commas", "'lasvm*,fw'")
-COSTS = Reader("LIST", listed(positive), "a positive number", "1 or 1,10")
-WIDTHS = Reader("LIST", listed(lambda text: real(text, least=0.0)), "a number that is 0 or more", "0.1 or 0,0.1")
-SHARES = Reader("LIST", listed(_or("none", _share)), "a number above 0 and at most 1, or 'none'", "0.5 or 0.1,0.5")
-GAMMAS = Reader("LIST", listed(_or("scale", positive)), "a positive number or 'scale'", "0.1 or 0.1,1 or scale")
-SEEDS = Reader("SEEDS", _seeds, "whole numbers from 0 on, or ranges from the smaller to the larger", "0,1,2 or 0-4")
-DURATION = Reader("TIME", _duration, "a positive time, in seconds or with s, m, h or d", "90 or 90s or 5m")
-MEMORY = Reader("SIZE", _memory, "a positive size, in bytes or with K, M, G or T", "512M or 2G")
-POSITIVE = Reader("NUMBER", positive, "a positive number", "0.001")
-MEGABYTES = Reader("MB", positive, "a positive number of megabytes", "256")
+COSTS = Reader("LIST", listed(number(above=0.0)), "a positive number", "1 or 1,10")
+WIDTHS = Reader("LIST", listed(number(least=0.0)), "a number that is 0 or more", "0.1 or 0,0.1")
+SHARES = Reader(
+    "LIST",
+    listed(number(above=0.0, most=1.0, word="none")),
+    "a number above 0 and at most 1, or 'none'",
+    "0.5 or 0.1,0.5",
+)
+GAMMAS = Reader(
+    "LIST", listed(number(above=0.0, word="scale")), "a positive number or 'scale'", "0.1 or 0.1,1 or scale"
+)
+SEEDS = Reader("SEEDS", _seeds, "whole numbers from 0 on, or a range from the smaller to the larger", "0,1,2 or 0-4")
+DURATION = Reader("TIME", amount(_SECONDS), "a positive time, in seconds or with s, m, h or d", "90 or 90s or 5m")
+MEMORY = Reader(
+    "SIZE", lambda text: int(amount(_BYTES)(text)), "a positive size, in bytes or with K, M, G or T", "512M or 2G"
+)
+POSITIVE = Reader("NUMBER", number(above=0.0), "a positive number", "0.001")
+MEGABYTES = Reader("MB", number(above=0.0), "a positive number of megabytes", "256")
 AUTO = "auto"
 REPEAT = Reader(
     "N|auto", lambda text: AUTO if text == AUTO else whole(text, least=1), "a whole number, at least 1, or auto", "3"

@@ -1,14 +1,14 @@
-"""What is registered, as plain entries and as JSON data: the ground of ``harness list``, ``harness describe`` and of pages."""
+"""What is registered, as plain entries and as JSON data: for ``harness list``, ``harness describe`` and pages."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from harness.cli import commands, options
+from harness.cli import commands
 from harness.measure.outcome import Status
 from harness.registry.hookspecs import FORMATS, OBSERVERS
 from harness.solver.protocol import formulation_names
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from harness.registry.discovery import Registry
     from harness.solver.protocol import Solver
 
+LISTED = {
+    "solvers": "solver", "plugins": "plugin", "datasets": "data set", "kernels": "kernel", "formulations": "formulation",
+    "metrics": "metric", "formats": "report format", "observers": "observer", "commands": "command",
+}  # fmt: skip
+"""What ``harness list`` takes -> the kind that it lists."""
 _MARKUP = re.compile(r"(?::[\w:]+:)?`{1,2}([^`]+)`{1,2}")  # ``code``, `name`, :mod:`module`
 
 
@@ -27,7 +32,6 @@ _MARKUP = re.compile(r"(?::[\w:]+:)?`{1,2}([^`]+)`{1,2}")  # ``code``, `name`, :
 class Entry:
     """One registered thing.
 
-    kind : singular, as a reader says it: ``data set``
     subject : the class, function or module itself
     facts : further columns of its listing
     """
@@ -44,33 +48,36 @@ class Entry:
         return {"name": self.name, "plugin": self.plugin, **self.facts, "description": self.summary}
 
 
-def entries(registry: Registry, kind: str) -> list[Entry]:
-    """Return what is registered of a kind, one of :data:`harness.cli.options.LISTED_KINDS`."""
-    if kind == "solvers":
-        return [
-            Entry("solver", name, plugin, summary(cls), cls, {"solves": solved_names(registry, cls)})
-            for plugin, own in registry.solvers.items()
-            for name, cls in own.items()
-        ]
-    if kind == "plugins":
+def entries(registry: Registry, listed: str) -> list[Entry]:
+    """Return what is registered of a kind, one of the keys of ``LISTED``."""
+    kind = LISTED[listed]
+    if kind == "plugin":
         return _plugins(registry)
-    if kind == "commands":
+    if kind == "command":
         added = commands.of(registry)
         return [
-            Entry("command", name, added.plugins[name], each.get_short_help_str(limit=80), each.callback)
-            for name, each in added.commands.items()
+            Entry(kind, name, added.plugins[name], command.get_short_help_str(limit=80), command.callback)
+            for name, command in added.commands.items()
         ]
-    if kind == "observers":
-        observers = [each for hook in OBSERVERS for each in getattr(registry.manager.hook, hook).get_hookimpls()]
-        told = [(each.plugin_name, each.function) for each in observers]
-        return [Entry("observer", each.__name__, plugin, summary(each), each) for plugin, each in told]
-    own = {name: SimpleNamespace(__doc__=line) for name, line in FORMATS.items()}
-    named: dict[str, Any] = own | registry.report_formats if kind == "formats" else getattr(registry, kind)
-    singular = {"datasets": "data set", "formats": "report format"}.get(kind, kind[:-1])
-    found = [Entry(singular, name, registry.owner(singular, name), _told(each), each) for name, each in named.items()]
-    if kind == "formulations":
-        return [replace(entry, facts={"solvers": solvers_of(registry, entry.subject)}) for entry in found]
-    return found
+    if kind == "observer":
+        observers = [
+            observer for hook in OBSERVERS for observer in getattr(registry.manager.hook, hook).get_hookimpls()
+        ]
+        return [
+            Entry(kind, each.function.__name__, each.plugin_name, summary(each.function), each.function)
+            for each in observers
+        ]
+    things = {name: SimpleNamespace(__doc__=line) for name, line in FORMATS.items()} if kind == "report format" else {}
+    entries = [
+        Entry(kind, name, registry.owner(kind, name), _line(thing), thing)
+        for name, thing in (things | registry.things(kind)).items()
+    ]
+    for entry in entries:
+        if kind == "solver":
+            entry.facts["solves"] = solved_names(registry, entry.subject)
+        elif kind == "formulation":
+            entry.facts["solvers"] = solvers_of(registry, entry.subject)
+    return entries
 
 
 def solved_names(registry: Registry, solver: type[Solver]) -> list[str]:
@@ -80,7 +87,7 @@ def solved_names(registry: Registry, solver: type[Solver]) -> list[str]:
 
 def solvers_of(registry: Registry, formulation: type[Problem]) -> list[str]:
     """Return the solvers that can solve a formulation."""
-    return [cls.name for own in registry.solvers.values() for cls in own.values() if cls.takes(formulation)]
+    return [name for name, cls in registry.things("solver").items() if cls.takes(formulation)]
 
 
 def _plugins(registry: Registry) -> list[Entry]:
@@ -93,8 +100,8 @@ def _plugins(registry: Registry) -> list[Entry]:
     return [*loaded, *broken]
 
 
-def _told(subject: Any) -> str:
-    """Return what is said of a thing in a line: a data set has a description of its own."""
+def _line(subject: Any) -> str:
+    """Return the description of a thing in one line: its attribute ``description``, else the summary of its docstring."""
     return unmarked(str(getattr(subject, "description", ""))) or summary(subject)
 
 
@@ -104,14 +111,14 @@ def summary(subject: Any) -> str:
 
 
 def docstring(subject: Any) -> str:
-    """Return the docstring, empty without one; the signature that a dataclass makes up is none."""
+    """Return the docstring, empty without one; the signature that a dataclass generates is none."""
     text = inspect.cleandoc(getattr(subject, "__doc__", None) or "")
     generated = isinstance(subject, type) and text.startswith(f"{subject.__name__}(")
     return "" if generated else unmarked(text)
 
 
 def unmarked(text: str) -> str:
-    """Return a text as a reader of plain text wants it: ``code``, `names` and the roles of references without their marks."""
+    """Return a text without its markup: ``code``, `names` and the roles of references as plain text."""
     return _MARKUP.sub(r"\1", text)
 
 
@@ -120,15 +127,13 @@ def find(registry: Registry, name: str) -> list[Entry]:
 
     Raises
     ------
-    UsageError : nothing is called so; with the nearest names of all kinds.
+    UsageError : nothing has this name; with the nearest names of all kinds.
     """
-    everything = [entry for kind in options.LISTED_KINDS for entry in entries(registry, kind)]
-    found = [entry for entry in everything if name == entry.name]
-    found += [entry for entry in everything if entry.kind == "solver" and name == f"{entry.plugin}/{entry.name}"]
-    if not found:
+    everything = [entry for listed in LISTED for entry in entries(registry, listed)]
+    named = [entry for entry in everything if name in (entry.name, f"{entry.plugin}/{entry.name}")]
+    if not named:
         near = did_you_mean(name, dict.fromkeys(entry.name for entry in everything))
         raise UsageError(
-            f"nothing is called '{name}'{near}; `harness list KIND` shows what there is, KIND one of "
-            f"{', '.join(options.LISTED_KINDS)}."
+            f"nothing is called '{name}'{near}; `harness list KIND` lists what there is, KIND one of {', '.join(LISTED)}."
         )
-    return found
+    return named

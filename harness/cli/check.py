@@ -1,8 +1,9 @@
-"""``harness check``: every check of a plugin, a line each; what fails in words, with its place and its smallest problem."""
+"""``harness check``: the checks of a plugin; what fails in words, with its place and its smallest problem."""
 
 from __future__ import annotations
 
 import collections
+import textwrap
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -11,19 +12,24 @@ import click
 
 from harness.call import values
 from harness.cli import options
-from harness.report.output import results_alone
+from harness.cli.catalogue import unmarked
+from harness.report.output import results_alone, width
+from harness.support.printable import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from harness.registry.discovery import Registry
-    from harness.testing.checks import Checks, Result
+    from harness.testing.checks import Checks
 
-_NAME_WIDTH = 44
+
+_INDENT = " " * 9
+_FAILURES = Path("harness-failures")  # folder of the smallest failing problems
 
 
 @click.command("check", short_help="Check a plugin: is what it returns right, counted, repeatable?")
 @click.argument("targets", nargs=-1, metavar="PLUGIN|FILE|NAME...")
+@click.option("--verbose", "-v", is_flag=True, help="A line for each check, also for those that passed.")
 @click.option(
     "--only",
     multiple=True,
@@ -32,117 +38,97 @@ _NAME_WIDTH = 44
 )
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="How to show it.")
 @click.option(
-    "--failures",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("harness-failures"),
-    help="The folder of the smallest failing problems.  [default: harness-failures]",
-)
-@click.option(
     "--reproduce",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Make the check of a file in that folder again, on its problem, with a traceback.",
+    help="Make the check of a file in harness-failures again, on its problem, with a traceback.",
 )
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 @click.pass_context
 @results_alone()
-def command(
-    ctx: click.Context,
-    targets: Sequence[str],
-    only: Sequence[list[str]],
-    format_: str,
-    failures: Path,
-    reproduce: Path | None,
-    plugin_path: Sequence[str],
-) -> None:
+def command(ctx: click.Context, /, **given: Any) -> None:
     """Check whether what a plugin returns is right, counted and repeatable.
 
     \b
       harness check ./my_solver.py
-      harness check 'lasvm[epochs=5]'
+      harness check 'lasvm[epochs=5]' -v
 
-    A failure says what is wrong, where in the plugin, and on which smallest problem. What a thing is excused from, its
-    class says (conformance), with the reason. Exit codes: 0 nothing failed, 1 a check failed, 2 bad usage.
+    A failure has a sentence, its place in the plugin, and the smallest problem that shows it, a file in the folder
+    harness-failures. Known failures are declared by a class (conformance), with the reason. Exit codes: 0 nothing failed,
+    1 a check failed, 2 bad usage.
     """
     from harness.call import request
     from harness.report import files, output
     from harness.support.errors import UsageError
     from harness.testing.plugin import suites_of
 
-    registry = request.loaded(plugin_path)
-    if reproduce is not None:
-        ctx.exit(_reproduced(reproduce, registry))
-    if not targets:
-        raise UsageError(
-            "nothing to check is named; name a plugin, a file or a thing, as in `harness check ./my_solver.py`."
-        )
-    wanted = [text.removeprefix("test_") for texts in only for text in texts] or [""]
-    began, found = monotonic(), list[dict[str, Any]]()
-    for target in targets:
+    registry = request.loaded(given["plugin_path"])
+    if given["reproduce"] is not None:
+        ctx.exit(_reproduce(given["reproduce"], registry))
+    if not given["targets"]:
+        raise UsageError("PLUGIN, FILE or NAME is missing; write for example `harness check ./my_solver.py`.")
+    only = [text.removeprefix("test_") for texts in given["only"] for text in texts] or [""]
+    began, entries = monotonic(), list[dict[str, Any]]()
+    for target in given["targets"]:
         for suite in suites_of(target, registry):
-            found += _made(suite, target, wanted, failures, shown=format_ == "text")
-    if format_ == "json":
-        output.show(files.content("json", found).decode())
-    counts = collections.Counter(each["status"] for each in found)
-    told = ", ".join(
-        f"{counts[status]} {status}" for status in ("passed", "failed", "excused", "skipped") if counts[status]
+            of_suite = list[dict[str, Any]]()
+            for entry in _entries(suite, target, only):
+                if given["format_"] == "text" and (given["verbose"] or entry["status"] == "failed"):
+                    output.show(_lines(entry, of_suite))
+                of_suite.append(entry)
+            entries += of_suite
+    if given["format_"] == "json":
+        output.show(files.content("json", entries).decode())
+    statuses = collections.Counter(entry["status"] for entry in entries)
+    counts = [
+        f"{statuses[status]} {status}" for status in ("passed", "failed", "excused", "skipped") if statuses[status]
+    ]
+    output.say(
+        f"{len(entries)} checks in {monotonic() - began:.1f} s: {', '.join(counts) or '--only names none of them'}"
     )
-    output.say(f"{len(found)} checks in {monotonic() - began:.1f} s: {told or 'none has a name like that'}")
-    ctx.exit(int(counts["failed"] > 0 or not found))
+    ctx.exit(int(statuses["failed"] > 0 or not entries))
 
 
-def _made(suite: type[Checks], target: str, wanted: list[str], failures: Path, *, shown: bool) -> list[dict[str, Any]]:
-    """Make the checks of one thing, show a line each, and return one entry each."""
-    from harness.report import layout, output
+def _entries(suite: type[Checks], target: str, only: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Run the checks of one thing, and yield an entry each."""
     from harness.testing.apart import made_apart
-
-    names = [name for name in suite.checks() if any(text in name for text in wanted)]
-    if shown and names:
-        output.show(f"{layout.bold(f'{suite.kind} {suite.label()}', styled=output.styled())}\n")
-    entries: list[dict[str, Any]] = []
-    for name, found in made_apart(suite, names, target, failures):
-        entry = _entry(suite, name, found)
-        same = [
-            each["check"]
-            for each in entries
-            if each["message"] == entry["message"] != "" and each["status"] == "failed"
-        ]
-        entries.append(entry)
-        if shown:
-            output.show(_line({**entry, "message": f"as {same[0]}", "where": "", "file": ""} if same else entry))
-    return entries
-
-
-def _entry(suite: type[Checks], name: str, results: Sequence[Result]) -> dict[str, Any]:
-    """Return what is said of one check."""
     from harness.testing.checks import summed
 
-    made = getattr(suite, name)
-    status, deciding = summed(results)
-    told = [] if status == "passed" else deciding
-    return {
-        "thing": suite.label(), "kind": suite.kind, "check": name.removeprefix("test_"), "asks": made.__doc__.partition("\n")[0],
-        "since": made.since, "status": status, "problems": sum(bool(result.case) for result in results),
-        "failing": sum(result.status == "failed" for result in results), "message": told[0].message if told else "",
-        "where": told[0].where if told else "", "file": next((each.file for each in told if each.file), ""),
-    }  # fmt: skip
+    names = [name for name in suite.checks() if any(text in name for text in only)]
+    for name, results in made_apart(suite, names, target, _FAILURES):
+        status, deciding = summed(results)
+        first = deciding[0] if deciding and status != "passed" else None
+        check = getattr(suite, name)
+        yield {
+            "thing": suite.label(), "kind": suite.kind, "check": name.removeprefix("test_"),
+            "asks": check.__doc__.partition("\n")[0], "since": check.since, "status": status,
+            "problems": sum(bool(result.case) for result in results),
+            "failing": sum(result.status == "failed" for result in results), "message": first.message if first else "",
+            "where": first.where if first else "", "file": next((result.file for result in deciding if result.file), ""),
+        }  # fmt: skip
 
 
-def _line(entry: dict[str, Any]) -> str:
-    """Return an entry as its line, and beneath it what is wrong."""
-    from harness.support.printable import plain
-
+def _lines(entry: dict[str, Any], before: Sequence[dict[str, Any]]) -> str:
+    """Return the lines of an entry; of the same failure as one ``before`` it the name of that alone."""
     sign = "FAILED" if entry["status"] == "failed" else entry["status"]
-    lines = [f"  {sign:8} {entry['check']:{_NAME_WIDTH}} {entry['asks']} (since {entry['since']})"]
+    lines = [_folded(f"{sign:8} {entry['thing']}: {entry['check']}. {unmarked(entry['asks'])}")]
+    same = [other["check"] for other in before if other["message"] == entry["message"] and other["status"] == "failed"]
+    if entry["status"] == "failed" and same:
+        return f"{lines[0]}\n{_INDENT}as {same[0]}\n"
     if entry["message"]:
         on = f" ({entry['failing']} of {entry['problems']} problems)" if entry["failing"] and entry["problems"] else ""
-        lines.append(f"           {plain(entry['message'])}{on}")
+        lines.append(_folded(f"{plain(entry['message'])}{on}", len(_INDENT)))
     if entry["status"] == "failed":
-        lines += [f"           at {entry['where']}"] if entry["where"] else []
-        lines += [f"           smallest problem: harness check --reproduce {entry['file']}"] if entry["file"] else []
-    return "".join(f"{line}\n" for line in lines)
+        lines += [f"at {entry['where']}"] if entry["where"] else []
+        lines += [f"smallest problem: harness check --reproduce {entry['file']}"] if entry["file"] else []
+    return f"\n{_INDENT}".join(lines) + "\n"
 
 
-def _reproduced(file: Path, registry: Registry) -> int:
+def _folded(text: str, room: int = 0) -> str:
+    """Return a text in lines that leave ``room`` on the terminal, the further ones indented."""
+    return textwrap.fill(" " * room + text, width(), subsequent_indent=_INDENT, break_long_words=False)[room:]
+
+
+def _reproduce(file: Path, registry: Registry) -> int:
     """Make the check of a file again on its problem; return the exit code."""
     import traceback
 
@@ -153,6 +139,8 @@ def _reproduced(file: Path, registry: Registry) -> int:
     suite, result, case = again(file, registry, suites_of)
     if result.error is not None:
         output.say("".join(traceback.format_exception(result.error)).rstrip())
-    told = f"{result.status}: {result.check.removeprefix('test_')} of {suite.label()} on {case}, {len(case.y)} points"
-    output.show(f"{told}{'. ' * bool(result.message)}{result.message}\n")
+    heading = (
+        f"{result.status}: {result.check.removeprefix('test_')} of {suite.label()} on {case}, {len(case.y)} points"
+    )
+    output.show(f"{heading}{'. ' * bool(result.message)}{result.message}\n")
     return int(result.status == "failed")

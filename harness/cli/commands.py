@@ -1,4 +1,4 @@
-"""The sub-commands: the harness's own, and those that plugins add; each is imported when it is called or asked for."""
+"""The sub-commands: the harness's own, and those of plugins; each is imported when it is called."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.registry.entries import BrokenPlugin
 
 PROGRAM = "harness"
-HOOK, PATH = "harness_commands", "--plugin-path"
+HOOK = "harness_commands"
 
 _ENDINGS = (click.ClickException, click.Abort, click.exceptions.Exit)  # what click ends a command with
 
@@ -41,7 +41,7 @@ COMMANDS = {
 
 @dataclass(frozen=True)
 class Added:
-    """What plugins add: their commands, the plugin of each, and the plugins that could not be asked or are refused."""
+    """The commands of plugins, the plugin of each, and the plugins that are broken or whose commands are refused."""
 
     commands: dict[str, click.Command] = field(default_factory=dict)
     plugins: dict[str, str] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Added:
 
 
 def added(paths: Iterable[str]) -> Added:
-    """Return what the installed plugins and the files of ``paths`` add; plugins without the hook in their text are not imported.
+    """Return the commands of the installed plugins and of files; plugins without the hook in their text are not imported.
 
     Raises
     ------
@@ -58,61 +58,63 @@ def added(paths: Iterable[str]) -> Added:
     from harness.registry.discovery import Registry, installed
 
     files = {entry.name: _file(entry.module) for entry in installed()}
-    asked = [name for name, file in files.items() if file is None or HOOK.encode() in Path(file).read_bytes()]
+    names = [name for name, file in files.items() if file is None or HOOK.encode() in Path(file).read_bytes()]
     registry, given = Registry(), Registry()
-    registry.load_all(installed(), only=asked)
+    registry.load_all(installed(), only=names)
     given.load_all([], paths)
     return of(given, of(registry))
 
 
 def _file(module: str) -> str | None:
-    """Return the file of a module that is not imported for it; None if that cannot be said."""
+    """Return the file of a module without importing it; None if it is unknown."""
     try:
         spec = importlib.util.find_spec(module)
-    except Exception:  # the package around it is broken, which is said when it is loaded
+    except Exception:  # the package around it is broken: an error follows when it is loaded
         return None
     return spec.origin if spec is not None and spec.has_location else None
 
 
-def of(registry: Registry, found: Added | None = None) -> Added:
-    """Ask the plugins of a registry, and add their commands to ``found``; a plugin's are taken all or none."""
+def of(registry: Registry, before: Added | None = None) -> Added:
+    """Return the commands of the plugins of a registry, added to those of ``before``; a plugin's are accepted all or none."""
     from harness.registry.entries import BrokenPlugin, running_plugin
 
-    found = found or Added()
-    found.broken.update(registry.broken)
-    for name, plugin in registry.plugins.items():
+    result = before or Added()
+    result.broken.update(registry.broken)
+    for plugin, loaded in registry.plugins.items():
         try:
-            with running_plugin(name, f"its {HOOK}"):
-                given = _checked(getattr(plugin.module, HOOK, tuple)(), found)
+            with running_plugin(plugin, f"its {HOOK}"):
+                commands = _validated(getattr(loaded.module, HOOK, tuple)(), result)
         except Exception as error:  # a plugin may raise anything
-            found.broken[name] = BrokenPlugin(name, reason(error))
+            result.broken[plugin] = BrokenPlugin(plugin, reason(error))
             continue
-        found.commands.update(given)
-        found.plugins.update(dict.fromkeys(given, name))
-    return found
+        result.commands.update(commands)
+        result.plugins.update(dict.fromkeys(commands, plugin))
+    return result
 
 
-def _checked(given: Iterable[click.Command], found: Added) -> dict[str, click.Command]:
-    """Return a plugin's commands by their names, none of them taken.
+def _validated(returned: Iterable[click.Command], before: Added) -> dict[str, click.Command]:
+    """Return a plugin's commands by name.
 
     Raises
     ------
-    PluginError : something else than commands with names of their own.
+    PluginError : no list of commands, or a name that another command has.
     """
-    if not isinstance(given, (list, tuple)) or not all(isinstance(each, click.Command) for each in given):
-        raise PluginError(f"{HOOK} returned {given!r}; it must return a list of click commands: return [my_command].")
+    if not isinstance(returned, (list, tuple)) or not all(isinstance(item, click.Command) for item in returned):
+        raise PluginError(
+            f"{HOOK} returned {returned!r}; it must return a list of click commands: return [my_command]."
+        )
     commands: dict[str, click.Command] = {}
-    for each in given:
-        name = each.name or ""
-        if not name or name in commands or name in COMMANDS or name in found.plugins:
-            whose = f"plugin '{found.plugins[name]}'" if name in found.plugins else "the harness or this plugin"
-            raise PluginError(f"its command '{name}' is already one of {whose}; give it another name.")
-        commands[name] = each
+    for command in returned:
+        name = command.name or ""
+        if not name or name in commands or name in COMMANDS or name in before.plugins:
+            owner = f"plugin '{before.plugins[name]}'" if name in before.plugins else "the harness or this plugin"
+            raise PluginError(f"its command '{name}' is already one of {owner}; give it another name.")
+        commands[name] = command
     return commands
 
 
 class CommandGroup(click.Group):
-    """A group that lists its commands in their order, and meets an unknown one with a whole sentence."""
+    """A group that lists its commands in their order, and refuses an unknown one with the nearest known one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the help."""
@@ -125,49 +127,36 @@ class CommandGroup(click.Group):
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             names = self.list_commands(ctx)
             near = difflib.get_close_matches(args[0], names, n=1)
-            why = f"there is no command '{args[0]}'; did you mean '{near[0]}'?" if near else self._missing(ctx, args[0])
+            why = f"there is no command '{args[0]}'" + (f"; did you mean '{near[0]}'?" if near else self._excuse(ctx))
             raise click.UsageError(f"{why} The commands are: {', '.join(names)}.", ctx)
         return super().resolve_command(ctx, args)
 
-    def _missing(self, ctx: click.Context, name: str) -> str:
-        """Return the sentence on a command that is not there."""
-        return f"there is no command '{name}'."
+    def _excuse(self, _ctx: click.Context) -> str:
+        """Return the end of the sentence on an unknown command."""
+        return "."
 
 
 class LazyGroup(CommandGroup):
     """The harness's own commands, then those of plugins."""
 
-    def _asked(self, ctx: click.Context) -> Added:
-        """Return what plugins add; they are asked once."""
-        found = ctx.meta.get("added")
-        if not isinstance(found, Added):
-            ctx.meta["added"] = found = added(ctx.params.get("plugin_path") or ())
-        return found
+    def _added(self, ctx: click.Context) -> Added:
+        """Return the commands of plugins, loaded once."""
+        if "added" not in ctx.meta:
+            ctx.meta["added"] = added(ctx.params.get("plugin_path") or ())
+        return ctx.meta["added"]  # type: ignore[no-any-return]
 
-    def _missing(self, ctx: click.Context, name: str) -> str:
-        """Return the sentence on a command that is not there: it may be one of a broken plugin."""
-        broken = "; ".join(each.sentence.rstrip(".") for each in self._asked(ctx).broken.values())
-        why = f"the command '{name}' is missing, perhaps because a plugin is broken: {broken}."
-        return why if broken else super()._missing(ctx, name)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command of a plugin whose file is named behind it too: ``harness greet --plugin-path greeting.py``."""
-        if args[0] not in COMMANDS:
-            args = [word for each in args for word in (each.split("=", 1) if each.startswith(f"{PATH}=") else [each])]
-            while PATH in args:
-                at = args.index(PATH)
-                ctx.params["plugin_path"] = (*ctx.params.get("plugin_path", ()), *args[at + 1 : at + 2])
-                args = [*args[:at], *args[at + 2 :]]
-        return super().resolve_command(ctx, args)
+    def _excuse(self, ctx: click.Context) -> str:
+        """Return the end of the sentence on an unknown command: it may be one of a broken plugin."""
+        broken = "; ".join(plugin.sentence.rstrip(".") for plugin in self._added(ctx).broken.values())
+        given = "; the file of a plugin stands before its command: harness --plugin-path FILE COMMAND."
+        return f", perhaps because a plugin is broken: {broken}." if broken else given
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what one of a plugin raises becomes a sentence that names it."""
+        """Run a command; an exception of a plugin's command becomes a sentence that names the plugin."""
         try:
             return super().invoke(ctx)
         except Exception as error:
-            plugin = self._asked(ctx).plugins.get(ctx.invoked_subcommand or "") if "added" in ctx.meta else None
+            plugin = self._added(ctx).plugins.get(ctx.invoked_subcommand or "") if "added" in ctx.meta else None
             if plugin is None or isinstance(error, (*_ENDINGS, HarnessError, OSError)):
                 raise
             raise PluginError(
@@ -176,22 +165,20 @@ class LazyGroup(CommandGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the help."""
-        return [*COMMANDS, *self._asked(ctx).commands]
+        return [*COMMANDS, *self._added(ctx).commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command, None if there is none of that name; plugins are not asked for the harness's own."""
+        """Import a command, None if there is none of that name; for the harness's own no plugin is loaded."""
         if cmd_name not in COMMANDS:
-            return self._asked(ctx).commands.get(cmd_name)
+            return self._added(ctx).commands.get(cmd_name)
         module = importlib.import_module(COMMANDS[cmd_name][0])
-        command = module.listing if cmd_name == "list" else module.command
-        assert isinstance(command, click.Command)
-        return command
+        return module.listing if cmd_name == "list" else module.command  # type: ignore[no-any-return]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands' lines; none of the harness's own is imported for it."""
-        own = [(name, line) for name, (_, line) in COMMANDS.items()]
-        for broken in self._asked(ctx).broken.values():
+        for broken in self._added(ctx).broken.values():
             say(f"{PROGRAM}: {' '.join(broken.sentence.split())}")
-        of_plugins = [(name, each.get_short_help_str(limit=80)) for name, each in self._asked(ctx).commands.items()]
+        lines = [(name, line) for name, (_, line) in COMMANDS.items()]
+        lines += [(name, command.get_short_help_str(limit=80)) for name, command in self._added(ctx).commands.items()]
         with formatter.section("Commands"):
-            formatter.write_dl([*own, *of_plugins])
+            formatter.write_dl(lines)

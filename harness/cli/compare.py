@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from harness.report.output import results_alone, say
 from harness.support.errors import HarnessError, NotKept, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from harness.registry.discovery import Registry
@@ -25,14 +24,14 @@ if TYPE_CHECKING:
 _STUDY, _RESULT = "A study as a file", "The result"
 _FURTHER = [
     Option(["--study"], metavar="FILE", section=_STUDY,
-           help="Take the options from a file: C = [1, 10] in it is --C 1,10. An option beside it replaces what the file says."),
+           help="Take the options from a file: C = [1, 10] in it is --C 1,10. An option of the command replaces one of the file."),
     Option(["--format", "format_"], **options.FORMAT, section=_RESULT, often=True),
     Option(["--output"], **options.OUTPUT, section=_RESULT, often=True),
     Option(["--fresh"], is_flag=True, section=_RESULT,
-           help="Measure again what the store holds. Without it, runs of the same code, data and machine are reused."),
+           help="Measure again what is in the store. Without it, runs of the same code, data and machine are reused."),
     Option(["--yes"], is_flag=True, section=_RESULT, help="Carry out more than a million runs."),
     Option(["--dry-run"], is_flag=True, section=_RESULT,
-           help="Carry out nothing. Say how many runs there are, how many the store holds, and how long the others may take."),
+           help="Measure nothing. Print how many runs there are, how many are in the store, and how long the others may take."),
     Option(["--cells"], is_flag=True, section=_RESULT,
            help="Show a row for each cell of a path. Files other than tables always have them."),
     Option(["--explain"], **options.EXPLAIN, section=_RESULT),
@@ -50,27 +49,26 @@ Run solvers on data sets, and show a table of what it cost.
   harness compare --plugins 'lasvm[epochs=[1,2]]' --target-gap 1e-3 --repeat 3
 
 Commas make lists, brackets hold parameters: harness describe lasvm shows
-those of a solver. Every run is kept in the store; the same command again
-reuses it.
+those of a solver. Every run is stored; the same command again reuses it.
 """
 
 _MORE = f"""\
-Each run has a process of its own. The harness counts its kernel evaluations
+Each run has its own process. The harness counts its kernel evaluations
 and certifies its model. A run that fails is a row of the table, and the
 others go on.
 
-Exit codes: 0 every run did what was asked (a run that an iteration or
-kernel-evaluation limit stopped did); 1 a run failed
-({", ".join(status for status in Status if status in FAILED)}), hit its time limit,
-ended without being done (unfinished) or without the target gap certified
-(missed), or every run was skipped; 2 bad usage or bad data; 3 what was
-measured could not be kept in the store: it is in the output alone.
+Exit codes: 0 every run finished, or used up a limit that was set (budget);
+1 a run failed ({", ".join(status for status in Status if status in FAILED)}),
+ended without being done (unfinished, also after the default time limit) or
+without the target gap certified (missed), or every run was skipped;
+2 bad usage or bad data; 3 the results could not be stored: they are in the
+output alone.
 """
 
 
 @results_alone()
 def compare(ctx: click.Context, /, **given: Any) -> None:
-    """Carry out a comparison, show its table, and exit with 1 if a run failed or did not do what was asked."""
+    """Run a comparison, show its table, and exit with 1 if a run failed or missed its target."""
     from harness.call import request, study_file
     from harness.cli import dry_run
     from harness.report import formats, output
@@ -81,20 +79,20 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     words |= {name: list(value) for name, value in words.items() if isinstance(value, tuple)}
     sources = [study_file.parsed(given["study"])] if given["study"] else []
     for file in sources:
-        words.setdefault("plugin_path", study_file.plugin_paths(file))
+        words.setdefault("plugin_path", file.plugin_paths)
     registry = request.loaded(words.get("plugin_path", []))
-    for sentence in _unread(ctx, registry):
-        mistakes.add("", UsageError(sentence))
-    target = mistakes.taken("", output.checked_output, given["output"])
-    form = mistakes.taken("", formats.chosen, given["format_"], given["output"], registry.report_formats)
-    store = given["store"] and mistakes.taken("", output.checked_file, given["store"], "--store", "results.sqlite")
+    target = mistakes.collect("", output.checked_output, given["output"])
+    form = mistakes.collect("", formats.chosen, given["format_"], given["output"], registry.report_formats)
+    store = given["store"] and mistakes.collect("", output.checked_file, given["store"], "--store", "results.sqlite")
     sources.append(study_file.StudyFile("", None, words))
-    study = request.asked(sources, registry, mistakes=mistakes, fresh=given["fresh"], many=given["yes"], store=store)
+    study = request.build_study(
+        sources, registry, mistakes=mistakes, fresh=given["fresh"], many=given["yes"], store=store
+    )
     assert form is not None, "else it was refused"
     if given["plot"]:
         _check_plot(form, paths=bool(study.path))
     if given["dry_run"]:
-        output.deliver(dry_run.shown(study, registry), target, quiet=quiet)
+        output.deliver(dry_run.summary(study, registry), target, quiet=quiet)
         ctx.exit(0)
 
     def deliver(records: Sequence[Record]) -> None:
@@ -113,7 +111,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         pass
     except OSError as error:
         raise UsageError(
-            f"{error.filename}: {error.strerror}. Every run is kept in the store; `harness results` shows them."
+            f"{error.filename}: {error.strerror}. Every run is stored; `harness results` shows them."
         ) from None
     ctx.exit(request.exit_code(records))
 
@@ -157,7 +155,7 @@ def _check_plot(form: str, *, paths: bool) -> None:
 
 
 def _deliver_somewhere(deliver: Callable[[Sequence[Record]], None], records: Sequence[Record]) -> None:
-    """Deliver records that are nowhere else: where they cannot be written as was asked, to standard output."""
+    """Deliver records that could not be stored: to standard output if the requested file cannot be written either."""
     from harness.report import formats, output
 
     try:
@@ -170,28 +168,11 @@ def _deliver_somewhere(deliver: Callable[[Sequence[Record]], None], records: Seq
 _TYPED = f"{__name__}.typed"
 
 
-def _unread(ctx: click.Context, registry: Registry) -> Iterable[str]:
-    """Yield a sentence for each option that is none; where there is none, one on words that belong to no option."""
-    from harness.call import study_file
-
-    known = [name.lstrip("-") for each in ctx.command.get_params(ctx) for name in each.opts]
-    unknown = dict.fromkeys(word.partition("=")[0] for word in ctx.args if word.startswith("-"))
-    for option in unknown:
-        name = option.lstrip("-")
-        near = re.sub(r"'(?=\w)", "'--", study_file.near(name, known))
-        yield f"there is no option {option}{near}{study_file.in_brackets(name.replace('-', '_'), registry)}."
-    if ctx.args and not unknown:
-        yield (
-            f"{' '.join(ctx.args)!r} belongs to no option. Solvers are named as in --plugins lasvm,fw; a list has commas and no "
-            "blanks, as in --C 1,10."
-        )
-
-
 class Comparison(options.SectionedCommand):
-    """The command, which keeps the words it was given for the pages that show them."""
+    """The command, which stores its words for the pages that show them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the words, then read them."""
+        """Store the words, then read them."""
         ctx.meta[_TYPED] = shlex.join([*ctx.command_path.split(), *args])
         return super().parse_args(ctx, args)
 
@@ -200,10 +181,6 @@ command = Comparison(
     "compare",
     params=[*map(options.of_setting, SETTINGS.values()), *_FURTHER],
     callback=click.pass_context(compare),
-    context_settings={
-        "ignore_unknown_options": True,
-        "allow_extra_args": True,
-    },  # they are told of beside other mistakes
     help=_HELP,
     epilog=_MORE,
     short_help="Run solvers on data sets and show what it cost.",

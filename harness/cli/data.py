@@ -31,8 +31,8 @@ def command() -> None:
       harness data fetch adult mnist
       harness data verify
 
-    A file is looked for in the folder HARNESS_DATA, then among the fetched ones in the cache folder (HARNESS_CACHE), plain
-    or compressed. It is right if its content has the SHA-256 of the registry. Nothing else fetches these files.
+    A file may be in the folder HARNESS_DATA, or among the fetched ones in the cache folder (HARNESS_CACHE), plain or
+    compressed. It is right if its content has the SHA-256 of the registry. Nothing else fetches these files.
     """
 
 
@@ -40,23 +40,21 @@ def command() -> None:
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to show it.")
 @results_alone()
 def listing(format_: str) -> None:
-    """List the sets that have raw files, how many of them are there, and under which licence; no content is checked.
+    """List the sets that have raw files, how many of them are there, and their licences; no content is checked.
 
     \b
       harness data list
     """
     from harness.cli.catalogue import Entry
     from harness.cli.describe import show_listing
-    from harness.datasets import raw_files
+    from harness.datasets.raw_files import copies
 
-    found = []
+    entries = []
     for name, files in _sets().items():
-        there = sum(bool(raw_files.copies(each.name)) for each in files)
-        licences = ", ".join(dict.fromkeys(each.licence for each in files))
-        found.append(
-            Entry("data set", name, "", "", None, {"files there": f"{there} of {len(files)}", "licence": licences})
-        )
-    show_listing(found, format_)
+        count = f"{sum(bool(copies(file.name)) for file in files)} of {len(files)}"
+        licences = ", ".join(dict.fromkeys(file.licence for file in files))
+        entries.append(Entry("data set", name, "", "", None, {"files there": count, "licence": licences}))
+    show_listing(entries, format_)
 
 
 @command.command("fetch", short_help="Fetch the files of sets.")
@@ -66,7 +64,7 @@ def listing(format_: str) -> None:
 @click.option(
     "--timeout",
     type=Converted(values.DURATION),
-    help="Give an address up after so long without a byte.  [default: 30s]",
+    help="Longest wait for a byte of an address.  [default: 30s]",
 )
 @click.pass_context
 def fetch(ctx: click.Context, names: Sequence[str], base: str, timeout: float | None) -> None:
@@ -82,11 +80,11 @@ def fetch(ctx: click.Context, names: Sequence[str], base: str, timeout: float | 
     from harness.datasets import fetching, raw_files
 
     addresses = [name for name in names if fetching.is_address(name)]
-    wanted: dict[str, Callable[..., Path]] = {each: partial(fetching.local, each, tell=say) for each in addresses}
-    for file in _meant([name for name in names if name not in addresses]):
-        wanted[file.name] = partial(raw_files.fetch, file, base)
+    fetches: dict[str, Callable[..., Path]] = {name: partial(fetching.local, name, tell=say) for name in addresses}
+    for file in _files([name for name in names if name not in addresses]):
+        fetches[file.name] = partial(raw_files.fetch, file, base)
     failed = False
-    for name, get in wanted.items():
+    for name, get in fetches.items():
         try:
             show(f"{name}: {get(wait=timeout or fetching.WAIT, progress=sys.stderr.isatty())}\n")
         except DataError as error:
@@ -99,7 +97,7 @@ def fetch(ctx: click.Context, names: Sequence[str], base: str, timeout: float | 
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.pass_context
 def verify(ctx: click.Context, names: Sequence[str]) -> None:
-    """Say of each file of the data sets NAME, else of all, whether it is right, wrong or missing.
+    """Print of each file of the data sets NAME, else of all, whether it is right, wrong or missing, and its path.
 
     \b
       harness data verify adult mnist
@@ -109,38 +107,14 @@ def verify(ctx: click.Context, names: Sequence[str]) -> None:
     from harness.datasets.raw_files import look
 
     failed = False
-    for each in _meant(names or ["*"]):
-        right, wrong = look(each.name, each.sha256)
+    for file in _files(names or ["*"]):
+        right, wrong = look(file.name, file.sha256)
         failed |= right is None
         for path, why in wrong.items():
-            show(f"{each.name}: wrong, {path} {why}, expected {each.sha256}\n")
+            show(f"{file.name}: wrong, {path} {why}, expected {file.sha256}\n")
         if right or not wrong:
-            show(f"{each.name}: {f'right, {right}' if right else 'missing'}\n")
+            show(f"{file.name}: {f'right, {right}' if right else 'missing'}\n")
     ctx.exit(int(failed))
-
-
-@command.command("path", short_help="Say where the files lie.")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.pass_context
-@results_alone()
-def path(ctx: click.Context, names: Sequence[str]) -> None:
-    """Print the files of the data sets NAME; without a name the folder that fetched files go to, and where files are looked for.
-
-    \b
-      harness data path adult
-
-    No content is checked. Exit codes: 0 all are there, 1 one is missing, 2 bad usage.
-    """
-    from harness.datasets.raw_files import copies, fetched_root, roots
-
-    lie = {each.name: copies(each.name) for each in _meant(names)}
-    show("".join(f"{found[0]}\n" for found in lie.values() if found))
-    for missing in (name for name, found in lie.items() if not found):
-        say(f"harness: {missing} is missing; fetch it with `harness data fetch {' '.join(names)}`.")
-    if names:
-        ctx.exit(int(not all(lie.values())))
-    show(f"{fetched_root()}\n")
-    say(f"files are looked for in {', then in '.join(map(str, roots()))}.")
 
 
 def _sets() -> dict[str, list[RawFile]]:
@@ -151,23 +125,22 @@ def _sets() -> dict[str, list[RawFile]]:
     return {cls.name: [registry()[name] for name in cls.files] for cls in CATALOGUE if cls.files}
 
 
-def _meant(names: Sequence[str]) -> list[RawFile]:
-    """Return the files that names or patterns of sets or of files mean, each once.
+def _files(names: Sequence[str]) -> list[RawFile]:
+    """Return the files of sets or of files by names or patterns, each once.
 
     Raises
     ------
-    UsageError : a name that no set and no file has.
+    UsageError : no set and no file has a name.
     """
     from harness.datasets.raw_files import registry
     from harness.support.parameters import did_you_mean
 
     sets = _sets() | {name: [file] for name, file in registry().items()}
-    found: dict[str, RawFile] = {}
+    files: dict[str, RawFile] = {}
     for name in names:
-        meant = fnmatch.filter(sets, name)
-        if not meant:
-            raise UsageError(
-                f"no data set with raw files is called '{name}'{did_you_mean(name, _sets())}; `harness data list` shows them."
-            )
-        found |= {each.name: each for one in meant for each in sets[one]}
-    return list(found.values())
+        matching = fnmatch.filter(sets, name)
+        if not matching:
+            near = did_you_mean(name, _sets())
+            raise UsageError(f"no data set with raw files is called '{name}'{near}; `harness data list` lists them.")
+        files |= {file.name: file for match in matching for file in sets[match]}
+    return list(files.values())

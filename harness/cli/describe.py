@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import textwrap
 from dataclasses import MISSING
@@ -9,22 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli import options
+from harness.cli import catalogue, commands, options
+from harness.cli.catalogue import Entry, docstring, solvers_of, unmarked
 from harness.report.output import results_alone
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from harness.cli.catalogue import Entry
     from harness.registry.discovery import Registry
 
-_WRAPPED = ("solves", "solvers", "needs", "where", "versions", "description")
 _INDENT = "  "
 _READABLE_BYTES = 20_000_000  # raw files up to this size are read for a description
 
 
 @click.command("list", short_help="List solvers, plugins, data sets, kernels ...")
-@click.argument("kind", type=click.Choice(options.LISTED_KINDS), default="solvers", metavar="[KIND]")
+@click.argument("kind", type=click.Choice(list(catalogue.LISTED)), default="solvers", metavar="[KIND]")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to show it.")
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 @results_alone()
@@ -40,7 +40,6 @@ def listing(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
     listed with its reason.
     """
     from harness.call import request
-    from harness.cli import catalogue, commands
 
     registry = request.loaded(plugin_path)
     show_listing(catalogue.entries(registry, kind), format_)
@@ -50,35 +49,38 @@ def listing(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
         request.warn_of_broken(registry)
 
 
-def show_listing(found: Sequence[Entry], format_: str) -> None:
+def show_listing(entries: Sequence[Entry], format_: str) -> None:
     """Print entries as a ``table`` or as ``json``."""
     from harness.report import files, output
 
     if format_ == "json":
-        output.show(files.content("json", [entry.as_dict() for entry in found]).decode())
+        output.show(files.content("json", [entry.as_dict() for entry in entries]).decode())
+    elif not entries:
+        output.say("there are none.")
     else:
-        output.show(f"{_table(found, output.width(), styled=output.styled())}\n")
+        output.show("".join(f"{line}\n" for line in _lines(entries, output.width(), styled=output.styled())))
 
 
-def _table(found: Sequence[Entry], width: int, *, styled: bool = False) -> str:
-    """Return the entries as aligned columns, descriptions wrapped."""
-    from harness.report.layout import Column, table
+def _lines(entries: Sequence[Entry], width: int, *, styled: bool) -> Iterator[str]:
+    """Yield a heading for each plugin, and below it its entries: names on the left, descriptions and facts on the right."""
+    from harness.report.layout import bold
 
-    kinds, owners = {entry.kind for entry in found}, {entry.plugin for entry in found}
-    with_plugin = "plugin" not in kinds and (len(owners) > 1 or "observer" in kinds)
-    titles = [
-        "name",
-        *(["plugin"] if with_plugin else []),
-        *dict.fromkeys(name for entry in found for name in entry.facts),
-        *(["description"] if any(entry.summary for entry in found) else []),
-    ]
-    rows = []
-    for entry in found:
-        told = {"name": entry.name, "plugin": entry.plugin, "description": entry.summary, **entry.facts}
-        values = [told.get(title, "") for title in titles]
-        rows.append([" ".join(value) if isinstance(value, (list, tuple)) else str(value) for value in values])
-    columns = [Column(title, wrap="words" if title in _WRAPPED else None) for title in titles]
-    return table(columns, rows, width, styled=styled)
+    room = max((len(entry.name) for entry in entries), default=0) + 2 * len(_INDENT)
+    for plugin, group in itertools.groupby(entries, lambda entry: entry.plugin):
+        if plugin and entries[0].kind != "plugin":
+            yield from (
+                ("", bold(plugin, styled=styled)) if plugin != entries[0].plugin else (bold(plugin, styled=styled),)
+            )
+        for entry in group:
+            facts = "; ".join(f"{title}: {_plain(value)}" for title, value in entry.facts.items() if value)
+            texts = [_wrapped(text, width - room, "").splitlines() for text in (entry.summary, facts) if text]
+            first, *others = list(itertools.chain(*texts)) or [""]
+            yield f"{_INDENT}{entry.name}".ljust(room) + first
+            yield from (" " * room + line for line in others)
+
+
+def _plain(value: Any) -> str:
+    return " ".join(value) if isinstance(value, list | tuple) else str(value)
 
 
 @click.command("describe", short_help="Describe one of them, with its parameters.")
@@ -95,7 +97,6 @@ def command(name: str, plugin_path: Sequence[str]) -> None:
     NAME is that of a solver, plugin, data set, kernel, formulation, metric, format or observer.
     """
     from harness.call import request
-    from harness.cli import catalogue
     from harness.report import output
 
     registry = request.loaded(plugin_path)
@@ -105,8 +106,6 @@ def command(name: str, plugin_path: Sequence[str]) -> None:
 
 def described(entry: Entry, registry: Registry, width: int) -> str:
     """Return the description of one thing."""
-    from harness.cli.catalogue import docstring
-
     heading = f"{entry.kind} {entry.name}"
     parts = [heading + (f" (plugin {entry.plugin})" if entry.kind != "plugin" and entry.plugin else "")]
     subject = entry.subject
@@ -114,12 +113,9 @@ def described(entry: Entry, registry: Registry, width: int) -> str:
     parts.append(_set(text or "(no description)", width) if entry.name not in registry.broken else "")
     if entry.kind == "formulation":  # its mathematics
         parts.append(_set(docstring(sys.modules[subject.__module__]), width))
-    told = {"solver": _solver, "data set": _dataset, "formulation": _formulation, "plugin": _plugin}.get(entry.kind)
-    if told is not None:
-        pairs = [(title, value) for title, value in told(entry, registry) if value]
-        parts.append("\n".join(_wrapped(f"{title}: {value}", width, _INDENT, _INDENT) for title, value in pairs))
-    if entry.kind == "data set":
-        parts.append("\n".join(_raw_file(*file) for file in _files(subject).items()))
+    facts = {"solver": _solver, "data set": _dataset, "formulation": _formulation, "plugin": _plugin}.get(entry.kind)
+    pairs = [(title, value) for title, value in facts(entry, registry) if value] if facts else []
+    parts.append("\n".join(_wrapped(f"{title}: {value}", width, _INDENT, _INDENT) for title, value in pairs))
     if entry.kind in ("solver", "data set", "kernel", "formulation"):
         parts.append(_parameters(subject.parameter_class if entry.kind == "formulation" else subject, width))
     return "\n\n".join(part for part in parts if part)
@@ -129,10 +125,10 @@ def _set(text: str, width: int) -> str:
     """Return a docstring within a width; lines that are set in, as lists and formulas are, stay as they were written."""
     paragraphs = []
     for paragraph in text.split("\n\n"):
-        own = paragraph.split("\n")
-        as_written = any(line.startswith((" ", "* ", "- ")) or " : " in line for line in own)
+        lines = paragraph.split("\n")
+        as_written = any(line.startswith((" ", "* ", "- ")) or " : " in line for line in lines)
         paragraphs.append(
-            "\n".join(_INDENT + line for line in own) if as_written else _wrapped(" ".join(own), width, _INDENT)
+            "\n".join(_INDENT + line for line in lines) if as_written else _wrapped(" ".join(lines), width, _INDENT)
         )
     return "\n\n".join(paragraphs)
 
@@ -150,7 +146,6 @@ def _wrapped(text: str, width: int, indent: str, hang: str = "") -> str:
 
 
 def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
-    from harness.cli.catalogue import unmarked
     from harness.run.environments import missing
     from harness.solver.protocol import formulation_names, why_target_ignored
 
@@ -171,8 +166,6 @@ def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
 
 
 def _formulation(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
-    from harness.cli.catalogue import solvers_of
-
     cls = entry.subject
     solvers = ", ".join(solvers_of(registry, cls)) or "no installed solver"
     columns = [
@@ -183,32 +176,28 @@ def _formulation(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
 
 
 def _plugin(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
-    from harness.cli import catalogue
-
     if entry.facts["status"] == "broken":
         return [("could not be loaded", entry.summary)]
     plugin = entry.subject
     facts = [("version", plugin.release), ("file", plugin.module.__file__)]
-    for kind in options.LISTED_KINDS:
-        own = [other.name for other in catalogue.entries(registry, kind) if other.plugin == entry.name]
-        facts += [(kind, ", ".join(own))] if kind != "plugins" else []
+    for listed in (listed for listed, kind in catalogue.LISTED.items() if kind != "plugin"):
+        names = [other.name for other in catalogue.entries(registry, listed) if other.plugin == entry.name]
+        facts.append((listed, ", ".join(names)))
     return facts
 
 
 def _dataset(entry: Entry, _registry: Registry) -> list[tuple[str, str]]:
-    """Return what is said of a data set; size and defaults are known once the data are read."""
+    """Return description, raw files, size and defaults of a data set; the last two are known once the data are read."""
     from harness.datasets import raw_files
+    from harness.datasets.catalogue import RawSource
     from harness.report import figures
     from harness.support.errors import DataError
 
-    files = _files(entry.subject)
+    files = entry.subject.files if issubclass(entry.subject, RawSource) else {}
     there = [copies[0] for name in files if (copies := raw_files.copies(name))]
-    where = f"all there, under {' and '.join(map(str, raw_files.roots()))}" if files else "none needed"
+    where = f"all there; `harness data verify {entry.name}` checks them" if files else "none needed"
     if len(there) < len(files):
-        where = (
-            f"{len(files) - len(there)} of {len(files)} missing; fetch with `harness data fetch {entry.name}`, or set HARNESS_DATA "
-            "to the folder that holds them"
-        )
+        where = f"{len(files) - len(there)} of {len(files)} missing; fetch with `harness data fetch {entry.name}`"
     facts = [("description", entry.summary), ("raw files", where)]
     if sum(path.stat().st_size for path in there) > _READABLE_BYTES:
         return [*facts, ("size and defaults", "not read for a description, the files are large")]
@@ -221,24 +210,7 @@ def _dataset(entry: Entry, _registry: Registry) -> list[tuple[str, str]]:
     return [*facts, ("task", data.task), ("size", size), ("defaults", figures.assignments(data.defaults))]
 
 
-def _files(cls: Any) -> Mapping[str, str]:
-    """Return the raw files of a set, with their checksums."""
-    from harness.datasets.catalogue import RawSource
-
-    return cls.files if issubclass(cls, RawSource) else {}
-
-
-def _raw_file(name: str, sha256: str) -> str:
-    """Return a raw file's lines: its name and state, its checksum."""
-    from harness.datasets import raw_files
-
-    found, wrong = raw_files.look(name, sha256)
-    state = "ok" if found else "wrong checksum, or it cannot be read" if wrong else "missing"
-    return f"{_INDENT * 2}{name}: {state}\n{_INDENT * 3}SHA-256 {sha256}"
-
-
 def _parameters(cls: type, width: int) -> str:
-    from harness.cli.catalogue import unmarked
     from harness.support import parameters
 
     lines: list[str] = []

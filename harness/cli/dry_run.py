@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from harness.run.plan import Study
 
 
-def shown(study: Study, registry: Registry) -> str:
-    """Return what a study would do as text; nothing is carried out and nothing written.
+def summary(study: Study, registry: Registry) -> str:
+    """Return as text what a study would do; nothing is measured and nothing written.
 
     Raises
     ------
     UsageError, DataError : the request or its data make no runs; the store cannot be read.
     """
-    from harness.call.request import scarce, uncertifiable
+    from harness.call.request import notes
     from harness.report.output import MESSAGE_WIDTH, folded
     from harness.run.driver import Driver
     from harness.run.plan import factors
@@ -37,6 +37,6 @@ def shown(study: Study, registry: Registry) -> str:
         + (f"{without:,} of them a row without a run: skipped, or of a broken plugin\n" if without else "")
         + f"{len(todo):,} to carry out{most}\n"
         + (f"each up to {MOST} times, until the fastest solvers are known\n" if study.repeat is None else "")
-        + "".join(f"{note}\n" for note in (*uncertifiable(study, every, registry), *scarce(study, len(every))))
+        + "".join(f"{note}\n" for note in notes(study, every, registry))
     )
     return folded(text, MESSAGE_WIDTH)

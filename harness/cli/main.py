@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import atexit
-import difflib
 import os
 import re
 import signal
@@ -20,7 +19,6 @@ import harness
 from harness.cli import options
 from harness.cli.commands import PROGRAM, LazyGroup
 from harness.report.output import give_up, say
-from harness.run import host_process
 from harness.support.errors import HarnessError, NotKept, PluginError, UsageError
 from harness.support.printable import plain_line
 
@@ -28,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VARIABLES = {
-    "HARNESS_STORE": "the result store that is meant where --store names none; `harness results --path` says which it is",
-    "HARNESS_DATA": "a folder of raw files of the papers' data sets, looked into before that of `harness data fetch`",
+    "HARNESS_STORE": "the default result store; `harness results --path` prints it",
+    "HARNESS_DATA": "a folder of raw files of the papers' data sets, searched before that of `harness data fetch`",
     "HARNESS_CACHE": "the folder of what can be made again: fetched files, parsed data, points given in memory",
-    "HARNESS_MACHINE": "a name of this machine's class, where machines with the same processor are not as fast as each other",
+    "HARNESS_MACHINE": "a name of this machine's class, where machines with the same processor differ in speed",
     "NUMBA_CACHE_DIR": "the folder of compiled code",
     "HARNESS_DISABLE_PLUGINS": "plugins that are not loaded, a list of names",
     "HARNESS_DEBUG": "1: the traceback of an error",
@@ -40,18 +38,18 @@ VARIABLES = {
     "TERM": "dumb: no bold text either",
     "TMPDIR": "the folder in which each run's own folder is made",
 }
-"""The environment variables that the command heeds: name -> what it says."""
+"""The environment variables of the command: name -> meaning."""
 
 EXIT_USAGE, EXIT_NOT_KEPT, EXIT_FAULT, EXIT_INTERRUPTED = 2, 3, 70, 130
 EXIT_CODES = {
     0: "all well",
     1: "a run failed",
     EXIT_USAGE: "bad usage or bad data",
-    EXIT_NOT_KEPT: "what was measured could not be kept",
+    EXIT_NOT_KEPT: "results could not be stored",
     EXIT_FAULT: "a fault of the harness or of a plugin",
     EXIT_INTERRUPTED: "interrupted",
 }
-"""What the command ends with, and what each means."""
+"""Exit code -> meaning."""
 
 
 class Program(LazyGroup):
@@ -59,36 +57,15 @@ class Program(LazyGroup):
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run the command and exit: no error leaves a traceback, each kind has its exit code."""
-        extra = {"prog_name": PROGRAM, **extra, "standalone_mode": False}
         try:
-            _check_surroundings(extra.get("args") or sys.argv[1:])
-            code = super().main(*args, **extra)
-        except click.ClickException as error:
-            code = _say(_usage(error), EXIT_USAGE)
-        except NotKept as error:
-            code = _say(str(error), EXIT_NOT_KEPT)
-        except PluginError as error:
-            _debug()
-            code = _say(str(error), EXIT_FAULT)
-        except HarnessError as error:
-            code = _say(str(error), EXIT_USAGE)
-        except click.Abort as error:
-            code = _say(
-                f"{' '.join(['interrupted', *map(str, error.__cause__.args if error.__cause__ else ())])}.",
-                EXIT_INTERRUPTED,
-            )
-        except KeyboardInterrupt:  # once more, while the first was being told
-            code = _say("interrupted.", EXIT_INTERRUPTED)
-        except OSError as error:
-            _debug()
-            _flush_output()
-            code = _say(
-                ": ".join([str(each) for each in (error.filename, error.strerror or error) if each]) + ".", EXIT_USAGE
-            )
-        except Exception as error:  # the last resort: a user gets a line, a developer the traceback
-            _debug()
-            text = " ".join(f"{type(error).__name__}: {error}".split())
-            code = _say(f"internal error: {text}; set HARNESS_DEBUG=1 for the traceback", EXIT_FAULT)
+            _check_environment(extra.get("args") or sys.argv[1:])
+            code = super().main(*args, **{"prog_name": PROGRAM, **extra, "standalone_mode": False})
+        except (Exception, KeyboardInterrupt) as error:
+            message, code = _ending(error)
+            faulty = code == EXIT_FAULT or isinstance(error, OSError)
+            if faulty and os.environ.get("HARNESS_DEBUG", "") not in ("", "0"):
+                raise
+            say(f"{PROGRAM}: {message}")
         sys.exit(code if isinstance(code, int) else 0)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -98,7 +75,7 @@ class Program(LazyGroup):
         super().format_epilog(ctx, formatter)
 
 
-def _check_surroundings(arguments: Sequence[str]) -> None:
+def _check_environment(arguments: Sequence[str]) -> None:
     """Raise UsageError if the working directory was deleted, or a name cannot be written into records."""
     try:
         names = [*arguments, os.getcwd()]  # noqa: PTH109 (no path is made of it)
@@ -122,13 +99,29 @@ def _open_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (open until the command ends)
 
 
-def _say(message: str, code: int) -> int:
-    say(f"{PROGRAM}: {message}")
-    return code
+def _ending(error: BaseException) -> tuple[str, int]:
+    """Return the sentence and the exit code of an error that ends the command."""
+    match error:
+        case click.ClickException():
+            return _usage(error), EXIT_USAGE
+        case NotKept():
+            return str(error), EXIT_NOT_KEPT
+        case PluginError():
+            return str(error), EXIT_FAULT
+        case HarnessError():
+            return str(error), EXIT_USAGE
+        case click.Abort() | KeyboardInterrupt():  # click passes on an interrupt as Abort; the interrupt names a plugin
+            place = error.__cause__.args if error.__cause__ else ()
+            return f"{' '.join(['interrupted', *map(str, place)])}.", EXIT_INTERRUPTED
+        case OSError():
+            _flush_output()
+            return f"{': '.join(str(part) for part in (error.filename, error.strerror or error) if part)}.", EXIT_USAGE
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"internal error: {text}; set HARNESS_DEBUG=1 for the traceback", EXIT_FAULT
 
 
 def _flush_output() -> None:
-    """Write what click has not written yet; a standard output that takes no more is given up."""
+    """Write what click has not written yet; a standard output that cannot be written is given up."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -156,29 +149,11 @@ def _heed_interrupts() -> None:
 
 
 def _usage(error: click.ClickException) -> str:
-    """Return click's error as one sentence that begins with the option and ends with where to read on."""
-    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        error = click.NoSuchOption(error.option_name, possibilities=_near(error.option_name, error.ctx), ctx=error.ctx)
-    message = " ".join(error.format_message().split())
-    if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter) and error.param:
-        names = [name for name in error.param.opts if name.startswith("--")]
-        message = f"{names[0] if names else error.param.human_readable_name.strip('[]')}: {error.message}"
-    elif not message.endswith((".", "?", "?)")):
-        message += "."
+    """Return click's error as one sentence, followed by the help to read."""
+    message = " ".join(error.format_message().split()).rstrip(".")
     context = getattr(error, "ctx", None)
-    where = context.command_path if context is not None else PROGRAM
-    return f"{message.rstrip()} See `{where} --help`."
-
-
-def _near(option: str, ctx: click.Context) -> list[str]:
-    """Return the options whose names are like a misspelt one; the dashes, which all have, make none like another."""
-    known = {each.lstrip("-"): each for parameter in ctx.command.get_params(ctx) for each in parameter.opts}
-    return [known[name] for name in difflib.get_close_matches(option.lstrip("-"), known, n=3)]
-
-
-def _debug() -> None:
-    if os.environ.get("HARNESS_DEBUG", "") not in ("", "0"):
-        raise  # noqa: PLE0704 (called while the exception is handled)
+    path = context.command_path if context is not None else PROGRAM
+    return f"{message}{'' if message.endswith(('?', '?)')) else '.'} See `{path} --help`."
 
 
 @click.command(
@@ -208,9 +183,11 @@ def cli(ctx: click.Context, /, **_given: Any) -> None:
 def _begin(words: str) -> None:
     """Start the processes of a comparison while its options are read, which takes as long as their imports.
 
-    A study says of how many threads they are; an executor starts them elsewhere.
+    A study sets the number of their threads; an executor starts them elsewhere.
     """
     if words.startswith("compare ") and not re.search(r"--(help|dry-run|study|executor)\b|(^| )-h\b", words):
+        from harness.run import host_process
+
         threads = re.search(r"--threads[ =](\d+)", words)
         host_process.begin(int(threads[1]) if threads else 1)
 
@@ -224,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         cli.main(args=arguments)
     finally:
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # all is said
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # nothing is written any more
             signal.signal(signal.SIGINT, lambda *_: os._exit(EXIT_INTERRUPTED))
     raise AssertionError("unreachable: main exits")
 

@@ -15,7 +15,6 @@ from string import Template
 import click
 
 import harness
-from harness.cli import options
 from harness.cli.commands import COMMANDS
 from harness.support.errors import UsageError
 
@@ -42,15 +41,8 @@ _DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")  # what 
     metavar="KIND",
     help=f"What the plugin adds: {', '.join(KINDS)}.  [default: solver]",
 )
-@click.option(
-    "--into",
-    metavar="FOLDER",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=".",
-    help="Where the folder NAME is made.  [default: here]",
-)
-def command(name: str, kind: str, into: Path) -> None:
-    """Write a project called NAME: a plugin with one small example, which works as it is.
+def command(name: str, kind: str) -> None:
+    """Write a project into the folder NAME: a plugin with one small example, which works as it is.
 
     \b
       harness new my-solver
@@ -61,7 +53,7 @@ def command(name: str, kind: str, into: Path) -> None:
     from harness.report import output
     from harness.support.files import write_whole
 
-    folder = into / name
+    folder = Path(name)
     refuse(name, folder)
     content = project(name, kind)
     for file, text in content.items():
@@ -100,12 +92,7 @@ def _values(name: str, kind: str) -> dict[str, str]:
 
 
 def refuse(name: str, folder: Path) -> None:
-    """Refuse a name that cannot be the plugin's, and a folder that holds something.
-
-    Raises
-    ------
-    UsageError : with the name and what is in its way.
-    """
+    """Raise UsageError for a name that a plugin cannot have, and for a folder that is not empty."""
     values = _values(name, "")
     reason = next(_reasons(name, values["module"], values["Class"]), None)
     if reason is not None:
@@ -113,15 +100,12 @@ def refuse(name: str, folder: Path) -> None:
             f"a plugin cannot be called '{name}': {reason}. Choose another name, for example my-{KINDS[0]}."
         )
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise UsageError(
-            f"{folder} is there already and not empty; choose another name, or another folder with --into."
-        )
+        raise UsageError(f"{folder} exists and is not empty; choose another name.")
 
 
 def _reasons(name: str, module: str, title: str) -> Iterator[str]:
-    """Yield what is in the way of a name; a later one is asked for only where there is no earlier one."""
+    """Yield why a plugin cannot have a name; a later reason needs that there is no earlier one."""
     from harness.cli import catalogue
-    from harness.registry import hookspecs
     from harness.registry.discovery import load_registry
 
     if not _DISTRIBUTION.fullmatch(name):
@@ -129,15 +113,16 @@ def _reasons(name: str, module: str, title: str) -> Iterator[str]:
     elif not module.isidentifier() or keyword.iskeyword(module) or keyword.iskeyword(title):
         yield f"its module would be '{module}' and its class '{title}', and Python takes no such names"
     if title in dir(harness):
-        yield f"its class would be '{title}', which is a name of the harness's own"
+        yield f"its class would be '{title}', which is a name of the harness"
     if module in {*sys.stdlib_module_names, "conftest", "setup"} or _is_there(module):
         yield f"there is a Python module '{module}' already"
-    if name in COMMANDS or name in hookspecs.FORMATS:
-        yield "it is a command or a format of the harness"
+    if name in COMMANDS:
+        yield "it is a command of the harness"
     registry = load_registry()
-    found = [(entry.kind, entry.name) for kind in options.LISTED_KINDS for entry in catalogue.entries(registry, kind)]
-    found += [("report format", each) for each in registry.report_formats]
-    yield from (f"there is a {kind} of that name already, see `harness list`" for kind, each in found if each == name)
+    kinds = [
+        entry.kind for listed in catalogue.LISTED for entry in catalogue.entries(registry, listed) if entry.name == name
+    ]
+    yield from (f"there is a {kind} of that name already, see `harness list`" for kind in kinds)
     try:
         yield f"the distribution {name} is installed, version {metadata.version(name)}"
     except metadata.PackageNotFoundError:
@@ -146,5 +131,5 @@ def _reasons(name: str, module: str, title: str) -> Iterator[str]:
 
 def _is_there(module: str) -> bool:
     """Return whether Python can import a module; a folder without code, such as an empty one here, is none."""
-    found = importlib.util.find_spec(module)
-    return found is not None and found.origin is not None
+    spec = importlib.util.find_spec(module)
+    return spec is not None and spec.origin is not None

@@ -16,19 +16,6 @@ if TYPE_CHECKING:
 else:
     _Base = click.ParamType  # takes a type argument in new versions of click only
 
-# what `harness list` lists
-LISTED_KINDS = (
-    "solvers",
-    "plugins",
-    "datasets",
-    "kernels",
-    "formulations",
-    "metrics",
-    "formats",
-    "observers",
-    "commands",
-)
-
 
 class Converted(_Base):
     """An option's type from a reader of text."""
@@ -67,16 +54,17 @@ def of_setting(setting: Setting) -> Option:
         words |= {"multiple": setting.several, "metavar": setting.reader.name}
     if setting.name == "plugin_path":
         words["callback"] = _after_those_of_the_program
-    return Option([f"--{setting.name.replace('_', '-')}", setting.name], **words)
+    names = [f"--{setting.name.replace('_', '-')}", *(["--solvers"] if setting.name == "plugins" else [])]
+    return Option([*names, setting.name], **words)
 
 
 class SectionedCommand(click.Command):
-    """A command whose help lists its options by section; one with an option that is used often has a short help beside it."""
+    """A command whose help lists its options by section, and first the short list of those that are used often, if any."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, ``--help-all`` among them where the help is a short one."""
-        found = super().get_params(ctx)
-        return [*found, _help_all()] if self._often else found
+        params = super().get_params(ctx)
+        return [*params, _help_all()] if self._often else params
 
     @property
     def _often(self) -> list[click.Parameter]:
@@ -84,16 +72,16 @@ class SectionedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one list of options a section, in the order in which the sections first occur; a short help has some alone."""
-        every = self.get_params(ctx)
-        kept = every if _ALL in ctx.meta or not self._often else [*self._often, *every[len(self.params) :]]
+        params = self.get_params(ctx)
+        if self._often and _ALL not in ctx.meta:
+            params = [*self._often, *params[len(self.params) :]]
         sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in kept:
-            shown = parameter.get_help_record(ctx)
-            if shown is not None:
-                sections.setdefault(getattr(parameter, "section", "Help"), []).append(shown)
-        for title, shown_options in sections.items():
+        for parameter in params:
+            if (line := parameter.get_help_record(ctx)) is not None:
+                sections.setdefault(getattr(parameter, "section", "Help"), []).append(line)
+        for title, lines in sections.items():
             with formatter.section(title):
-                formatter.write_dl(shown_options)
+                formatter.write_dl(lines)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what comes after the options; nothing in a short help."""
@@ -105,13 +93,13 @@ _ALL = f"{__name__}.all"
 
 
 def _help_all() -> click.Option:
-    def shown(ctx: click.Context, _option: click.Parameter, given: bool) -> None:
+    def show(ctx: click.Context, _option: click.Parameter, given: bool) -> None:
         if given:
             ctx.meta[_ALL] = True
             click.echo(ctx.get_help())
             ctx.exit()
 
-    return click.Option(["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=shown,
+    return click.Option(["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=show,
                         help="Show all options, by what they are about.")  # fmt: skip
 
 
@@ -141,7 +129,7 @@ PLUGIN_PATH: dict[str, Any] = {
 STORE: dict[str, Any] = {
     "metavar": "FILE",
     "callback": _in_a_folder_that_is_there,
-    "help": "The file of the result store.  [default: your own; `harness results --path` says where it lies]",
+    "help": "The file of the result store.  [default: `harness results --path` prints it]",
 }
 OUTPUT: dict[str, Any] = {
     "metavar": "FILE",
@@ -153,5 +141,5 @@ FORMAT: dict[str, Any] = {
     "help": "table, markdown, html (a page with charts), csv, json, parquet (a file), or a plugin's own.  [default: by the suffix of "
     "--output, else table]",
 }
-EXPLAIN: dict[str, Any] = {"is_flag": True, "help": "Say under the table what its columns and marks mean."}
+EXPLAIN: dict[str, Any] = {"is_flag": True, "help": "Explain the columns and marks under the table."}
 QUIET: dict[str, Any] = {"is_flag": True, "help": "Show no progress."}

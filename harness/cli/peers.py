@@ -1,4 +1,4 @@
-"""``harness peers``: virtual environments for solvers whose libraries the host's own environment has not."""
+"""``harness peers``: virtual environments for solvers whose libraries are missing in the host's environment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMES = click.argument("names", nargs=-1, required=True, metavar="NAME...")
 def command() -> None:
     """Make, list and remove the virtual environments of solvers that need libraries which the harness does not.
 
-    They lie in the cache folder (HARNESS_CACHE). NAME is a solver or a plugin; its solvers with requirements are meant.
+    They lie in the cache folder (HARNESS_CACHE). NAME is a solver, or a plugin for all of its solvers.
     """
 
 
@@ -36,7 +36,7 @@ def install(ctx: click.Context, names: Sequence[str], plugin_path: Sequence[str]
     Exit codes: 0 all are there, 1 one could not be made, 2 bad usage.
     """
     failed = False
-    for solver, requires in _meant(names, plugin_path).items():
+    for solver, requires in _requirements(names, plugin_path).items():
         try:
             environment = environment_of(requires)
             if environment is not None and environment.fault():
@@ -64,15 +64,17 @@ def listing(format_: str, plugin_path: Sequence[str]) -> None:
     from harness.cli.catalogue import Entry
     from harness.cli.describe import show_listing
 
-    left, rows = installed(), []
+    unused, entries = installed(), list[Entry]()
     for plugin, solvers in request.loaded(plugin_path).solvers.items():
         for name, requires in ((name, cls.requires) for name, cls in solvers.items() if cls.requires):
-            rows.append((name, plugin, requires, *_state(requires)))
+            facts = {"needs": requires, **dict(zip(("where", "versions"), _state(requires), strict=True))}
+            entries.append(Entry("solver", name, plugin, "", None, facts))
             environment = environment_of(requires)
-            left.pop(environment.folder.name if environment is not None else "", None)
-    rows += [(name, "", requires, f"{root() / name}, of no solver", "") for name, requires in left.items()]
-    facts = [dict(zip(("needs", "where", "versions"), row[2:], strict=True)) for row in rows]
-    show_listing([Entry("solver", *row[:2], "", None, told) for row, told in zip(rows, facts, strict=True)], format_)
+            unused.pop(environment.folder.name if environment is not None else "", None)
+    for name, requires in unused.items():
+        facts = {"needs": requires, "where": f"{root() / name}, of no solver", "versions": ""}
+        entries.append(Entry("solver", name, "", "", None, facts))
+    show_listing(entries, format_)
 
 
 @command.command("remove", short_help="Remove what was installed.")
@@ -84,36 +86,37 @@ def remove(names: Sequence[str], plugin_path: Sequence[str]) -> None:
     \b
       harness peers remove thundersvm
     """
-    own = {name: Environment((), root() / name) for name in names if name in installed()}
-    meant = _meant([name for name in names if name not in own], plugin_path)
-    for name, environment in {**own, **{name: environment_of(each) for name, each in meant.items()}}.items():
-        there = environment is not None and environment.remove()
-        show(f"{name}: {'its environment is removed' if there else 'has no environment'}.\n")
+    environments: dict[str, Environment | None] = {
+        name: Environment((), root() / name) for name in names if name in installed()
+    }
+    solvers = _requirements([name for name in names if name not in environments], plugin_path)
+    environments |= {name: environment_of(requires) for name, requires in solvers.items()}
+    for name, environment in environments.items():
+        removed = environment is not None and environment.remove()
+        show(f"{name}: {'its environment is removed' if removed else 'has no environment'}.\n")
 
 
-def _meant(names: Sequence[str], plugin_path: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the solvers that names mean with what they require; of a plugin those that require anything.
+def _requirements(names: Sequence[str], plugin_path: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the solvers of names with what they require; of a plugin those that require anything.
 
     Raises
     ------
     UsageError : an unknown name, a broken plugin, or a name whose solvers require nothing.
     """
     from harness.call import request
-    from harness.registry.entries import BrokenPlugin, ConfiguredSolver
+    from harness.registry.entries import BrokenPlugin
 
     registry = request.loaded(plugin_path)
-    found: dict[str, tuple[str, ...]] = {}
+    requirements: dict[str, tuple[str, ...]] = {}
     for name in names:
-        chosen = registry.select_solvers([name])
-        broken = "; ".join(item.sentence for item in chosen if isinstance(item, BrokenPlugin))
-        own = {item.solver.name: item.solver.requires for item in chosen if isinstance(item, ConfiguredSolver)}
-        if broken or not any(own.values()):
-            nothing = (
-                f"'{name}' requires no library, and so needs no environment; `harness peers list` shows what does."
-            )
-            raise UsageError(broken or nothing)
-        found |= {solver: requires for solver, requires in own.items() if requires}
-    return found
+        items = registry.select_solvers([name])
+        if broken := [item.sentence for item in items if isinstance(item, BrokenPlugin)]:
+            raise UsageError(broken[0])
+        solvers = [item.solver for item in items if not isinstance(item, BrokenPlugin)]
+        if not any(solver.requires for solver in solvers):
+            raise UsageError(f"'{name}' requires no library, and so needs no environment; see `harness peers list`.")
+        requirements |= {solver.name: solver.requires for solver in solvers if solver.requires}
+    return requirements
 
 
 def _state(requires: Sequence[str]) -> tuple[str, str]:

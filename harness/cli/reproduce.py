@@ -28,8 +28,8 @@ PARAMETERS: list[click.Parameter] = [
     Option(["--part"], type=Converted(values.NAMES), section=_WHAT, help="Only these parts: figure8,table3.  [default: all]"),
     Option(["--sets"], type=Converted(values.LABELS), section=_WHAT, help="Only these data sets.  [default: those of each part]"),
     Option(["--limit"], type=Converted(values.DURATION), section=_HOW, help="Time in a solver that stops a run: 90s, 1h."),
-    Option(["--keep"], is_flag=True, section=_HOW, help="Measure nothing again that the folder holds, whatever code measured it."),
-    Option(["--fresh"], is_flag=True, section=_HOW, help="Measure again what the store holds."),
+    Option(["--keep"], is_flag=True, section=_HOW, help="Measure nothing again that is in the folder, whatever code measured it."),
+    Option(["--fresh"], is_flag=True, section=_HOW, help="Measure again what is in the store."),
     Option(["--store"], **options.STORE, section=_HOW),
     Option(["--out"], metavar="FOLDER", type=click.Path(file_okay=False), section=_RESULT,
            help="Folder of the results and the page.  [default: reproduced/STUDY-quick, reproduced/STUDY]"),
@@ -51,7 +51,7 @@ harness reproduce lasvm-2005 --part figure8 --quick
 harness reproduce all --quick
 
 Exit codes: 0 every run did what was asked, 1 a run failed, was stopped or could not be measured, 2 bad usage or bad
-data, 3 what was measured could not be kept in the store, 130 interrupted.
+data, 3 results could not be stored, 130 interrupted.
 """
 
 
@@ -78,7 +78,7 @@ def kit(name: str) -> Any:
 
 
 def reproduce(ctx: click.Context, /, **given: Any) -> None:
-    """List the studies, or carry out what is asked of them, and exit with 1 if a run failed."""
+    """List the studies, or measure them, and exit with 1 if a run failed."""
     ctx.exit(kit("command").reproduce(given))
 
 

@@ -1,10 +1,10 @@
-"""``harness results``: what the store holds, newest first; where it lies; files of it, and what is deleted from it."""
+"""``harness results``: the runs of the store, newest first, to show, export or delete."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,11 +20,11 @@ from harness.run.record import Record
 from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.run.store import Row, StoreReader
+    from harness.run.store import StoreReader
 
-_OLDER = "each run as it was measured last; {} older measurement{} of the same runs left out (--all has them)."
+_OLDER = "the newest measurement of each run; {} older measurement{} left out (--all shows them)."
 _HELP = """\
-Show what the store holds of earlier comparisons, newest first.
+Show the runs of earlier comparisons, newest first.
 
 \b
   harness results --plugins 'lasvm*,fw' --limit 20
@@ -32,11 +32,10 @@ Show what the store holds of earlier comparisons, newest first.
   harness results --where problem_parameters.C=10 --output runs.parquet
   harness results --where 'measured_at<2026-01' --delete
 
-A run that was measured several times is shown as it was measured last. Another version of the code, another machine
-or another limit makes a row of its own. The fields of --where are those of --format json; 'none' is what is unknown.
+Of several measurements of a run the newest is shown. Another version of the code, another machine or another limit makes
+another run. The fields of --where are those of --format json; 'none' is an unknown value.
 """
-_ALONE = {"delete": ("path", "cells", "all", "limit", "format_", "output"), "path": ("where", "plugins", "datasets")}
-"""Option -> those that say nothing beside it."""
+_NOT_WITH_DELETE = ("path", "cells", "all", "limit", "format_", "output")
 
 
 def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[str]) -> list[where.Condition]:
@@ -62,7 +61,7 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
     multiple=True,
     callback=_conditions,
     metavar="CONDITION",
-    help="Only runs whose field is so: FIELD, then =, !=, <, <=, >, >=, ~ (contains) or !~, then a value. Repeatable.",
+    help="Only runs with FIELD=VALUE; also !=, <, <=, >, >=, ~ (contains) and !~. Repeatable.",
 )
 @click.option("--cells", is_flag=True, help="The cells of paths too; files other than tables have them all.")
 @click.option("--all", is_flag=True, help="Older measurements of the same runs too.")
@@ -70,7 +69,7 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
 @click.option("--explain", **options.EXPLAIN)
 @click.option("--format", "format_", **options.FORMAT)
 @click.option("--output", **options.OUTPUT)
-@click.option("--path", is_flag=True, help="Only say where the store lies.")
+@click.option("--path", is_flag=True, help="Print the path of the store, and nothing else.")
 @click.option(
     "--delete", is_flag=True, help="Delete what fits, older measurements and cells of its paths too; asks before."
 )
@@ -78,16 +77,12 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
 @click.pass_context
 @results_alone()
 def command(ctx: click.Context, /, **given: Any) -> None:
-    """Show what the store holds, and write, say or delete it."""
+    """Show, write or delete runs of the store."""
     if ctx.invoked_subcommand is not None:
         _refuse_options(ctx)
         return
-    for name, others in _ALONE.items():
-        beside = [other.removesuffix("_") for other in others if given[name] and given[other]]
-        if beside:
-            raise UsageError(f"--{name} does not go with --{beside[0]}; leave one of them out.")
-    if given["yes"] and not given["delete"]:
-        raise UsageError("--yes answers the question of --delete, which is not given; add it, or leave --yes out.")
+    if given["delete"] and (others := [name.removesuffix("_") for name in _NOT_WITH_DELETE if given[name]]):
+        raise UsageError(f"--delete does not go with --{others[0]}; leave one of them out.")
     if given["path"]:
         from harness.run.store import default_store
 
@@ -126,9 +121,9 @@ def _show(given: Mapping[str, Any]) -> None:
     form = formats.chosen(named, target, added)
     cells = given["cells"] or form not in formats.OF_RUNS
     with StoreReader(given["store"]) as store:
-        rows = _among(store.rows(), given, cells=cells)
-        found, older = newest(rows, lambda record: _meets(record, given), every=given["all"])
-        numbers = found[: given["limit"]]
+        rows = (row for row in store.rows() if (cells or not is_cell(row.record)) and _selected(row.record, given))
+        numbers, older = newest(rows, lambda record: _meets(record, given), every=given["all"])
+        numbers = numbers[: given["limit"]]
         for sentence in store.damaged.values():
             say(f"note: {sentence}")
         if not numbers:
@@ -150,7 +145,7 @@ def _show(given: Mapping[str, Any]) -> None:
 
 
 def _delete(given: Mapping[str, Any]) -> None:
-    """Delete the rows that fit, every measurement of them, and the cells of their paths; ask before."""
+    """Delete the rows that meet the conditions, every measurement of them, and the cells of their paths; ask before."""
     from harness.run.store import Store, StoreReader
 
     with StoreReader(given["store"]) as reader:
@@ -160,62 +155,52 @@ def _delete(given: Mapping[str, Any]) -> None:
     if not doomed:
         say(_nothing(given))
         return
-    solvers = Counter(solver for *_, solver in doomed)
-    told = ", ".join(f"{solver} ({count:,})" for solver, count in solvers.most_common())
-    rows = f"{len(doomed):,} row{'' if len(doomed) == 1 else 's'} of {told}"
+    solvers = ", ".join(f"{name} ({count:,})" for name, count in Counter(row[3] for row in doomed).most_common())
+    rows = f"{len(doomed):,} row{'' if len(doomed) == 1 else 's'} of {solvers}"
     if not given["yes"]:
         if not sys.stdin.isatty():
             raise UsageError(
-                f"--delete would delete {rows} from {path}, and there is no terminal to ask at; nothing was deleted. "
-                "Add --yes if that is meant."
+                f"--delete would delete {rows} from {path}; add --yes, as there is no terminal to confirm it."
             )
         if not click.confirm(f"Delete {rows} from {path}?", err=True):
             say("nothing was deleted.")
             return
     with Store(path) as store:
-        gone = store.delete(row[:3] for row in doomed)
-    say(f"deleted {gone:,} row{'' if gone == 1 else 's'} from {path}")
+        deleted = store.delete(row[:3] for row in doomed)
+    say(f"deleted {deleted:,} row{'' if deleted == 1 else 's'} from {path}")
 
 
 def _doomed(reader: StoreReader, given: Mapping[str, Any]) -> list[tuple[int, str, str, str]]:
-    """Return number, key, time of measurement and solver of the rows that fit, and of the cells of the paths among them."""
-    kept: list[tuple[int, str, str, str]] = []
-    found: list[tuple[int, str, str, str]] = []
-    for row in _among(reader.rows(), given, cells=True):
+    """Return number, key, time of measurement and solver of the rows to delete, and of the cells of the paths among them."""
+    doomed: list[tuple[int, str, str, str]] = []
+    others: list[tuple[int, str, str, str]] = []
+    for row in reader.rows():
         key, _, measured_at, _ = row.content
         entry = (row.number, key, measured_at, str(row.record.get("solver")))
-        (found if _meets(row.record, given) else kept).append(entry)
-    paths = {(key, measured_at) for _, key, measured_at, _ in found}
-    return found + [each for each in kept if (each[1].rpartition("/")[0], each[2]) in paths]
-
-
-def _among(rows: Iterable[Row], given: Mapping[str, Any], *, cells: bool) -> Iterable[Row]:
-    """Yield the rows of the plugins and data sets that are asked for."""
-    for row in rows:
-        if (cells or not is_cell(row.record)) and chosen(row.record, given["plugins"], given["datasets"]):
-            yield row
+        (doomed if _selected(row.record, given) and _meets(row.record, given) else others).append(entry)
+    paths = {(key, measured_at) for _, key, measured_at, _ in doomed}
+    return doomed + [row for row in others if (row[1].rpartition("/")[0], row[2]) in paths]
 
 
 def _meets(record: Record, given: Mapping[str, Any]) -> bool:
-    """Return whether a run is as --where says."""
-    return all(each.fits(record) for each in given["where"])
+    """Return whether a run meets the conditions of --where."""
+    return all(condition.fits(record) for condition in given["where"])
 
 
 def _nothing(given: Mapping[str, Any]) -> str:
-    """Say what was asked for, none of which the store holds."""
+    """Return the note on a selection that no run of the store meets."""
     parts = [f"--{name} {','.join(given[name])}" for name in ("plugins", "datasets") if given[name]]
-    parts += [f"--where '{each.text}'" for each in given["where"]]
+    parts += [f"--where '{condition.text}'" for condition in given["where"]]
     if not parts:
-        return "note: the store holds no runs yet; `harness compare` measures some."
-    return f"note: no run fits {' '.join(parts)}; `harness results` shows all that the store holds."
+        return "note: the store has no runs yet; `harness compare` measures some."
+    return f"note: no run fits {' '.join(parts)}; `harness results` shows all runs."
 
 
-def chosen(record: Record, plugins: Sequence[str] | None, datasets: Sequence[str] | None) -> bool:
-    """Return whether the filters let a run's solver and data set through."""
+def _selected(record: Record, given: Mapping[str, Any]) -> bool:
+    """Return whether --plugins and --datasets name the solver and the data set of a run."""
     solver, label, plugin, dataset = (str(record.get(name)) for name in ("solver", "label", "plugin", "dataset"))
-    fits_solver = _fits(plugins, label, solver, plugin, f"{plugin}/{solver}")
-    return fits_solver and _fits(datasets, dataset, dataset.partition("[")[0])
-
-
-def _fits(patterns: Sequence[str] | None, *texts: str) -> bool:
-    return patterns is None or any(where.matches(text, pattern) for pattern in patterns for text in texts)
+    texts = {"plugins": (label, solver, plugin, f"{plugin}/{solver}"), "datasets": (dataset, dataset.partition("[")[0])}
+    return all(
+        given[option] is None or any(where.matches(text, pattern) for pattern in given[option] for text in of)
+        for option, of in texts.items()
+    )

@@ -1,152 +1,124 @@
-"""``--where``: conditions on the fields of a run, read here and compared here; nothing of them is ever evaluated as code.
+"""``--where``: conditions on the fields of a run, read here and compared here; none is ever evaluated as code.
 
-``solver=smo-block,libsvm`` (any of them, * and ? as in file names), ``fit_seconds>1``, ``dataset~twonorm`` (has it in it),
-``problem_parameters.C=10`` (of a field that is a mapping), ``relative_gap=none`` (unknown).
+``solver=smo-block,libsvm`` (any of them, * and ? as in file names), ``fit_seconds>1``, ``dataset~twonorm`` (contains it),
+``problem_parameters.C=10`` (an entry of a field), ``relative_gap=none`` (unknown).
 """
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.call import values
 from harness.measure.outcome import Status
 from harness.run.record import COLUMNS, TYPES
 from harness.support import selection
 from harness.support.errors import UsageError
+from harness.support.parameters import did_you_mean
 
-EXAMPLES = "solver=smo-block,libsvm  'fit_seconds>1'  dataset~twonorm  problem_parameters.C=10  relative_gap=none"
-NONE = "none"
-_TEXT = re.compile(r"\s*(?P<field>[^=<>~!]+?)\s*(?P<sign>==|!=|!~|<=|>=|=|~|<|>)(?P<value>.*)", re.DOTALL)
+_TEXT = re.compile(
+    r"\s*(?P<field>\w+)(\.(?P<entry>[^=<>~!]+?))?\s*(?P<sign>!=|!~|<=|>=|==?|~|<|>)\s*(?P<value>.*\S)\s*", re.DOTALL
+)
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?)?)?)?")
 _ORDERS: dict[str, Callable[[Any, Any], bool]]
 _ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-_KERNEL = ("gamma", "degree", "coef0")
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on a field.
-
-    text : as it was given
-    inner : the entry of a field that is a mapping; empty: the field itself
-    sign : one of = ~ < <= > >=
-    negated : what fits does not, and the other way round
-    given : the values, any of which will do
-    """
+    """A condition on a field, as it was given: ``entry`` of the field, or the field itself where it is empty."""
 
     text: str
     field: str
-    inner: str
+    entry: str
     sign: str
-    negated: bool
-    given: tuple[str, ...]
+    value: str
 
     def fits(self, record: Mapping[str, Any]) -> bool:
-        """Return whether a run is as the condition says; what is unknown is like ``none`` alone."""
+        """Return whether a run meets the condition; a field without a value equals ``none`` alone."""
         value = record.get(self.field)
-        if self.inner:
-            value = value.get(self.inner) if isinstance(value, Mapping) else None
-        return self._holds(value) is not self.negated
-
-    def _holds(self, value: Any) -> bool:
-        if value in (None, "", [], {}):
-            return self.sign == "=" and NONE in self.given
-        if self.sign == "~":
-            return self.given[0].casefold() in _shown(value).casefold()
+        if self.entry:
+            value = value.get(self.entry) if isinstance(value, Mapping) else None
         if self.sign in _ORDERS:
-            return self._ordered(value)
-        return any(_same(value, given, dated=self.field == "measured_at") for given in self.given)
-
-    def _ordered(self, value: Any) -> bool:
-        (given,) = self.given
-        if self.field == "measured_at":
-            return _ORDERS[self.sign](str(value)[: len(given)], given)  # a day ends with its last second
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return is_number and _ORDERS[self.sign](value, float(given))
+            return _ordered(_ORDERS[self.sign], value, self.value, dated=self.field == "measured_at")
+        text = "none" if value in (None, "", [], {}) else str(value).lower() if isinstance(value, bool) else str(value)
+        if self.sign.endswith("~"):
+            fits = self.value.casefold() in text.casefold()
+        else:
+            fits = any(_equal(value, text, part.strip()) for part in selection.split(self.value))
+        return fits is not self.sign.startswith("!")
 
 
-def _shown(value: Any) -> str:
-    """Return a value as it would be typed."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _same(value: Any, given: str, *, dated: bool) -> bool:
+def _ordered(order: Callable[[Any, Any], bool], value: Any, given: str, *, dated: bool) -> bool:
+    """Return whether a number has the order, or a time, of which so much counts as was given; no other value has one."""
     if dated:
-        return str(value).startswith(given)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        number = _number(given)
-        return number is not None and number == value
-    return matches(_shown(value), given)
+        return order(str(value)[: len(given)], given)
+    return isinstance(value, int | float) and not isinstance(value, bool) and order(value, float(given))
 
 
-def _number(text: str) -> float | None:
-    try:
-        return values.real(text)
-    except ValueError:
-        return None
+def _equal(value: Any, text: str, given: str) -> bool:
+    """Return whether a value is the given one, a number in any notation; the beginning of a time is enough."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _is_number(given) and float(given) == value
+    return matches(text, given) or (_DATE.fullmatch(given) is not None and text.startswith(given))
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Return whether a text is what a pattern with * and ? means; brackets in it are those of a label."""
+    """Return whether a text fits a pattern with * and ?; brackets in it are those of a label."""
     return text == pattern or fnmatch.fnmatchcase(text, pattern)
 
 
 def condition(text: str) -> Condition:
-    """Read a condition.
+    """Return the condition of a text.
 
     Raises
     ------
-    UsageError : no condition, no such field, or a value that the field cannot have; the sentence says which.
+    UsageError : no condition, no such field, or a value that the field cannot have.
     """
     match = _TEXT.fullmatch(text)
-    if match is None or not match["value"].strip():
+    if match is None:
         raise UsageError(
-            f"--where: {text!r} is not FIELD, a comparison and a value; write in quotes, for example: {EXAMPLES}."
+            f"--where: {text!r} is not FIELD, a comparison and a value; write for example 'fit_seconds>1'."
         )
-    name, sign, value = match["field"].strip(), match["sign"], match["value"].strip()
-    field, _, inner = name.partition(".")
-    _check_field(name, field, inner)
-    negated, sign = sign.startswith("!"), {"==": "=", "!=": "=", "!~": "~"}.get(sign, sign)
-    given = tuple(part.strip() for part in selection.split(value)) if sign == "=" else (value,)
-    kind = dict if inner else TYPES[field]
-    for each in given:
-        _check_value(text, name, kind, sign, each)
-    return Condition(text, field, inner, sign, negated, given)
+    field, entry, sign, value = match["field"], match["entry"] or "", match["sign"].replace("==", "="), match["value"]
+    if field not in TYPES:
+        near = did_you_mean(field, COLUMNS) or "; write problem_parameters.C for an entry of a field"
+        raise UsageError(f"--where: {text!r}: a run has no field '{field}'{near}; --format json has all fields.")
+    if (TYPES[field] is dict) is not bool(entry):
+        raise UsageError(
+            f"--where: {text!r}: expected {field}.NAME, an entry."
+            if entry == ""
+            else f"--where: {text!r}: {field} has no entries."
+        )
+    for part in selection.split(value) if sign in ("=", "!=") else [value]:
+        if part.strip() != "none":
+            _check(text, field, entry, sign, part.strip())
+    return Condition(text, field, entry, sign, value)
 
 
-def _check_field(name: str, field: str, inner: str) -> None:
-    from harness.registry.discovery import shared_registry
-    from harness.support.parameters import did_you_mean
-
-    kind = TYPES.get(field)
-    if kind is None:
-        owners = {"kernel_parameters": _KERNEL, "problem_parameters": shared_registry().problem_parameters()}
-        own = [f"; write {owner}.{field}" for owner, names in owners.items() if field in names]
-        near = own[0] if own else did_you_mean(field, COLUMNS)
-        raise UsageError(f"--where: a run has no field '{field}'{near}; the fields are those of --format json.")
-    if (kind is dict) is not bool(inner):
-        has = "entries of its own, name one behind a dot" if kind is dict else "no entries, name it without a dot"
-        raise UsageError(f"--where: {name}: the field {field} has {has}; as in problem_parameters.C=10 and seed=1.")
-
-
-def _check_value(text: str, name: str, kind: type, sign: str, value: str) -> None:
-    """Refuse a value that a field of a kind cannot have; ``dict``: of an entry whose kind nobody knows."""
-    if sign == "~" or (sign == "=" and value == NONE):
+def _check(text: str, field: str, entry: str, sign: str, value: str) -> None:
+    """Refuse a value that a field cannot have: a condition that nothing meets is a mistake, and its opposite deletes all."""
+    if sign.endswith("~"):
         return
-    if name == "measured_at":
-        fits, expected = _DATE.fullmatch(value) is not None, "a time as 2026-11-23 or 2026-11-23T09:30"
-    elif sign in _ORDERS and kind in (str, bool, list):
-        raise UsageError(f"--where: {text!r}: {name} has no order; compare it by =, != or ~.")
-    elif sign in _ORDERS or kind in (int, float):
-        fits, expected = _number(value) is not None, "a number"
-    elif kind is bool:
-        fits, expected = value in ("true", "false"), "true or false"
-    else:
-        fits, expected = name != "status" or any(matches(each, value) for each in Status), f"one of {', '.join(Status)}"
-    if not fits:
-        raise UsageError(f"--where: {text!r}: '{value}' is not what {name} can be; it is {expected}, or none.")
+    expected, allowed = "", True
+    if field == "measured_at":
+        expected, allowed = "a time such as 2026-11-23T09:30", _DATE.fullmatch(value) is not None
+    elif sign in _ORDERS or (not entry and TYPES[field] in (int, float)):
+        expected, allowed = "a number", _is_number(value)
+    elif field == "status":
+        expected, allowed = f"one of {', '.join(Status)}", any(matches(status, value) for status in Status)
+    elif TYPES[field] is bool:
+        expected, allowed = "true or false", value in ("true", "false")
+    if not allowed:
+        raise UsageError(f"--where: {text!r}: {value!r} must be {expected}.")
+
+
+def _is_number(text: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return math.isfinite(float(text))
+    return False

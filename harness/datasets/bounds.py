@@ -71,9 +71,7 @@ def megabytes(size: float) -> str:
 
 def available_memory() -> int:
     """Return the memory available to this process, in bytes, by the machine and its control groups."""
-    import psutil
-
-    limits = [int(psutil.virtual_memory().available)]
+    limits = [1024 * int(Path("/proc/meminfo").read_text().partition("MemAvailable:")[2].split()[0])]
     with suppress(OSError):
         name = Path("/proc/self/cgroup").read_text().rpartition(":")[2]  # the last line is that of version 2
         group = Path("/sys/fs/cgroup", name.strip().strip("/"))

@@ -244,6 +244,8 @@ def named(data: Dataset, label: str) -> Dataset:
 
 def is_csr(x: Any) -> bool:
     """Return whether points are sparse; all others are dense."""
+    if isinstance(x, np.ndarray):  # without the import of SciPy, which takes as long as a small comparison's planning
+        return False
     import scipy.sparse
 
     return isinstance(x, scipy.sparse.csr_array | scipy.sparse.csr_matrix)

@@ -85,11 +85,13 @@ def _faults(dataset: Dataset) -> Iterator[str]:
 
 
 def _faults_of_part(part: str, x: Any, y: Any, task: Task) -> Iterator[str]:
-    import scipy.sparse
+    if isinstance(x, np.ndarray):
+        usable = x.flags.c_contiguous
+    else:
+        import scipy.sparse
 
-    dense = isinstance(x, np.ndarray) and x.flags.c_contiguous
-    sparse = isinstance(x, scipy.sparse.csr_array)  # in canonical format, see `Dataset`
-    if not (dense or sparse) or x.ndim != 2 or not x.shape[1] or x.dtype not in FLOATS:
+        usable = isinstance(x, scipy.sparse.csr_array)  # in canonical format, see `Dataset`
+    if not usable or x.ndim != 2 or not x.shape[1] or x.dtype not in FLOATS:
         expected = "numbers of shape (n, d), d > 0, a scipy.sparse.csr_array or C-contiguous, float64 or float32"
         yield f"x_{part} is {_described(x)}; expected {expected}: convert with numpy.ascontiguousarray(x, float)."
     if (bad := first_non_finite(x)) is not None:

@@ -33,7 +33,7 @@ class Status(StrEnum):
 
     ok : the solver's stopping rule was satisfied, or the host stopped it at the target; a given target is certified
     budget : a limit stopped it, or it finished beyond one
-    unfinished : it ended without claiming to be done
+    unfinished : it ended without claiming to be done, or the time limit stopped it and nobody had set one
     missed : the given target is not certified, whatever the solver claims
     timeout, memory : killed for a limit
     crashed : the process ended without a result

@@ -25,6 +25,7 @@ from harness.solver.protocol import formulation_names
 from harness.support import faults, parameters, selection
 from harness.support.errors import PluginError, UsageError
 from harness.support.parameters import Parameter, did_you_mean
+from harness.support.selection import Item
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
@@ -114,6 +115,10 @@ class Registry:
     def owner(self, kind: str, name: str) -> str:
         """Return the plugin that registered a thing of a kind (``solver``, ``data set`` ...); empty if none did."""
         return self._owner.get((kind, name), "")
+
+    def things(self, kind: str) -> dict[str, Any]:
+        """Return what plugins registered of a kind (``solver``, ``data set`` ...) by name."""
+        return self._things[kind]
 
     def declared_by(self, solver: type[Solver]) -> list[type[Problem]]:
         """Return the formulations in a solver's ``solves``, the preferred one first, without those that are not installed."""
@@ -239,7 +244,7 @@ class Registry:
         ]
         return exact or of_plugin or alike
 
-    def select_solvers(self, texts: str | Iterable[str]) -> list[ConfiguredSolver | BrokenPlugin]:
+    def select_solvers(self, texts: str | Iterable[str | Item]) -> list[ConfiguredSolver | BrokenPlugin]:
         """Return the configured solvers that selection strings mean, in order, without repetition.
 
         A plugin that is broken stands in the list with its reason, so that it becomes a row.
@@ -262,7 +267,7 @@ class Registry:
                 chosen.setdefault((solver.plugin, label), solver)
         return list(chosen.values())
 
-    def select_datasets(self, texts: str | Iterable[str]) -> list[DataSource]:
+    def select_datasets(self, texts: str | Iterable[str | Item]) -> list[DataSource]:
         """Return the data sources that selection strings mean; a path to a file is a data source too."""
         from harness.datasets import FileSource
 
@@ -283,7 +288,7 @@ class Registry:
                 sources[cls(**parameters.validated(cls, values, owner=owner))] = None
         return list(sources)
 
-    def select_kernels(self, texts: str | Iterable[str]) -> list[tuple[str, dict[str, str]]]:
+    def select_kernels(self, texts: str | Iterable[str | Item]) -> list[tuple[str, dict[str, str]]]:
         """Return the kernels that selection strings such as ``rbf[gamma=[0.1,1]],linear`` mean: names and parameters.
 
         Raises
@@ -300,7 +305,7 @@ class Registry:
                 chosen.append((item.name, cell))
         return chosen
 
-    def select_formulations(self, texts: str | Iterable[str]) -> dict[str, dict[str, list[Any]]]:
+    def select_formulations(self, texts: str | Iterable[str | Item]) -> dict[str, dict[str, list[Any]]]:
         """Return the formulations that selection strings such as ``c-svc,nu-svc[nu=[0.1,0.5]]`` mean, and what each is given.
 
         Raises
@@ -319,7 +324,7 @@ class Registry:
         return chosen
 
 
-def _items(kind: str, texts: str | Iterable[str], example: str, *, paths: bool = False) -> list[selection.Item]:
+def _items(kind: str, texts: str | Iterable[str | Item], example: str, *, paths: bool = False) -> list[selection.Item]:
     items = selection.parse(texts, paths=paths)
     if not items:
         raise UsageError(f"no {kind} is selected; name at least one, for example {example}.")

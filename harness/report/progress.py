@@ -95,7 +95,7 @@ class Lines(Reporter):
         """Print the run's line; the table alone shows what is reused."""
         super().finished(record, reused)
         if not reused:
-            output.say(self.state(line(record)), clipped=True)
+            output.say(self._spelled(self.state(line(record))), clipped=True)
 
 
 class Live(Reporter):
@@ -127,7 +127,7 @@ class Live(Reporter):
         """Count a run, and print its line if it failed."""
         super().finished(record, reused)
         if record.failed and not reused:
-            output.say(line(record))
+            self.say(line(record))
 
     def __enter__(self) -> Self:
         self._display.start()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import geometric_mean, median
 
-from harness.measure.outcome import Status
+from harness.measure.outcome import Status, StoppedBy
 from harness.measure.repetition import Interval
 from harness.report import figures, measures
 from harness.report.measures import ACCURACY, FIT, GAP, Measure
@@ -30,7 +30,6 @@ _FAILURES = {
     Status.INVALID: "returned an invalid model",
     Status.TIMEOUT: "ran out of time",
     Status.MEMORY: "ran out of memory",
-    Status.BUDGET: "was stopped by the time limit",
     Status.UNFINISHED: "ended without being done",
     Status.MISSED: "missed the target",
     Status.ENVIRONMENT: "was disturbed by the machine",
@@ -188,7 +187,8 @@ def _failures(rows: Sequence[Row]) -> list[str]:
         runs[row.name] += len(row.records)
         for record in row.records:
             if record.failed:
-                failed.setdefault(row.name, Counter())[record["status"]] += 1
+                cut = record.status is Status.UNFINISHED and record.get("stopped_by") == StoppedBy.TIME
+                failed.setdefault(row.name, Counter())[Status.TIMEOUT if cut else record["status"]] += 1
     if not failed:
         return []
     parts = [
@@ -263,8 +263,11 @@ def _take(found: Comparison, of: str, what: str, than: str, after: str, *, singl
 def _budget(units: Sequence[Group], of: str) -> tuple[str, bool]:
     """Return who came nearest to the optimum within the same budget; empty if the runs had none."""
     rows = [row for unit in units for row in unit.rows]
-    limits = {name: {row.first.get(name) for row in rows} for name in ("kernel_evaluation_limit", "iteration_limit")}
-    same = [figures.SETTINGS[name](value) for name, of_all in limits.items()
+    names = ["kernel_evaluation_limit", "iteration_limit"]
+    if any(record.get("stopped_by") == StoppedBy.TIME for row in rows for record in row.records):
+        names.append("time_limit")
+    limits = {name: {row.first.get(name) for row in rows} for name in names}
+    same = [figures.SETTINGS[name](value).removeprefix("limit ") for name, of_all in limits.items()
             if len(of_all) == 1 and figures.is_number(value := next(iter(of_all)))]  # fmt: skip
     if not same or not any(record.get("status") == Status.BUDGET for row in rows for record in row.records):
         return "", False

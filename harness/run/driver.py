@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import functools
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -14,7 +14,7 @@ from harness.datasets.dataset import Dataset
 from harness.datasets.validation import load
 from harness.measure.outcome import Status, StoppedBy
 from harness.registry.discovery import Registry
-from harness.registry.plugin_files import source_sha256
+from harness.registry.plugin_files import digest
 from harness.run.environments import own_versions
 from harness.run.messages import Event, Progress, Runner, RunsEnded, RunSpec, RunStarted, data_key
 from harness.run.plan import Study, plan
@@ -223,6 +223,7 @@ class Driver:
                 "plugin": code,
                 "versions": self._versions(spec.requires),
                 "machine": machine_id,
+                "time_budget": self.study.time_budget,
             }
         )
 
@@ -250,9 +251,10 @@ class Driver:
             "info": {},
             "reused": False,
         }
-        record = Record({**facts, **outcome, "key": key})
-        cells = enumerate(outcome.cells)
-        record.cells = tuple(Record({**facts, **cell, "key": f"{key}/{number}"}) for number, cell in cells)
+        parts = [Record({**facts, **outcome, "key": key})]
+        parts += [Record({**facts, **cell, "key": f"{key}/{number}"}) for number, cell in enumerate(outcome.cells)]
+        record, *cells = parts if self.study.time_budget else map(_without_budget, parts)
+        record.cells = tuple(cells)
         return record
 
     def _call_hooks(self, hook: str, **arguments: Any) -> None:
@@ -268,6 +270,12 @@ class Driver:
                     self.on_note(f"{faults.format_error(error, observer.plugin_name)}; no run is worse for it")
 
 
+def _without_budget(record: Record) -> Record:
+    """Return the record of a run whose time limit nobody set: stopped by it, the run is unfinished."""
+    stopped = record.status is Status.BUDGET and record["stopped_by"] == StoppedBy.TIME
+    return Record({**record, "status": str(Status.UNFINISHED)}) if stopped else record
+
+
 def _refusal(spec: RunSpec) -> Record | None:
     """Return the record of a run that cannot be carried out; None for others."""
     if spec.broken_reason:
@@ -281,4 +289,6 @@ def _refusal(spec: RunSpec) -> Record | None:
 @functools.cache
 def _host_sha256() -> str:
     """Return the fingerprint of the host code that results depend on."""
-    return "".join(source_sha256(importlib.import_module(name))[:16] for name in _RESULTS_DEPEND_ON)
+    root = Path(__file__).parents[2]
+    paths = [root.joinpath(*name.split(".")) for name in _RESULTS_DEPEND_ON]
+    return digest(root, [file for path in paths for file in [*path.rglob("*"), path.with_suffix(".py")]])

@@ -20,15 +20,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from typing import TYPE_CHECKING
 
 import harness
 from harness.registry.entries import OWN
 from harness.run.descendants import delete
 from harness.support.errors import UsageError
 from harness.support.files import user_cache, writable_folder, write_whole
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 _WHOLE = "requires.json"  # written last: a folder without it is what a killed installation left
 _WORKER_IMPORTS = "import harness.run.worker, harness.run.child, numba"  # beside those of its plugin
@@ -49,7 +50,14 @@ def installed() -> dict[str, tuple[str, ...]]:
 
 def lacking(requires: Sequence[str], path: Sequence[str] | None = None) -> list[str]:
     """Return the requirements that no package on the import ``path`` meets; None: that of this process, the host's."""
-    return [text for text in requires if not _is_met(Requirement(text), sys.path if path is None else path)]
+    return [text for text in requires if not _is_met(_requirement(text), sys.path if path is None else path)]
+
+
+def _requirement(text: str) -> Requirement:
+    """Return a parsed requirement; most comparisons have none, and do without the import."""
+    from packaging.requirements import Requirement
+
+    return Requirement(text)
 
 
 def _is_met(requirement: Requirement, path: Sequence[str]) -> bool:
@@ -68,10 +76,10 @@ def environment_of(requires: Sequence[str]) -> Environment | None:
     """Return the environment, made or not, that workers of these requirements run in; None: the host's."""
     if not lacking(requires):
         return None
-    texts = sorted(str(Requirement(text)) for text in requires)
+    texts = sorted(str(_requirement(text)) for text in requires)
     content = json.dumps([texts, sys.version_info[:2], sys.prefix, harness.__version__])
     sha256 = hashlib.sha256(content.encode()).hexdigest()
-    return Environment(tuple(requires), root() / f"{Requirement(requires[0]).name}-{sha256[:12]}")
+    return Environment(tuple(requires), root() / f"{_requirement(requires[0]).name}-{sha256[:12]}")
 
 
 def missing(solver: str, requires: Sequence[str]) -> str:
@@ -83,9 +91,13 @@ def missing(solver: str, requires: Sequence[str]) -> str:
 
 def own_versions(requires: Sequence[str]) -> dict[str, str]:
     """Return the versions of what workers have for these requirements: of what is required, and of all in their environment."""
+    if not requires:
+        return {}
+    from packaging.utils import canonicalize_name
+
     environment = environment_of(requires)
     path, folder = (sys.path, []) if environment is None else (environment.path, [str(environment.packages)])
-    names = {Requirement(text).name for text in requires}
+    names = {_requirement(text).name for text in requires}
     names |= {package.metadata["Name"] for package in metadata.distributions(path=folder)}
     versions = {str(canonicalize_name(name)): _version(name, path) for name in names}
     return {name: version for name, version in sorted(versions.items()) if version is not None}

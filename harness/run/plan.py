@@ -50,6 +50,8 @@ class Study:
     problem_values : parameter of a formulation -> list of values; empty: the data set's default
     repeat : how often each run is carried out; None: until the fastest solvers are known, see `harness.run.repeats`
     limits : of a run
+    time_budget : the time limit is one that the user set, an equal budget for all: a run that it stops did what was asked.
+        Else such a run is unfinished
     threads : BLAS / OpenMP threads of a run
     jobs : runs at the same time; a run is pinned to cores that no other one has
     fresh : measure again what the store already holds
@@ -72,6 +74,7 @@ class Study:
     seeds: Sequence[int] = (0,)
     repeat: int | None = 1
     limits: Limits = NO_LIMITS
+    time_budget: bool = False
     threads: int = 1
     jobs: int = 1
     cache_mb: float = 256.0

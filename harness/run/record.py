@@ -211,9 +211,8 @@ class Record(dict[str, Any]):
 
     @property
     def failed(self) -> bool:
-        """No result, a refused one, one that ran into its time limit, or one that missed its target."""
-        stopped = self.status is Status.BUDGET and self.get("stopped_by") == StoppedBy.TIME
-        return stopped or self.status in FAILED or self.status in (Status.UNFINISHED, Status.MISSED)
+        """No result, a refused one, one that ended without being done, or one that missed its target."""
+        return self.status in FAILED or self.status in (Status.UNFINISHED, Status.MISSED)
 
     @property
     def reusable(self) -> bool:

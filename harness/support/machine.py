@@ -22,13 +22,11 @@ _LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "cvxpy-base
 @functools.cache
 def machine() -> dict[str, Any]:
     """Return processor, cores, memory, system and BLAS, with an ``id`` that is the hash of the rest."""
-    import psutil
-
     description: dict[str, Any] = {
         "processor": _processor(),
         "cores": os.cpu_count(),
         "usable_cores": len(os.sched_getaffinity(0)),
-        "memory_bytes": psutil.virtual_memory().total,
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system": f"{platform.system()} {platform.release()}",
         "python": sys.version.split()[0],
         "blas": _blas(),

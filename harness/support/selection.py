@@ -45,8 +45,8 @@ class Item:
         return [dict(zip(names, cell, strict=True)) for cell in itertools.product(*self.values.values())]
 
 
-def parse(texts: str | Iterable[str], *, paths: bool = False) -> list[Item]:
-    """Return the items of one or several selection strings.
+def parse(texts: str | Iterable[str | Item], *, paths: bool = False) -> list[Item]:
+    """Return the items of one or several selection strings; an item as it is.
 
     paths : whether a text with brackets, commas or quotes may be the path of an existing file as a whole
 
@@ -56,7 +56,9 @@ def parse(texts: str | Iterable[str], *, paths: bool = False) -> list[Item]:
     """
     items = []
     for text in [texts] if isinstance(texts, str) else texts:
-        if paths and quoted(text) != text and is_file(text):
+        if isinstance(text, Item):
+            items.append(text)
+        elif paths and quoted(text) != text and is_file(text):
             items.append(Item(text))
         else:
             items += [_item(part.strip()) for part in split(text) if part.strip()]

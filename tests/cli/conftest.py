@@ -21,7 +21,7 @@ def invoke(tmp_path, monkeypatch):
     def run(*arguments):
         from harness.cli.main import cli
 
-        return CliRunner().invoke(cli, list(arguments))
+        return CliRunner().invoke(cli, list(arguments), prog_name="harness")
 
     return run
 

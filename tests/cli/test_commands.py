@@ -1,8 +1,6 @@
 """Sub-commands that plugins add: installed ones and files, broken ones, and none that takes another's name."""
 
-import os
 import re
-import subprocess
 import sys
 
 import pytest
@@ -10,18 +8,6 @@ import pytest
 from harness.cli.commands import Added, of
 from harness.registry.discovery import Registry
 
-SCRIPT = """
-import atexit, os, sys
-from harness.cli.main import main
-
-errors = os.fdopen(os.dup(2), "w")  # the command's own goes nowhere in the end
-
-def tell():
-    print("LOADED " + " ".join(name for name in sys.modules if name.startswith(("harness_", "greet"))), file=errors, flush=True)
-
-atexit.register(tell)
-main()
-"""
 GREET = """
 '''A plugin with a command.'''
 import click
@@ -40,84 +26,70 @@ def harness_commands():
 """
 
 
-def run(*arguments, cache, **environment):
-    """Run the command in a process of its own; return exit code, output, errors and the plugins that were imported."""
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments],
-        capture_output=True, text=True, check=False, cwd=cache,
-        env={**os.environ, "COLUMNS": "1000", "HARNESS_CACHE": str(cache), **environment},
-    )  # fmt: skip
-    said, _, loaded = done.stderr.rpartition("LOADED ")
-    return done.returncode, done.stdout, said, loaded.split()
+GIVEN = ("--plugin-path", "greeting.py")
 
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
     """Install a plugin as a package would be: a module and an entry point in a folder of the path."""
     site = tmp_path / "site"
-    site.mkdir()
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])]))
-
-    def write(name, source):
-        (site / f"{name}.py").write_text(source)
-        metadata = site / f"{name}-1.dist-info"
-        metadata.mkdir(exist_ok=True)
-        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
-        (metadata / "entry_points.txt").write_text(f"[harness]\n{name} = {name}\n")
-        return site / f"{name}.py"
-
-    return write
+    metadata = site / "greeting-1.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: greeting\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[harness]\ngreeting = greeting\n")
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.delitem(sys.modules, "greeting", raising=False)
+    yield (site / "greeting.py").write_text
+    sys.modules.pop("greeting", None)
 
 
-def test_the_command_of_a_file_is_listed_and_works(tmp_path):
-    (tmp_path / "greeting.py").write_text(GREET.format(name="greet"))
-    given = ("--plugin-path", "greeting.py")
-    code, out, err, _ = run(*given, "--help", cache=tmp_path)
-    assert (code, err) == (0, "")
-    assert re.search(r"^  greet +Say hello\.$", out, flags=re.MULTILINE)
-    assert run(*given, "greet", "you", cache=tmp_path)[:3] == (0, "hello you\n", "")
-    (row,) = [line for line in run(*given, "list", "commands", cache=tmp_path)[1].splitlines() if "greet" in line]
-    assert row.split() == ["greet", "greeting", "Say", "hello."]
-    assert "commands: greet" in run("describe", "greeting", *given, cache=tmp_path)[1]
-    assert run("greet", "you", *given, cache=tmp_path)[:3] == (0, "hello you\n", "")
-    assert run("greet", f"{given[0]}={given[1]}", "you", cache=tmp_path)[:3] == (0, "hello you\n", "")
-    code, _, err, _ = run("greet", cache=tmp_path)
-    assert code == 2
-    assert "there is no command 'greet'" in err
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Write the file of a plugin, into the working folder."""
+    monkeypatch.chdir(tmp_path)
+    return (tmp_path / "greeting.py").write_text
 
 
-def test_a_command_that_fails_or_is_missing_is_told_with_its_plugin(tmp_path):
-    (tmp_path / "greeting.py").write_text(GREET.format(name="greet").replace("click.echo(", "whom / 2; ("))
-    code, _, err, _ = run("greet", "--plugin-path", "greeting.py", cache=tmp_path)
-    said = "harness: the command 'greet' failed: plugin 'greeting', greeting.py:11, in command: TypeError: unsupported"
-    assert (code, err.startswith(said), len(err.splitlines())) == (70, True, 1)
-    (tmp_path / "greeting.py").write_text(GREET.format(name="greet").replace("[command]", "[commands]"))
-    code, _, err, _ = run("greet", "--plugin-path", "greeting.py", cache=tmp_path)
-    lost = "harness: the command 'greet' is missing, perhaps because a plugin is broken: plugin 'greeting' could not be loaded: "
-    assert (code, err.startswith(f"{lost}greeting.py:15, in harness_commands: NameError: name")) == (2, True)
-    listed = run("list", "commands", "--plugin-path", "greeting.py", cache=tmp_path)[2]
-    assert "plugin 'greeting' could not be loaded: greeting.py:15, in harness_commands" in listed
+def test_the_command_of_a_file_is_listed_and_works(invoke, write):
+    write(GREET.format(name="greet"))
+    shown = invoke(*GIVEN, "--help")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert re.search(r"^  greet +Say hello\.$", shown.stdout, flags=re.MULTILINE)
+    assert invoke(*GIVEN, "greet", "you").stdout == "hello you\n"
+    assert re.search(r"^greeting\n  greet +Say hello\.$", invoke(*GIVEN, "list", "commands").stdout, flags=re.MULTILINE)
+    assert "commands: greet" in invoke("describe", "greeting", *GIVEN).stdout
+    assert invoke("greet").exit_code == 2
 
 
-def test_an_installed_plugins_command_is_known(tmp_path, install):
-    install("greeting", GREET.format(name="greet"))
-    code, out, err, loaded = run("--help", cache=tmp_path)
-    assert (code, "Say hello." in out, err) == (0, True, "")
-    assert {name.partition(".")[0] for name in loaded} == {"greeting", "harness_dashboard"}, "those that have commands"
-    assert run("greet", "you", cache=tmp_path)[:2] == (0, "hello you\n")
-    assert "greet" not in run("--help", cache=tmp_path, HARNESS_DISABLE_PLUGINS="greeting")[1]
-
-
-def test_a_broken_plugin_is_told_in_a_sentence_and_other_commands_work(tmp_path, install):
-    install("greeting", "import no_such_library  # harness_commands")
-    code, out, err, _ = run("--help", cache=tmp_path)
-    told = (
-        "harness: plugin 'greeting' could not be loaded: greeting.py:1: it needs the package 'no_such_library', which"
+def test_a_command_that_fails_or_is_missing_is_named_with_its_plugin(invoke, write):
+    write(GREET.format(name="greet").replace("click.echo(", "whom / 2; ("))
+    failed = invoke(*GIVEN, "greet")
+    assert (failed.exit_code, "plugin 'greeting', greeting.py:11" in failed.stderr, failed.stderr.count("\n")) == (
+        70,
+        True,
+        1,
     )
-    assert (code, err) == (0, f"{told} is not installed: pip install no_such_library\n")
-    assert {"compare", "dashboard"} <= {line.split()[0] for line in out.splitlines() if line.strip()}
-    code, out, _, _ = run("dashboard", "--help", cache=tmp_path)
-    assert (code, "export" in out) == (0, True)
+    write(GREET.format(name="greet").replace("[command]", "[commands]"))
+    missing = invoke(*GIVEN, "greet")
+    assert (missing.exit_code, "greeting.py:15, in harness_commands: NameError" in missing.stderr) == (2, True)
+    assert "greeting.py:15, in harness_commands" in invoke("list", "commands", *GIVEN).stderr
+
+
+def test_an_installed_plugins_command_is_known(invoke, install, monkeypatch):
+    install(GREET.format(name="greet"))
+    shown = invoke("--help")
+    assert (shown.exit_code, "Say hello." in shown.stdout, shown.stderr) == (0, True, "")
+    assert invoke("greet", "you").stdout == "hello you\n"
+    monkeypatch.setenv("HARNESS_DISABLE_PLUGINS", "greeting")
+    assert "greet" not in invoke("--help").stdout
+
+
+def test_beside_a_broken_plugin_other_commands_work(invoke, install):
+    install("import no_such_library  # harness_commands")
+    shown = invoke("--help")
+    assert (shown.exit_code, shown.stderr.count("\n"), "pip install no_such_library" in shown.stderr) == (0, 1, True)
+    assert {"compare", "dashboard"} <= {line.split()[0] for line in shown.stdout.splitlines() if line.strip()}
+    assert "export" in invoke("dashboard", "--help").stdout
 
 
 @pytest.mark.parametrize(

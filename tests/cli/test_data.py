@@ -38,31 +38,13 @@ def test_files_are_missing_fetched_right_and_wrong(invoke, mirror, tmp_path):
     assert fetched.stdout == "".join(f"{name}: {raw / name}\n" for name in NAMES)
     right = invoke("data", "verify", "adult")
     assert (right.exit_code, right.stdout) == (0, "".join(f"{name}: right, {raw / name}\n" for name in NAMES))
-    assert "2 of 2       free" in invoke("data", "list").stdout
+    assert "files there: 2 of 2; licence: free" in invoke("data", "list").stdout
     (raw / "adult" / "a9a").write_bytes(b"else")
     assert invoke("data", "verify", "adult").stdout.startswith(f"adult/a9a: wrong, {raw}/adult/a9a has SHA-256 ")
     wrong = invoke("data", "verify", "adult")
     assert (wrong.exit_code, wrong.stdout.count("\n")) == (1, 2)
     assert invoke("data", "verify").stdout.count(": missing\n") == len(raw_files.registry()) - 2
     assert invoke("data", "verify", "adult/a9a.t").stdout == f"adult/a9a.t: right, {raw}/adult/a9a.t\n"
-
-
-def test_where_files_lie_and_names_that_no_set_has(invoke, mirror, tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_DATA", str(mirror))
-    found = invoke("data", "path")
-    assert found.stdout == f"{tmp_path / 'cache' / 'raw'}\n"
-    assert found.stderr == f"files are looked for in {mirror}, then in {tmp_path / 'cache' / 'raw'}.\n"
-    named = invoke("data", "path", "adult")
-    assert (named.exit_code, named.stdout) == (0, "".join(f"{mirror / name}.gz\n" for name in NAMES))
-    (mirror / f"{NAMES[0]}.gz").rename(mirror / "elsewhere.gz")
-    named = invoke("data", "path", "adult")
-    assert (named.exit_code, named.stdout) == (1, f"{mirror / NAMES[1]}.gz\n")
-    assert named.stderr == "harness: adult/a9a is missing; fetch it with `harness data fetch adult`.\n"
-    (mirror / "elsewhere.gz").rename(mirror / f"{NAMES[0]}.gz")
-    assert invoke("data", "verify", "adult").exit_code == 0
-    unknown = invoke("data", "fetch", "adlt")
-    assert unknown.exit_code == 2
-    assert "no data set with raw files is called 'adlt' (did you mean 'adult'?)" in unknown.stderr
 
 
 def test_a_comparison_without_the_files_says_the_command_and_fetches_nothing(invoke, mirror, tmp_path):

@@ -1,6 +1,5 @@
 """How many runs there would be: said at once, before any is made or carried out, and by --dry-run."""
 
-import re
 import resource
 import time
 
@@ -39,12 +38,6 @@ def _virtual_bytes():
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
-def test_with_yes_what_does_not_fit_into_memory_is_refused(invoke, slow):
-    done = invoke("compare", "--plugin-path", slow, "--plugins", "quick", *DATA, "--repeat", "1e12", "--yes")
-    assert done.exit_code == 2
-    assert re.search(r"1,000,000,000,000 runs; the results of [\d,]+ fit into the memory of this machine", done.stderr)
-
-
 @pytest.mark.usefixtures("warm_sessions")
 def test_a_dry_run_says_what_there_is_and_carries_nothing_out(invoke, slow, tmp_path):
     store = tmp_path / "store.sqlite"
@@ -70,27 +63,6 @@ def test_a_dry_run_says_what_there_is_and_carries_nothing_out(invoke, slow, tmp_
     assert store.read_bytes() == before
 
 
-def test_what_can_have_no_gap_is_said_before(invoke):
-    asked = (
-        "compare",
-        "--plugins",
-        "linearsvc,rff,libsvm",
-        "--datasets",
-        "twonorm[n=50]",
-        "--formulation",
-        "c-svc,c-svc-nobias",
-    )
-    asked = (*asked, "--kernel", "linear,rbf", "--dry-run")
-    assert "note" not in invoke(*asked).stdout
-    assert invoke(*asked, "--target-gap", "1e-3").stdout.splitlines()[-2:] == [
-        f"note: {solver} cannot reach the target: no gap can be certified of {what}; these rows end as missed"
-        for what, solver in (
-            ("weights where the kernel is not linear", "linearsvc"),
-            ("a model over other features, which belongs to another problem", "rff"),
-        )
-    ]
-
-
 def test_a_data_set_may_have_a_number_called_test(invoke):
     drawn = "gaussian-outliers[least=20,most=30,test=1,d=2]"
     done = invoke("compare", "--plugins", "rgd-tree", "--datasets", drawn, "--dry-run")
@@ -99,17 +71,7 @@ def test_a_data_set_may_have_a_number_called_test(invoke):
 
 @pytest.mark.usefixtures("warm_sessions")
 def test_parts_that_are_merged_are_the_whole_study(invoke, slow, tmp_path):
-    study = (
-        "compare",
-        "--plugin-path",
-        slow,
-        "--plugins",
-        "quick,quick[shift=0.5]",
-        *DATA,
-        "--seeds",
-        "0-2",
-        "--quiet",
-    )
+    study = ("compare", "--plugin-path", slow, "--plugins", "quick,quick[shift=0.5]", *DATA, "--seeds", "0-2", "-q")
     stores = [str(tmp_path / f"part-{i}.sqlite") for i in (1, 2)]
     for i, store in enumerate(stores, start=1):
         assert invoke(*study, "--part", f"{i}/2", "--store", store).exit_code == 0
@@ -131,11 +93,3 @@ def test_an_empty_part_is_a_sentence_and_no_failure(invoke, slow, tmp_path):
     done = invoke(*study, "--part", "3/3")
     assert done.exit_code == 0
     assert "note: part 3/3 has no runs, as there are fewer than 3 blocks of runs" in done.stderr
-
-
-@pytest.mark.parametrize("part", ["0/4", "5/4", "2/0", "a/b", "", "3/", "1/2/3", "-1/4", "1.5/4", "1 of 4"])
-def test_what_is_no_part_is_refused(invoke, slow, part):
-    done = invoke("compare", "--plugin-path", slow, "--plugins", "quick", *DATA, "--part", part, "--dry-run")
-    assert done.exit_code == 2
-    told = " ".join(done.stderr.split())
-    assert f"--part: must be I/N, part I of N with I from 1 to N, not {part!r}; write for example 1/4." in told

@@ -1,55 +1,11 @@
-"""Every error is a sentence on standard error and an exit code, never a traceback."""
+"""Errors that no message of `messages.txt` shows: faults, a deleted folder, names that are no UTF-8, closed streams."""
 
 import os
 import subprocess
 
-import pytest
-
 from tests.cli.conftest import COMMAND, SLOW
 
 COMPARE = ("compare", "--plugin-path", SLOW, "--plugins", "quick")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("compar",), "did you mean 'compare'"),
-        (("compare",), "--plugins is missing"),
-        (("compare", "extra"), "'extra' belongs to no option."),
-        (("compare", "--plugins"), "requires an argument. See"),
-        ((*COMPARE, "--gamma", "wide"), "--gamma: must be a positive number or 'scale', not 'wide'"),
-        ((*COMPARE, "--format", "jsn"), "did you mean 'json'"),
-        ((*COMPARE, "--metrics", "roc-acu"), "did you mean 'roc-auc'"),
-        ((*COMPARE, "--datasets", "digits[digt=3]"), "did you mean 'digit'"),
-        ((*COMPARE, "--output", "/nowhere/at/all.json"), "/nowhere/at"),
-        ((*COMPARE, "--output", "/"), "is a folder"),
-        ((*COMPARE, "--store", "/proc/no/store.sqlite"), "/proc/no/store.sqlite"),
-        (("compare", "--plugin-path", SLOW, "--plugins", "quik"), "did you mean 'quick'"),
-        (("compare", "--plugin-path", SLOW, "--plugins", "quick[shift=2]"), "shift"),
-        (("compare", "--plugin-path", SLOW, "--plugins", "quick[C=-1]"), "C=-1"),
-        ((*COMPARE, "--kernel", "rbf[gama=1]"), "kernel 'rbf' has no parameter 'gama' (did you mean 'gamma'?)"),
-        ((*COMPARE, "--kernel", "linear,rfb"), "no kernel called 'rfb' (did you mean 'rbf'?)"),
-        ((*COMPARE, "--folds", "1"), "--folds: must be a whole number, at least 2, not '1'"),
-        ((*COMPARE[:-1], 'quick["shift"=1]'), """has '"shift"=1', which is not parameter=value"""),
-        ((*COMPARE[:-1], '"quick"[C=1]2'), "goes on after its ']'"),
-        ((*COMPARE[:-1], '"quick"2'), "goes on after a double quote"),
-        ((*COMPARE, "--datasets", "twonorm[n=true]"), "parameter n='true' is not valid; expected int in"),
-        ((*COMPARE, "--datasets", f"twonorm[n={'9' * 5000}]"), f"parameter n='{'9' * 79} is not valid"),
-        (("compare", "--plugin-path", "/nowhere.py", "--plugins", "quick"), "/nowhere.py"),
-        (("results", "--store", "/nowhere.sqlite"), "/nowhere.sqlite"),
-        (("describe", "l3-svc"), "did you mean 'l2-svc'"),
-        ((*COMPARE, "--seeds", "0-99999999999"), "only carried out with --yes"),
-        (("results", "--where", "status=nope"), "it is one of ok, budget"),
-        ((*COMPARE, "--datasets", os.fsdecode(b"caf\xe9.csv")), "the name 'caf?.csv' is not valid utf-8; rename"),
-    ],
-)
-def test_bad_usage(invoke, arguments, said):
-    result = invoke(*arguments)
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert result.stderr.startswith("harness: ")
-    assert len(result.stderr.splitlines()) == 1
-    assert result.stdout == ""
 
 
 def test_faults_of_the_harness(invoke, monkeypatch):
@@ -66,6 +22,11 @@ def test_faults_of_the_harness(invoke, monkeypatch):
     )
     monkeypatch.setenv("HARNESS_DEBUG", "1")
     assert isinstance(invoke(*COMPARE).exception, ZeroDivisionError)
+
+
+def test_a_name_that_is_no_utf_8(invoke):
+    done = invoke(*COMPARE, "--datasets", os.fsdecode(b"caf\xe9.csv"))
+    assert (done.exit_code, "'caf?.csv'" in done.stderr, done.stderr.count("\n")) == (2, True, 1)
 
 
 def test_a_deleted_working_directory(invoke, tmp_path, monkeypatch):

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from harness.cli.main import VARIABLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,52 +43,6 @@ def test_every_variable_that_is_heeded_is_in_the_list_of_the_help(invoke):
     told = " ".join(invoke("--help").stdout.split())
     for name, meaning in VARIABLES.items():
         assert f"{name} {meaning}" in told
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("--nothing", "there is no option --nothing."),
-        ("--dataset", "did you mean '--datasets'"),
-        ("--solvers", "did you mean '--plugins'"),
-        ("--outliers", "write --formulation 'outlier-margin[outliers=...]'"),
-        ("--class-weight", "write --formulation 'c-svc[class_weight=...]'"),
-        ("--degree", "write --kernel 'poly[degree=...]'"),
-    ],
-)
-def test_an_option_that_is_none(invoke, given, said):
-    done = invoke("compare", given, "3")
-    assert done.exit_code == 2
-    assert said in done.stderr
-    assert ("mean" in done.stderr) == ("mean" in said)
-
-
-def test_the_help_of_compare(invoke):
-    text = invoke("compare", "--help-all").stdout
-    for section in ("What to compare", "The problem", "Limits of a run", "How to measure", "The result"):
-        assert f"{section}:" in text
-    assert "\n    harness compare --plugins lasvm,fw\n" in text
-    assert "1 a run failed (timeout, memory, crashed, error, invalid, environment)" in " ".join(text.split())
-
-
-def test_the_short_help_of_compare_has_the_twelve_options_of_the_first_day_and_every_format(invoke):
-    from harness.registry.hookspecs import FORMATS
-
-    text, whole = (invoke("compare", given).stdout for given in ("--help", "--help-all"))
-    twelve = {"plugins", "datasets", "formulation", "kernel", "C", "gamma", "target-gap", "time-limit", "repeat", "threads", "format",
-              "output"}  # fmt: skip
-    options = set(re.findall(r"^  (?:-\S, )?--([\w-]+)", text, re.MULTILINE))
-    assert options == twelve | {"help", "help-all"}
-    assert len(text.splitlines()) < 60
-    assert len(set(re.findall(r"^  (?:-\S, )?--([\w-]+)", whole, re.MULTILINE))) > 30
-    listed = text.split("--format")[1].partition("[default")[0]
-    assert [name for name in (*FORMATS, "html") if name not in listed] == []
-
-
-def test_no_command_is_the_help_as_it_is(invoke):
-    done = invoke()
-    assert done.exit_code == 2
-    assert done.stderr == invoke("--help").stdout
 
 
 def test_python_m_harness_is_the_command_and_a_full_device_is_a_sentence():

@@ -89,17 +89,8 @@ def chatty(tmp_path):
 
 
 def test_what_plugins_print_is_not_in_the_result(harness, chatty):
-    given = (
-        "compare",
-        "--plugin-path",
-        chatty,
-        "--plugins",
-        "smo",
-        "--datasets",
-        "chatty-data",
-        "--metrics",
-        "chatty-metric",
-    )
+    words = "--plugins smo --datasets chatty-data --metrics chatty-metric"
+    given = ("compare", "--plugin-path", chatty, *words.split())
     done = harness(*given, "--format", "json")
     assert [record["status"] for record in json.loads(done.stdout)] == ["ok"], done.stderr
     for place in ("import", "hook", "load", "started", "finished"):
@@ -125,7 +116,7 @@ def test_a_check_of_imports_is_not_told_by_what_the_import_prints(chatty):
     ("streams", "code", "sentence"),
     [
         (">&-", 0, ""),
-        (">/dev/full", 2, "standard output: No space left on device. Every run is kept in the store"),
+        (">/dev/full", 2, "standard output: No space left on device. Every run is stored"),
         ("| head -c 0", 0, ""),
         pytest.param("2>/dev/full", 0, "", marks=pytest.mark.slow),
         pytest.param("2>&1 | head -c 0", 0, "", marks=pytest.mark.slow),
@@ -152,15 +143,7 @@ def test_a_stream_that_takes_no_more_loses_no_row(tmp_path, streams, code, sente
 @pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize("between", [0.0, 0.01, 0.1, 0.5])
 def test_a_second_interrupt_ends_the_command_with_a_sentence(tmp_path, slow, between):
-    given = (
-        "compare",
-        "--plugin-path",
-        slow,
-        "--plugins",
-        "sleeper[seconds=20]",
-        "--datasets",
-        "twonorm[n=200,n_test=10]",
-    )
+    given = ("compare", "--plugin-path", slow, "--plugins", "sleeper[seconds=20]", "--datasets", "twonorm[n=200]")
     command = subprocess.Popen(
         [*COMMAND, *given, "--store", str(tmp_path / "store.sqlite"), "--jobs", "2", "--repeat", "2"], stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONUNBUFFERED": "1"},

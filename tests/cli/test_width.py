@@ -43,20 +43,6 @@ def test_the_help_of_every_command_fits_and_has_an_example(invoke):
     assert max(map(len, invoke("compare", "--help-all").stdout.splitlines())) <= 80
 
 
-def test_all_mistakes_are_said_at_once_in_lines_that_fit(invoke):
-    done = invoke("compare", *MISTAKES)
-    assert done.exit_code == 2
-    assert len(widest(done.stderr)) <= 80
-    text = " ".join(done.stderr.split())
-    assert text.startswith("harness: 16 mistakes: there is no option --treads (did you mean '--threads'?)")
-    said = ["C: must be a positive number, not '-1'", "gamma: must be a positive number", "repeat: must be a whole number, at least",
-            "seeds: must be", "nu: must be a number above 0 and at most 1", "epsilon: must be a number that is 0 or more",
-            "time-limit: must be a positive time", "path: must be", "(did you mean 'smo-block'?)", "(did you mean 'libsvm'",
-            "(did you mean 'twonorm'?)", "kernel: there is no kernel called 'gaussian'", "metrics: there is no metric called 'auc'",
-            "format: there is no format 'xlsx'", "store: the folder /nowhere"]  # fmt: skip
-    assert [each for each in said if each not in text] == []
-
-
 def test_a_comparison_and_what_it_would_be_fit(invoke, tmp_path):
     data = ["--datasets", "twonorm[n=60]", "--store", str(tmp_path / f"{'long' * 20}.sqlite")]
     slow = ["compare", "--plugin-path", SLOW, "--plugins", "raiser,quick", *data]

@@ -18,6 +18,7 @@ UNSCALED = {
         "write": "--datasets './a.csv[scale=standard]'",
     }
 }
+TIMED = {"stopped_by": "time", "time_limit": 1.0, "kernel_evaluation_limit": None}
 SMALL_CACHE = {"cache_needed_mb": 11.2, "cache_misses": 900, "cache_mb": 0.1}
 
 
@@ -64,7 +65,9 @@ VERDICTS = {
     "no test figures": [*loose("a", 1.0, None), *loose("b", 6.0, None)],
     "a budget": [within("a", 1e-3), within("b", 1e-2), within("c", 1e-1, status="ok")],
     "over the budget": [within("a", 1e-3, 1600), within("b", 1e-2), within("c", 1e-1)],
-    "time limits": [within(name, 1e-3, stopped_by="time", time_limit=1.0) for name in "ab"],
+    "time limits": [within(name, 1e-3, status="unfinished", **TIMED) for name in "ab"],
+    "a time budget": [within("a", 1e-3, **TIMED), within("b", 1e-1, **TIMED)],
+    "the default time limit": [record("a", status="unfinished", stopped_by="time"), record("b")],
     "crashed everywhere": [*runs("a", 1.0), failed("b", "crashed", "signal 11")],
     "never begun": [*runs("a", 1.0), *(failed("b", "skipped", "no", repetition=i, **NOT_BEGUN) for i in range(3))],
 }  # fmt: skip

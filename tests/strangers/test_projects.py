@@ -1,5 +1,6 @@
 """What `harness new` writes, and the examples: installed by pip, with their own tests, every check, and a comparison."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -42,10 +43,10 @@ def test_a_solver_that_was_just_written_is_loaded_checked_and_listed(tmp_path, m
         ("smo", "a solver of that name"),
         ("numpy", "a Python module 'numpy'"),
         ("json", "a Python module 'json'"),
-        ("parquet", "a command or a format"),
+        ("parquet", "a report format of that name"),
         ("my solver", "letters, digits and - _ . only"),
         ("1st", "Python takes no such names"),
-        ("full", "there already and not empty"),
+        ("full", "full exists and is not empty"),
     ],
 )
 def test_a_name_that_is_taken_is_refused_in_a_sentence(name, words, tmp_path, monkeypatch):
@@ -62,8 +63,8 @@ def test_a_name_that_is_taken_is_refused_in_a_sentence(name, words, tmp_path, mo
 def projects(tmp_path_factory):
     """All projects, and what runs a command where they are installed."""
     folder = tmp_path_factory.mktemp("projects")
-    for kind in KINDS:
-        assert new(f"own-{kind}", "--kind", kind, "--into", str(folder)).exit_code == 0
+    with contextlib.chdir(folder):
+        assert [new(f"own-{kind}", "--kind", kind).exit_code for kind in KINDS] == [0] * len(KINDS)
     for example in EXAMPLES:
         shutil.copytree(ROOT / "examples" / example, folder / example)
     paths = [str(folder / "installed"), *filter(None, sys.path)]
