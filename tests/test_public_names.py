@@ -1,7 +1,5 @@
 """The public surface: what stands in ``docs/public_names.txt``, name for name, so that nothing goes or changes unseen."""
 
-from __future__ import annotations
-
 import enum
 import inspect
 import re

@@ -1,7 +1,5 @@
 """The README: what it links to is there, and its map is true. Its blocks are run by tests/docs/test_blocks.py."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

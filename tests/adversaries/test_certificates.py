@@ -9,7 +9,7 @@ from harness import CSVC, KernelOracle, Limits, Linear, drive, get_solver
 from harness.problems import L2SVC, HardMargin, ReducedHull
 from tests.problems.exact_certificates import falsehoods, scores_and_square
 
-SECONDS = 3.0  # fw does not end by itself on the time stamps
+SECONDS = 1.0  # fw does not end by itself on the time stamps
 
 
 def separable(far):

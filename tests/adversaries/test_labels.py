@@ -4,39 +4,33 @@ import pytest
 
 from harness.datasets.generators import Checkerboard
 from tests.adversaries.plugins import PLUGINS
-from tests.run.conftest import compared
+from tests.run.conftest import check_end, grid
 
 pytestmark = pytest.mark.slow  # the first one runs them all
 DETECTED = {  # way -> status, and what its reason says
-    "unqueried": ("invalid", "the label of that point was not queried"),
-    "unqueried-midway": ("invalid", "the label of that point was not queried"),
-    "lowers-count": ("invalid", "violates the constraints of pool-svc"),
-    "uncounted": ("error", "are refused: it queried targets that it cannot have: of the points 0 to 199, each once"),
-    "answers-itself": ("invalid", "the label of that point was not queried"),
-    "forges-reply": ("invalid", "violates the constraints of pool-svc"),
-    "floods": ("error", "a query of targets, and nobody read the reply"),
+    "unqueried": ("invalid", "was not queried"),
+    "unqueried-midway": ("invalid", "was not queried"),
+    "lowers-count": ("invalid", "the constraints of pool-svc"),
+    "uncounted": ("error", "it queried targets that it cannot have"),
+    "answers-itself": ("invalid", "was not queried"),
+    "forges-reply": ("invalid", "the constraints of pool-svc"),
+    "floods": ("error", "nobody read the reply"),
 }
 HARMLESS = ("honest", "lowers-count-midway", "out-of-range", "no-points")  # the record goes by the worker's ledger
 OTHERS = (*DETECTED, *HARMLESS, "reads-source")
-GIVEN = (
-    "--datasets", "checkerboard[n=200,n_test=50]", "--formulation", "pool-svc[budget=60],c-svc", "--time-limit", "30",
-)  # fmt: skip
+OPTIONS = ("--formulation", "pool-svc[budget=60],c-svc", "--time-limit", "30")
 DATA = Checkerboard(n=200, n_test=50).load()
 
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     """Return the records by way."""
-    store = tmp_path_factory.mktemp("labels") / "store.sqlite"
-    _, records, _ = compared(store, PLUGINS / "label_cheats.py", f"label-cheat[way=[{','.join(OTHERS)}]]", *GIVEN)
-    return {record["parameters"]["way"]: record for record in records}
+    return grid(tmp_path_factory.mktemp("labels"), PLUGINS / "label_cheats.py", "way", OTHERS, *OPTIONS)
 
 
 @pytest.mark.parametrize("cheat", DETECTED)
 def test_a_cheat_is_a_row_with_its_status_and_reason(rows, cheat):
-    status, reason = DETECTED[cheat]
-    record = rows[cheat]
-    assert (record["status"], reason in record["reason"]) == (status, True), record["reason"]
+    check_end(rows[cheat], *DETECTED[cheat])
 
 
 def test_who_reads_the_data_where_the_harness_did_has_all_labels_and_is_not_caught(rows):

@@ -5,20 +5,18 @@ import time
 import pytest
 
 from tests.adversaries.plugins import PLUGINS
-from tests.run.conftest import compared
+from tests.run.conftest import check_end, compared
 
 pytestmark = pytest.mark.slow  # each compares
-DATA = ("--datasets", "checkerboard[n=200,n_test=50]", "--time-limit", "20")
 DISTURBED = {  # way -> what its reason says
-    "stopped-and-fails": "its process was stopped, not by the host",
-    "worker-limited-and-fails": "RLIMIT_NOFILE of its process is (20, 20) and was",
+    "stopped-and-fails": "its process was stopped",
+    "worker-limited-and-fails": "RLIMIT_NOFILE of its process is (20, 20)",
 }
 
 
 def neighbours(store, solvers, *options, **environment):
-    code, records, errors = compared(
-        store, PLUGINS / "neighbours.py", solvers, *DATA, *options, environment=environment
-    )
+    options = ("--time-limit", "20", *options)
+    code, records, errors = compared(store, PLUGINS / "neighbours.py", solvers, *options, environment=environment)
     return code, {(record["solver"], record["parameters"]["way"]): record for record in records}, errors
 
 
@@ -34,27 +32,26 @@ def disturbed(tmp_path_factory):
 def test_a_run_that_fails_after_it_was_stopped_or_limited_from_outside_is_measured_again(disturbed, way):
     for records in disturbed:
         record = records["neighbour", way]
-        assert (record["status"], record["reused"]) == ("environment", False), record["reason"]
-        assert DISTURBED[way] in record["reason"]
+        check_end(record, "environment", DISTURBED[way])
+        assert not record["reused"]
 
 
 def test_a_solver_that_limits_its_own_process_and_fails_has_failed(disturbed):
     record = disturbed[1]["neighbour", "limits-itself-and-fails"]
-    assert (record["status"], record["reused"]) == ("error", True), record["reason"]
-    assert record["reason"].endswith("ValueError: no luck")
+    check_end(record, "error", "ValueError: no luck")
+    assert record["reused"]
 
 
 def test_a_run_that_is_stopped_from_outside_is_continued_and_says_so(disturbed):
     record = disturbed[0]["neighbour", "stopped"]
     assert record["status"] == "ok"
-    assert record["faults"] == ["its process was stopped from outside, and continued by the host"]
+    assert len(record["faults"]) == 1
     assert record["fit_seconds"] < 10.0
 
 
-@pytest.mark.parametrize("way", ["stops-rivals", "limits-rivals"])
-def test_what_a_solver_does_to_its_rivals_costs_them_nothing(tmp_path, way):
-    began = time.monotonic()
-    code, records, errors = neighbours(tmp_path / "store", f"victim,neighbour[way={way}]", "--repeat", "2")
+def test_what_a_solver_does_to_its_rivals_costs_them_nothing(tmp_path):
+    began, solvers = time.monotonic(), "victim,neighbour[way=[stops-rivals,limits-rivals]]"
+    code, records, errors = neighbours(tmp_path / "store", solvers, "--repeat", "2")
     assert code == 0, errors
     assert all(record["status"] == "ok" and record["relative_gap"] < 1e-2 for record in records.values())
     assert time.monotonic() - began < 60.0
@@ -62,8 +59,7 @@ def test_what_a_solver_does_to_its_rivals_costs_them_nothing(tmp_path, way):
 
 def test_a_silent_certifier_is_started_anew_and_the_row_has_all_its_figures(tmp_path):
     began = time.monotonic()
-    options = ("--metrics", "stops-the-certifier")
-    mark = str(tmp_path / "mark")
+    options, mark = ("--metrics", "stops-the-certifier"), str(tmp_path / "mark")
     code, records, errors = neighbours(tmp_path / "store", "victim", *options, STOPPED_MARK=mark)
     assert code == 0, errors
     record = records["victim", "none"]

@@ -8,58 +8,40 @@ import pytest
 from harness.run.store import Store
 from tests.adversaries.plugins import PLUGINS
 from tests.adversaries.plugins import cheats as ways
-from tests.run.conftest import HARNESS, compared
+from tests.run.conftest import HARNESS, check_end, compared
 
 pytestmark = pytest.mark.slow  # the first one runs them all
-PREVENTED = {  # solver -> status, and what its reason says
+CAUGHT = {  # way -> status, and what its reason says
     "working-set-list": ("error", "yielded working_set=[1"),
-    "step-huge": ("error", "it must be a whole number from 0 to 2^63 - 1"),
-    "complex": ("invalid", "must be real numbers, got complex128"),
-    "text": ("invalid", "must be real numbers, got <U1"),
+    "step-huge": ("error", "whole number from 0 to 2^63"),
+    "complex": ("invalid", "got complex128"),
+    "text": ("invalid", "got <U1"),
     "wraps-wrong": ("error", "fw"),
-    "info-list": ("error", "yielded info=[1, 2]; it must be a dict"),
-    "intercept-text": ("invalid", "the intercept is 0; it must be a finite number"),
-}
-DETECTED = {
+    "info-list": ("error", "yielded info=[1, 2]"),
+    "intercept-text": ("invalid", "the intercept is 0; it"),
     "doubles-box": ("invalid", "changed its problem: upper differ"),
     "flips-target": ("invalid", "changed its problem: targets differ"),
     "forces-target": ("invalid", "changed its problem: targets differ"),
-    "replaces-dict": ("invalid", "changed its problem: upper differ"),
     "forces-points": ("invalid", "changed its problem: points differ"),
-    "subclass": ("error", "yielded LateIterate; a solver yields harness.Iterate, not a subclass of it"),
+    "subclass": ("error", "yielded LateIterate"),
     "objects": ("invalid", "dual_coef is ndarray; expected numbers"),
-    "patches-counter": ("error", "a message cannot be read: ValidationError"),
-    "infeasible-unseen": ("invalid", "violates the constraints of c-svc-nobias"),
-    "junk": ("error", "wrote to a descriptor that is not its own"),
-    "forges-result": ("invalid", "it has a result, without a status, a model or a time"),
-    "forges-kinds": ("error", "a message cannot be read: ValidationError"),
-    "forks-on": ("crashed", "exited with code 0 without a result"),
-    "execs": ("error", "closed a descriptor that is not its own, or became another program"),
+    "patches-counter": ("error", "cannot be read: ValidationError"),
+    "infeasible-unseen": ("invalid", "constraints of c-svc-nobias"),
+    "junk": ("error", "wrote to a descriptor"),
+    "forges-result": ("invalid", "it has a result, without"),
+    "forges-kinds": ("error", "cannot be read: ValidationError"),
+    "execs": ("error", "closed a descriptor"),
     "ends-quietly": ("unfinished", "stalled: no pair is left"),
     "disk-full": ("environment", "No space left on device"),
-    "init-raises": ("error", "in InitRaises.__post_init__: ValueError: epochs and passes exclude"),
-    "label-raises": ("error", "in LabelRaises.label: ZeroDivisionError: division"),
-    "skip-true": ("skipped", "skip() returned True; it must return a sentence that says why, or None"),
+    "init-raises": ("error", "in InitRaises.__post_init__: ValueError"),
+    "label-raises": ("error", "in LabelRaises.label: ZeroDivisionError"),
+    "skip-true": ("skipped", "skip() returned True"),
     "surrogate": ("error", "no model in /data/m?.bin"),
 }
 HARMLESS = (
-    "honest",
-    "patches-clock",
-    "stray-writes",
-    "strange-info",
-    "skip-raises",
-    "closes-slowly",
-    "long-info",
-    "small-core",
-    "lazy",
-    "listed",
-    "thread-at-end",
-    "pool-at-yield",
-    "compiles-late",
-    "skip-solves",
-)
-
-
+    "honest", "patches-clock", "stray-writes", "strange-info", "skip-raises", "closes-slowly", "long-info", "small-core",
+    "lazy", "listed", "thread-at-end", "pool-at-yield", "compiles-late", "skip-solves",
+)  # fmt: skip
 WAYS = ("honest", *dict.fromkeys((*ways.BEFORE, *ways.AT_END, *ways.INSTEAD)))
 OTHERS = ("skip-solves", "skip-raises", "skip-true", "init-raises", "label-raises")
 
@@ -69,14 +51,12 @@ def way_of(record):
 
 
 def driven(store, names):
-    """Return (exit code, records by way, standard error) of `harness compare` over some of them."""
+    """Return (exit code, records by way) of `harness compare` over some of them."""
     chosen = [name for name in names if name not in OTHERS]
     selection = ",".join([f"cheat[way=[{','.join(chosen)}]]", *(name for name in names if name in OTHERS)])
-    code, records, errors = compared(
-        store, PLUGINS / "cheats.py", selection, "--formulation", "c-svc-nobias",
-        "--datasets", "checkerboard[n=200,n_test=50]", "--time-limit", "20",
-    )  # fmt: skip
-    return code, {way_of(record): record for record in records}, errors
+    options = ("--formulation", "c-svc-nobias", "--time-limit", "20")
+    code, records, _ = compared(store, PLUGINS / "cheats.py", selection, *options)
+    return code, {way_of(record): record for record in records}
 
 
 @pytest.fixture(scope="module")
@@ -86,24 +66,15 @@ def cheats(tmp_path_factory):
     return *driven(store, (*WAYS, *OTHERS)), store
 
 
-@pytest.mark.parametrize("solver", [*PREVENTED, *DETECTED])
+@pytest.mark.parametrize("solver", CAUGHT)
 def test_a_deceit_is_a_row_with_its_status_and_reason(cheats, solver):
-    status, reason = (PREVENTED | DETECTED)[solver]
-    record = cheats[1][solver]
-    assert (record["status"], reason in record["reason"]) == (status, True), record["reason"]
+    check_end(cheats[1][solver], *CAUGHT[solver])
 
 
 def test_every_solver_has_one_row_and_the_command_says_that_some_failed(cheats):
-    code, records, _, _ = cheats
+    code, records, _ = cheats
     assert code == 1
-    assert set(records) == {
-        *PREVENTED,
-        *DETECTED,
-        *HARMLESS,
-        "patches-certificate",
-        "wide-info",
-        "certifies",
-    }
+    assert set(records) == {*CAUGHT, *HARMLESS, "patches-certificate", "wide-info", "certifies"}
 
 
 @pytest.mark.parametrize("solver", HARMLESS)
@@ -129,7 +100,7 @@ def test_no_kernel_value_is_free_and_no_core_set_smaller_than_its_support(cheats
 
 
 def test_much_that_is_said_with_every_yield_costs_no_point_of_the_trace(cheats):
-    with Store(cheats[3]) as store:
+    with Store(cheats[2]) as store:
         (trace,) = (record["trace"] for record in store.records() if way_of(record) == "wide-info")
     assert cheats[1]["wide-info"]["status"] == "ok"
     assert len(trace) > 10
@@ -137,12 +108,9 @@ def test_much_that_is_said_with_every_yield_costs_no_point_of_the_trace(cheats):
     assert trace[-1]["reason"] == "end"
 
 
-def test_a_clock_that_was_patched_does_not_run(cheats):
-    assert cheats[1]["patches-clock"]["fit_seconds"] > 0.3, "it slept that long"
-
-
-def test_a_model_that_is_computed_when_it_is_looked_at_is_computed_on_the_clock(cheats):
-    assert cheats[1]["lazy"]["fit_seconds"] > 0.3
+@pytest.mark.parametrize("way", ["patches-clock", "lazy"])
+def test_a_patched_clock_does_not_run_and_a_model_is_computed_on_it(cheats, way):
+    assert cheats[1][way]["fit_seconds"] > 0.3, "it slept that long"
 
 
 def test_cpu_time_that_is_used_off_the_clock_is_shown(cheats):
@@ -151,20 +119,15 @@ def test_cpu_time_that_is_used_off_the_clock_is_shown(cheats):
         assert cheats[1][way]["unexplained_cpu_seconds"] < 0.05, way
 
 
-def test_a_large_compilation_in_the_measured_run_is_said(cheats):
-    assert cheats[1]["compiles-late"]["faults"] == ["compiled 0.3 s inside the measured run; compile in warm_ups()"]
+def test_what_is_no_failure_is_said_among_the_faults(cheats):
+    for way, words in (
+        ("compiles-late", "compiled 0.3 s inside the measured run"),
+        ("skip-solves", "'ProblemSummary' object has no attribute"),
+        ("skip-raises", "in SkipRaises.skip: ZeroDivisionError"),
+    ):
+        (fault,) = cheats[1][way]["faults"]
+        assert words in fault
     assert cheats[1]["honest"]["faults"] == []
-
-
-def test_skip_is_given_no_problem_that_it_could_solve(cheats):
-    (fault,) = cheats[1]["skip-solves"]["faults"]
-    assert "AttributeError: 'ProblemSummary' object has no attribute 'targets'" in fault
-
-
-def test_a_skip_that_raises_costs_its_own_answer_alone_and_is_named(cheats):
-    (fault,) = cheats[1]["skip-raises"]["faults"]
-    assert fault.startswith("skip-raises's skip() failed: plugin 'cheats', cheats.py:")
-    assert "in SkipRaises.skip: ZeroDivisionError: division by zero; the run was carried out" in fault
 
 
 def test_what_a_solver_says_of_itself_is_cleaned(cheats):
@@ -180,13 +143,13 @@ def test_what_a_solver_says_of_itself_is_cleaned(cheats):
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "markdown"])
 def test_the_store_that_holds_all_of_it_is_read_in_every_format(cheats, form):
-    shown = [*HARNESS, "results", "--store", str(cheats[3]), "--format", form]
+    shown = [*HARNESS, "results", "--store", str(cheats[2]), "--format", form]
     done = subprocess.run(shown, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert all(solver in done.stdout for solver in cheats[1])
 
 
 def test_a_fault_of_the_machine_is_measured_again_and_one_of_the_solver_is_not(cheats):
-    _, records, _ = driven(cheats[3], ("disk-full", "ends-quietly", "doubles-box", "execs"))
+    _, records = driven(cheats[2], ("disk-full", "ends-quietly", "doubles-box", "execs"))
     again = {way: record["reused"] for way, record in records.items()}
     assert again == {"disk-full": False, "ends-quietly": True, "doubles-box": True, "execs": True}

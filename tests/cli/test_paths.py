@@ -11,7 +11,7 @@ from tests.run.conftest import PLUGINS
 
 @pytest.fixture
 def asked():
-    plugin = str(PLUGINS / "paths.py")
+    plugin = str(PLUGINS / "steps.py")
     return (
         "compare", "--plugin-path", plugin, "--plugins", "nothing", "--datasets", "twonorm[n=60]", "--path",
         "C=[1,2],gamma=0.1", "--folds", "2",

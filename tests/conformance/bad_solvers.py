@@ -1,20 +1,16 @@
 """Tiny solvers with one planted fault each, and the sound one they are made from."""
 
-from __future__ import annotations
-
+import ctypes
+import os
+import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import CSVCNoBias, Iterate, KernelOracle, Problem, ProblemSummary, Solver, parameter
+from harness import CSVCNoBias, Iterate, KernelOracle, Solver, parameter
 from harness.problems import L2SVC, HardMargin
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_BUFFER: dict[int, Any] = {}
-_CALLS = [0]
+_BUFFER = {}
 
 
 @dataclass(frozen=True)
@@ -25,7 +21,7 @@ class Sound(Solver):
     solves = (HardMargin, L2SVC)
     epsilon: float = parameter(1e-4, "relative gap at the end", gt=0, lt=1)
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def iterates(self, problem, rng):
         y, kernel = problem.targets, problem.kernel
         coef, scores = self.start(problem, rng)
         while True:
@@ -43,7 +39,7 @@ class Sound(Solver):
             coef[down] = 0.0 if step == longest else coef[down] - sign * step
             scores += sign * step * difference
 
-    def start(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
+    def start(self, problem, rng):
         coef = np.zeros(problem.n)
         for sign in (1.0, -1.0):
             members = np.flatnonzero(problem.targets == sign)
@@ -51,10 +47,10 @@ class Sound(Solver):
         scores = sum(coef[i] * self.row(problem.kernel, int(i)) for i in np.flatnonzero(coef))
         return coef, np.array(scores)
 
-    def row(self, kernel: Any, i: int) -> Any:
+    def row(self, kernel, i):
         return kernel.row(i)
 
-    def look(self, y: Any, coef: Any, scores: Any) -> tuple[float, int, int, float, float]:
+    def look(self, y, coef, scores):
         """Return the gap, the best pair of one class, its steepness, and |w|^2."""
         squared, total, best = float(coef @ scores), 0.0, (-1.0, 0, 0)
         extremes = []
@@ -70,117 +66,89 @@ class Sound(Solver):
         lower = max(0.0, sum(extremes)) ** 2 / max(squared, 1e-300)
         return squared - lower, best[1], best[2], best[0], squared
 
-    def model(self, coef: Any, scores: Any, y: Any, done: bool) -> Iterate:
+    def model(self, coef, scores, y, done):
         near = scores[y > 0].min() + scores[y < 0].max()
         return Iterate(coef, -0.5 * float(near), done=done)
 
 
-@dataclass(frozen=True)
 class SharedBuffer(Sound):
     """Keeps its coefficients in a module-level buffer."""
 
-    name = "shared-buffer"
-
-    def start(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
+    def start(self, problem, rng):
         coef, scores = super().start(problem, rng)
         buffer = _BUFFER.setdefault(problem.n, coef)
         buffer[:] = coef
         return buffer, scores
 
 
-@dataclass(frozen=True)
 class WritesIntoRow(Sound):
     """Shifts the rows that the oracle keeps, under the rows that it gives."""
 
-    name = "writes-into-row"
-
-    def row(self, kernel: Any, i: int) -> Any:
+    def row(self, kernel, i):
         row = kernel.row(i)
         kernel._buffer.rows += 1.0
         return row
 
 
-@dataclass(frozen=True)
 class WritesIntoSparsePoints(Sound):
     """Scales the caller's points in place where they are sparse."""
 
-    name = "writes-into-sparse-points"
-
-    def start(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
+    def start(self, problem, rng):
         points = problem.kernel.points
         if not isinstance(points, np.ndarray):
             points.data *= 2.0
         return super().start(problem, rng)
 
 
-@dataclass(frozen=True)
 class LosesMass(Sound):
     """Its weights shrink with every step."""
 
-    name = "loses-mass"
-
-    def model(self, coef: Any, scores: Any, y: Any, done: bool) -> Iterate:
+    def model(self, coef, scores, y, done):
         coef *= 1.0 - 1e-3
         return super().model(coef, scores, y, done)
 
 
-@dataclass(frozen=True)
 class FreeModel(Sound):
     """Without a fault: its model is no dual solution, and two points of its own take part."""
 
-    name = "free-model"
-
-    def skip(self, problem: ProblemSummary) -> str | None:
+    def skip(self, problem):
         return "it has points of its own." if problem.kernel.name == "precomputed" else None
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def iterates(self, problem, rng):
         for found in super().iterates(problem, rng):
             own = np.ones((2, problem.kernel.n_features))
-            yield self.free(
-                Iterate(None, found.intercept, None, np.append(found.dual_coef, [0.5, 0.0]), own, found.done)
-            )
+            coef = np.append(found.dual_coef, [0.5, 0.0])
+            yield self.free(Iterate(None, found.intercept, None, coef, own, found.done))
 
-    def free(self, found: Iterate) -> Iterate:
+    def free(self, found):
         return found
 
 
-@dataclass(frozen=True)
 class FreeOfNaN(FreeModel):
     """On the way, a coefficient of its model is NaN."""
 
-    name = "free-of-nan"
-
-    def free(self, found: Iterate) -> Iterate:
+    def free(self, found):
         return replace(found, free_coef=np.where(found.done, found.free_coef, np.nan))
 
 
-@dataclass(frozen=True)
 class FreePointsOfChance(FreeModel):
     """Draws its own points by numpy's global generator."""
 
-    name = "free-points-of-chance"
-
-    def free(self, found: Iterate) -> Iterate:
+    def free(self, found):
         return replace(found, extra_points=np.random.normal(size=found.extra_points.shape))  # noqa: NPY002 - the planted fault
 
 
-@dataclass(frozen=True)
 class StopsEarly(Sound):
     """Says done after its first iterate."""
 
-    name = "stops-early"
-
-    def model(self, coef: Any, scores: Any, y: Any, done: bool) -> Iterate:
+    def model(self, coef, scores, y, done):
         return super().model(coef, scores, y, True)
 
 
-@dataclass(frozen=True)
 class NeverEnds(Sound):
     """Forgets its stopping rule."""
 
-    name = "never-ends"
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def iterates(self, problem, rng):
         last = None
         for last in super().iterates(problem, rng):
             last.done = False
@@ -189,45 +157,32 @@ class NeverEnds(Sound):
             yield last
 
 
-@dataclass(frozen=True)
 class WrongProblem(Sound):
     """Minimises the distance of the hulls of other labels."""
 
-    name = "wrong-problem"
-
-    def look(self, y: Any, coef: Any, scores: Any) -> tuple[float, int, int, float, float]:
-        gap, up, down, steepest, squared = super().look(y, coef, scores + 0.3 * np.arange(len(y)) * y)
-        return gap, up, down, steepest, squared
+    def look(self, y, coef, scores):
+        return super().look(y, coef, scores + 0.3 * np.arange(len(y)) * y)
 
 
-@dataclass(frozen=True)
 class HiddenRandomness(Sound):
     """Starts where numpy's global generator says."""
 
-    name = "hidden-randomness"
-
-    def start(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
+    def start(self, problem, rng):
         seed = int(np.random.randint(1 << 30))  # noqa: NPY002
         return super().start(problem, np.random.default_rng(seed))
 
 
-@dataclass(frozen=True)
 class Uncounted(Sound):
     """Takes its rows from an oracle of its own, past the counter."""
 
-    name = "uncounted"
-
-    def row(self, kernel: Any, i: int) -> Any:
+    def row(self, kernel, i):
         return KernelOracle(kernel.kernel, None, engine=kernel).row(i)
 
 
-@dataclass(frozen=True)
 class BehindTheCounter(Sound):
     """Computes its rows from the points."""
 
-    name = "behind-the-counter"
-
-    def row(self, kernel: Any, i: int) -> Any:
+    def row(self, kernel, i):
         values = kernel.kernel.block(kernel.points[i : i + 1], kernel.points)[0]
         return values + kernel.ridge * (np.arange(kernel.n) == i)
 
@@ -236,19 +191,13 @@ class BehindTheCounter(Sound):
 class Silent(Sound):
     """Has a parameter without a word about it."""
 
-    name = "silent"
     tau: float = 1e-3
 
 
-@dataclass(frozen=True)
 class Slow(Sound):
     """Sleeps before its first yield."""
 
-    name = "slow"
-
-    def start(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
-        import time
-
+    def start(self, problem, rng):
         time.sleep(0.02)
         return super().start(problem, rng)
 
@@ -272,14 +221,13 @@ class KeepsTheFirst(Sound):
                 yield cell, first
 
 
-@dataclass(frozen=True)
 class Coordinate(Solver):
     """One coefficient after the other to its own optimum, without a fault: the dual of c-svc-nobias."""
 
     name = "coordinate"
     solves = (CSVCNoBias,)
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def iterates(self, problem, rng):
         y, upper, coef, scores = problem.targets, self.upper(problem), np.zeros(problem.n), np.zeros(problem.n)
         diagonal, moved = problem.kernel.diagonal(), 1.0
         rows = self.rows(problem)
@@ -294,38 +242,38 @@ class Coordinate(Solver):
             yield Iterate(coef)
         yield Iterate(coef, done=True)
 
-    def upper(self, problem: Any) -> Any:
+    def upper(self, problem):
         return problem.upper
 
-    def rows(self, problem: Any) -> Any:
+    def rows(self, problem):
         return problem.kernel.row
 
 
 class OneCost(Coordinate):
     """Bounds every coefficient by C, whatever the weight of its class."""
 
-    def upper(self, problem: Any) -> Any:
+    def upper(self, problem):
         return np.full(problem.n, problem.C)
 
 
 class NeedsTheMatrix(Coordinate):
     """Takes for granted that there is room for the kernel matrix."""
 
-    def rows(self, problem: Any) -> Any:
+    def rows(self, problem):
         return problem.kernel.matrix().__getitem__
 
 
 class RefusesAll(Sound):
     """Refuses every problem in skip."""
 
-    def skip(self, problem: ProblemSummary) -> str | None:
+    def skip(self, problem):
         return "not today"
 
 
 class YieldsNothingAtAll(Sound):
     """Loops before its first yield."""
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def iterates(self, problem, rng):
         while problem is not None:
             pass
         yield from super().iterates(problem, rng)
@@ -334,7 +282,7 @@ class YieldsNothingAtAll(Sound):
 class GoesOn(Sound):
     """Yields once more after it is done."""
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def iterates(self, problem, rng):
         last = None
         for last in super().iterates(problem, rng):
             yield last
@@ -344,14 +292,14 @@ class GoesOn(Sound):
 class HugeWorkingSet(Sound):
     """Claims a working set of a thousand million points."""
 
-    def model(self, coef: Any, scores: Any, y: Any, done: bool) -> Iterate:
+    def model(self, coef, scores, y, done):
         return replace(super().model(coef, scores, y, done), working_set=10**9)
 
 
 class CountsDown(Sound):
     """Counts its steps down."""
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def iterates(self, problem, rng):
         for position, found in enumerate(super().iterates(problem, rng)):
             yield replace(found, step=10**6 - position)
 
@@ -359,16 +307,14 @@ class CountsDown(Sound):
 class WrongWidth(Sound):
     """Hands out weights for a feature that the data do not have."""
 
-    def model(self, coef: Any, scores: Any, y: Any, done: bool) -> Iterate:
+    def model(self, coef, scores, y, done):
         return Iterate(weights=np.zeros(99), done=True)
 
 
 class EndsSlowly(Sound):
     """Works on when the host closes it."""
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        import time
-
+    def iterates(self, problem, rng):
         try:
             yield from super().iterates(problem, rng)
         finally:
@@ -378,26 +324,24 @@ class EndsSlowly(Sound):
 class EqualsNothing(Sound):
     """Is not equal to its copy."""
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other):
         return self is other
 
-    def __hash__(self) -> int:
+    def __hash__(self):
         return id(self)
 
 
 class ForgetsItself(Sound):
     """Is another solver once it has a target gap."""
 
-    def with_target_gap(self, gap: float) -> Any:
+    def with_target_gap(self, gap):
         return Sound(epsilon=gap)
 
 
 class EndsTheProcess(Sound):
     """Ends its process without a word, as a library in C may."""
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        import os
-
+    def iterates(self, problem, rng):
         os._exit(3)
         yield Iterate()
 
@@ -405,8 +349,6 @@ class EndsTheProcess(Sound):
 class LoopsInC(Sound):
     """Sleeps in C with the interpreter's lock, which no signal ends."""
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        import ctypes
-
+    def iterates(self, problem, rng):
         ctypes.PyDLL(None).sleep(3600)
         yield Iterate()

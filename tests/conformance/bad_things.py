@@ -1,75 +1,31 @@
 """Tiny kernels, data sets, formulations, metrics, formats, observers and commands with one planted fault each."""
 
-from __future__ import annotations
-
 import types
 from dataclasses import dataclass
-from typing import Any
 
 import click
 import numpy as np
 
-from harness import CSVCNoBias, Dataset, DataSource, Kernel, Metric, Problem, content_sha256, parameter
+from harness import CSVCNoBias, Dataset, DataSource, Metric, Problem, content_sha256, parameter
 from harness.problems.problem import Certificate
+from tests.adversaries.plugins.wrong_winners import Faulty
 
 
-@dataclass(frozen=True)
-class Laplace(Kernel):
-    """exp(-|x - z|_1 / 10), without a fault."""
-
-    name = "laplace"
-
-    def block(self, x: Any, z: Any) -> Any:
-        x, z = (np.asarray(each.todense() if hasattr(each, "todense") else each) for each in (x, z))
-        return self.changed(np.exp(-0.1 * np.abs(x[:, None, :] - z[None]).sum(axis=2)), x, z)
-
-    def diagonal(self, x: Any) -> Any:
-        return np.ones(x.shape[0])
-
-    def changed(self, values: Any, x: Any, z: Any) -> Any:
-        return values
+class Sound(Faulty):
+    """A Gaussian kernel without a fault."""
 
 
-class Negated(Laplace):
-    """Is the negative of a kernel."""
-
-    def changed(self, values: Any, x: Any, z: Any) -> Any:
-        return -values
-
-    def diagonal(self, x: Any) -> Any:
-        return -np.ones(x.shape[0])
+def kernel(fault, description):
+    """Return the class of a kernel with a fault."""
+    own = {"__doc__": description, "__annotations__": {"fault": str}, "fault": fault}
+    return dataclass(frozen=True)(type("Own", (Faulty,), own))
 
 
-class Asymmetric(Laplace):
-    """k(x, z) is not k(z, x)."""
-
-    def changed(self, values: Any, x: Any, z: Any) -> Any:
-        return values * (1.0 + 0.1 * np.tanh(x[:, :1] - z[:, :1].T))
-
-
-class WrongDiagonal(Laplace):
-    """Its diagonal is not k(x, x)."""
-
-    def diagonal(self, x: Any) -> Any:
-        return np.full(x.shape[0], 2.0)
-
-
-class Indefinite(Laplace):
-    """tanh of inner products: some eigenvalues are negative."""
-
-    def changed(self, values: Any, x: Any, z: Any) -> Any:
-        return np.tanh(x @ z.T - 1.0)
-
-    def diagonal(self, x: Any) -> Any:
-        x = np.asarray(x.todense() if hasattr(x, "todense") else x)
-        return np.tanh((x * x).sum(axis=1) - 1.0)
-
-
-class OtherOfSparse(Laplace):
-    """Has other values for CSR points."""
-
-    def block(self, x: Any, z: Any) -> Any:
-        return super().block(x, z) * (0.9 if hasattr(x, "todense") else 1.0)
+Negated = kernel("negated", "Is the negative of a kernel.")
+Asymmetric = kernel("skewed", "k(x, z) is not k(z, x).")
+WrongDiagonal = kernel("diagonal", "Its diagonal is not k(x, x).")
+Indefinite = kernel("tanh", "tanh of inner products: some eigenvalues are negative.")
+OtherOfSparse = kernel("stored", "Has other values for CSR points.")
 
 
 @dataclass(frozen=True)
@@ -80,23 +36,23 @@ class Blobs(DataSource):
     description = "two Gaussians in the plane, +1 on the right"
     seed: int = parameter(0, "of the draw")
 
-    def load(self) -> Dataset:
+    def load(self):
         x, y = self.drawn(np.random.default_rng(self.seed))
         parts = x[:40], y[:40], *self.held_out(x, y)
         return Dataset(self.name, *parts, content_sha256(*parts))
 
-    def drawn(self, rng: Any) -> tuple[Any, Any]:
+    def drawn(self, rng):
         y = np.where(np.arange(60) % 2, 1.0, -1.0)
         return rng.normal(size=(60, 2)) + y[:, None], y
 
-    def held_out(self, x: Any, y: Any) -> tuple[Any, Any]:
+    def held_out(self, x, y):
         return x[40:], y[40:]
 
 
 class WithNaN(Blobs):
     """Has a point that is not finite."""
 
-    def drawn(self, rng: Any) -> tuple[Any, Any]:
+    def drawn(self, rng):
         x, y = super().drawn(rng)
         x[3, 0] = np.nan
         return x, y
@@ -105,21 +61,21 @@ class WithNaN(Blobs):
 class OneClassOfTests(Blobs):
     """Tests on points of one class."""
 
-    def held_out(self, x: Any, y: Any) -> tuple[Any, Any]:
+    def held_out(self, x, y):
         return x[y > 0][-10:], y[y > 0][-10:]
 
 
 class DrawnAnew(Blobs):
     """Draws by numpy's global generator."""
 
-    def drawn(self, rng: Any) -> tuple[Any, Any]:
+    def drawn(self, rng):
         return super().drawn(np.random.mtrand._rand)
 
 
 class TestsOnTraining(Blobs):
     """Tests on the training points."""
 
-    def held_out(self, x: Any, y: Any) -> tuple[Any, Any]:
+    def held_out(self, x, y):
         return x[:20], y[:20]
 
 
@@ -138,15 +94,15 @@ class LeastSquares(Problem):
     has_bias = False
 
     @classmethod
-    def zoo(cls) -> list[Any]:
+    def zoo(cls):
         from harness.testing import problems
 
         return problems.real_values(cls)
 
-    def feasibility_violation(self, dual_coef: Any) -> float:
+    def feasibility_violation(self, dual_coef):
         return max(0.0, float(np.abs(dual_coef).max()) - 1e4)
 
-    def certificate(self, dual_coef: Any, intercept: float, scores: Any) -> Certificate:
+    def certificate(self, dual_coef, intercept, scores):
         half, residual = 0.5 * float(dual_coef @ scores), self.targets - scores
         primal = half + 0.5 * float(residual @ residual)
         dual = float(self.targets @ dual_coef) - half - 0.5 * float(dual_coef @ dual_coef)
@@ -156,7 +112,7 @@ class LeastSquares(Problem):
 class TakesAll(LeastSquares):
     """Takes any coefficients for feasible."""
 
-    def feasibility_violation(self, dual_coef: Any) -> float:
+    def feasibility_violation(self, dual_coef):
         return 0.0
 
 
@@ -164,7 +120,7 @@ class NoZoo(LeastSquares):
     """Has no small problems."""
 
     @classmethod
-    def zoo(cls) -> list[Any]:
+    def zoo(cls):
         return []
 
 
@@ -179,44 +135,44 @@ class PrimalIsDual(CSVCNoBias):
 
     name = "primal-is-dual"
 
-    def certificate(self, dual_coef: Any, intercept: float, scores: Any) -> Certificate:
+    def certificate(self, dual_coef, intercept, scores):
         dual = float(self.targets @ dual_coef) - 0.5 * float(dual_coef @ scores)
         violation = self.feasibility_violation(dual_coef)
         return Certificate.of_objectives(dual, dual, kkt_violation=0.0, feasibility_violation=violation)
 
 
-def share_of_errors(targets: Any, scores: Any) -> float:
+def share_of_errors(targets, scores):
     """The share of wrong labels, without a fault."""
     return float((targets * scores <= 0).mean())
 
 
-def reversed_errors(targets: Any, scores: Any) -> float:
+def reversed_errors(targets, scores):
     """Says that many errors are better."""
     return share_of_errors(targets, scores)
 
 
-def beyond(targets: Any, scores: Any) -> float:
+def beyond(targets, scores):
     """Leaves its range."""
     return 2.0 * float((targets * scores).mean())
 
 
-def undefined(targets: Any, scores: Any) -> float:
+def undefined(targets, scores):
     """Is infinite where all scores are equal."""
     return float(np.corrcoef(targets, scores)[0, 1]) if np.ptp(scores) else float("inf")
 
 
-def scribbles(targets: Any, scores: Any) -> float:
+def scribbles(targets, scores):
     """Sorts the scores that it is given."""
     scores.sort()
     return float(scores.mean())
 
 
-def of_the_first(targets: Any, scores: Any) -> float:
+def of_the_first(targets, scores):
     """Depends on which point comes first."""
     return float(scores[0])
 
 
-def without_a_word(targets: Any, scores: Any) -> float:
+def without_a_word(targets, scores):
     return share_of_errors(targets, scores)
 
 
@@ -230,61 +186,60 @@ METRICS = {
 }
 
 
-def labels(records: Any) -> str:
+def labels(records):
     """A line a run, without a fault."""
     return "\n".join(str(record["label"]) for record in records)
 
 
-def without_failures(records: Any) -> str:
+def without_failures(records):
     """Leaves out the runs that failed."""
     return labels([record for record in records if record["status"] == "ok"])
 
 
-def as_bytes(records: Any) -> Any:
+def as_bytes(records):
     """Returns bytes."""
     return labels(records).encode()
 
 
-def first_only(records: Any) -> str:
+def first_only(records):
     """Takes for granted that there is a record."""
     return str(records[0]["label"]) + labels(records)
 
 
-def marks(records: Any) -> str:
+def marks(records):
     """Writes into the records."""
     for record in records:
         record["shown"] = True
     return labels(records)
 
 
-def _module(name: str, **hooks: Any) -> Any:
+def _module(name, finished):
     module = types.ModuleType(name)
-    for hook, function in hooks.items():
-        setattr(module, hook, function)
+    module.harness_run_finished = finished
     return module
 
 
-def _needs_seconds(record: Any) -> None:
+def _needs_seconds(record):
     float(record["fit_seconds"])
 
 
-def _renames(record: Any) -> None:
+def _renames(record):
     record["solver"] = "mine"
 
 
 OBSERVERS = {
-    "takes for granted that every run has seconds": _module("needs_seconds", harness_run_finished=_needs_seconds),
-    "writes into the record": _module("renames", harness_run_finished=_renames),
+    "takes for granted that every run has seconds": _module("needs_seconds", _needs_seconds),
+    "writes into the record": _module("renames", _renames),
 }
 
 
 @click.command("silent")
-def silent() -> None:
+def silent():
     click.echo("nothing")
 
 
 @click.command("forgiving", context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1)
-def forgiving(words: Any) -> None:
+def forgiving(words):
     """Takes any option."""
     click.echo(words)

@@ -13,5 +13,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         suite = item.nodeid.split("::")[1]
         if "test_first_party.py" in item.nodeid and suite.startswith("solver-"):
             solver = suite.removeprefix("solver-").partition("[")[0]
-            if solver in others or quick.setdefault(solver, suite) != suite:
+            slow = solver == "rgd-tree" and item.name in ("a_path_solves_every_cell", "storing_the_points_otherwise")
+            if slow or solver in others or quick.setdefault(solver, suite) != suite:
                 item.add_marker("slow")

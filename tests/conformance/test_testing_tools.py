@@ -1,9 +1,9 @@
 """The suite's own tools: the zoo's known answers, exclusions, pinned versions, the record of work."""
 
+import re
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 import pytest
 from harness_active.pool_svc import PoolSVC
 from harness_sampling.tube_svr import TubeSVR
@@ -12,7 +12,6 @@ from harness import CSVC, CSVCNoBias, get_solver
 from harness.problems import L2SVC, EpsSVR, HardMargin, NuSVC, OneClass, PolytopeDistance, ReducedHull
 from harness.testing import Case, SolverConformance, run_checks, zoo
 from harness.testing.exact import oracle_bounds
-from harness.testing.running import recorded_work
 from tests.conformance import bad_solvers as bad
 
 ALL = (CSVC, CSVCNoBias, HardMargin, ReducedHull, L2SVC, NuSVC, OneClass, PolytopeDistance, EpsSVR, TubeSVR)
@@ -30,11 +29,13 @@ def test_the_known_answers_are_right(case: Case) -> None:
 
 def test_a_check_that_is_excused_may_fail_and_must() -> None:
     reason = "its stopping rule is the user"
-    own = {"solver": bad.StopsEarly(), "excused": {"certified_to_the_claimed_gap": reason, "ends_by_itself": reason}}
-    found = run_checks(suite(**own), "test_certified_to_the_claimed_gap")
+    excused = suite(
+        solver=bad.StopsEarly(), excused=dict.fromkeys(("certified_to_the_claimed_gap", "ends_by_itself"), reason)
+    )
+    found = run_checks(excused, "test_certified_to_the_claimed_gap")
     assert {result.status for result in found} == {"passed", "excused"}, "some problems are solved by the first iterate"
     assert all(reason in result.message for result in found if result.status == "excused")
-    assert run_checks(suite(**own), "test_ends_by_itself")[-1].status == "failed", "it does not fail: no excuse"
+    assert run_checks(excused, "test_ends_by_itself")[-1].status == "failed", "it does not fail: no excuse"
 
 
 def test_a_check_that_cannot_be_made_is_none_of_the_suite() -> None:
@@ -55,9 +56,8 @@ def test_a_check_that_cannot_be_made_is_none_of_the_suite() -> None:
         solves = (PoolSVC,)
 
     assert set(suite(solver=Queries()).checks()) == everything | of_queries
-    assert everything - without_gap - {"test_certified_to_the_claimed_gap"} == everything - set(
-        suite(solver=Inexact()).checks()
-    )
+    inexact = set(suite(solver=Inexact()).checks())
+    assert everything - without_gap - {"test_certified_to_the_claimed_gap"} == everything - inexact
     assert everything - set(suite(solver=BlackBox()).checks()) == {"test_every_kernel_value_is_counted"}
     again = type("Again", (suite(gap=None),), {"gap": 1e-3})
     assert set(again.checks()) == everything, "a suite made from another one has the checks that it can make itself"
@@ -69,9 +69,8 @@ def test_a_case_that_the_solver_does_not_take_is_none_of_the_suite() -> None:
             return "too many points" if problem.n > 16 else None
 
     small = suite(solver=Small())
-    assert [case.name for case in small.cases_for("all")] == [
-        case.name for case in zoo(Small.solves) if len(case.y) <= 16
-    ]
+    names = [case.name for case in zoo(Small.solves) if len(case.y) <= 16]
+    assert [case.name for case in small.cases_for("all")] == names
     assert {result.status for result in run_checks(small, "test_ends_by_itself")} == {"passed"}
 
 
@@ -82,8 +81,7 @@ def test_a_skip_that_raises_fails_each_check_instead_of_the_collection() -> None
 
     results = run_checks(suite(solver=Broken()), "test_ends_by_itself")
     assert {result.status for result in results} == {"failed"}
-    assert all("test_testing_tools.py:" in result.message for result in results)
-    assert all(result.message.endswith("Broken.skip: RuntimeError: no idea") for result in results)
+    assert all(re.search("test_testing_tools.py:.*RuntimeError: no idea$", result.message) for result in results)
 
 
 def test_an_intercept_of_the_wrong_sign_is_told_from_a_rule_that_stops_early() -> None:
@@ -96,11 +94,11 @@ def test_an_intercept_of_the_wrong_sign_is_told_from_a_rule_that_stops_early() -
 
     cases = [case for case in zoo([CSVC]) if case.name == "overlapping"]
     right = smo().with_target_gap(1e-4).solve(cases[0].problem()).intercept
-    wrong = f"The intercept is wrong: it is {-right:.3g}, and with {right:.3g} the relative gap is"
-    for cls, gap, told in ((WrongSign, 1e-4, wrong), (smo, 0.9, "Stop later")):
+    wrong = f"it is {-right:.3g}, and with {right:.3g}"
+    for cls, gap, words in ((WrongSign, 1e-4, wrong), (smo, 0.9, "Stop later")):
         judged = suite(solver=cls().with_target_gap(gap), gap=1e-4, cases=cases)
         (result,) = run_checks(judged, "claimed_gap")
-        assert told in result.message
+        assert words in result.message
 
 
 def test_a_solver_is_driven_once_on_a_case_and_every_check_judges_that_drive() -> None:
@@ -116,17 +114,3 @@ def test_a_solver_is_driven_once_on_a_case_and_every_check_judges_that_drive() -
     for check in ("feasible", "ends", "claimed_gap", "exact_oracle", "unchanged"):
         assert {result.status for result in run_checks(judged, check)} == {"passed"}
     assert Counting.starts == [len(case.y)] * 2
-
-
-def test_the_record_of_work_equals_the_count() -> None:
-    problem = next(case for case in zoo([CSVC]) if case.name == "overlapping").problem()
-    coef = problem.targets * (np.arange(problem.n) < 5)
-    with recorded_work() as work:
-        problem.kernel.row(3)
-        problem.kernel.row(3)
-        problem.kernel.rows([3, 4, 5])
-        problem.kernel.block([1, 2], [3, 4, 5])
-        problem.kernel.diagonal()
-        problem.kernel.expand(coef, [1, 2, 3])
-        problem.restrict([1, 2, 3]).kernel.row(0)
-    assert work.values == problem.kernel.counter.evaluations == 40 + 80 + 6 + 40 + 15 + 3

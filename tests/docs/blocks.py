@@ -1,7 +1,5 @@
 """The blocks of code of a Markdown page, found by sybil; ``python blocks.py PAGE`` runs them, see test_blocks.py for the rules."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -14,8 +14,6 @@ A page has one empty folder and one Python namespace. Its blocks are run in thei
 Nothing else is allowed. One page: ``pytest -n 0 -m slow tests/docs/test_blocks.py -k how-to/sparse``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -40,18 +38,19 @@ RUN = [name for name, page in PAGES.items() if any(blocks.blocks(page, language)
 @pytest.mark.timeout(900)  # where nothing is compiled yet
 @pytest.mark.parametrize("page", RUN)
 def test_the_blocks_run(page: str, tmp_path: Path) -> None:
-    done = carried_out(PAGES[page], tmp_path)
+    done = run_page(PAGES[page], tmp_path)
     assert done.returncode == 0, done.stdout[-6000:]
 
 
-def carried_out(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+def run_page(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "HARNESS_STORE": str(folder / "store.sqlite"), "PYTHONUNBUFFERED": "1"}
     environment.pop("HARNESS_DATA", None)
-    command = [sys.executable, blocks.__file__, str(page)]
-    return subprocess.run(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    command, output = (
+        [sys.executable, blocks.__file__, str(page)],
+        {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT},
     )
+    return subprocess.run(command, cwd=folder, env=environment, text=True, check=False, **output)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -62,11 +61,8 @@ def test_no_block_is_passed_over(page: str) -> None:
 def passed_over(page: Path) -> list[str]:
     """Return the blocks of no use: of other languages without a file, and reasons not to run that say nothing."""
     known = ("python", "sh", "text")
-    odd = [
-        each
-        for each in blocks.examples(page)
-        if each.region.lexemes["arguments"] not in known and not blocks.file_of(each)
-    ]
+    unknown = [each for each in blocks.examples(page) if each.region.lexemes["arguments"] not in known]
+    odd = [each for each in unknown if not blocks.file_of(each)]
     silent = re.findall(r"skip: *\w+ *(?![^\n]{10})[^\n]*", page.read_text())
     return [f"line {each.line}: name its file, or call it text" for each in odd] + silent
 
@@ -84,7 +80,7 @@ PLANTED = {
 def test_a_fault_is_found(planted: str, tmp_path: Path) -> None:
     text, told = PLANTED[planted]
     (tmp_path / "page.md").write_text(f"# Page\n\n{text}\n")
-    done = carried_out(tmp_path / "page.md", tmp_path)
+    done = run_page(tmp_path / "page.md", tmp_path)
     assert done.returncode != 0
     assert told in done.stdout
 
@@ -96,7 +92,7 @@ def test_blocks_build_on_each_other(tmp_path: Path) -> None:
         "```sh\ngrep -c \\\n  1,2 a/b.csv\nls missing  # exit code 2\n```\n\n"
         '<!-- skip: next "needs what is not there" -->\n```sh\nfalse\n```\n\n```python\nprint("x =", own.x)\n```\n'
     )
-    done = carried_out(page, tmp_path)
+    done = run_page(page, tmp_path)
     assert done.returncode == 0, done.stdout
     assert "x = 3" in done.stdout
     assert "not run: needs what is not there" in done.stdout

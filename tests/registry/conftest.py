@@ -1,7 +1,5 @@
 """Plugins written to files, loaded, and forgotten after the test."""
 
-from __future__ import annotations
-
 import sys
 import textwrap
 from importlib.metadata import entry_points

@@ -1,7 +1,5 @@
 """A plugin with nothing wrong, for the tests to load, break and select from."""
 
-from __future__ import annotations
-
 from harness.registry.entries import BrokenPlugin, ConfiguredSolver
 
 GOOD = """

@@ -1,7 +1,5 @@
 """Every hook, in a plugin that uses them all."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 
@@ -14,9 +12,7 @@ from harness.registry import hookspecs
 from harness.run.executors import select_executor
 from tests.registry.good_plugin import GOOD
 
-EVERYTHING = (
-    GOOD
-    + """
+FURTHER = """
     import click
     from harness import Dataset, DataSource, Linear, content_sha256
 
@@ -82,8 +78,8 @@ EVERYTHING = (
     @hookimpl
     def harness_run_finished(record):
         seen.append(("finished", record["status"]))
-    """
-)
+"""
+EVERYTHING = GOOD + FURTHER
 
 
 def test_what_a_plugin_adds_by_every_hook_is_there(plugin) -> None:
@@ -93,14 +89,14 @@ def test_what_a_plugin_adds_by_every_hook_is_there(plugin) -> None:
     assert registry.owner("solver", "alpha-two") == "alpha"
     small, large = registry.select_datasets("line[n=[4,8]]")
     assert (small.label, large.label, small.load().x_train.shape) == ("line[n=4]", "line[n=8]", (4, 1))
-    with pytest.raises(UsageError, match=r"data set 'line': parameter n='1' .* expected int in \[2, inf\)"):
+    with pytest.raises(UsageError, match=r"data set 'line': parameter n='1'"):
         registry.select_datasets("line[n=1]")
     np.testing.assert_array_equal(registry.kernel_class("twice")().block(np.eye(2), np.eye(2)), 2.0 * np.eye(2))
     assert registry.formulation("mine").__name__ == "Mine"
     assert registry.used == {"alpha"}, "a run that states it depends on the plugin's source"
     assert registry.owners("mine", "rbf", "digits", (), "") == ("alpha", "harness")
     assert registry.owner("formulation", "c-svc") == "harness", "the host's own come by the same hook"
-    with pytest.raises(UsageError, match=r"'mien' \(did you mean 'mine'\?\); known: c-svc, .*mine\."):
+    with pytest.raises(UsageError, match="did you mean 'mine'"):
         registry.formulation("mien")
     assert registry.metrics["positives"](np.array([1.0, -1.0, 1.0]), None) == 2.0
     assert registry.report_formats["count"]([{}, {}]) == "2"
@@ -113,8 +109,9 @@ def test_what_a_plugin_adds_by_every_hook_is_there(plugin) -> None:
 
 
 def test_every_hook_is_documented_and_tested_here() -> None:
-    for hook in [name for name in vars(hookspecs) if name.startswith("harness_")]:
-        function = getattr(hookspecs, hook)
+    for hook, function in vars(hookspecs).items():
+        if not hook.startswith("harness_"):
+            continue
         assert inspect.getdoc(function), hook
         assert inspect.signature(function).return_annotation is not inspect.Signature.empty
         assert f"def {hook}(" in EVERYTHING, hook

@@ -1,7 +1,5 @@
 """Discovery of plugins, whole ones and broken ones."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys
@@ -9,6 +7,7 @@ import textwrap
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import EntryPoint
 
+import numpy as np
 import pytest
 
 from harness import CSVC, CSVCNoBias, Solver, UsageError, __version__
@@ -16,6 +15,7 @@ from harness.problems import EpsSVR
 from harness.registry.discovery import Registry, load_registry
 from harness.registry.entries import running_plugin
 from harness.registry.hookspecs import FORMATS
+from harness.support.faults import format_error
 from tests.registry.good_plugin import GOOD, labels
 
 
@@ -138,144 +138,76 @@ def helper():
 def harness_metrics():
     return {}
 """
+HARNESS_METRIC = "import harness\n" + METRICS
+FORMAT = "from harness import hookimpl\n@hookimpl\ndef harness_report_formats():\n    return {{'{}': str}}\n"
+
+
+def good(old: str, new: str) -> str:
+    """Return the good plugin with a fault."""
+    assert old in GOOD
+    return GOOD.replace(old, new)
+
+
 BROKEN = {
-    "import-error": (
-        "import no_such_library_at_all\n",
-        "alpha.py:1: it needs the package 'no_such_library_at_all', which is not installed: pip install no_such_library_at_all",
-    ),
-    "misspelt-hook": (GOOD.replace("harness_solvers", "harness_solver"), "unknown hook 'harness_solver' (did you mean"),
-    "unmarked-hook": (
-        GOOD.replace("@hookimpl", ""),
-        "'harness_solvers' is not marked as a hook; put @harness.hookimpl",
-    ),
-    "no-hooks": (
-        "x = 1\n",
-        "it defines no hooks and no solver at its top level; expected at least one of harness_solvers, harness_datasets, ",
-    ),
-    "not-a-solver": (GOOD.replace("[First, Second]", "[int]"), "must return subclasses of harness.Solver"),
-    "returns-nothing": (
-        GOOD.replace("return [First, Second]", "pass"),
-        "harness_solvers returned None; it must return a list",
-    ),
-    "no-name": (GOOD.replace('name = "{plugin}"', ""), "class First has the name None; it must be text of letters"),
-    "solves-no-tuple": (GOOD.replace("(CSVC,)", "CSVC"), "it must be a tuple of formulations, the preferred one first"),
-    "requires-no-tuple": (
-        GOOD.replace('name = "{plugin}"', 'name = "{plugin}"\n        requires = "numpy"'),
-        "First has requires='numpy'; it must be a tuple of pip's requirements",
-    ),
-    "requires-an-option": (
-        GOOD.replace('name = "{plugin}"', 'name = "{plugin}"\n        requires = ("--pre",)'),
-        "First has requires=('--pre',); it must be a tuple of pip's requirements",
-    ),
-    "odd-name": (GOOD.replace('"{plugin}"', '"a[b]"'), "has the name 'a[b]'; it must be text of letters"),
-    "no-dataclass": (
-        GOOD.replace("@dataclass(frozen=True)\n    class First", "class First"),
-        "First declares epochs, tau but is no dataclass; put @dataclass(frozen=True) above it",
-    ),
-    "abstract": (GOOD.replace("def iterates", "def iterate"), "First has no method iterates; it must have one"),
-    "twice-in-one": (
-        GOOD.replace("[First, Second]", "[First, First]"),
-        "solver 'alpha' is registered twice; rename one",
-    ),
-    "formulation-not-frozen": (
-        FORMULATION.replace("(frozen=True)", ""),
-        "it must be a frozen dataclass of its parameters: put @dataclass(frozen=True) above it.",
-    ),
-    "formulation-no-default": (
-        FORMULATION.replace("C: float = 1.0", "C: float"),
-        "parameters without a default: C; give",
-    ),
+    "import-error": ("import no_such_library\n", "alpha.py:1: it needs the package 'no_such_library'"),
+    "misspelt-hook": (good("harness_solvers", "harness_solver"), "unknown hook 'harness_solver' (did you mean"),
+    "unmarked-hook": (good("@hookimpl", ""), "put @harness.hookimpl"),
+    "no-hooks": ("x = 1\n", "it defines no hooks"),
+    "not-a-solver": (good("[First, Second]", "[int]"), "must return subclasses of harness.Solver"),
+    "returns-nothing": (good("return [First, Second]", "pass"), "harness_solvers returned None"),
+    "no-name": (good('name = "{plugin}"\n', "\n"), "class First has the name None"),
+    "solves-no-tuple": (good("(CSVC,)", "CSVC"), "must be a tuple of formulations"),
+    "requires-no-tuple": (good('name = "{plugin}"\n', 'name = "{plugin}"; requires = "numpy"\n'), "First has requires='numpy'"),
+    "requires-an-option": (good('name = "{plugin}"\n', 'name = "{plugin}"; requires = ("--pre",)\n'), "requires=('--pre',)"),
+    "odd-name": (good('"{plugin}"\n', '"a[b]"\n'), "has the name 'a[b]'"),
+    "no-dataclass": (good("@dataclass(frozen=True)\n    class First", "class First"), "First declares epochs, tau"),
+    "abstract": (good("def iterates", "def iterate"), "First has no method iterates"),
+    "twice-in-one": (good("[First, Second]", "[First, First]"), "solver 'alpha' is registered twice"),
+    "formulation-not-frozen": (FORMULATION.replace("(frozen=True)", ""), "must be a frozen dataclass"),
+    "formulation-no-default": (FORMULATION.replace("C: float = 1.0", "C: float"), "parameters without a default: C"),
     "kernel-taken": (
         "from harness import RBF, hookimpl\n@hookimpl\ndef harness_kernels():\n    return [RBF]\n",
-        "kernel 'rbf' is already registered by plugin 'harness'; rename one of them.",
+        "kernel 'rbf' is already registered by plugin 'harness'",
     ),
-    **{
-        f"format-{name}": (
-            f"from harness import hookimpl\n@hookimpl\ndef harness_report_formats():\n    return {{'{name}': str}}\n",
-            f"report format '{name}' is already registered by plugin 'harness'; rename one of them.",
-        )
-        for name in (*FORMATS, "JSON", "Table")
-    },
-    "metrics-no-dict": (METRICS.format("[1]"), "harness_metrics returned [1]; it must return functions by name"),
-    "metric-no-function": (METRICS.format("{'one': 1.0}"), "metric 'one' is 1.0; it must be a function."),
-    "metric-of-number": (
-        "import harness\n" + METRICS.format("{'one': harness.Metric(1.0)}"),
-        "metric 'one' is 1.0; it must be a",
-    ),
-    "metric-better": (
-        "import harness\n" + METRICS.format("{'one': harness.Metric(min, better='up')}"),
-        "a metric: parameter better='up' is not valid; expected 'low' or 'high' or none.",
-    ),
-    "metric-name": (METRICS.format("{'a b': min}"), "metric has the name 'a b'; it must be text of letters, digits"),
-    "serves-text": (
-        GOOD.replace('name = "{plugin}"\n', 'name = "{plugin}"\n        serves = "optimum"\n'),
-        "solver class First has serves='optimum'; it must be a tuple: serves = ('reference',).",
-    ),
-    "hook-raises": (METRICS.format("helper()"), "alpha.py:3, in helper: ZeroDivisionError: division by zero"),
-    "no-python": ("x = 1\ndef f(:\n", "alpha.py:2: SyntaxError: invalid syntax"),
-    "no-part": ("import harness.none\n", "alpha.py:1: ModuleNotFoundError: No module named 'harness.none'"),
-    "arguments": (
-        METRICS.replace("metrics():", "run_finished(rec, record, x=1):").format("{}"),
-        "its hook 'harness_run_finished' takes 'rec', which the harness does not pass; write def",
-    ),
-    "keyword-only": (
-        METRICS.replace("metrics():", "run_finished(*, record):").format("{}"),
-        "its hook 'harness_run_finished' takes 'record', which the harness does not pass; write def harness_run_finished(record).",
-    ),
-    "async": (METRICS.replace("def harness_", "async def harness_").format("{}"), "is a wrapper or async; a hook"),
-    "hook-no-function": (
-        "harness_solvers = 3\n",
-        "its 'harness_solvers' is not marked as a hook; put @harness.hookimpl",
-    ),
-    "dict-of-classes": (
-        GOOD.replace("[First, Second]", "{'alpha': First}"),
-        "harness_solvers returned {'alpha': <class 'alpha.First'>}; it must return a list of classes",
-    ),
+    **{f"format-{name}": (FORMAT.format(name), f"format '{name}' is already registered") for name in (*FORMATS, "JSON", "Table")},
+    "metrics-no-dict": (METRICS.format("[1]"), "harness_metrics returned [1]"),
+    "metric-no-function": (METRICS.format("{'one': 1.0}"), "metric 'one' is 1.0"),
+    "metric-of-number": (HARNESS_METRIC.format("{'one': harness.Metric(1.0)}"), "metric 'one' is 1.0"),
+    "metric-better": (HARNESS_METRIC.format("{'one': harness.Metric(min, better='up')}"), "better='up' is not valid"),
+    "metric-name": (METRICS.format("{'a b': min}"), "metric has the name 'a b'"),
+    "serves-text": (good('name = "{plugin}"\n', 'name = "{plugin}"; serves = "optimum"\n'), "First has serves='optimum'"),
+    "hook-raises": (METRICS.format("helper()"), "alpha.py:3, in helper: ZeroDivisionError"),
+    "no-python": ("x = 1\ndef f(:\n", "alpha.py:2: SyntaxError"),
+    "no-part": ("import harness.none\n", "alpha.py:1: ModuleNotFoundError"),
+    "arguments": (METRICS.replace("metrics():", "run_finished(rec, record, x=1):").format("{}"), "takes 'rec', which"),
+    "keyword-only": (METRICS.replace("metrics():", "run_finished(*, record):").format("{}"), "takes 'record', which"),
+    "async": (METRICS.replace("def harness_", "async def harness_").format("{}"), "is a wrapper or async"),
+    "wrapper": (METRICS.replace("@hookimpl", "@hookimpl(wrapper=True)").format("(yield)"), "is a wrapper"),
+    "hook-no-function": ("harness_solvers = 3\n", "'harness_solvers' is not marked as a hook"),
+    "dict-of-classes": (good("[First, Second]", "{'alpha': First}"), "it must return a list of classes"),
     "generator-exit": ("raise GeneratorExit('no')\n", "alpha.py:1: GeneratorExit: no"),
-    "null-byte": ("x = 1\0\n", "SyntaxError: source code string cannot contain null bytes"),
-    "no-default": (
-        GOOD.replace("epochs: int", "seed: int\n        epochs: int"),
-        "has parameters without a default: seed",
-    ),
-    "type-unknown": (
-        GOOD.replace("epochs: int", "epochs: 'Whole'"),
-        "First has a parameter 'epochs' of the type 'Whole', which cannot be evaluated (name 'Whole' is not defined); import",
-    ),
+    "null-byte": ("x = 1\0\n", "SyntaxError: source code string cannot"),
+    "no-default": (good("epochs: int", "seed: int\n        epochs: int"), "parameters without a default: seed"),
+    "type-unknown": (good("epochs: int", "epochs: 'Whole'"), "'epochs' of the type 'Whole'"),
     "type-unreadable": (
-        GOOD.replace("epochs: int = parameter(1", "epochs: Enum('E', {'half': 0.5}) = parameter(0.5").replace(
+        good("epochs: int = parameter(1", "epochs: Enum('E', {'half': 0.5}) = parameter(0.5").replace(
             "from dataclasses", "from enum import Enum\n    from dataclasses", 1
         ),
-        "solver class First: parameter epochs has the type 0.5, which cannot be checked (Enums must contain either",
+        "parameter epochs has the type 0.5",
     ),
-    "default-bool": (
-        GOOD.replace("ter(1, ", "ter(True, "),
-        "parameter epochs=True is not valid; expected int in [1, inf).",
-    ),
-    "default-long": (
-        GOOD.replace("ter(1, ", "ter('9' * 5000, "),
-        f"parameter epochs='{'9' * 79} is not valid; expected int in [1, inf).",
-    ),
-    "wrapper": (METRICS.replace("@hookimpl", "@hookimpl(wrapper=True)").format("(yield)"), "is a wrapper"),
-    "newer": (
-        "requires_harness = '>=99'\nfrom harness import NotYet\n",
-        f"it needs svm-harness >=99, and this is version {__version__}; install another one of either.",
-    ),
-    "older": (f"requires_harness = '<{__version__}'\n", f"it needs svm-harness <{__version__}, and this is version"),
-    "no-version": ("requires_harness = 0.2\n", "its requires_harness is 0.2; it must be a version specifier"),
-    "default-range": (
-        GOOD.replace("parameter(1, ", "parameter(0, "),
-        "the defaults of solver class First: parameter epochs=0 is not valid; expected int in [1, inf).",
-    ),
-    "default-type": (GOOD.replace("ter(1, ", "ter('many', "), "solver class First: parameter epochs='many' is not"),
-    "default-infinite": (GOOD.replace("1e-3", "float('inf')"), "solver class First: parameter tau=inf is not"),
+    "default-bool": (good("ter(1, ", "ter(True, "), "epochs=True is not valid"),
+    "default-long": (good("ter(1, ", "ter('9' * 5000, "), f"epochs='{'9' * 79} is not valid"),
+    "default-range": (good("ter(1, ", "ter(0, "), "solver class First: parameter epochs=0"),
+    "default-type": (good("ter(1, ", "ter('many', "), "parameter epochs='many' is not"),
+    "default-infinite": (good("1e-3", "float('inf')"), "parameter tau=inf is not"),
+    "newer": ("requires_harness = '>=99'\nfrom harness import NotYet\n", f"svm-harness >=99, and this is version {__version__}"),
+    "older": (f"requires_harness = '<{__version__}'\n", f"it needs svm-harness <{__version__}"),
+    "no-version": ("requires_harness = 0.2\n", "its requires_harness is 0.2"),
     **{
-        f"field-{name}": (
-            GOOD.replace("epochs: int", f"{name}: object = {value}\n        epochs: int"),
-            f"solver class First has a parameter '{name}', which every harness.Solver has as an attribute; choose",
-        )
+        f"field-{name}": (good("epochs: int", f"{name}: object = {value}\n        epochs: int"), f"has a parameter '{name}', which")
         for name, value in (("label", "''"), ("name", "'x'"), ("solves", "(CSVC,)"), ("exact", "True"))
     },
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", BROKEN)
@@ -287,8 +219,7 @@ def test_a_broken_plugin_is_reported_by_name_and_the_others_work(plugin, fault: 
     assert "<frozen" not in registry.broken["alpha"].reason, "a place is a file"
     assert "alpha" not in registry.solvers, "a plugin is taken whole or not at all"
     assert not registry.manager.has_plugin("alpha")
-    chosen = registry.select_solvers("alpha,beta")
-    assert labels(chosen) == ["broken alpha", "beta"]
+    assert labels(registry.select_solvers("alpha,beta")) == ["broken alpha", "beta"]
     with pytest.raises(UsageError, match="plugin 'alpha' could not be loaded: "):
         registry.solver_class("alpha")
 
@@ -299,9 +230,7 @@ def test_what_this_harness_is_asked_for_by_one_that_it_meets_is_taken(plugin) ->
 
 def test_a_solver_name_belongs_to_the_plugin_that_came_first(plugin) -> None:
     registry = plugin(GOOD, GOOD.replace("{plugin}", "alpha"))
-    assert registry.broken["beta"].reason == (
-        "solver 'alpha' is already registered by plugin 'alpha'; rename one of them."
-    )
+    assert "solver 'alpha' is already registered" in registry.broken["beta"].reason
     assert registry.owner("solver", "alpha") == "alpha"
 
 
@@ -316,9 +245,7 @@ def test_a_plugin_file_may_not_hide_another_module(tmp_path, monkeypatch) -> Non
             monkeypatch.syspath_prepend(str(tmp_path))  # as `python -m harness` does in the plugin's folder
         (tmp_path / f"{name}.py").write_text(textwrap.dedent(GOOD))
         registry = load_registry([tmp_path / f"{name}.py"])
-        assert registry.broken[name].reason.endswith(
-            f"{name}.py has the name of the Python module '{name}'; rename it."
-        )
+        assert f"the name of the Python module '{name}'" in registry.broken[name].reason
     assert sys.modules["numpy"] is module
     assert not {"antigravity", "not_imported"} & set(sys.modules)
 
@@ -342,15 +269,9 @@ def test_a_plugin_is_imported_as_its_files_are_now(plugin, tmp_path, package: bo
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (
-            "no_such_module_at_all",
-            "it needs the package 'no_such_module_at_all', which is not installed: pip install no_such",
-        ),
-        (
-            "os:getcwd",
-            "it is <built-in function getcwd>, which is no module; the entry point of a plugin names a module",
-        ),
-        ("json", "it defines no hooks and no solver at its top level; expected at least one of harness_solvers"),
+        ("no_such_module_at_all", "it needs the package 'no_such_module_at_all'"),
+        ("os:getcwd", "it is <built-in function getcwd>, which"),
+        ("json", "it defines no hooks"),
     ],
 )
 def test_an_entry_point_that_fails_is_a_broken_plugin(value: str, reason: str) -> None:
@@ -365,3 +286,36 @@ def test_an_interrupt_between_two_lines_of_the_host_is_no_error_of_a_plugin():
     context.__enter__()
     context.gen.close()  # as Python does where the interrupt came before the body
     assert context.gen.gi_frame is None
+
+
+# -- where a plugin failed: the innermost of its own lines, not what it called.
+
+CALLS = "import numpy as np\n\ndef solve():\n    return np.linalg.inv(np.zeros((2, 3)))\n"
+KERNEL = """from dataclasses import dataclass
+from harness import Linear, hookimpl
+{}
+@dataclass(frozen=True)
+class Own(Linear):
+    name = "own"
+    def rows(self):
+        return solve()
+@hookimpl
+def harness_kernels():
+    return [Own]
+"""
+
+
+@pytest.mark.parametrize("package", [True, False])
+def test_the_innermost_line_of_the_plugins_own_files_is_named(tmp_path, package: bool) -> None:
+    home = tmp_path / "linear_own"
+    home.mkdir()
+    (home / "parts.py").write_text(CALLS)
+    source = KERNEL.format("from .parts import solve" if package else CALLS)
+    file = home / ("__init__.py" if package else "own_kernel.py")
+    file.write_text(source)
+    registry = load_registry([home if package else file], only=("linear_own", "own_kernel"))
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        registry.kernels["own"]().rows()
+    where = "'linear_own', linear_own/parts.py:4" if package else "'own_kernel', own_kernel.py:6"
+    assert format_error(caught.value).startswith(f"plugin {where}, in solve: LinAlgError: ")
+    assert format_error(UsageError("no."), "own_kernel") == "plugin 'own_kernel': no."

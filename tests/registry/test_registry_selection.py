@@ -1,7 +1,5 @@
 """What selection strings mean among the solvers, data sets and kernels that are registered."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness import UsageError, get_solver
@@ -50,34 +48,33 @@ def test_problem_parameters_stand_beside_the_solvers(plugin) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("alpa", "there is no solver or plugin called 'alpa' (did you mean 'alpha'"),
-        ("alpha/alpha-tow", "(did you mean 'alpha/alpha-two'"),
-        ("zzz", "called 'zzz'; `harness list solvers` shows what there is."),
-        ("alpha[epoch=2]", "solver 'alpha' has no parameter 'epoch' (did you mean 'epochs'?); its parameters are: epochs, tau."),
-        ("alpha[epochs=0]", "solver 'alpha': parameter epochs='0' is not valid"),
-        ("alpha[tau=x]", "expected float in (0, inf)."),
-        ("", "no solver is selected; name at least one"),
+        ("alpa", "did you mean 'alpha'"),
+        ("alpha/alpha-tow", "did you mean 'alpha/alpha-two'"),
+        ("zzz", "called 'zzz'; `harness list solvers`"),
+        ("alpha[epoch=2]", r"no parameter 'epoch' \(did you mean 'epochs'"),
+        ("alpha[epochs=0]", "epochs='0' is not valid"),
+        ("alpha[tau=x]", r"expected float in \(0, inf\)"),
+        ("", "no solver is selected"),
     ],
-)  # fmt: skip
+)
 def test_a_selection_that_means_nothing_is_refused(plugin, text: str, message: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=message):
         plugin(GOOD).select_solvers(text)
-    assert message in str(caught.value)
 
 
 def test_get_solver_serves_oracles_by_name() -> None:
     assert get_solver("smo", tau="1e-5").tau == 1e-5
     assert get_solver("libsvm[tol=1e-5]") == get_solver("libsvm", tol=1e-5)
     assert get_solver("smo/smo-block[tau=1e-5]", dtype="float64").label == "smo-block[tau=1e-05,dtype=float64]"
-    with pytest.raises(UsageError, match="called 'smoo' "):
-        get_solver("smoo")
-    with pytest.raises(UsageError, match=r"'smo\[tau=\[1e-3,1e-4\]\]' is a grid of 2, and one is expected"):
-        get_solver("smo[tau=[1e-3,1e-4]]")
-    for text, count in (("smo,qp", 2), ("", 0)):
-        with pytest.raises(UsageError, match=f"names {count} things, and one is expected"):
-            get_solver(text)
-    with pytest.raises(UsageError, match="has no parameter 'tua'"):
-        get_solver("smo", tua=1)
+    for text, values, message in (
+        ("smoo", {}, "called 'smoo' "),
+        ("smo[tau=[1e-3,1e-4]]", {}, "is a grid of 2, and one"),
+        ("smo,qp", {}, "names 2 things"),
+        ("", {}, "names 0 things"),
+        ("smo", {"tua": 1}, "no parameter 'tua'"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            get_solver(text, **values)
 
 
 def test_a_certificate_needs_the_plugin_of_its_oracle_however_it_is_named() -> None:
@@ -98,5 +95,5 @@ def test_a_path_is_a_data_set(tmp_path, monkeypatch) -> None:
         (source,) = registry.select_datasets(f"{text}[scale=standard]")
         assert source.scale == "standard"
         assert source.load().x_train.shape[1] == 2
-    with pytest.raises(UsageError, match=r"data file 'my_data.csv' has no parameter 'scal' \(did you mean 'scale'\?\)"):
+    with pytest.raises(UsageError, match=r"did you mean 'scale'"):
         registry.select_datasets("my_data.csv[scal=standard]")

@@ -1,7 +1,5 @@
 """A solver as an oracle: solve() drives it to the end and says what it cost."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,6 +1,7 @@
 """The fields of a path's cells against the same figures computed one by one, from points and coefficients alone."""
 
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,12 +9,15 @@ import pytest
 from harness import (
     CSVC,
     RBF,
+    CertifiedRun,
+    Column,
     Dataset,
     Grid,
     HarnessError,
     KernelOracle,
     Limits,
     Linear,
+    PluginError,
     SolutionPath,
     Status,
     get_solver,
@@ -21,9 +25,11 @@ from harness import (
 from harness.measure.path_drive import drive_path
 from harness.problems import L2SVC, EpsSVR
 from harness.registry.discovery import load_registry
+from harness.registry.plugin_validation import check_class
 from harness.run.certifier import RunCertifier
 from harness.run.messages import FinishedCell, Model, RunSpec
 from harness.run.record import Claims, Record
+from tests.run.conftest import check_end
 
 GRID = Grid({"C": (0.5, 4.0)}, {"gamma": (0.2, 1.0)}, 3)
 
@@ -77,28 +83,28 @@ def test_figures_are_those_of_each_cell_alone(formulation, solver):
 
 
 def test_models_that_are_none_are_refused_by_their_cell_and_the_others_stand():
-    made = certifier_of(CSVC, data())
-    good = Model.dual(np.zeros(40), 0.0)
-    told = [good, None, Model.dual(np.full(40, 1e6), 0.0), Model(0.0, np.array([50]), np.array([0.1]))]
-    found = certified(
-        made, [FinishedCell(k, Claims(), model=model.packed() if model else b"") for k, model in enumerate(told)]
-    )
+    models = [
+        Model.dual(np.zeros(40), 0.0),
+        None,
+        Model.dual(np.full(40, 1e6), 0.0),
+        Model(0.0, np.array([50]), np.array([0.1])),
+    ]
+    cells = [FinishedCell(k, Claims(), model=model.packed() if model else b"") for k, model in enumerate(models)]
+    found = certified(certifier_of(CSVC, data()), cells)
     assert "status" not in found[0]
-    assert (found[1]["n_train"], found[1]["status"]) == (40, Status.INVALID)
-    assert "the cell ended without one" in found[1]["reason"]
-    assert found[2]["status"] == Status.INVALID
-    assert "violates the constraints" in found[2]["reason"]
-    assert "not among the 40" in found[3]["reason"]
+    assert found[1]["n_train"] == 40
+    for record, reason in zip(
+        found[1:], ("ended without one", "violates the constraints", "not among the 40"), strict=True
+    ):
+        check_end(record, Status.INVALID, reason)
 
 
 def test_a_model_that_is_no_dual_solution_is_scored():
     dataset = data()
     made = _, path = certifier_of(CSVC, dataset, target_gap=1e-3)
     support, coef = np.array([3, 9]), np.array([1.0, -2.0])
-    extra = {"extra_coef": np.array([0.5]), "extra_points": (np.array([[0.1, 0.2]]),)}
-    (found,) = certified(
-        made, [FinishedCell(0, Claims(), model=Model(0.25, support, free_coef=coef, **extra).packed())]
-    )
+    model = Model(0.25, support, free_coef=coef, extra_coef=np.array([0.5]), extra_points=(np.array([[0.1, 0.2]]),))
+    (found,) = certified(made, [FinishedCell(0, Claims(), model=model.packed())])
     cell = path.cells[0]
     points = np.vstack([dataset.x_train[path.order[path.members(cell)][support]], [[0.1, 0.2]]])
     rest = path.order[path.left_out(cell)]
@@ -133,3 +139,60 @@ def test_cells_that_the_path_does_not_have_are_no_message(cells):
     made = certifier_of(CSVC, data())
     with pytest.raises(HarnessError, match="of a path that has 12"):
         certified(made, [FinishedCell(cell, Claims(), model=Model.dual(np.zeros(40), 0.0).packed()) for cell in cells])
+
+
+# -- columns of a formulation: what the certifier makes of its figures, and which declarations are refused.
+
+RUN = CertifiedRun(np.zeros(2), 0.0, np.zeros(2), None)
+COLUMNS = (Column("share", "points", "low", "what it is"), Column("other_one"), Column("late"))
+
+
+@pytest.mark.parametrize(
+    ("figures", "expected", "faults"),
+    [
+        ({"share": np.float64(0.5), "other_one": lambda: 1 // 0, "late": lambda: 3}, {"share": 0.5, "late": 3}, ["no other one: "]),
+        ({"share": 2, "more": 1}, {"share": 2}, ["no more: "]),
+        ({"share": "high", "late": np.ones(2), "other_one": 2}, {"share": "high", "other_one": 2}, ["no late: "]),
+        (lambda run: {"share": run.dual_coef.size, "late": float("nan")}, {"share": 2, "late": None}, []),
+        (lambda run: {"share": 1 // 0}, {}, ["own has no figures: "]),
+    ],
+)  # fmt: skip
+def test_a_figure_that_fails_costs_itself_alone(figures, expected, faults):
+    certifier = RunCertifier(None, None, None)
+    problem = SimpleNamespace(
+        name="own", columns=COLUMNS, figures=figures if callable(figures) else lambda run: figures
+    )
+    found = certifier._figures(problem, RUN)
+    assert found["figures"] == expected
+    assert {type(each) for each in found["figures"].values()} <= {float, int, str, type(None)}, "plain values"
+    assert [fault.startswith(begin) for fault, begin in zip(certifier.faults, faults, strict=True)] == [True] * len(
+        faults
+    )
+    assert list(found["columns"]) == ["share", "other_one", "late"]
+    assert found["columns"]["share"] == {"title": "share", "unit": "points", "better": "low", "meaning": "what it is"}
+    assert found["columns"]["other_one"]["title"] == "other\none"
+    assert certifier._figures(SimpleNamespace(columns=(), figures=None), RUN) == {}, "nor asked for without columns"
+
+
+def test_what_a_certificate_is_not_is_said_by_the_formulation_s_name():
+    class Numbered(CSVC):
+        name = "numbered"
+
+        def certificate(self, dual_coef, intercept, scores):
+            return 0.0
+
+    problem = Numbered.build(KernelOracle(RBF(), np.eye(2)), [1.0, -1.0])
+    with pytest.raises(PluginError, match="'numbered' certified a float"):
+        problem.certify(np.zeros(2), 0.0)
+
+
+@pytest.mark.parametrize("values", [("My Margin",), ("margin", "", "up")])
+def test_a_column_that_cannot_be(values):
+    with pytest.raises(PluginError, match=r"lower-case letters|better='up'"):
+        Column(*values)
+
+
+@pytest.mark.parametrize("columns", [["margin"], (Column("a"), Column("a"))])
+def test_columns_that_a_formulation_cannot_declare(columns):
+    with pytest.raises(PluginError, match=r"a tuple of harness\.Column"):
+        check_class("formulation", type("Own", (CSVC,), {"name": "own", "columns": columns}))

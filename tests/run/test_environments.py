@@ -14,7 +14,7 @@ import pytest
 from harness.measure.outcome import Status
 from harness.run.environments import environment_of, installed, lacking, own_versions
 from harness.run.pool import ProcessPool
-from tests.run.conftest import ALONE, HARNESS, SPEC, compared
+from tests.run.conftest import ALONE, HARNESS, SPEC, check_end, compared
 
 REQUIRES = {"old": "tiny-svm==1.0", "new": "tiny-svm==2.*", "nowhere": "tiny-svm>=3", "older": "tiny-svm==0.1"}
 PLUGIN = f"""
@@ -42,16 +42,16 @@ GIVEN = ("--datasets", "checkerboard[n=40,n_test=10]")
 def wheel(folder: Path, version: str, *needs: str) -> None:
     """Write a wheel of a package with one module."""
     about = f"tiny_svm-{version}.dist-info"
-    told = "".join(f"Requires-Dist: {need}\n" for need in needs)
-    content = {
-        "tiny_svm.py": f"VERSION = '{version}'\n",
-        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: tiny-svm\nVersion: {version}\n{told}",
-        f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{about}/RECORD": "",
-    }
+    requirements = "".join(f"Requires-Dist: {need}\n" for need in needs)
     with zipfile.ZipFile(folder / f"tiny_svm-{version}-py3-none-any.whl", "w") as archive:
-        for name, text in content.items():
-            archive.writestr(name, text)
+        archive.writestr("tiny_svm.py", f"VERSION = '{version}'\n")
+        archive.writestr(
+            f"{about}/METADATA", f"Metadata-Version: 2.1\nName: tiny-svm\nVersion: {version}\n{requirements}"
+        )
+        archive.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{about}/RECORD", "")
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +65,8 @@ def there(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(folder / "host"), prepend=os.pathsep)
         patch.syspath_prepend(folder / "host")
-        for name, value in {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder), "HARNESS_CACHE": str(folder)}.items():
-            patch.setenv(name, value)
-        for name, value in ALONE.items():
+        environment = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder), "HARNESS_CACHE": str(folder)}
+        for name, value in {**environment, **ALONE}.items():
             patch.setenv(name, value)
         yield folder
 
@@ -82,23 +81,19 @@ def peers(folder, *arguments):
 @pytest.fixture(scope="module")
 def made(there):
     """The same, with the environments of two solvers that exclude each other."""
-    code, said, errors = peers(there, "install", "old", "new")
+    code, output, errors = peers(there, "install", "old", "new")
     assert code == 0, errors
-    assert "old: tiny-svm 1.0 in " in said
-    assert "new: tiny-svm 2.0 in " in said
+    assert [line.partition(" in ")[0] for line in output.splitlines()] == ["old: tiny-svm 1.0", "new: tiny-svm 2.0"]
     return there
 
 
 @pytest.mark.slow
 def test_two_that_exclude_each_other_are_compared_at_once(made):
-    asked = (made / "rows.sqlite", made / "tiny.py", "old,new,nowhere", *GIVEN)
-    code, records, errors = compared(*asked)
+    given = (made / "rows.sqlite", made / "tiny.py", "old,new,nowhere", *GIVEN)
+    code, records, errors = compared(*given)
     assert code == 0, errors
     *records, nowhere = records
-    assert nowhere["status"] == "skipped"
-    assert nowhere["reason"].startswith(
-        "nowhere needs tiny-svm>=3; it has no environment yet: `harness peers install now"
-    )
+    check_end(nowhere, "skipped", "`harness peers install now")
     for record, version in zip(records, ("1.0", "2.0"), strict=True):
         environment = environment_of((REQUIRES[record["solver"]],))
         assert record["status"] == "ok", record["reason"]
@@ -106,10 +101,10 @@ def test_two_that_exclude_each_other_are_compared_at_once(made):
         assert record["versions"]["tiny-svm"] == version
         assert not list(environment.packages.glob("numpy*")), "the host's own serves, and is not there twice"
     # another version in an environment is another run
-    (told,) = environment.packages.glob("*.dist-info/METADATA")
-    told.write_text(told.read_text().replace("Version: 2.0", "Version: 2.1"))
+    (metadata_file,) = environment.packages.glob("*.dist-info/METADATA")
+    metadata_file.write_text(metadata_file.read_text().replace("Version: 2.0", "Version: 2.1"))
     assert own_versions(environment.requires) == {"tiny-svm": "2.1"}
-    again = {record["solver"]: record for record in compared(*asked)[1]}
+    again = {record["solver"]: record for record in compared(*given)[1]}
     assert (again["old"]["reused"], again["new"]["reused"]) == (True, False)
     assert again["new"]["versions"]["tiny-svm"] == "2.1"
 
@@ -120,8 +115,8 @@ def test_an_environment_that_is_broken_is_told_of_made_anew_and_removed(made, tm
     Path(environment.python).unlink()
     lost = f"its environment {environment.folder} has lost its interpreter"
     code, (record,), _ = compared(tmp_path / "rows.sqlite", made / "tiny.py", "old", *GIVEN)
-    assert (code, record["status"]) == (1, "skipped")
-    assert lost in record["reason"]
+    assert code == 1
+    check_end(record, "skipped", lost)
     pool = ProcessPool(None, tmp_path, threading.Event())
     met = pool.run(replace(SPEC, requires=environment.requires))  # it was whole when the comparison was planned
     assert (met.status, lost in met["reason"]) == (Status.CRASHED, True)
@@ -136,28 +131,25 @@ def test_an_environment_that_is_broken_is_told_of_made_anew_and_removed(made, tm
 
 
 @pytest.mark.parametrize(
-    ("name", "cache", "code", "said"),
+    ("names", "cache", "code", "words"),
     [
-        ("nowhere", "", 1, "tiny-svm>=3 could not be installed beside the harness: Could not find a version"),
-        ("older", "", 1, "tiny-svm==0.1 could not be installed beside the harness: Cannot install"),
-        ("old", "tiny.py", 1, "tiny.py/environments cannot be written (Not a directory); set HARNESS_CACHE to a"),
-        ("odl", "", 2, "no solver or plugin called 'odl' (did you mean 'old'?)"),
+        (["nowhere", "older"], "", 1, ["Could not find a version", "harness: Cannot install"]),
+        (["old"], "tiny.py", 1, ["tiny.py/environments cannot be written"]),
+        (["odl"], "", 2, ["did you mean 'old'?"]),
     ],
 )
-def test_what_cannot_be_installed_is_a_sentence_and_leaves_nothing(there, monkeypatch, name, cache, code, said):
+def test_what_cannot_be_installed_is_a_sentence_and_leaves_nothing(there, monkeypatch, names, cache, code, words):
     monkeypatch.setenv("HARNESS_CACHE", str(there / cache))
     before = set(installed())
-    found, _, errors = peers(there, "install", name)
-    assert (found, said in " ".join(errors.split())) == (code, True), errors
+    found, _, errors = peers(there, "install", *names)
+    assert (found, [each in " ".join(errors.split()) for each in words]) == (code, [True] * len(words)), errors
     assert set(installed()) == before
 
 
 def test_what_the_host_has_needs_no_environment():
     assert environment_of(("numpy>=1", "Scikit_Learn")) is None
     assert own_versions(("numpy",)) == {"numpy": metadata.version("numpy")}
-    assert lacking(("numpy>=1", "numpy<1", "no-such-svm", "no-such-svm; python_version<'3'")) == [
-        "numpy<1",
-        "no-such-svm",
-    ]
+    needed = ("numpy>=1", "numpy<1", "no-such-svm", "no-such-svm; python_version<'3'")
+    assert lacking(needed) == ["numpy<1", "no-such-svm"]
     first, second = environment_of(("numpy<1", "no-such-svm")), environment_of(("no-such-svm", "numpy <1"))
     assert first.folder.name.removeprefix("numpy") == second.folder.name.removeprefix("no-such-svm")

@@ -11,17 +11,23 @@ import psutil
 import pytest
 
 from harness.run.store import Store
-from tests.run.conftest import HARNESS, PLUGINS
+from tests.run.conftest import CHECKERBOARD, HARNESS, PLUGINS
 
 pytestmark = pytest.mark.slow  # each starts several processes, and waits for them
 
 
-def command(store, *extra, numbers="0,1,2,3,4,5,6,7", seconds="0.3"):
+def command(store, *options, numbers="0,1,2,3,4,5,6,7", seconds="0.3"):
     selection = f"slow-steps[seconds={seconds},number=[{numbers}]]"
-    return [
-        *HARNESS, "compare", "--plugin-path", str(PLUGINS / "slow_steps.py"), "--plugins", selection,
-        "--datasets", "checkerboard[n=60,n_test=10]", "--store", str(store), "--format", "json", *extra,
-    ]  # fmt: skip
+    return command_of("steps.py", selection, store, "--format", "json", *options)
+
+
+def command_of(plugin, selection, store, *options):
+    options = ("--datasets", CHECKERBOARD, "--store", str(store), *options)
+    return [*HARNESS, "compare", "--plugin-path", str(PLUGINS / plugin), "--plugins", selection, *options]
+
+
+def run_again(command, **options):
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
 
 
 def lines(log):
@@ -75,16 +81,16 @@ def test_killed_driver_resumes_where_it_stopped(tmp_path, log):
     with running(command(store)) as driver:
         wait_for(lambda: len(lines(log)) >= 3)
         workers = psutil.Process(driver.pid).children(recursive=True)
-        for process in workers_of(driver):
+        for process in workers_of(driver):  # a worker that is stopped meanwhile ends as the others do
             with contextlib.suppress(psutil.NoSuchProcess):
-                process.suspend()  # a worker that is stopped meanwhile ends as the others do
+                process.suspend()
         os.kill(driver.pid, signal.SIGKILL)
         driver.wait()
     wait_for(lambda: not any(map(lives, workers)), 10.0)
     kept = {record["parameters"]["number"] for record in stored(store)}
     assert kept, "nothing was stored before the kill"
 
-    again = subprocess.run(command(store), capture_output=True, text=True, timeout=120, check=False)
+    again = run_again(command(store))
     assert again.returncode == 0, again.stderr
     records = json.loads(again.stdout)
     assert [record["parameters"]["number"] for record in records] == list(range(8))
@@ -106,7 +112,7 @@ def test_killed_worker_costs_no_row(tmp_path, log):
                 process.kill()
         output, _ = driver.communicate(timeout=120)
     records = json.loads(output)
-    assert [record["status"] for record in records] == ["ok", "ok", "ok"]
+    assert [record["status"] for record in records] == ["ok"] * 3
     assert len(stored(store)) == 3
 
 
@@ -125,22 +131,13 @@ def test_a_run_killed_from_outside_is_measured_again(tmp_path, log):
     (record,) = json.loads(output)
     assert (record["status"], driver.returncode) == ("crashed", 1)
     assert "SIGKILL" in record["reason"]
-    resumed = subprocess.run(
-        command(store, "--time-limit", "1", numbers="5", seconds="30"),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    resumed = run_again(command(store, "--time-limit", "1", numbers="5", seconds="30"))
     assert json.loads(resumed.stdout)[0]["status"] == "timeout"  # carried out again, not replayed
 
 
 @pytest.mark.usefixtures("heeds_interrupts")
 def test_interrupt_ends_what_a_solver_started(tmp_path):
-    given = [
-        *HARNESS, "compare", "--plugin-path", str(PLUGINS / "faulty.py"), "--plugins", "faulty[fault=spawns-and-waits]",
-        "--datasets", "checkerboard[n=200,n_test=10]", "--store", str(tmp_path / "store.sqlite"),
-    ]  # fmt: skip
+    given = command_of("faulty.py", "faulty[fault=spawns-and-waits]", tmp_path / "store.sqlite")
 
     def sleepers():
         found = psutil.process_iter(["cmdline", "create_time"])

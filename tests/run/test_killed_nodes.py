@@ -3,8 +3,6 @@
 ``KILLS=2000,50 pytest -m slow -n 0 tests/run/test_killed_nodes.py`` does 2,000 runs and 50 kills.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random
@@ -19,8 +17,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.run.conftest import ALONE, HARNESS, PLUGINS
-from tests.run.test_interruption import stored
+from tests.run.conftest import ALONE
+from tests.run.test_interruption import command, stored
 
 RUNS, KILLS = map(int, os.environ.get("KILLS", "60,4").split(","))
 DASK = str(Path(sys.executable).parent / "dask")
@@ -35,22 +33,17 @@ class Cluster:
             self.place = f"127.0.0.1:{found.getsockname()[1]}"
         self.folder, self.store, self.processes, self.ends = folder, folder / "s.sqlite", {}, Counter()
         worker = [DASK, "worker", self.place, "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"]
+        scheduler = [DASK, "scheduler", "--host", "127.0.0.1", "--port", self.place[10:], "--no-dashboard"]
+        options = ("--seeds", f"0-{seeds - 1}", "--executor", f"dask://{self.place}")
         self.commands = {
-            "scheduler": [DASK, "scheduler", "--host", "127.0.0.1", "--port", self.place[10:], "--no-dashboard"]
+            "scheduler": scheduler,
+            **{f"worker {n}": [*worker, "--local-directory", str(folder), "--name", str(n)] for n in range(2)},
+            "driver": command(self.store, *options, numbers="0,1", seconds="0.02"),
         }
-        self.commands |= {
-            f"worker {n}": [*worker, "--local-directory", str(folder), "--name", str(n)] for n in range(2)
-        }
-        self.commands["driver"] = [
-            *HARNESS, "compare", "--plugin-path", str(PLUGINS / "slow_steps.py"),
-            "--plugins", "slow-steps[seconds=0.02,number=[0,1]]",
-            "--datasets", "checkerboard[n=60,n_test=10]", "--seeds", f"0-{seeds - 1}", "--store", str(self.store),
-            "--executor", f"dask://{self.place}",
-        ]  # fmt: skip
 
     def tend(self):
         """Start what is not there; return whether the command is done."""
-        for name, command in self.commands.items():
+        for name, given in self.commands.items():
             known = self.processes.get(name)
             if known is not None and (code := known.poll()) is None:
                 continue
@@ -59,7 +52,7 @@ class Cluster:
                 if name == "driver" and code == 0:
                     return True
             with (self.folder / f"{name}.log").open("ab") as log:
-                self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+                self.processes[name] = subprocess.Popen(given, stdout=log, stderr=log, start_new_session=True)
         return False
 
     def kill(self, what):
@@ -69,10 +62,7 @@ class Cluster:
             return
         pid = self.processes[what if what in self.processes else random.choice(["worker 0", "worker 1"])].pid
         if what == "worker":
-            pid = next(
-                (child.pid for child in psutil.Process(pid).children() if "spawn_main" in " ".join(child.cmdline())),
-                pid,
-            )
+            pid = next((each.pid for each in psutil.Process(pid).children() if "spawn_main" in _line(each)), pid)
         os.kill(pid, signal.SIGKILL)
 
     def close(self):

@@ -1,101 +1,160 @@
-"""What counts to the limits of a run, and what is written down of it: CPU time and memory of all its processes, on any machine."""
+"""What counts to the limits of a run, and what it starts and writes: CPU time, memory, processes and files, on any machine."""
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import psutil
 import pytest
 
-from tests.run.conftest import ALONE, PLUGINS, compared
-from tests.run.plugins import takes
+from harness.run.descendants import Descendants, Folder
+from tests.run.conftest import ALONE, PLUGINS, check_end, grid, seconds_until_killed
+from tests.run.plugins import faulty
 
-LIMIT_MEGABYTES = 310  # a run of nothing takes 75 to 130 MB
+LIMIT_SECONDS = 6.0
+LIMIT_MEGABYTES = 360  # a run of nothing takes 75 to 130 MB
 OK = ("ok", "")
+KILLED = ("timeout", f"time limit of {LIMIT_SECONDS:g} s")
 PASSED = ("memory", f"its memory passed the limit of {LIMIT_MEGABYTES} MB")
-REFUSED = ("memory", "MemoryError: Unable to allocate 750. MiB")
-ENDS = {
-    "nothing": OK,
-    "pool": OK,
-    "unwaited": OK,
-    "adopted": OK,
-    "working": OK,
-    "killed": ("timeout", "time limit"),
+REFUSED = ("memory", "MemoryError: Unable to allocate 900. MiB")
+LEFT = {"many": 60, "guards": 2, "hidden-grandchild": 1, "stopped-program": 1, "printing": 1}
+EXPECTED = {
+    **dict.fromkeys(("none", "pool", "naps", "unwaited", "adopted", "working", "pool-closed"), OK),
+    **dict.fromkeys(("mapped-file", "shared-memory-once", "forgotten-peak", "forks-idle"), OK),
+    **dict.fromkeys(("where", "files", "files-of-warm-up"), OK),
+    **dict.fromkeys(("killed", "files-killed", "daemon-and-hangs"), KILLED),
+    **dict.fromkeys(("file-in-memory", "shared-memory", "system-v", "forks-large", "shared-map"), PASSED),
     "refused-in-a-pool": REFUSED,
     "refused-in-a-program": REFUSED,
     "refused-in-a-program-that-is-not-checked": REFUSED,
     "aborted-pool": ("memory", "std::bad_alloc"),
     "failed-program": ("error", "CalledProcessError"),
-    "mapped-file": OK,
-    "file-in-memory": PASSED,
-    "shared-memory": PASSED,
-    "shared-memory-once": OK,
-    "system-v": PASSED,
-    "forgotten-peak": OK,
+    **{what: ("error", f"left {count} child process") for what, count in LEFT.items()},
+    "daemon": ("error", "child process"),  # one after another: how many are seen at once is chance
+    "exits-with-helpers": ("crashed", "exited with code 0 without a result"),
 }
 
 
-def run(folder, selection, *options, limit, environment=None):
-    _, records, _ = compared(
-        folder / "store.sqlite", PLUGINS / "takes.py", selection, "--datasets", "checkerboard[n=200,n_test=50]",
-        "--time-limit", limit, *options, environment={**ALONE, **(environment or {})},
-    )  # fmt: skip
-    return {record["parameters"].get("what", record["solver"]): record for record in records}
+def run(folder, faults, *options, limit, environment=None, **more):
+    environment = {**ALONE, **(environment or {})}
+    options = ("--time-limit", limit, *options)
+    return grid(folder, PLUGINS / "faulty.py", "fault", faults, *options, environment=environment, **more)
 
 
 @pytest.fixture(scope="module")
-def grid(tmp_path_factory):
-    """One comparison of all that takes CPU time or memory; the time limit is no matter of theirs."""
-    selection = f"asks-one,takes[what=[{','.join(ENDS)}]]"
-    return run(tmp_path_factory.mktemp("grid"), selection, "--memory-limit", f"{LIMIT_MEGABYTES}M", limit=6.0)
+def there(tmp_path_factory):
+    """One comparison of all that takes CPU time or memory, or leaves something: its records, its folder and its temporary one."""
+    folder, temporary, mark = tmp_path_factory.mktemp("cwd"), tmp_path_factory.mktemp("temporary"), str(os.getpid())
+    environment, memory = {"TMPDIR": str(temporary), "MARK": mark}, ("--memory-limit", f"{LIMIT_MEGABYTES}M")
+    records = run(
+        folder, EXPECTED, *memory, limit=LIMIT_SECONDS, environment=environment, others=("asks-one",), cwd=folder
+    )
+    for path in Path("/dev/shm").glob(f"*{mark}"):
+        path.unlink()
+    yield records, folder, temporary
+    subprocess.run(["rm", "-rf", str(temporary)], check=True)  # what is nested too deep pytest could not
+
+
+@pytest.fixture
+def records(there):
+    return there[0]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ENDS)
-def test_a_run_ends_by_what_all_its_processes_do(grid, what):
-    status, reason = ENDS[what]
-    assert grid[what]["status"] == status, grid[what]["reason"]
-    assert reason in grid[what]["reason"]
+@pytest.mark.parametrize("what", EXPECTED)
+def test_a_run_ends_by_what_all_its_processes_do(records, what):
+    check_end(records[what], *EXPECTED[what])
 
 
 @pytest.mark.slow
-def test_cpu_time_is_that_of_all_processes(grid):
-    assert grid["nothing"]["cpu_seconds"] < 0.5 * takes.CPU_SECONDS
-    assert grid["pool"]["cpu_seconds"] >= 2 * takes.CPU_SECONDS
+def test_cpu_time_is_that_of_all_processes_and_compilation_is_on_no_clock(records):
+    assert records["none"]["cpu_seconds"] < 0.5 * faulty.CPU_SECONDS
+    assert records["pool"]["cpu_seconds"] >= 2 * faulty.CPU_SECONDS
     for what in ("unwaited", "adopted"):
-        assert 0.9 * takes.CPU_SECONDS <= grid[what]["cpu_seconds"] < 2 * takes.CPU_SECONDS
-    assert 0.0 < grid["working"]["cpu_seconds"] < grid["working"]["fit_seconds"] + 0.2
-    assert grid["killed"]["killed_cpu_seconds"] > 0.2
+        assert 0.9 * faulty.CPU_SECONDS <= records[what]["cpu_seconds"] < 2 * faulty.CPU_SECONDS
+    naps = records["naps"]
+    assert faulty.CPU_SECONDS - 0.02 <= naps["waited_seconds"] <= naps["fit_seconds"] - naps["cpu_seconds"] + 0.01
+    assert naps["cpu_seconds"] < 0.5 * faulty.CPU_SECONDS
+    assert 0.0 < records["working"]["cpu_seconds"] < records["working"]["fit_seconds"] + 0.2
+    assert records["killed"]["killed_cpu_seconds"] > 0.2
+    assert records["asks-one"]["compile_seconds"] > 0.1
+    assert records["asks-one"]["info"]["oracle_seconds"] <= records["asks-one"]["fit_seconds"]
 
 
 @pytest.mark.slow
-def test_memory_is_anonymous_or_shared_and_each_page_counts_once(grid):
-    none = grid["nothing"]["peak_rss_bytes"]
-    half = takes.MEGABYTES << 19
-    assert grid["mapped-file"]["peak_rss_bytes"] < none + half
-    assert none + 0.9 * half < grid["shared-memory-once"]["peak_rss_bytes"] < none + 1.7 * half
-    assert none + 0.9 * half < grid["forgotten-peak"]["peak_rss_bytes"] < none + 1.7 * half
-    assert grid["file-in-memory"]["peak_rss_bytes"] > LIMIT_MEGABYTES << 20
-
-
-@pytest.mark.slow
-def test_what_a_process_wrote_that_was_refused_memory_is_in_its_row(grid):
+def test_memory_is_anonymous_or_shared_and_each_page_counts_once(records):
+    none, half = records["none"]["peak_rss_bytes"], faulty.MEGABYTES << 19
+    assert records["mapped-file"]["peak_rss_bytes"] < none + half
+    for what in ("shared-memory-once", "forgotten-peak"):
+        assert none + 0.9 * half < records[what]["peak_rss_bytes"] < none + 1.7 * half
+    assert records["file-in-memory"]["peak_rss_bytes"] > LIMIT_MEGABYTES << 20
     for what in ("refused-in-a-program", "refused-in-a-program-that-is-not-checked"):
-        assert "_ArrayMemoryError: Unable to allocate" in grid[what]["output"]
+        assert "_ArrayMemoryError: Unable to allocate" in records[what]["output"]
 
 
 @pytest.mark.slow
-def test_compilation_is_on_no_clock(grid):
-    record = grid["asks-one"]
-    assert record["compile_seconds"] > 0.1
-    assert record["info"]["oracle_seconds"] <= record["fit_seconds"]
+@pytest.mark.usefixtures("there")
+def test_nothing_lives_on():
+    def living():
+        names = [p.info["cmdline"] or [] for p in psutil.process_iter(["cmdline"])]
+        return [name for name in names if name in (["sleep", "300.0"], ["yes"]) or "faulty.py" in " ".join(name)]
+
+    until = time.monotonic() + 2.0
+    while left := living():
+        assert time.monotonic() < until, left
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_a_run_works_in_an_empty_folder_of_its_own_which_is_gone_afterwards(there):
+    records, folder, temporary = there
+    info = records["where"]["info"]
+    assert Path(info["folder"]).is_relative_to(temporary)
+    assert info["temporary"] == info["folder"] == info["variable"]
+    assert records["files"]["info"]["entries"] == []
+    assert list(temporary.iterdir()) == []
+    assert [path.name for path in folder.iterdir() if not path.name.startswith("store.sqlite")] == []
+
+
+def test_what_was_there_before_a_run_is_not_its():
+    with subprocess.Popen(["sleep", "60"]) as helper:
+        descendants = Descendants()
+        descendants.begin()
+        assert descendants.end() == 0
+        assert helper.poll() is None
+        helper.kill()
+
+
+def test_the_folder_of_a_worker_that_was_killed_is_removed_by_the_next(tmp_path):
+    script = (
+        "import sys, time; from pathlib import Path; from harness.run.descendants import Folder\n"
+        "folder = Folder(Path(sys.argv[1])); folder.new()\n"
+        "(folder.run / 'file').write_text('x'); print('made', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE) as worker:
+        worker.stdout.readline()
+        (folder,) = tmp_path.iterdir()
+        assert folder.stat().st_mode & 0o777 == 0o700
+        beside = Folder(tmp_path)
+        assert folder.exists()  # its owner lives
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+    last = Folder(tmp_path)
+    assert not folder.exists()
+    assert beside.path.exists()
+    beside.remove()
+    last.remove()
+    assert list(tmp_path.iterdir()) == []
 
 
 # -- a busy machine ---------------------------------------------------------------------------------------
 
 
-SPINNING = {"spins-briefly": "ok", "spins-for-ever": "budget", "hangs": "timeout"}
+SPINNING = {"spins-briefly": "ok", "yields-forever": "budget", "never-yields": "timeout"}
 SPINS = """
 import os, sys, time
 flag, began = sys.argv[1], 0.0
@@ -130,9 +189,9 @@ def busy_core(folder, processes):
 @pytest.mark.slow
 def test_the_time_that_other_work_took_does_not_count_to_the_limit(tmp_path):
     """On a machine that is busier than the test makes it a run may be cut by the bound of wall time."""
-    limit = 1.25 * takes.CPU_SECONDS
+    limit = 1.25 * faulty.CPU_SECONDS
     with busy_core(tmp_path, 3) as environment:
-        records = run(tmp_path, f"takes[what=[{','.join(SPINNING)}]]", limit=limit, environment=environment)
+        records = run(tmp_path, SPINNING, limit=limit, environment=environment)
     for what, status in SPINNING.items():
         record = records[what]
         assert record["status"] in (status, "environment"), record["reason"]
@@ -143,20 +202,18 @@ def test_the_time_that_other_work_took_does_not_count_to_the_limit(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_cut_on_a_disturbed_machine_is_measured_again(tmp_path):
-    options = {"selection": "takes[what=[spins-for-ever,hangs]]", "limit": 0.5}
+    faults = ("yields-forever", "never-yields")
     with busy_core(tmp_path, 12) as environment:
-        records = run(tmp_path, environment=environment, **options)
+        records = run(tmp_path, faults, limit=0.5, environment=environment)
     for record in records.values():
-        assert record["status"] == "environment", record["reason"]
-        assert "cut at the time limit of 0.5 s after 0." in record["reason"]
-        assert "the machine was busy; such a run is measured again when the command is repeated" in record["reason"]
-    again = run(tmp_path, **options)
+        check_end(record, "environment", "cut at the time limit of 0.5 s after 0.")
+    again = run(tmp_path, faults, limit=0.5)
     assert all(again[what]["measured_at"] > record["measured_at"] for what, record in records.items())
 
 
 def test_who_sleeps_uses_the_limit(tmp_path):
     began = time.monotonic()
-    record = run(tmp_path, "takes[what=sleeps]", limit=0.5)["sleeps"]
+    record = run(tmp_path, ["sleeps"], limit=0.5)["sleeps"]
     assert (record["status"], record["stopped_by"]) == ("timeout", "time")
-    assert float(record["reason"].rpartition("killed after ")[2].split()[0]) < 3.0
+    assert seconds_until_killed(record) < 3.0
     assert time.monotonic() - began < 30.0

@@ -11,24 +11,24 @@ from harness.run.driver import Driver
 from harness.run.messages import data_key
 from harness.run.plan import Study, plan
 from harness.run.store import read_results
-from tests.run.conftest import PLUGINS
+from tests.run.conftest import PLUGINS, check_end
 
 DATA = "checkerboard[n=120,n_test=50]"
 GRID = {"C": [1.0, 10.0], "gamma": [0.5, 2.0]}
 
 
-def compare(*arguments, **callbacks):
-    return Driver(*arguments, **callbacks).run()
+def compare(study, registry):
+    return Driver(study, registry).run()
 
 
 @pytest.fixture
 def study(tmp_path):
-    registry = load_registry([PLUGINS / "paths.py"])
+    registry = load_registry([PLUGINS / "steps.py"])
 
     def build(selection, datasets=DATA, **options):
-        asked = {"path": GRID, "folds": 3, "plugin_paths": [str(PLUGINS / "paths.py")], **options}
+        options = {"path": GRID, "folds": 3, "plugin_paths": [str(PLUGINS / "steps.py")], **options}
         solvers, sources = registry.select_solvers(selection), registry.select_datasets(datasets)
-        return Study(solvers, sources, store=tmp_path / "s.sqlite", **asked), registry
+        return Study(solvers, sources, store=tmp_path / "s.sqlite", **options), registry
 
     return build
 
@@ -73,35 +73,27 @@ def test_a_path_is_a_row_for_each_cell_and_one_for_all(study):
         assert refit["test_accuracy"] == record["test_accuracy"]
         assert refit["relative_gap"] <= 1e-3
     assert warm["path"]["best"] == cold["path"]["best"]
-    assert [a["validation_error"] for a in warm.cells[:-1]] == pytest.approx(
-        [b["validation_error"] for b in cold.cells[:-1]], abs=0.03
-    )
+    errors = [[cell["validation_error"] for cell in record.cells[:-1]] for record in (warm, cold)]
+    assert errors[0] == pytest.approx(errors[1], abs=0.03)
 
 
 def test_a_complete_path_is_reused_with_its_cells_and_no_other_is_taken_for_it(study):
     (first,) = compare(*study("nothing"))
-    assert first["path"]["best"] == {"C": 1.0, "gamma": 0.5}, (
-        "of equal errors the smallest C, and then the smallest gamma"
-    )
-    heard = []
+    assert first["path"]["best"] == {"C": 1.0, "gamma": 0.5}  # of equal errors the smallest C, then the smallest gamma
     request, registry = study("nothing", cold=True)
-    again, cold = compare(request, registry, on_finished=lambda record, reused: heard.append(reused))
-    assert heard == [True, False]
-    assert [cell["key"] for cell in again.cells] == [cell["key"] for cell in first.cells]
-    assert [cell["measured_at"] for cell in again.cells] == [cell["measured_at"] for cell in first.cells]
+    again, cold = compare(request, registry)
+    assert (again["reused"], cold["reused"]) == (True, False)
+    for name in ("key", "measured_at"):
+        assert [cell[name] for cell in again.cells] == [cell[name] for cell in first.cells]
     assert all(cell["reused"] for cell in again.cells)
     keys = [record["key"] for each in (again, cold) for record in (each, *each.cells)]
     assert len(set(keys)) == len(keys) == 28
-    single, *_ = compare(
-        *study("nothing", path={}, folds=0, problem_values={"C": [1.0]}, kernel_values={"gamma": [0.5]})
-    )
-    assert not single["reused"]
-    assert single["path"] is None
+    values = {"problem_values": {"C": [1.0]}, "kernel_values": {"gamma": [0.5]}}
+    single, *_ = compare(*study("nothing", path={}, folds=0, **values))
     other_folds, *_ = compare(*study("nothing", folds=2))
-    assert not other_folds["reused"]
+    assert (single["reused"], single["path"], other_folds["reused"]) == (False, None, False)
     frame = read_results(request.store)
-    assert len(frame) == 14 + 14 + 1 + 10
-    assert frame["fold"].notna().sum() == 12 + 12 + 8
+    assert (len(frame), frame["fold"].notna().sum()) == (14 + 14 + 1 + 10, 12 + 12 + 8)
 
 
 def test_without_folds_nothing_is_chosen_and_each_cell_is_tested(study):
@@ -109,17 +101,15 @@ def test_without_folds_nothing_is_chosen_and_each_cell_is_tested(study):
     assert record["path"]["finished"] == len(record.cells) == 2
     assert "best" not in record["path"]
     assert [cell["problem_parameters"]["C"] for cell in record.cells] == [1.0, 10.0]
-    for cell in record.cells:
-        assert cell["test_accuracy"] > 0.4
-        assert cell["validation_error"] is None
-        assert cell["kernel_evaluations"] is None  # not observable
+    assert min(cell["test_accuracy"] for cell in record.cells) > 0.4
+    assert {cell["validation_error"] for cell in record.cells} == {None}
+    assert {cell["kernel_evaluations"] for cell in record.cells} == {None}  # not observable
 
 
 @pytest.mark.slow
 def test_a_path_that_is_killed_keeps_the_cells_it_finished(study):
     (record,) = compare(*study("sleepy", limits=Limits(time_limit=1.0)))
-    assert record.status is Status.TIMEOUT
-    assert record["stopped_by"] == StoppedBy.TIME
+    assert (record.status, record["stopped_by"]) == (Status.TIMEOUT, StoppedBy.TIME)
     assert (record["path"]["finished"], record["path"]["cells"], record["path"]["rows"]) == (3, 12, 3)
     assert [cell["path"]["cell"] for cell in record.cells] == [0, 1, 2]
     assert all(cell["relative_gap"] is not None for cell in record.cells)
@@ -129,11 +119,9 @@ def test_a_path_that_is_killed_keeps_the_cells_it_finished(study):
 
 def test_each_cell_has_its_own_verdict(study):
     (record,) = compare(*study("patchy"))
-    assert record.status is Status.ERROR
-    assert "the fifth cell" in record["reason"]
+    check_end(record, "error", "the fifth cell")
     assert [cell.status for cell in record.cells] == [Status.OK, Status.UNFINISHED, Status.INVALID, Status.OK]
     assert record.cells[1]["reason"] == "tired"
-    assert "violates the constraints" in record.cells[2]["reason"]
     assert record.cells[2]["relative_gap"] is None
 
 
@@ -147,9 +135,9 @@ def planned(request, registry):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"kernel": "linear"}, "c-svc with the kernel linear has no gamma"),
-        ({"formulations": ["nu-svc"]}, "nu-svc with the kernel rbf has no C"),
-        ({"folds": 100}, "100 folds of a class that has"),
+        ({"kernel": "linear"}, "linear has no gamma"),
+        ({"formulations": ["nu-svc"]}, "rbf has no C"),
+        ({"folds": 100}, "100 folds of a class"),
         ({"formulations": ["l2-svc"], "problem_values": {"chi": [3.0]}}, "chi is given"),
     ],
 )
@@ -170,9 +158,9 @@ def test_a_path_that_cannot_be_gone_through_is_skipped_with_its_reason(study, op
         ("smo-block", {"path": {"C": [-1.0]}}, "parameter C=-1.0 is not valid"),
         ("smo-block", {"problem_values": {"C": [3.0]}}, "C is given twice"),
         ("smo-block[C=3]", {}, "C is given twice"),
-        ("smo-block", {"limits": Limits(iteration_limit=3)}, "--iteration-limit is about one problem"),
-        ("smo-block", {"core_set_oracle": "qp"}, "--core-set-oracle is about one problem"),
-        ("smo-block", {"path": {"C": list(range(1, 2000)), "gamma": list(range(1, 2000))}}, "11,988,003 cells|11,988"),
+        ("smo-block", {"limits": Limits(iteration_limit=3)}, "--iteration-limit is"),
+        ("smo-block", {"core_set_oracle": "qp"}, "--core-set-oracle is"),
+        ("smo-block", {"path": {"C": list(range(1, 2000)), "gamma": list(range(1, 2000))}}, "11,988,003 cells"),
     ],
 )
 def test_what_no_path_can_be_is_refused_in_a_sentence(study, selection, options, reason):

@@ -18,33 +18,27 @@ pytestmark = pytest.mark.slow  # each starts processes
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """Return the records of two budgets and of c-svc."""
+    """Return the records of two budgets."""
     store = tmp_path_factory.mktemp("pool") / "store.sqlite"
-    asked = ("--formulation", "pool-svc[budget=[40,500]],c-svc", "--seeds", "0,1")
-    code, records, errors = compared(store, PLUGINS / "queries.py", f"{RANDOM},qp", *GIVEN, *asked)
+    asked = ("--formulation", "pool-svc[budget=[40,500]]", "--seeds", "0,1")
+    code, records, errors = compared(store, PLUGINS / "queries.py", RANDOM, *GIVEN, *asked)
     assert code == 0, errors
     return records
 
 
 def found(records, budget, seed):
-    (record,) = [
-        each for each in records if each["problem_parameters"].get("budget") == budget and each["seed"] == seed
-    ]
-    return record
+    return next(each for each in records if (each["problem_parameters"].get("budget"), each["seed"]) == (budget, seed))
 
 
 def test_a_run_whose_targets_are_served_is_the_run_of_one_process(measured):
     data = Checkerboard(n=120, n_test=60).load()
     for seed in (0, 1):
         record = found(measured, 40, seed)
-        problem = PoolSVC.build(
-            KernelOracle(RBF(gamma=2.0), data.x_train), data.y_train.__getitem__, {"C": 10.0, "budget": 40}
-        )
+        kernel = KernelOracle(RBF(gamma=2.0), data.x_train)
+        problem = PoolSVC.build(kernel, data.y_train.__getitem__, {"C": 10.0, "budget": 40})
         here = drive(QueriesAtRandom(first=4, batch=3), problem, np.random.default_rng(seed), plan=TracePlan())
-        ladder = [point for point in record["trace"] if point["reason"] == "queried"]
-        assert [point["queried"] for point in ladder] == [
-            point.queried for point in here.trace if point.reason == "queried"
-        ]
+        ladder = [point["queried"] for point in record["trace"] if point["reason"] == "queried"]
+        assert ladder == [point.queried for point in here.trace if point.reason == "queried"]
         assert record["figures"]["labels_used"] == len(problem.queried) == 40
         assert record["support_vectors"] == np.count_nonzero(here.dual_coef)
         assert record["positive_support_vectors"] == np.count_nonzero(here.dual_coef > 0)
@@ -58,20 +52,10 @@ def test_every_point_of_the_ladder_is_scored_and_the_area_lies_between(measured)
     assert {"queries", "qp", "harness"} <= set(record["sources"]), "who trains belongs to what the run used"
     assert record["figures"]["labels_used"] == 120, "a budget above the number of points means all of them"
     ladder = [point for point in record["trace"] if point["reason"] in ("queried", "end")]
-    assert ladder[0]["queried"] == 4
-    assert ladder[-1]["queried"] == 120
+    assert (ladder[0]["queried"], ladder[-1]["queried"]) == (4, 120)
     figures = record["figures"]
     for name, area in {"accuracy": figures["aubc"], **figures["aubc_of_metrics"]}.items():
         curve = [point["test_accuracy"] if name == "accuracy" else point["metrics"][name] for point in ladder]
         assert min(curve) <= area <= max(curve)
     for point in ladder:
         assert 0 <= point["positive_support_vectors"] <= point["support_vectors"] <= point["queried"]
-
-
-def test_a_problem_that_comes_with_its_targets_has_no_queries(measured):
-    given = [record for record in measured if record["formulation"] == "c-svc"]
-    assert len(given) == 2
-    for record in given:
-        assert record["figures"] is None
-        assert 0 < record["positive_support_vectors"] < record["support_vectors"]
-        assert not any("queried" in point for point in record["trace"])

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -35,9 +36,8 @@ def seen(folder):
 @contextlib.contextmanager
 def writer(path):
     """Another process that has written a row, and has the store open until it is killed."""
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITE, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
+    command = [sys.executable, "-c", WRITE, path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"\n"
         yield
         process.kill()
@@ -52,9 +52,7 @@ def store(request, tmp_path):
             path.touch()
             rows = 0
         elif request.param == "old":
-            connection = sqlite3.connect(path)
-            connection.executescript(OLD.read_text())
-            connection.close()
+            _another_database(path, OLD.read_text())
             rows = 2
         else:
             filled(path)
@@ -87,15 +85,13 @@ def test_a_store_is_read_where_nothing_may_be_written(store):
     if not Path(f"{path}-shm").exists() and Path(f"{path}-wal").exists():
         pytest.skip("SQLite makes the index of a log, and here it cannot")
     with tempfile.TemporaryDirectory() as name:  # pytest's own folders are closed to other users
-        folder = Path(name)
-        for file in path.parent.iterdir():
-            (folder / file.name).write_bytes(file.read_bytes())
-            (folder / file.name).chmod(0o444)
+        folder = Path(shutil.copytree(path.parent, name, dirs_exist_ok=True))
+        for file in folder.iterdir():
+            file.chmod(0o444)
         before = seen(folder)
         folder.chmod(0o555)
-        done = subprocess.run(
-            [sys.executable, "-c", READ, folder / path.name], capture_output=True, text=True, check=False
-        )
+        command = [sys.executable, "-c", READ, folder / path.name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         folder.chmod(0o755)
         assert done.stdout.split() == [str(rows)], done.stderr
         assert seen(folder) == before

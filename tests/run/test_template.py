@@ -21,15 +21,15 @@ WHAT_IS_THERE = """
 import json, os, sys
 def main():
     plugins = [name for name in sys.modules if name.startswith("harness_")]
-    told = [plugins, "numba" in sys.modules, os.getcwd(), os.environ["HARNESS_TOLD"], os.getsid(0) == os.getpid()]
-    os.write(int(sys.argv[1]), json.dumps(told).encode())
+    answer = [plugins, "numba" in sys.modules, os.getcwd(), os.environ["HARNESS_WORD"], os.getsid(0) == os.getpid()]
+    os.write(int(sys.argv[1]), json.dumps(answer).encode())
     os._exit(7)
 """
 
 
 @pytest.fixture
 def environment(tmp_path, monkeypatch):
-    """That of a process which finds the module ``told``, written only when the template may be there already."""
+    """That of a process which finds the module ``answers``, written only when the template may be there already."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     found = host_process.variables(1, host_process.numba_cache_folder(), sys.path)
@@ -40,20 +40,18 @@ def environment(tmp_path, monkeypatch):
 def forked(environment, module):
     ours, theirs = socket.socketpair()
     with theirs, tempfile.TemporaryFile() as errors:
-        process = host_process.template(environment).fork(
-            module, [theirs.fileno(), errors.fileno()], environment, threading.Event()
-        )
+        descriptors, template = [theirs.fileno(), errors.fileno()], host_process.template(environment)
+        process = template.fork(module, descriptors, environment, threading.Event())
     with ours:
-        said = ours.recv(1 << 16)
-        return process, said
+        return process, ours.recv(1 << 16)
 
 
 def test_what_is_forked_has_the_host_and_no_plugin_and_tells_how_it_ended(environment, tmp_path):
     first = host_process.template(environment)
-    (tmp_path / "told.py").write_text(WHAT_IS_THERE)
-    for told in ("one", "tw\udcff"):  # a variable of the harness's own is no reason for another template
-        process, said = forked({**environment, "HARNESS_TOLD": told}, "told")
-        assert json.loads(said) == [[], True, str(Path.cwd()), told, True]
+    (tmp_path / "answers.py").write_text(WHAT_IS_THERE)
+    for word in ("one", "tw\udcff"):  # a variable of the harness's own is no reason for another template
+        process, answer = forked({**environment, "HARNESS_WORD": word}, "answers")
+        assert json.loads(answer) == [[], True, str(Path.cwd()), word, True]
         assert (process.wait(10.0), process.poll()) == (7, 7)
     assert host_process.template(environment) is first
     assert host_process.template({**environment, "OMP_NUM_THREADS": "2"}) is not first
@@ -61,8 +59,8 @@ def test_what_is_forked_has_the_host_and_no_plugin_and_tells_how_it_ended(enviro
 
 def test_threads_that_need_a_template_at_the_same_time_get_one(environment):
     with ThreadPoolExecutor(4) as threads:
-        found = {id(each): each for each in threads.map(host_process.template, [environment] * 16)}
-    others = [each for each in found.values() if each is not host_process.template(environment)]
+        found = set(threads.map(host_process.template, [environment] * 16))
+    others = found - {host_process.template(environment)}
     for each in others:
         each.close()
     assert not others
@@ -85,11 +83,11 @@ def test_a_template_that_was_killed_is_replaced_and_what_it_forked_goes_on(envir
 
 def test_a_template_that_was_stopped_is_continued(environment, tmp_path):
     template = host_process.template(environment)
-    (tmp_path / "told.py").write_text(WHAT_IS_THERE)
-    forked({**environment, "HARNESS_TOLD": "before"}, "told")
+    (tmp_path / "answers.py").write_text(WHAT_IS_THERE)
+    forked({**environment, "HARNESS_WORD": "before"}, "answers")
     os.kill(template.process.pid, signal.SIGSTOP)
-    process, said = forked({**environment, "HARNESS_TOLD": "after"}, "told")
-    assert json.loads(said)[3] == "after"
+    process, answer = forked({**environment, "HARNESS_WORD": "after"}, "answers")
+    assert json.loads(answer)[3] == "after"
     assert process.template is template
 
 

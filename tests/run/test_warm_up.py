@@ -1,11 +1,15 @@
-"""The states of a warm-up, what of it later comparisons know, and how much of the data the solver's code can see meanwhile."""
+"""The warm-up: its states, what later comparisons know of it, what the solver's code can see meanwhile, and its faults."""
+
+import threading
+import time
+from pathlib import Path
 
 import pytest
 
+from harness.run import pool as pools
+from harness.run.pool import ProcessPool
 from harness.run.warm_up import State, WarmUp
-from tests.run.conftest import ALONE, PLUGINS, compared
-
-DATA = ("--datasets", "checkerboard[n=200]")
+from tests.run.conftest import ALONE, PLUGINS, SPEC, check_end, compared
 
 
 @pytest.fixture
@@ -25,14 +29,14 @@ def test_a_warm_up_is_compiled_then_safe_then_warm(mark):
     assert progress.run_ended(0.01, well=True) == 0.25
 
 
-@pytest.mark.parametrize("well", [False, True])
-def test_a_later_comparison_knows_what_was_compiled_and_whether_the_worker_may_run_it(mark, well):
-    assert WarmUp(mark).state is State.NEW
+@pytest.mark.parametrize(("well", "known"), [(False, (State.COMPILED, 0.0)), (True, (State.SAFE, 0.5))])
+def test_a_later_comparison_knows_what_was_compiled_and_whether_the_worker_may_run_it(mark, well, known):
     first = WarmUp(mark)
+    assert first.state is State.NEW
     first.compiled(1.0)
     first.run_ended(0.5, well=well)
     later = WarmUp(mark)
-    assert (later.state, later.seconds) == ((State.SAFE, 0.5) if well else (State.COMPILED, 0.0))
+    assert (later.state, later.seconds) == known
 
 
 def test_only_a_run_that_got_through_its_warm_up_makes_it_safe(mark):
@@ -41,31 +45,60 @@ def test_only_a_run_that_got_through_its_warm_up_makes_it_safe(mark):
     assert progress.state is State.NEW
     progress.failed()
     progress.run_ended(0.0, well=True)
-    assert (progress.state, progress.must_compile) == (State.FAILED, False)
-    assert not mark.exists()
+    assert (progress.state, progress.must_compile, mark.exists()) == (State.FAILED, False, False)
+    nothing = WarmUp(None)  # to compile
+    assert not nothing.must_compile
+    nothing.run_ended(0.5, well=True)
+    assert nothing.state is State.SAFE
 
 
-def test_what_compiles_nothing_is_not_compiled_before_the_first_run_and_leaves_no_mark():
-    progress = WarmUp(None)
-    assert not progress.must_compile
-    progress.run_ended(0.5, well=True)
-    assert progress.state is State.SAFE
-
-
-def test_a_warm_up_that_ends_its_process_costs_the_run_a_sentence(tmp_path):
-    plain = compared(
-        tmp_path / "s", PLUGINS / "faulty.py", "faulty[fault=dies-in-warm-up]", *DATA, "--repeat", "2", environment=ALONE
-    )  # fmt: skip
-    first, second = plain[1]
-    assert (first["status"], second["status"]) == ("ok", "ok")
+def test_faults_of_a_start_or_a_warm_up_and_what_it_sees(tmp_path):
+    broken = tmp_path / "leaves_at_once.py"
+    ends = "\nimport sys\nif 'harness.run.worker' in sys.modules:\n    os._exit(9)\n"
+    text = (PLUGINS / "warm_ups.py").read_text().partition("@dataclass(frozen=True)\nclass TwoWays")[0]
+    text = text.replace('name = "compiles"', 'name = "leaves"')
+    broken.write_text(f"{text}@hookimpl\ndef harness_solvers():\n    return [Compiles]\n{ends}")
+    paths = [option for name in ("warm_ups.py", "faulty.py") for option in ("--plugin-path", PLUGINS / name)]
+    selection = "leaves,looks-up,two-ways,faulty[fault=dies-in-warm-up]"
+    code, records, _ = compared(tmp_path / "s", broken, selection, *paths, "--repeat", "2", environment=ALONE)
+    assert code == 1
+    by_solver = {
+        name: [each for each in records if each["solver"] == name] for name in ("leaves", "faulty", "looks-up")
+    }
+    check_end(by_solver["leaves"][0], "crashed", "exit code 9")
+    assert [record["status"] for record in records if record["solver"] != "leaves"] == ["ok"] * 6
+    first, second = by_solver["faulty"]
     assert first["faults"] == ["faulty: warm-up failed (exit code 3); measured without warm-up."]
     assert not second["faults"], "it is not tried again"
-
-
-def test_no_variable_of_a_caller_has_more_than_the_few_points_during_a_warm_up(tmp_path):
-    _, records, _ = compared(
-        tmp_path / "s", PLUGINS / "warm_ups.py", "looks-up", *DATA, "--repeat", "2", environment=ALONE
-    )  # fmt: skip
-    for record in records:  # the second one's worker warmed itself up
-        assert record["status"] == "ok", record["reason"]
+    for record in by_solver["looks-up"]:  # the second one's worker warmed itself up
         assert 0 < record["info"]["most points"] < 200
+    assert {record["info"]["before"] for record in records if record["solver"] == "two-ways"} == {"few,many"}
+
+
+def test_machine_code_is_compiled_before_the_first_run_and_found_by_the_next_comparison(tmp_path):
+    plugin = tmp_path / "own_code.py"
+    plugin.write_text(f"{(PLUGINS / 'warm_ups.py').read_text()}# {tmp_path}: no machine code is stored of it\n")
+    logs = []
+    for session in ("first", "second"):
+        environment = {**ALONE, "COMPILES_LOG": str(tmp_path / session)}
+        _, (record,), _ = compared(tmp_path / "store", plugin, "compiles", "--fresh", environment=environment)
+        assert record["status"] == "ok", record["reason"]
+        lines = dict.fromkeys((tmp_path / session).read_text().splitlines())  # a short fit is repeated in its process
+        logs.append([[int(word) for word in line.split()] for line in lines])
+    (rehearsal, warm_up, run), (adopted, *later) = logs
+    assert rehearsal[2] < run[2] == 200  # a few points, in a child that is not the run's
+    assert rehearsal[:2] != run[:2] == warm_up[:2]
+    assert [line[3] for line in logs[0]] == [1, 0, 0], "it was compiled once, and not in the run's own process"
+    assert [line[0] for line in later] == [adopted[1]] * 2, "the worker has it before it forks the first run"
+    assert [line[3] for line in logs[1]] == [0, 0, 0]
+
+
+def test_nothing_is_prepared_that_takes_long_to_read_and_a_slow_start_is_not_called_compiling(tmp_path, monkeypatch):
+    pool, notes = ProcessPool(None, Path(tmp_path), threading.Event()), []
+    pool.prepare([SPEC], {SPEC.data_key: 60.0}, print)
+    assert not pool._processes
+    monkeypatch.setattr(pools, "_STARTING_SECONDS", 0.0)
+    monkeypatch.setattr(pools, "_TELL_SECONDS", 0.01)
+    monkeypatch.setattr(ProcessPool, "_prepared", lambda *_: time.sleep(0.1))
+    pool.prepare([SPEC], {SPEC.data_key: 0.0}, notes.append)
+    assert {text.partition(" (")[0] for text in notes} == {"starting"}

@@ -6,8 +6,6 @@
 Source: Takeuchi, Le, Sears, Smola, JMLR 7 (2006), without the bias.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 
@@ -55,9 +53,8 @@ class QuantileSVR(Problem):
     def dual_form(self):
         lower, upper = (np.full(self.n, bound) for bound in self.bounds)
         nothing = np.zeros(self.n)
-        return DualForm(
-            self.targets.copy(), lower, upper, nothing, copies=1, groups=0, group=nothing.astype(np.int8)
-        )  # fmt: skip
+        group = nothing.astype(np.int8)
+        return DualForm(self.targets.copy(), lower, upper, nothing, copies=1, groups=0, group=group)
 
     def figures(self, run):
         below = np.mean(self.targets < run.scores + run.intercept)
@@ -72,12 +69,12 @@ class QuantileSVR(Problem):
         q, residual = self.settings.quantile, self.targets - scores - intercept
         half = 0.5 * float(dual_coef @ scores)
         loss = float(np.maximum(q * residual, (q - 1.0) * residual).sum())
-        return Certificate.of_objectives(
-            half + self.settings.C * loss,
-            float(self.targets @ dual_coef) - half,
-            kkt_violation=self.kkt_violation(dual_coef, scores),
-            feasibility_violation=self.feasibility_violation(dual_coef),
-        )
+        violations = {
+            "kkt_violation": self.kkt_violation(dual_coef, scores),
+            "feasibility_violation": self.feasibility_violation(dual_coef),
+        }
+        dual = float(self.targets @ dual_coef) - half
+        return Certificate.of_objectives(half + self.settings.C * loss, dual, **violations)
 
 
 @dataclass(frozen=True)

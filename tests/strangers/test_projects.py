@@ -28,10 +28,7 @@ def test_a_solver_that_was_just_written_is_loaded_checked_and_listed(tmp_path, m
     monkeypatch.setattr(registry, "_shared_registry", registry._shared_registry)  # the command shares its own
     done = new("my-solver")
     assert done.exit_code == 0, done.output
-    assert [line.strip() for line in done.stdout.splitlines()[-3:-1]] == [
-        "pip install -e my-solver",
-        "harness check my-solver",
-    ]
+    assert "harness check my-solver" in done.stdout
     file = str(tmp_path / "my-solver" / "my_solver.py")
     checked = CliRunner().invoke(cli, ["check", file, "--format", "json"])
     assert checked.exit_code == 0, checked.output
@@ -41,24 +38,24 @@ def test_a_solver_that_was_just_written_is_loaded_checked_and_listed(tmp_path, m
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "words"),
     [
-        ("smo", "there is a solver of that name already"),
-        ("numpy", "there is a Python module 'numpy' already"),
-        ("json", "there is a Python module 'json' already"),
-        ("parquet", "there is a report format of that name already"),
+        ("smo", "a solver of that name"),
+        ("numpy", "a Python module 'numpy'"),
+        ("json", "a Python module 'json'"),
+        ("parquet", "a report format of that name"),
         ("my solver", "letters, digits and - _ . only"),
         ("1st", "Python takes no such names"),
         ("full", "full exists and is not empty"),
     ],
 )
-def test_a_name_that_is_taken_is_refused_in_a_sentence(name, told, tmp_path, monkeypatch):
+def test_a_name_that_is_taken_is_refused_in_a_sentence(name, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
     done = new(name)
     assert done.exit_code == 2
-    assert told in done.stderr
+    assert words in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["full"]
 
 
@@ -74,9 +71,8 @@ def projects(tmp_path_factory):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HARNESS_STORE": str(folder / "store.sqlite")}
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
-        )
+        options = {"cwd": folder, "env": environment, "capture_output": True, "text": True}
+        return subprocess.run([sys.executable, "-m", *command], check=False, **options)
 
     all_of_them = [str(path) for path in folder.iterdir() if (path / "pyproject.toml").exists()]
     options = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "-t", "installed")

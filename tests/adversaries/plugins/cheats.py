@@ -3,103 +3,79 @@
 All but the last few are ways of one solver, which its warm process carries out one after another.
 """
 
+import contextlib
 import ctypes
+import inspect
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from harness import CSVCNoBias, Iterate, Problem, ProblemSummary, Solver, get_solver, hookimpl, parameter
+from harness import Certificate, CSVCNoBias, Iterate, Solver, get_solver, hookimpl, parameter
 from harness.run.messages import FitResult
 from harness.run.record import Claims
 
 WARM_UP_POINTS = 40
-BEFORE: dict[str, Callable[[Problem], None]] = {}
-AT_END: dict[str, Callable[[Problem, Iterate], None]] = {}
-INSTEAD: dict[str, Callable[[Problem, Iterator[Iterate]], Iterator[Iterate]]] = {}
+BEFORE, AT_END, INSTEAD = (
+    {},
+    {},
+    {},
+)  # functions of this file by way: those of (problem), (problem, last), (problem, own)
 
 
 @dataclass(frozen=True)
 class Cheat(Solver):
-    """Coordinate ascent, to a small gap; what it does before it, at its end or instead, its way says."""
+    """An exact solver's model; what it does before it, at its end or instead, its way says."""
 
     name = "cheat"
     solves = (CSVCNoBias,)
     way: str = parameter("", "of deceiving; honest, or none, has no deceit")
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def iterates(self, problem, rng):
         yield from INSTEAD.get(self.way, lambda problem, own: own)(problem, self.own(problem, rng))
 
-    def own(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def own(self, problem, rng):
         if self.way in BEFORE and problem.n > WARM_UP_POINTS:
             BEFORE[self.way](problem)
-        y, upper, diagonal = problem.targets, problem.upper, problem.kernel.diagonal()
-        coef, scores = np.zeros(problem.n), np.zeros(problem.n)
-        for _ in range(40):
-            for i in rng.permutation(problem.n):
-                best = coef[i] + (y[i] - scores[i]) / diagonal[i]
-                step = y[i] * np.clip(y[i] * best, 0.0, upper[i]) - coef[i]
-                if step != 0.0:
-                    scores += step * problem.kernel.row(i)
-                    coef[i] += step
+        coef = get_solver("smo").solve(problem).dual_coef
         last = Iterate(dual_coef=coef, done=True)
         if self.way in AT_END and problem.n > WARM_UP_POINTS:
             AT_END[self.way](problem, last)
         yield last
 
 
-def way(table, name):
-    """Enter a function into a table under the name of the way."""
-    return lambda function: table.setdefault(name, function)
-
-
 # -- before the work ---------------------------------------------------------------------------------------
 
 
-@way(BEFORE, "doubles-box")
 def doubles_box(problem):
     problem.upper = problem.upper * 2
 
 
-@way(BEFORE, "flips-target")
 def flips_target(problem):
     problem.targets.flags.writeable = True
     problem.targets[0] *= -1
 
 
-@way(BEFORE, "forces-target")
 def forces_target(problem):
     """By the address of the memory: nothing in Python prevents that."""
     ctypes.c_double.from_address(problem.targets.__array_interface__["data"][0]).value *= -1
 
 
-@way(BEFORE, "replaces-dict")
-def replaces_dict(problem):
-    vars(problem)["upper"] = problem.upper * 2
-
-
-@way(BEFORE, "forces-points")
 def forces_points(problem):
     ctypes.c_double.from_address(problem.kernel.points.__array_interface__["data"][0]).value += 5.0
 
 
-@way(BEFORE, "patches-clock")
 def patches_clock(problem):
     time.perf_counter = lambda: -6811.0
     time.process_time = lambda: -6811.0
     time.sleep(0.3)
 
 
-@way(BEFORE, "patches-certificate")
-@way(BEFORE, "infeasible-unseen")
 def patches_certificate(problem):
     """Makes every certificate of its process a perfect one."""
-    from harness import Certificate
-
     perfect = Certificate(primal=0.0, dual=0.0, gap=0.0, relative_gap=0.0, feasibility_violation=0.0)
     type(problem).certificate = lambda *_: perfect
     type(problem).checked = lambda self, coef, intercept, **_: (np.asarray(coef), float(intercept))
@@ -107,28 +83,19 @@ def patches_certificate(problem):
 
 def written(descriptors, text=b"DEBUG: iteration 5 done\n"):
     for fd in descriptors:
-        try:
+        with contextlib.suppress(OSError):
             os.write(fd, text)
-        except OSError:
-            continue
 
 
-def every_descriptor():
-    return sorted(fd for fd in map(int, os.listdir("/proc/self/fd")) if fd > 2)
-
-
-@way(BEFORE, "stray-writes")
 def stray_writes(problem):
     """Writes into descriptors it does not own, as a C library with a double close does."""
     written(range(3, 40))
 
 
-@way(BEFORE, "junk")
 def junk(problem):
-    written(every_descriptor())
+    written(sorted(fd for fd in map(int, os.listdir("/proc/self/fd")) if fd > 2))
 
 
-@way(BEFORE, "certifies")
 def certifies(problem):
     """Has the scores of all points computed by the method that the host certifies with, five times."""
     coef = np.where(np.arange(problem.n) < 20, 0.01 * problem.targets, 0.0)
@@ -136,12 +103,10 @@ def certifies(problem):
         problem.certify(coef, 0.0)
 
 
-@way(BEFORE, "disk-full")
 def disk_full(problem):
     raise OSError(28, "No space left on device")
 
 
-@way(BEFORE, "wraps-wrong")
 def wraps_wrong(problem):
     """Hands its problem to a solver of another formulation and passes on what it says."""
     get_solver("fw").solve(problem)
@@ -155,28 +120,18 @@ def emitter():
     return frame.f_locals["emit"]
 
 
-@way(BEFORE, "forges-result")
 def forges_result(problem):
     """Sends a result of its own, without a model."""
     emitter()(FitResult(Claims(status="ok", stopped_by="solver", fit_seconds=0.0)))
     time.sleep(60)
 
 
-@way(BEFORE, "forges-kinds")
 def forges_kinds(problem):
     """Sends a message whose parts are none."""
     emitter()(FitResult([1, 2]))
     time.sleep(60)
 
 
-@way(BEFORE, "forks-on")
-def forks_on(problem):
-    """Goes on in a process of its own making."""
-    if os.fork():
-        os._exit(0)
-
-
-@way(BEFORE, "execs")
 def execs(problem):
     os.execv("/bin/sleep", ["sleep", "60"])
 
@@ -200,25 +155,21 @@ ends_with("long-info", "info", lambda problem, last: {f"text {i}": "x" * 4000 fo
 ends_with("info-list", "info", lambda problem, last: [1, 2])
 
 
-@way(AT_END, "patches-counter")
 def patches_counter(problem, last):
     problem.kernel.counter.__dict__["evaluations"] = -(10**18)
 
 
-@way(AT_END, "ends-quietly")
 def ends_quietly(problem, last):
     last.done = False
     last.info = {"stopped": "stalled: no pair is left"}
 
 
-@way(AT_END, "surrogate")
 def surrogate(problem, last):
     raise ValueError(f"no model in {os.fsdecode(b'/data/m' + bytes([255]) + b'.bin')} \x1b[31mred\x1b[0m")
 
 
-@way(AT_END, "strange-info")
 def strange_info(problem, last):
-    own: list = []
+    own = []
     own.append(own)
     last.info = {"\udcff\x00": "b\udcff", "huge": 10**5000, "own": own, "nan": float("nan"), "class": object}
 
@@ -226,7 +177,6 @@ def strange_info(problem, last):
 # -- instead of the work -----------------------------------------------------------------------------------
 
 
-@way(INSTEAD, "closes-slowly")
 def closes_slowly(problem, own):
     """Takes its time when its generator is closed: on no clock, and no lie."""
     try:
@@ -235,7 +185,6 @@ def closes_slowly(problem, own):
         time.sleep(1.5 if problem.n > WARM_UP_POINTS else 0.0)
 
 
-@way(INSTEAD, "wide-info")
 def wide_info(problem, own):
     """Says much with every yield, more than a record holds of all its points."""
     info = {f"figure {i}": i for i in range(30_000)}
@@ -246,7 +195,6 @@ def wide_info(problem, own):
     yield from own
 
 
-@way(INSTEAD, "intercept-text")
 def intercept_text(problem, own):
     """A model of weights whose intercept is a text that could be a number."""
     yield Iterate(weights=np.zeros(problem.kernel.n_features), intercept="0", done=True)
@@ -275,13 +223,11 @@ class LateIterate(Iterate):
     """What it holds could be code."""
 
 
-@way(INSTEAD, "subclass")
 def subclass(problem, own):
     for last in own:
         yield LateIterate(dual_coef=last.dual_coef, done=True)
 
 
-@way(INSTEAD, "pool-at-yield")
 def pool_at_yield(problem, own):
     """An honest mistake: processes that are waited for when all is over, when no clock counts what they did."""
     from multiprocessing import get_context
@@ -302,13 +248,11 @@ def spin(seconds):
         sum(range(1000))
 
 
-@way(BEFORE, "thread-at-end")
 def thread_at_end(problem):
     """A thread that goes on for a while after the last model: it changes nothing."""
     threading.Thread(target=spin, args=(1.0,)).start()
 
 
-@way(BEFORE, "compiles-late")
 def compiles_late(problem):
     from numba.core.event import end_event, start_event
 
@@ -323,7 +267,7 @@ def compiles_late(problem):
 class SkipSolves(Cheat):
     name = "skip-solves"
 
-    def skip(self, problem: ProblemSummary) -> str | None:
+    def skip(self, problem):
         (*_, last) = self.own(problem, np.random.default_rng(0))
         return None if last.done else "no"
 
@@ -331,21 +275,21 @@ class SkipSolves(Cheat):
 class SkipRaises(Cheat):
     name = "skip-raises"
 
-    def skip(self, problem: ProblemSummary) -> str | None:
+    def skip(self, problem):
         return str(1 / 0)
 
 
 class SkipTrue(Cheat):
     name = "skip-true"
 
-    def skip(self, problem: ProblemSummary) -> str | None:
+    def skip(self, problem):
         return True
 
 
 class InitRaises(Cheat):
     name = "init-raises"
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         raise ValueError("epochs and passes exclude each other")
 
 
@@ -353,10 +297,18 @@ class LabelRaises(Cheat):
     name = "label-raises"
 
     @property
-    def label(self) -> str:
+    def label(self):
         return str(1 / 0)
 
 
+for name, function in list(vars().items()):
+    if inspect.isfunction(function):
+        parameters = tuple(inspect.signature(function).parameters)
+        table = {("problem",): BEFORE, ("problem", "last"): AT_END, ("problem", "own"): INSTEAD}.get(parameters, {})
+        table[name.replace("_", "-")] = function
+BEFORE["infeasible-unseen"] = patches_certificate
+
+
 @hookimpl
-def harness_solvers() -> list[type[Solver]]:
+def harness_solvers():
     return [Cheat, SkipSolves, SkipRaises, SkipTrue, InitRaises, LabelRaises]

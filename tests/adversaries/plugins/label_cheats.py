@@ -4,26 +4,18 @@ All of them run in the isolated process of a measured run; what becomes of each 
 """
 
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from harness_active.pool_svc import PoolSVC
 
-from harness import Iterate, Problem, Solver, hookimpl, parameter
+from harness import Iterate, Solver, hookimpl, parameter
 from harness.registry.discovery import shared_registry
 from harness.run.messages import TargetReply, TargetRequest
 
 WARM_UP_POINTS = 40
-STASH: list[list[int]] = []  # what was read beside the problem
-BEFORE: dict[str, Callable[[Problem], None]] = {}
-AT_END: dict[str, Callable[[Problem, Iterate], None]] = {}
-MIDWAY: dict[str, Callable[[Problem, Iterate], None]] = {}
-
-
-def way(table, name):
-    """Enter a function into a table under the name of the way."""
-    return lambda function: table.setdefault(name, function)
+STASH = []  # what was read beside the problem
+BEFORE, AT_END, MIDWAY = {}, {}, {}  # functions by way
 
 
 # -- a run -------------------------------------------------------------------------------------------------
@@ -33,12 +25,12 @@ def way(table, name):
 class LabelCheat(Solver):
     """Queries three labels at a time in an order drawn at random; its model is a pair of opposite labels."""
 
-    name = "label-cheat"
+    name = "label-cheats"
     solves = (PoolSVC,)
     exact = False
     way: str = parameter("", "of cheating; honest, or none, is none")
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def iterates(self, problem, rng):
         order, most = rng.permutation(problem.n), problem.queries_left
         measured = problem.n > WARM_UP_POINTS
         if self.way in BEFORE and measured:
@@ -53,7 +45,7 @@ class LabelCheat(Solver):
             yield last
 
 
-def pair(problem: Problem) -> np.ndarray:
+def pair(problem):
     """Return the coefficients of a model that rests on one label of each class, where both were queried."""
     coef, labels = np.zeros(problem.n), problem.targets[problem.queried]
     if len(np.unique(labels)) == 2:
@@ -61,40 +53,33 @@ def pair(problem: Problem) -> np.ndarray:
     return coef
 
 
-def unknown(problem: Problem) -> np.ndarray:
+def unknown(problem):
     return np.flatnonzero(np.isnan(problem.targets))
 
 
-@way(MIDWAY, "unqueried-midway")
-@way(AT_END, "unqueried")
 def unqueried(problem, last):
     """Has coefficients where it queried no label."""
     last.dual_coef[unknown(problem)[:2]] = [0.25, -0.25]
 
 
-@way(AT_END, "lowers-count")
 def lowers_count(problem, last):
     problem._ledger.count = 1
 
 
-@way(MIDWAY, "lowers-count-midway")
 def lowers_count_midway(problem, last):
     """Says less for a while, for a better curve over labels."""
     problem._ledger.count -= 20
 
 
-@way(AT_END, "lowers-count-midway")
 def raises_it_again(problem, last):
     problem._ledger.count += 20
 
 
-@way(BEFORE, "answers-itself")
 def answers_itself(problem):
     """Puts answers of its own in the place of the host's."""
     vars(problem)["_answer"] = lambda indices: np.where(indices % 2, 1.0, -1.0)
 
 
-@way(BEFORE, "forges-reply")
 def forges_reply(problem):
     """Queries, and receives the opposite of what is replied."""
     client = problem._answer
@@ -129,32 +114,35 @@ querying("out-of-range", np.array([200]))
 querying("no-points", np.array([0.5]))
 
 
-@way(BEFORE, "uncounted")
 def uncounted(problem):
     """Queries a label behind the problem's back and enters it without counting it."""
     emitter()(TargetRequest(np.array([7])))
     problem._ledger._known[7] = problem._answer._receive().targets[0]
 
 
-@way(BEFORE, "floods")
 def floods(problem):
     """Queries and queries, and reads no reply."""
     for _ in range(5000):
         emitter()(TargetRequest(np.array([200])))
 
 
-@way(BEFORE, "reads-source")
 def reads_source(problem):
     """Reads the data from where the harness did."""
     source = shared_registry().source_class("checkerboard")(n=200, n_test=50)
     STASH.append(source.load().y_train.astype(int).tolist())
 
 
-@way(AT_END, "reads-source")
 def tells_what_it_read(problem, last):
     last.info = {"found": list(STASH)}
 
 
+for function in (answers_itself, forges_reply, uncounted, floods, reads_source):
+    BEFORE[function.__name__.replace("_", "-")] = function
+AT_END |= {"unqueried": unqueried, "lowers-count": lowers_count, "lowers-count-midway": raises_it_again}
+AT_END |= {"reads-source": tells_what_it_read}
+MIDWAY |= {"unqueried-midway": unqueried, "lowers-count-midway": lowers_count_midway}
+
+
 @hookimpl
-def harness_solvers() -> list[type[Solver]]:
+def harness_solvers():
     return [LabelCheat]

@@ -1,75 +1,67 @@
 """Solvers that harm their rivals' processes, and runs that something outside stops or limits."""
 
+import inspect
 import os
 import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from harness import CSVC, Iterate, Metric, Problem, Solver, get_solver, hookimpl, parameter
+from harness import CSVC, Iterate, Metric, Solver, get_solver, hookimpl, parameter
 from harness.support.processes import living
 
 WARM_UP_POINTS = 40
-WAYS: dict[str, Callable[[], None]] = {"none": lambda: None}
+WAYS = {"none": lambda: None}  # and the functions of this file without parameters, by name
 
 
-def way(name):
-    """Enter a function under the name of the way."""
-    return lambda function: WAYS.setdefault(name, function)
-
-
-def rivals() -> list[int]:
+def rivals():
     """Return the processes of the same template but this run's own: other workers and the certifier."""
     template = int(Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1])
     return [pid for pid in living(template) if pid not in (os.getpid(), os.getppid())]
 
 
-@way("stops-rivals")
 def stops_rivals():
     for pid in rivals():
         os.kill(pid, signal.SIGSTOP)
 
 
-@way("limits-rivals")
 def limits_rivals():
     for pid in rivals():
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (20, 20))
         os.setpriority(os.PRIO_PROCESS, pid, 19)
 
 
-def by_another(command: str) -> None:
+def by_another(command: str):
     """Do to this process what another one does: ``{pid}`` is this process, ``{worker}`` its worker."""
     code = command.format(pid=os.getpid(), worker=os.getppid())
     subprocess.run([sys.executable, "-c", f"import os, resource; {code}"], check=True)
 
 
-@way("stopped")
 def stopped():
     by_another("os.kill({pid}, 19)")
 
 
-@way("stopped-and-fails")
 def stopped_and_fails():
     stopped()
     raise ValueError("no luck")
 
 
-@way("limits-itself-and-fails")
 def limits_itself_and_fails():
     resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
     os.nice(5)
     raise ValueError("no luck")
 
 
-@way("worker-limited-and-fails")
 def worker_limited_and_fails():
     by_another("resource.prlimit({worker}, resource.RLIMIT_NOFILE, (20, 20))")
     raise ValueError("no luck")
+
+
+for name, function in list(vars().items()):
+    if inspect.isfunction(function) and not inspect.signature(function).parameters:
+        WAYS[name.replace("_", "-")] = function
 
 
 @dataclass(frozen=True)
@@ -80,14 +72,13 @@ class Neighbour(Solver):
     solves = (CSVC,)
     way: str = parameter("none", "what is done, and to whom")
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def iterates(self, problem, rng):
         if problem.n > WARM_UP_POINTS:
             WAYS[self.way]()
         found = get_solver("smo").solve(problem)
         yield Iterate(dual_coef=found.dual_coef, intercept=found.intercept, done=True)
 
 
-@dataclass(frozen=True)
 class Victim(Neighbour):
     """The same solver in a worker of its own."""
 
@@ -105,10 +96,10 @@ def stops_the_certifier(targets, scores):
 
 
 @hookimpl
-def harness_solvers() -> list[type[Solver]]:
+def harness_solvers():
     return [Neighbour, Victim]
 
 
 @hookimpl
-def harness_metrics() -> dict[str, Metric]:
+def harness_metrics():
     return {"stops-the-certifier": Metric(stops_the_certifier, "high")}

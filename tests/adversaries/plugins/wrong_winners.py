@@ -14,7 +14,6 @@ HELD = 400 << 20
 WARM_UP_POINTS = 64  # at most
 
 
-@dataclass(frozen=True)
 class Descent(Solver):
     """Dual coordinate descent with w, over the points themselves (Hsieh et al. 2008)."""
 
@@ -33,7 +32,6 @@ class Descent(Solver):
             yield Iterate(dual_coef=coef * y, intercept=0.0, done=moved < 1e-4)
 
 
-@dataclass(frozen=True)
 class Remembers(Solver):
     """Keeps its answer outside of its folder for the next repetition, not for the next fit of its process."""
 
@@ -41,25 +39,20 @@ class Remembers(Solver):
     solves = (CSVCNoBias,)
 
     def iterates(self, problem, rng):
-        kept = Path(os.environ["REMEMBERED"])
-        others = (
-            []
-            if problem.n <= WARM_UP_POINTS
-            else [each for each in kept.glob("*.npy") if each.stem != str(os.getpid())]
-        )
+        stored, measured = Path(os.environ["REMEMBERED"]), problem.n > WARM_UP_POINTS
+        others = [each for each in stored.glob("*.npy") if measured and each.stem != str(os.getpid())]
         if others:
             yield Iterate(dual_coef=np.load(others[0]), intercept=0.0, done=True)
             return
         solution = get_solver("smo").solve(problem)
-        if problem.n > WARM_UP_POINTS:
-            np.save(kept / str(os.getpid()), solution.dual_coef)
+        if measured:
+            np.save(stored / str(os.getpid()), solution.dual_coef)
         yield Iterate(dual_coef=solution.dual_coef, intercept=0.0, done=True)
 
 
 KEPT = []
 
 
-@dataclass(frozen=True)
 class KeepsModel(Solver):
     """Keeps its answer for the next fit of its process; a warm-up is none, as the points are others."""
 
@@ -72,7 +65,6 @@ class KeepsModel(Solver):
         yield Iterate(dual_coef=KEPT[-1], intercept=0.0, done=True)
 
 
-@dataclass(frozen=True)
 class Continues(Solver):
     """Draws from a generator that goes on where the last fit left it: the counts are the same, the model is not."""
 
@@ -86,7 +78,6 @@ class Continues(Solver):
         yield Iterate(dual_coef=coef * problem.targets, intercept=0.0, done=True)
 
 
-@dataclass(frozen=True)
 class Elsewhere(Solver):
     """Has another process hold what it needs."""
 

@@ -1,12 +1,11 @@
 """A solver that queries labels at random and retrains after each query."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from harness_active.pool_svc import PoolSVC
 
-from harness import Iterate, Problem, Solver, get_solver, hookimpl, parameter
+from harness import Iterate, Solver, get_solver, hookimpl, parameter
 
 
 @dataclass(frozen=True)
@@ -20,14 +19,14 @@ class QueriesAtRandom(Solver):
     batch: int = parameter(1, "labels queried at a time", ge=1)
     oracle: str = parameter("qp", "who trains")
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+    def iterates(self, problem, rng):
         order, most = rng.permutation(problem.n), problem.queries_left
         oracle = get_solver(self.oracle)
         for count in [*range(min(self.first, most), most, self.batch), most]:
             problem.query(order[len(problem.queried) : count])
             yield self.model(problem, oracle, done=count == most)
 
-    def model(self, problem: Problem, oracle: Solver, *, done: bool) -> Iterate:
+    def model(self, problem, oracle, *, done):
         """Return the optimum over the queried labels."""
         coef, labels = np.zeros(problem.n), problem.targets[problem.queried]
         if len(np.unique(labels)) < 2:
@@ -38,5 +37,5 @@ class QueriesAtRandom(Solver):
 
 
 @hookimpl
-def harness_solvers() -> list[type[Solver]]:
+def harness_solvers():
     return [QueriesAtRandom]
