@@ -19,10 +19,14 @@ def sentence_of(call: Callable[[], Any]) -> str:
     return found
 
 
-def assert_golden(file: Path, calls: Mapping[str, Callable[[], Any]], folder: str | Path = "/nowhere") -> None:
-    """Assert that the sentences of calls, by name, are those of a file, in which FOLDER stands for a folder."""
-    found = {name: re.sub(r"\s*\n\s*", " | ", sentence_of(call)) for name, call in calls.items()}
-    text = "".join(f"{name}: {said.replace(str(folder), 'FOLDER')}\n" for name, said in found.items())
+def assert_same(file: Path, text: str) -> None:
+    """Assert that a text is that of a file."""
     if os.environ.get("HARNESS_GOLDEN") == "write":
         file.write_text(text)
     assert text.splitlines() == file.read_text().splitlines()
+
+
+def assert_golden(file: Path, calls: Mapping[str, Callable[[], Any]], folder: str | Path = "/nowhere") -> None:
+    """Assert that the sentences of calls, by name, are those of a file, in which FOLDER stands for a folder."""
+    found = {name: re.sub(r"\s*\n\s*", " | ", sentence_of(call)) for name, call in calls.items()}
+    assert_same(file, "".join(f"{name}: {said.replace(str(folder), 'FOLDER')}\n" for name, said in found.items()))

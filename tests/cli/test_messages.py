@@ -1,7 +1,7 @@
 """What the command and ``harness.compare`` print where nothing is measured: one file has every sentence, compared as a whole.
 
 A line that begins with ``$`` is a command, with ``>>>`` a call, with ``@`` a file that is written before. All other lines are
-what these print; ``GOLDEN=write python -m pytest tests/cli/test_messages.py`` writes them.
+what these print; ``HARNESS_GOLDEN=write`` writes them anew, see `tests.golden`.
 """
 
 import os
@@ -12,6 +12,7 @@ from pathlib import Path
 import harness
 from harness import CSVC, RBF, Solver
 from tests.cli.conftest import SLOW
+from tests.golden import assert_same
 
 FILE = Path(__file__).with_name("messages.txt")
 X, Y = [[0.0, 1.0], [1.0, 0.0]] * 40, ["spam", "ham"] * 40
@@ -41,9 +42,7 @@ def test_every_message_is_as_the_file_has_it(invoke, tmp_path, monkeypatch):
     text = re.sub(
         r"the results of [\d,]+ fit", "the results of N fit", text.replace(str(tmp_path), "TMP").replace(SLOW, "SLOW")
     )
-    if os.environ.get("GOLDEN") == "write":
-        FILE.write_text(text)
-    assert text == FILE.read_text()
+    assert_same(FILE, text)
 
 
 def _raised(call):

@@ -1,4 +1,4 @@
-"""Tables and every sentence of a report, of fabricated records, in one file; `python -m tests.report.test_golden` writes it anew."""
+"""Tables and every sentence of a report, of fabricated records, in one file; see `tests.golden`."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ from harness.call.settings import in_python
 from harness.report import curves, formats, progress, table
 from harness.report.rows import grouped
 from harness.report.verdict import verdict
+from tests.golden import assert_same
 from tests.report.fabricated import cell, failed, hull, loose, path, record, runs, study, swept
 
 FILE = Path(__file__).with_name("golden.txt")
@@ -144,9 +145,4 @@ def text():
 
 
 def test_the_reports_are_those_of_the_file():
-    message = f"if the new reports are right, `python -m {__name__}` writes them to {FILE.name}"
-    assert text().splitlines() == FILE.read_text().splitlines(), message
-
-
-if __name__ == "__main__":
-    FILE.write_text(text())
+    assert_same(FILE, text())
