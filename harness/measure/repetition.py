@@ -45,6 +45,13 @@ def seconds(run: Mapping[str, Any], figure: str) -> Any:
     return run.get(figure) if steady is None else steady
 
 
+def times(runs: Sequence[Mapping[str, Any]], figure: str) -> list[float]:
+    """Return a time of each run that has it: of the later fits where all runs have these, as rows of older code do not."""
+    name = STEADY.get(figure, figure)
+    name = name if all(run.get(name) is not None for run in runs) else figure
+    return [float(value) for run in runs if is_number(value := run.get(name))]
+
+
 def waited(run: Mapping[str, Any]) -> bool:
     """Return whether a run's wall time is much more than its CPU time and the machine's other work explain.
 

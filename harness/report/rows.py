@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.measure.outcome import MEASURED, Status
-from harness.measure.repetition import seconds
+from harness.measure.repetition import times
 from harness.report import figures, timing
 from harness.run.record import Record
 from harness.support import selection
@@ -116,8 +116,8 @@ class Row:
         """Return a figure of every measured run that has it; ``metrics.f1`` looks into the dict ``metrics``."""
         if name not in self._values:
             outer, _, inner = name.partition(".")
-            read = ((run.get(outer) or {}).get(inner) if inner else seconds(run, name) for run in self.measured)
-            self._values[name] = [float(value) for value in read if figures.is_number(value)]
+            runs = [run.get(outer) or {} for run in self.measured] if inner else self.measured
+            self._values[name] = times(runs, inner or name)
         return self._values[name]
 
     def median(self, name: str) -> float | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from harness.measure.outcome import Status
-from harness.measure.repetition import CLOCKS, clock_of, seconds, undecided
+from harness.measure.repetition import CLOCKS, clock_of, times, undecided
 from harness.run.messages import RunSpec
 from harness.run.record import Record
 
@@ -51,10 +51,10 @@ class Repeats:
         runs = {rival: [records[index] for index in indices] for rival, indices in rivals.items()}
         able = {rival: of for rival, of in runs.items() if {run.status for run in of} <= {Status.OK, Status.BUDGET}}
         figure = CLOCKS[clock_of([run for of in able.values() for run in of])]
-        times = {rival: [float(seconds(run, figure) or 0.0) for run in of] for rival, of in able.items()}
-        if not all(min(of) > 0.0 for of in times.values()):
+        found = {rival: times(of, figure) for rival, of in able.items()}
+        if not all(len(of) == len(able[rival]) and min(of) > 0.0 for rival, of in found.items()):
             return []
-        open_ = undecided(times, self._comparisons)
+        open_ = undecided(found, self._comparisons)
         last = {rival: self.specs[rivals[rival][-1]].repetition for rival in open_}
         again = [
             index

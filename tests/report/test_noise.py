@@ -9,6 +9,7 @@ from harness import Record
 from harness.measure.repetition import ONE_RUN, ratio_interval, undecided
 from harness.report import formats, table
 from harness.report.noise import interval
+from harness.report.rows import Row
 from tests.report.fabricated import record
 
 
@@ -29,6 +30,13 @@ def test_few_runs_have_their_range_and_less_than_four_a_factor_too():
     for runs, factor in ((2, 1.33), (3, 1.26)):
         assert interval([2.0] * runs, noisy=True) == pytest.approx((2.0 / factor, 2.0 * factor), rel=5e-3)
         assert interval([2.0] * runs, noisy=False) == (2.0, 2.0)
+
+
+def test_the_steady_time_ranks_where_all_runs_have_it():
+    new, old = record("a", fit_seconds=2.0, steady_cpu_seconds=1.0), record("a", fit_seconds=2.2, repetition=1)
+    assert Row((new, new)).values("cpu_seconds") == [1.0, 1.0]
+    assert Row((new, old)).values("cpu_seconds") == [2.0, 2.2]
+    assert "below 0.5 s those of later fits" in table.render([new], explain=True)
 
 
 def looks(noise, ratio, seed):
