@@ -170,7 +170,8 @@ class ChildRun:
         spec, solver, seconds, cpu_seconds = self.spec, self.solver, list[float](), list[float]()
         limits = Limits(time_limit=spec.limits.time_limit, iteration_limit=self.yields)
         try:
-            while sum(seconds) < _REPEATED_SECONDS and len(seconds) < _MOST_REPEATED:
+            until = monotonic() + _SHORT_SECONDS  # to state the problem and to close a solver take time too
+            while sum(seconds) < _REPEATED_SECONDS and len(seconds) < _MOST_REPEATED and monotonic() < until:
                 plain = self.factory.problem(spec.first)
                 problem = plain.counted(spec.cache_mb)
                 clocks = _Clocks(self.compilation, self.factory.client, limits.time_limit, spec.threads)

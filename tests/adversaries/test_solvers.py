@@ -1,6 +1,7 @@
 """What the host promises against a solver that deceives or slips: prevented, detected, or out of reach and said so."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -144,7 +145,8 @@ def test_what_a_solver_says_of_itself_is_cleaned(cheats):
 @pytest.mark.parametrize("form", ["table", "json", "csv", "markdown"])
 def test_the_store_that_holds_all_of_it_is_read_in_every_format(cheats, form):
     shown = [*HARNESS, "results", "--store", str(cheats[2]), "--format", form]
-    done = subprocess.run(shown, capture_output=True, text=True, timeout=60, check=False)
+    wide = {**os.environ, "COLUMNS": "200"}  # a narrow table breaks long names
+    done = subprocess.run(shown, capture_output=True, text=True, timeout=60, check=False, env=wide)
     assert (done.returncode, done.stderr) == (0, "")
     assert all(solver in done.stdout for solver in cheats[1])
 
