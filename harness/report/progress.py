@@ -115,6 +115,11 @@ class Live(Reporter):
             refresh_per_second=_REFRESHES,
         )
 
+    def planned(self, specs: list[RunSpec], reused: int) -> None:
+        """Show the number of runs at once: the first ones may end before the display is due."""
+        super().planned(specs, reused)
+        self._display.refresh()
+
     def working(self, text: str) -> None:
         """Show it in the place of the run."""
         self._now = text
