@@ -181,7 +181,10 @@ class ChildRun:
                     break
                 if difference := self._difference(claims, model, outcome, problem):
                     claims.status, claims.stopped_by = Status.INVALID, StoppedBy.FAULT
-                    claims.reason = f"solver '{solver.name}' remembers: a later fit of the same problem {difference}"
+                    claims.reason = (
+                        f"a later fit of the same problem {difference}: solver '{solver.name}' remembers the first one, or its "
+                        "random numbers are not those of rng"
+                    )
                     return
                 seconds.append(outcome.seconds)
                 cpu_seconds.append(outcome.cpu_seconds)
