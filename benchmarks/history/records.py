@@ -61,15 +61,13 @@ def measured() -> Fitted:
 
 def _median(runs: list[dict[str, Any]], name: str) -> float | None:
     try:
-        from harness.measure.repetition import seconds
-    except (
-        Exception
-    ):  # an older commit has first fits alone, and of one that could not be installed nothing can be imported
+        from harness.measure.repetition import times
+    except Exception:
+        # an older commit has first fits alone, and of one that could not be installed nothing can be imported
+        def times(runs: Any, figure: str) -> list[float]:
+            return [run[figure] for run in runs if run[figure] is not None]
 
-        def seconds(run: Any, figure: str) -> Any:
-            return run[figure]
-
-    values = [value for run in runs if (value := seconds(run, name)) is not None]
+    values = times(runs, name)
     return statistics.median(values) if values else None
 
 

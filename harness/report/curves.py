@@ -117,7 +117,7 @@ def _text(panel: Panel, width: int, *, styled: bool) -> list[str]:
 
 
 def figure(records: Sequence[Record]) -> Figure:
-    """Return all panels as one figure of matplotlib, which is not sharea.
+    """Return all panels as one figure of matplotlib, which is not shown.
 
     Raises
     ------

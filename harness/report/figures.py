@@ -13,6 +13,7 @@ from harness.support.printable import is_number
 __all__ = ["ROUNDING", "gap", "is_number", "power", "target"]
 
 NOT_OBSERVABLE = "-"
+TINY = 1e-300  # a figure of 0 counts as this in a ratio or a geometric mean
 
 SETTINGS: dict[str, Callable[[float], str]] = {
     "target_gap": lambda value: f"target {target(value)}",

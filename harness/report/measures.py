@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from harness.report.rows import Group, Row
 
 K = TypeVar("K")
-_TINY = 1e-300  # a figure of 0 counts as this in a ratio
 DIFFERING = 1.2  # ratio of wall and CPU seconds from which both are shown
 LOSSES = tuple(name for name, metric in METRICS.items() if metric.better == "low")
 
@@ -207,7 +206,7 @@ def ratio(measure: Measure, a: Sequence[float], b: Sequence[float]) -> Interval:
     if measure.timed:
         return ratio_interval(a, b, measure.comparisons)
     (low, high), (least, most) = measure.interval(b), measure.interval(a)
-    return low / max(most, _TINY), high / max(least, _TINY)
+    return low / max(most, figures.TINY), high / max(least, figures.TINY)
 
 
 def winners(measure: Measure, values: Mapping[K, Sequence[float]]) -> list[K]:

@@ -24,7 +24,7 @@ from harness.run.record import Record
 from harness.support import selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from harness.problems.problem import Problem
     from harness.run.store import Row as StoreRow
@@ -354,15 +354,21 @@ def grouped(records: Sequence[Record]) -> list[Group]:
     for group in groups.values():
         order = list(dict.fromkeys(row.problem for row in group.rows))
         group.rows = _distinguished(sorted(group.rows, key=lambda row: order.index(row.problem)))
-    units = (unit for group in groups.values() for unit in group.units)
-    rivals = Counter(unit.rows[0].formulation for unit in units if len(unit.rows) > 1)
+    count_comparisons(groups.values())
     # data sets in their first order, the kernels of one data set together
     datasets = list(dict.fromkeys(group.dataset for group in groups.values()))
     in_order = sorted(groups.items(), key=lambda item: datasets.index(item[1].dataset))
     for (dataset, _, on_machine), group in in_order:
         group.dataset = f"{dataset} on machine {on_machine[:6]}" if on_machine else dataset
-        group.comparisons = max(rivals.values(), default=1)
     return [group for _, group in in_order]
+
+
+def count_comparisons(groups: Collection[Group]) -> None:
+    """Set the ``comparisons`` of the groups of a report."""
+    units = (unit for group in groups for unit in group.units)
+    rivals = Counter(unit.rows[0].formulation for unit in units if len(unit.rows) > 1)
+    for group in groups:
+        group.comparisons = max(rivals.values(), default=1)
 
 
 def _home(row: Row) -> tuple[str, str]:

@@ -10,12 +10,8 @@ from harness.report import layout
 from harness.report.layout import Cell, Column
 from harness.report.rows import Group, Row
 
-WIDE, MIDDLE, TIGHT, NARROW = (
-    40,
-    24,
-    18,
-    10,
-)  # columns of a terminal that names of solvers have before a figure is shown
+# columns of a terminal that names of solvers have before a figure is shown
+WIDE, MIDDLE, TIGHT, NARROW = 40, 24, 18, 10
 _PROBLEM_SHARE = 0.8  # of that room, for the names of problems
 BEST = "{} best among comparable rows, or could not be distinguished from the best."
 

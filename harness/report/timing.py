@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Point = Mapping[str, Any]
 
-CLOCKS, seconds = repetition.CLOCKS, repetition.seconds
+CLOCKS, seconds, times = repetition.CLOCKS, repetition.seconds, repetition.times
 DISTURBED = 1.5
 """Wall over CPU seconds of one thread, beyond which a run shared its core with other work."""
 _NO_CLOCK = (StoppedBy.SOLVER, StoppedBy.EXHAUSTED, StoppedBy.KERNEL_EVALUATIONS, StoppedBy.ITERATIONS)

@@ -20,7 +20,6 @@ from harness.run.record import Record
 from harness.support.printable import plain_line
 
 _NAMED = 3  # solvers that a sentence lists
-_TINY = 1e-300  # a figure of 0 counts as this in a ratio
 _NO_RIVALS = "No winner: each formulation has one solver, and solvers of different formulations are not compared."
 _RANK, _SURER = "To rank by a certified target:", "More runs make this surer:"
 _SAME_GAP = "To compare at the same certified gap:"  # where nobody has a rival
@@ -88,7 +87,7 @@ class Comparison:
     def of(cls, measure: Measure, places: Sequence[Place], names: Iterable[str]) -> Comparison:
         """Return the comparison of the solvers that have the figure everywhere; a time is above 0, a gap above rounding."""
         honest = [measure.honest(place.group) for place in places]
-        least = figures.ROUNDING if measure is GAP else _TINY
+        least = figures.ROUNDING if measure is GAP else figures.TINY
         values = dict[str, list[list[float]]]()
         for name in names:
             found = [each.ranked(place.rows[name]) for each, place in zip(honest, places, strict=True)]
@@ -203,7 +202,7 @@ def _failures(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _able(places: Sequence[Place], every: Iterable[str]) -> list[str]:
+def able_in(places: Sequence[Place], every: Iterable[str]) -> list[str]:
     """Return the solvers whose every run did what was asked, in every place."""
     return [name for name in every if all(name in place.rows and place.rows[name].complete for place in places)]
 
@@ -223,7 +222,7 @@ def _winner(units: Sequence[Group], strays: Sequence[Row], of: str) -> tuple[str
     if len(every) < 2:
         return "", False
     places = list(map(Place.of, units))
-    able = _able(places, every)
+    able = able_in(places, every)
     gap, where = _gap(rows), _where(places, rows)
     asked = f"reached a certified gap of {gap}" if gap else "did what was asked"
     if len(able) < 2 and (disturbed := [name for name in every if name not in able and _disturbed(rows, name)]):
@@ -272,7 +271,7 @@ def _budget(units: Sequence[Group], of: str) -> tuple[str, bool]:
     if not same or not any(record.get("status") == Status.BUDGET for row in rows for record in row.records):
         return "", False
     places = list(map(Place.of, units))
-    found = Comparison.of(GAP, places, _able(places, dict.fromkeys(row.name for row in rows)))
+    found = Comparison.of(GAP, places, able_in(places, dict.fromkeys(row.name for row in rows)))
     if len(found.middle) < 2:
         return "", False
     after = f"within {' and '.join(same)} on {_where(places, rows)}"
@@ -284,7 +283,7 @@ def _front(groups: Sequence[Group]) -> list[str]:
     places = _places(groups)
     every = dict.fromkeys(name for place in places for name in place.rows)
     quality = ACCURACY if all(row.values(ACCURACY.figure) for place in places for row in place.rows.values()) else None
-    able = _able(places, every)
+    able = able_in(places, every)
     if quality is None or len(able) < 2:
         return []
     times, qualities = (Comparison.of(measure, places, able) for measure in (FIT, quality))

@@ -89,13 +89,9 @@ class Claims(Ending, kw_only=True, omit_defaults=True):
 
     fit_seconds: A[Seconds, "[s] wall clock inside the solver alone: no compilation, certificate or test points"] = None
     cpu_seconds: A[Seconds, "[s] CPU time inside the solver, of the run's process and all that it started"] = None
-    fits: A[
-        Count, "[fits] of the problem in the run's process, the first one and those that the steady times are of"
-    ] = None
-    steady_fit_seconds: A[Seconds, "[s] fit_seconds of the later fits, their median; None: the first was not short"] = (
-        None
-    )
-    steady_cpu_seconds: A[Seconds, "[s] cpu_seconds of the later fits, their median"] = None
+    fits: A[Count, "[fits] of the problem in the run's process: the first, and those of the steady times"] = None
+    steady_fit_seconds: A[Seconds, "[s] fit_seconds of the later fits, median; None: the first was not short"] = None
+    steady_cpu_seconds: A[Seconds, "[s] cpu_seconds of the later fits, median"] = None
     killed_cpu_seconds: A[Seconds, "[s] CPU time inside the solver, all processes, of a run without a result"] = None
     compile_seconds: A[Seconds, "[s] compilation before and during the run; in none of the other times"] = None
     waited_seconds: A[Seconds, "[s] of fit_seconds, in one thread: no CPU time, and nobody else had the core"] = None

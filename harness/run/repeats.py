@@ -24,8 +24,9 @@ class Repeats:
 
     def __init__(self, specs: Sequence[RunSpec]) -> None:
         self.specs, self._known = specs, 0
-        self._problems: dict[str, dict[str, list[int]]] = {}  # runs by solver, in the order of their repetitions
-        self._open = set[str]()
+        # runs of a problem by solver, in the order of their repetitions
+        self._problems: dict[tuple[str, str, str], dict[str, list[int]]] = {}
+        self._open = set[tuple[str, str, str]]()
         self._comparisons = 1
 
     def due(self, records: Mapping[int, Record]) -> list[int]:
@@ -40,7 +41,7 @@ class Repeats:
                 self._problems.setdefault(problem, {}).setdefault(rival, []).append(index)
         if not self._known:
             self._open = {problem for problem, rivals in self._problems.items() if len(rivals) > 1}
-            of_formulation = Counter(json.loads(problem)[1] for problem in self._open)
+            of_formulation = Counter(formulation for _, formulation, _ in self._open)
             self._comparisons = max(of_formulation.values(), default=1)
         self._known = len(self.specs)
         found = {problem: self._of(self._problems[problem], records) for problem in sorted(self._open)}
@@ -73,7 +74,7 @@ class Repeats:
         return [replace(spec, repetition=spec.repetition + 1) for spec in specs]
 
 
-def _problem(spec: RunSpec) -> str:
-    """Return what the runs that compare have in common; its second entry is the formulation."""
+def _problem(spec: RunSpec) -> tuple[str, str, str]:
+    """Return what the runs that compare have in common: the data, the formulation, and all else as text."""
     stated = [spec.problem_parameters, spec.kernel, spec.kernel_parameters, spec.dataset, spec.limits.target_gap]
-    return json.dumps([spec.data_key, spec.formulation, *stated], sort_keys=True, default=str)
+    return spec.data_key, spec.formulation, json.dumps(stated, sort_keys=True, default=str)

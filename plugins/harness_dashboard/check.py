@@ -19,7 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from harness import Status, UsageError
-from harness.report.timing import seconds
+from harness.report.timing import times
 from harness_dashboard.history import FIT, RECORD, digits
 from harness_dashboard.measuring import Grid, Measured, grid
 from harness_dashboard.records import NO_RUN, Cell
@@ -254,7 +254,7 @@ def _figure(timed: Timed, measured: Measured) -> float | None:
     """Return the time, or the memory that the fit took; None if it could not be measured."""
     metric, cell = timed
     if metric == WALL:
-        walls = [value for run in measured.runs[cell] if (value := seconds(run, "fit_seconds")) is not None]
+        walls = times(measured.runs[cell], "fit_seconds")
         return median(walls) if walls else None
     if metric == CPU:
         return measured.values.get((FIT + "time_fit", cell))

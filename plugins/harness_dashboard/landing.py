@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from harness import Record
 from harness.report import figures
 from harness.report.measures import ACCURACY, EVALUATIONS, FIT, SIZE, Measure
-from harness.report.rows import Group, Row, grouped
-from harness.report.verdict import Comparison, Place, contests, verdict
+from harness.report.rows import Group, Row, count_comparisons, grouped
+from harness.report.verdict import Comparison, Place, able_in, contests, verdict
 from harness_dashboard.history import ABSENT
 from harness_dashboard.names import bare
 from harness_dashboard.numbers import rounded
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 MEASURES = {"time": FIT, "evaluations": EVALUATIONS, "core_set": SIZE, "accuracy": ACCURACY}
 _MOST = 20_000  # ratios of times that a page has at most
-_TINY = 1e-300  # a figure of 0 counts as this in a geometric mean
 
 
 def landing(cells: Cells, place: Sequence[int], classes: Sequence[Sequence[int]]) -> dict[str, Any]:
@@ -52,9 +51,7 @@ def landing(cells: Cells, place: Sequence[int], classes: Sequence[Sequence[int]]
             replace(group, rows=[row for row in group.rows if problem_of[id(row.first)] in members]) for group in groups
         ]
         parts = [part for part in parts if part.rows]
-        rivals = Counter(unit.rows[0].formulation for part in parts for unit in part.units if len(unit.rows) > 1)
-        for part in parts:
-            part.comparisons = max(rivals.values(), default=1)
+        count_comparisons(parts)
         summaries.append(_summary(parts, solver_of))
     return {"classes": summaries, "ratios": list(_ratios(groups, problem_of, solver_of))}
 
@@ -108,7 +105,7 @@ def _lines(formulation: str, units: Sequence[Group], solver_of: Mapping[int, int
     rows: dict[str, list[Row]] = {}
     for name, row in ((name, row) for place in places for name, row in place.rows.items()):
         rows.setdefault(name, []).append(row)
-    able = [name for name in rows if all(name in place.rows and place.rows[name].complete for place in places)]
+    able = able_in(places, rows)
     of = {key: Comparison.of(measure, places, able) for key, measure in MEASURES.items()}
     loose = any(unit.loose for unit in units)
     best = {key: set() if loose and key != "accuracy" else _best(found, MEASURES[key]) for key, found in of.items()}
@@ -132,7 +129,7 @@ def _value(name: str, of: Comparison, measure: Measure) -> list[float] | None:
     medians = [median(values) for each, row in rows if (values := each.ranked(row))]
     if not medians:
         return None
-    mean = fmean(medians) if measure.share else geometric_mean([max(each, _TINY) for each in medians])
+    mean = fmean(medians) if measure.share else geometric_mean([max(each, figures.TINY) for each in medians])
     return [rounded(mean), len(medians)]
 
 

@@ -7,22 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from harness import Status
 from harness.report.figures import is_number
-from harness.report.rows import is_cell, is_path
+from harness.report.rows import axes, is_cell, is_path
 from harness_dashboard.numbers import rounded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from harness import Record
 
-_OF = (
-    "label",
-    "dataset",
-    "formulation",
-    "kernel",
-    "seed",
-    "repetition",
-)  # fields that the cells of a path have in common
+# fields that the cells of a path have in common
+_OF = ("label", "dataset", "formulation", "kernel", "seed", "repetition")
 
 
 def grids(records: Sequence[Record]) -> list[dict[str, Any]]:
@@ -39,7 +33,7 @@ def grids(records: Sequence[Record]) -> list[dict[str, Any]]:
     return [
         {
             "solver": path["label"], "dataset": f"{path['dataset']}, {path['formulation']}",
-            "axes": list(_axes(path)), "best": [(path["path"].get("best") or {}).get(name) for name in _axes(path)],
+            "axes": list(axes(path)), "best": [(path["path"].get("best") or {}).get(name) for name in axes(path)],
             "folds": path["path"].get("folds") or 0,
             "cells": [_cell(values, runs) for values, runs in cells.items()],
         }
@@ -48,13 +42,9 @@ def grids(records: Sequence[Record]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _axes(record: Record) -> Mapping[str, Any]:
-    return {**record["path"].get("costs", {}), **record["path"].get("widths", {})}
-
-
 def _values(record: Record) -> list[Any]:
     given = {**(record.get("problem_parameters") or {}), **(record.get("kernel_parameters") or {})}
-    return [given.get(name) for name in _axes(record)]
+    return [given.get(name) for name in axes(record)]
 
 
 def _cell(values: Sequence[Any], runs: Sequence[Record]) -> dict[str, Any]:

@@ -56,7 +56,8 @@ def follow(case, epochs=1, tau=1e-3, many=None, **parameters):
 @pytest.mark.parametrize("many", [None, 30, 0])
 def test_every_online_step_is_one_the_paper_allows(case, many):
     """With ``many``: one that the paper allows but for the choice of the partner."""
-    follow(case, epochs=2, many=many)  # asserts at every step
+    problem, twin, _ = follow(case, epochs=2, many=many)  # asserts at every step
+    assert 0 < len(twin.S) <= problem.n
 
 
 @pytest.mark.parametrize("case", ["noisy", "large-C", "poly"])
