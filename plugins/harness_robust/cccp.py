@@ -1,6 +1,8 @@
 """``ramp-cccp``: the ramp loss by the concave-convex procedure, each convex problem by an oracle of the registry.
 
-    beta_i = C_i where y_i f_i < s, else 0;   f <- the solution of the convex problem of beta;   until beta stays
+    repeat until beta stays:
+        beta_i = C_i where y_i f_i < s, else 0
+        f <- the solution of the convex problem of beta
 
 The convex problem lies above J_s and touches it at f, so J_s falls in each round by at least what the problem's optimum
 is below J_s(f), less the gap that the oracle leaves. It ends at a stationary point, which depends on the start.

@@ -1,6 +1,7 @@
 """``ramp-exact``: the global minimum of the ramp loss on few points, by branch and bound over who is given up.
 
-    J* = min over sets O of   (1 - s) sum_{i in O} C_i  +  min_w 1/2 |w|^2 + sum_{i not in O} C_i max(0, 1 - y_i f_i)
+    J* = min over sets O of  (1 - s) sum_{i in O} C_i
+                             + min_w 1/2 |w|^2 + sum_{i not in O} C_i max(0, 1 - y_i f_i)
 
 A node has kept some points, given up others and left the rest undecided. Of these the ramp's convex envelope counts,
 over the range that y f may still have in a solution better than the incumbent: a relaxed problem is a box program as
