@@ -31,6 +31,8 @@ _STILL = 1e-3  # of the tolerance: a fall below is none
 class RampCCCP(OverOracle):
     """CCCP on the ramp loss over all points.
 
+    Take it where labels are wrong. Paper: Collobert, Sinz, Weston and Bottou 2006.
+
     A step is a round. ``info``: rounds, objective (J_s), outliers (points with y f < s), changed (betas that the last
     round changed), oracle_calls, oracle_seconds, oracle_evaluations. While the oracle works, the model is that of the
     last round: J_s never rises from one model to the next, but within the hinge problem that it starts with.

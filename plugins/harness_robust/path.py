@@ -48,6 +48,9 @@ _FALLS = 1e-11  # of the objective: less is rounding
 class OutlierPath(Solver):
     """The outlier path from the hinge solution to a stationary point of the ramp loss, exact to rounding.
 
+    Take it where labels are wrong and a stationary point exact to rounding is wanted. Paper: Suzumura, Ogawa,
+    Sugiyama and Takeuchi 2014.
+
     A step is a breakpoint or a re-optimisation. ``info``: kind (hinge: on the way from w = 0 to the hinge solution, along
     C; breakpoint; reoptimised), theta and s of the loss, objective (of that loss), outliers, free (points at y f = 1),
     breakpoints and reoptimised so far, moved_apart (times that points which stood in each other's way were moved apart, by

@@ -36,6 +36,8 @@ _STEPS, _LONG = 2000, 200_000  # of coordinate ascent at one relaxed problem, an
 class RampExact(Solver):
     """Branch and bound on the ramp loss: the global minimum of J_s, proved, for few points.
 
+    Take it as ground truth for the ramp loss on few points. Paper: Brooks 2011.
+
     A step is a node. ``info``: nodes, open (nodes left), objective (of the incumbent), outliers (points with y f < s),
     lower_bound (proved, of all models), global_gap (objective - lower_bound, relative to the objective).
     It takes the n x n kernel matrix. More points are for ramp-cccp or outlier-path.

@@ -92,6 +92,7 @@ PLANTED = {
 def test_a_name_without_a_description_fails_the_build(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "harness", tmp_path / "harness")
     shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("_build", "*.md"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "docs/index.md").write_text("# A site of one page\n")  # the others take seconds
     for name, (old, new, _) in PLANTED.items():
         file = tmp_path / "harness" / name
