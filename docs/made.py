@@ -82,7 +82,8 @@ def _paragraph(lines: list[str]) -> str:
     if len(lines) > 1 and set(lines[1]) == {"-"}:
         title, lines = f"**{lines[0]}**\n\n", lines[2:]
     if not lines or lines[0].startswith((" ", "\b")):  # \b: click's mark of what is not to be filled
-        return title + code(inspect.cleandoc("\n".join(["", *lines]).replace("\b", "")), "text")
+        text = inspect.cleandoc("\n".join(["", *lines]).replace("\b", ""))
+        return title + code(text, "sh" if text.startswith(f"{commands.PROGRAM} ") else "text")
     parts: list[tuple[str, str]] = [("", "")]  # (what stands before a text, the text)
     for each in lines:
         item, bullet = ITEM.fullmatch(each), re.match(r"[*-] ", each)
@@ -169,7 +170,7 @@ def _command(command: Any, context: click.Context) -> Iterator[str]:
             names, meaning = each.get_help_record(context) or (each.name, "")
             pairs.append((f"`{names}`", line(described(f"option {each.opts[0]} of {called}", meaning))))
     yield f"{'###' if called.count(' ') > 1 else '##'} {called}"
-    yield code(command.get_usage(context).removeprefix("Usage: "), "text")
+    yield code(command.get_usage(context).removeprefix("Usage: "), "sh")
     yield prose(described(f"command {called}", command.help))
     yield listed(pairs)
     for name in command.list_commands(context) if isinstance(command, click.Group) else ():
