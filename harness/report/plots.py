@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from harness.run.record import Record
 
 _NAMED = 8  # rows without a value that a picture names
+_PANELS = 24  # of a picture, at most
 _CELLS = 12  # columns of a heat map up to which each cell has its number
 _MARKED = 8  # marks of a curve, about
 _USUAL = 2  # place among the targets of the gap that is drawn, if it was reached: 1e-3
@@ -131,6 +132,7 @@ def figure(records: Sequence[Record], kind: str | None = None) -> Figure:
     panels = [panel for panel in every if panel.curves]
     if not panels:
         raise UsageError(f"result.plot({kind!r}) has nothing to draw: {lacking}. {remedy}")
+    left, panels = panels[_PANELS:], panels[:_PANELS]
     names = sorted({name for panel in panels for name in panel.curves})
     rows = dict.fromkeys(row.label if kind == "heat" else row.name for group in grouped(runs) for row in group.rows)
     looks, styles = pictures.looks(rows), dict[str, dict[str, Any]]()
@@ -150,6 +152,7 @@ def figure(records: Sequence[Record], kind: str | None = None) -> Figure:
     absent += [f"{name} on {panel.title}" for panel in every for name in panel.missing if name in names]
     more = f" and {len(absent) - _NAMED} more" if len(absent) > _NAMED else ""
     notes = [*dict.fromkeys(panel.note for panel in panels)]
+    notes += [f"{len(left)} more panels are not drawn: compare fewer data sets to draw them."] if left else []
     notes += [f"Not shown: {', '.join(absent[:_NAMED])}{more} ({lacking})."] if absent else []
     pictures.legend(drawn, handles, columns=6, title=" ".join(filter(None, notes)))
     pictures.apart(pictures.plain(drawn))

@@ -105,6 +105,12 @@ def test_a_path_is_a_heat_map_of_its_errors_with_the_chosen_cell_and_what_is_not
         result(rows).plot("heat")
 
 
+def test_a_picture_has_24_panels_at_most_and_says_how_many_more_there_are():
+    drawn = plots.figure([record("a", f"set-{i}") for i in range(26)])
+    assert len(drawn.axes) == 24
+    assert "2 more panels are not drawn" in drawn.legends[0].get_title().get_text()
+
+
 def test_a_profile_has_the_share_of_problems_within_a_factor_and_who_never_arrives_stays_below():
     often = [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
     found = plots.profile(
