@@ -44,12 +44,17 @@ def formula(self: Any, node: nodes.Node) -> None:
 
 
 class Lines(HtmlFormatter[str]):
-    """The formatter of code: each line is an element of its own, so that the style sheet can wrap it with a hanging indent."""
+    """The formatter of code: each line is an element with its indentation, so that it can wrap; options do not break."""
 
     def wrap(self, source: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """Wrap each line of code."""
-        lines = ((kind, f'<span class="line">{text}</span>' if kind else text) for kind, text in source)
-        yield from super().wrap(lines)
+        yield from super().wrap((kind, _line(text) if kind else text) for kind, text in source)
+
+
+def _line(text: str) -> str:
+    written = re.sub(r"<[^>]+>", "", text)
+    text = re.sub(r"(?<=[\s>])--?\w[\w-]*", r'<span class="option">\g<0></span>', text)
+    return f'<span class="line" style="--indent: {len(written) - len(written.lstrip(" "))}ch">{text}</span>'
 
 
 class Plot(SphinxDirective):
