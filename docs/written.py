@@ -74,11 +74,10 @@ class Plot(SphinxDirective):
         names = self.env.temp_data.setdefault("names of plots", {})
         folder = Path(self.env.doctreedir).resolve() / "plots"
         folder.mkdir(exist_ok=True)
-        number = self.env.new_serialno("plot")
-        picture = folder / f"{self.env.docname.replace('/', '-')}-{number}.svg"
+        picture = folder / f"{self.env.docname.replace('/', '-')}-{self.env.new_serialno('plot')}.svg"
         lines = nodes.literal_block(source, source, language="python")
         try:
-            figure_of(source, names, folder / "store.sqlite").savefig(picture, bbox_inches="tight")
+            figure_of(source, names).savefig(picture, bbox_inches="tight")
         except Exception as error:
             log.warning("the plot cannot be drawn: %r", error, location=self.get_location())
             return [lines]
@@ -87,21 +86,12 @@ class Plot(SphinxDirective):
         return [image] if "hidden" in self.options else [lines, image]
 
 
-def figure_of(source: str, names: dict[str, Any], store: Path) -> Any:
-    """Run lines of Python with a result store of their own, and return the value of the last expression."""
-    import matplotlib as mpl
-
-    mpl.use("agg")
+def figure_of(source: str, names: dict[str, Any]) -> Any:
+    """Run lines of Python, and return the value of the last expression."""
     *statements, last = ast.parse(source).body
-    environment = os.environ.copy()
-    os.environ["HARNESS_STORE"] = str(store)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            exec(compile(ast.Module(statements, []), "<plot>", "exec"), names)
-            return eval(compile(ast.Expression(last.value), "<plot>", "eval"), names)  # type: ignore[attr-defined]
-    finally:
-        os.environ.clear()
-        os.environ.update(environment)
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        exec(compile(ast.Module(statements, []), "<plot>", "exec"), names)
+        return eval(compile(ast.Expression(last.value), "<plot>", "eval"), names)  # type: ignore[attr-defined]
 
 
 class Repository(SphinxRole):
@@ -115,7 +105,8 @@ class Repository(SphinxRole):
 
 
 def setup(app: Any) -> dict[str, Any]:
-    """Register all of them with Sphinx."""
+    """Register all of them with Sphinx; what plots measure is stored beside the pages that are built."""
+    os.environ |= {"HARNESS_STORE": f"{app.doctreedir}/plots.sqlite", "MPLBACKEND": "agg"}
     PygmentsBridge.html_formatter = Lines
     app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.add_role("repo", Repository())
