@@ -84,7 +84,7 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
         _progress(f"{len(grid(bench.configuration).cells)} cells; "
                   + (f"the last commit took {expected:.0f} s" if expected else "5 to 15 min on an idle machine"))  # fmt: skip
         began = time.monotonic()
-        bench.measure([commit])
+        bench.measure(commit)
         click.echo(f"{commit[:8]}: {bench.measured(commit).summary} in {time.monotonic() - began:.0f} s")
         if (older := bench.before(commit)) is not None:
             report = judge(bench, older, commit, notify=_progress)
@@ -171,8 +171,8 @@ def export(config: str | None, stores: Sequence[str], commit: str | None, single
     help="A count is worse beyond this relative change.",
 )  # fmt: skip
 @click.option(
-    "--memory-factor", type=click.FloatRange(min=1.0, min_open=True), default=1.5, show_default=True,
-    help="The memory of a fit is worse beyond this factor.",
+    "--memory-factor", type=click.FloatRange(min=1.0, min_open=True), default=1.1, show_default=True,
+    help="The peak memory of a run is worse beyond this factor.",
 )  # fmt: skip
 @MACHINE
 @CONFIG

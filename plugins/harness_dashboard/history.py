@@ -1,7 +1,6 @@
 """What the dashboard and the benchmarks that run under old commits agree on: names, and the format of the records.
 
-Standard library only: ``benchmarks/history`` runs with the code of a commit of any age installed, and loads this file
-by its path (``HARNESS_HISTORY``), never the installed package.
+Standard library only: ``benchmarks`` runs with the code of a commit of any age installed, and loads this file by its path.
 
 asv keeps one number a benchmark and forgets why there is none. So whoever measures also writes one file for each
 commit, environment and machine: ``records/<commit>-<environment>-<machine>.json``.
@@ -16,13 +15,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-FIT, RECORD, COMMAND = "solvers.Fit.", "solvers.Record.", "command."
-"""How asv names the benchmarks: module and class in ``benchmarks/history``."""
-
-MODULE, RECORDS, MACHINE, ONLY = (
-    "HARNESS_HISTORY", "HARNESS_HISTORY_RECORDS", "HARNESS_HISTORY_MACHINE", "HARNESS_HISTORY_ONLY",
+BENCHMARKS, RECORDS, MACHINE, ONLY = (
+    "HARNESS_BENCHMARKS", "HARNESS_HISTORY_RECORDS", "HARNESS_HISTORY_MACHINE", "HARNESS_HISTORY_ONLY",
 )  # fmt: skip
-"""Variables: this file, the folder of the records, the machine's name, the cells to be fitted as JSON (all if not set)."""
+"""Variables: folder of our benchmarks, folder of the records, the machine's name, the measured cells as JSON (not set: all)."""
 
 ENVIRONMENT = "compare-py"
 """What the environments of exported results begin with; behind it Python's version."""

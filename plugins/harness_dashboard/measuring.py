@@ -38,16 +38,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class Measured:
-    """The results of one commit.
-
-    values : (benchmark, cell or None) -> value; None: failed, NaN: not applicable
-    samples : of the timed ones
-    runs : cell -> the records of its runs
-    """
+    """The runs of one commit by cell."""
 
     commit: str
-    values: dict[tuple[str, Cell | None], float | None] = field(default_factory=dict)
-    samples: dict[tuple[str, Cell | None], list[float]] = field(default_factory=dict)
     runs: dict[Cell, list[Record]] = field(default_factory=dict)
 
     @property
@@ -104,52 +97,34 @@ class Bench:
         """Return where a commit's records are."""
         return history.file_of(self.records, commit, self.environment, self.machine)
 
-    def measure(
-        self,
-        commits: Sequence[str],
-        *,
-        benchmarks: Sequence[str] = (),
-        cells: Sequence[Cell] | None = None,
-        rounds: int | None = None,
-        interleaved: bool = False,
-    ) -> None:
-        """Let asv measure commits.
+    def measure(self, commit: str, *, cells: Sequence[Cell] | None = None) -> None:
+        """Let asv measure a commit.
 
-        benchmarks : regular expressions of asv's names with parameters; none: all
-        cells : those fitted for the records; None: the whole grid
-        rounds : of timed benchmarks, each in processes of its own; None: as the benchmarks say
-        interleaved : the commits take turns, so that a disturbance of the machine falls on all of them
+        cells : what is measured; None: the whole grid, and whatever else asv's folder of benchmarks has
 
         Raises
         ------
         UsageError : asv cannot measure, in asv's words.
-        KeyboardInterrupt : passed on; commits that were finished are saved.
+        KeyboardInterrupt : passed on; what was measured of the commit is lost.
         """
-        variables = {
-            history.MODULE: history.__file__, history.RECORDS: str(self.records), history.MACHINE: self.machine
-        }  # fmt: skip
-        fitted = grid(self.configuration).cells if cells is None else list(cells)
+        variables = {history.RECORDS: str(self.records), history.MACHINE: self.machine}
         if cells is not None:
-            variables[history.ONLY] = json.dumps(fitted)
-        for commit in commits:
-            self.record_file_of(commit).unlink(missing_ok=True)  # what is there afterwards was written now
+            variables[history.ONLY] = json.dumps(cells)
+        self.record_file_of(commit).unlink(missing_ok=True)  # what is there afterwards was written now
         with locked(self.configuration):
             processes.asv(
                 "measure",
                 self.configuration,
                 variables,
                 changed={"results_dir": str(self.results)},
-                commits=list(commits),
+                commits=[commit],
                 machine=self.machine,
                 # asv's own file is one for all of a user's projects
                 machine_file=str(self.configuration.results_dir.parent / "machine.json"),
-                bench=list(benchmarks) or None,
-                attribute=None if rounds is None else {"rounds": rounds},
-                interleave_rounds=interleaved,
+                bench=None if cells is None else ["solvers"],
             )
-        for commit in commits:
-            if not self.record_file_of(commit).exists():
-                self._record_failure(commit, fitted)
+        if not self.record_file_of(commit).exists():
+            self._record_failure(commit, grid(self.configuration).cells if cells is None else cells)
 
     def _record_failure(self, commit: str, cells: Sequence[Cell]) -> None:
         """Say of a commit without records that none of its cells could be measured: it could not be installed."""
@@ -161,20 +136,7 @@ class Bench:
 
     def measured(self, commit: str) -> Measured:
         """Read what was measured of a commit; a commit that could not be installed has failures only."""
-        from asv.results import Results
-
-        measured = Measured(commit)
-        result = Results.load(str(self.file_of(commit)), self.machine)
-        for name in result.get_all_result_keys():
-            params = result.get_result_params(name)
-            figures = result.get_result_value(name, params), result.get_result_samples(name, params)
-            for cell, value, samples in zip(_cells(params), *figures, strict=True):
-                measured.values[name, cell] = value
-                if samples:
-                    measured.samples[name, cell] = list(samples)
-        if (file := self.record_file_of(commit)).exists():
-            measured.runs.update(read_file(file).cells())
-        return measured
+        return Measured(commit, read_file(self.record_file_of(commit)).cells())
 
     def before(self, commit: str) -> str | None:
         """Return the newest of the commit's ancestors that was measured, None if none was."""
@@ -194,14 +156,6 @@ class Bench:
             (self.results / self.machine).glob(f"*-{self.environment}.json"), key=lambda path: path.stat().st_mtime
         )
         return sum(Results.load(str(files[-1]), self.machine).duration.values()) if files else None
-
-
-def _cells(params: list[list[str]]) -> list[Cell | None]:
-    """Return the cells of asv's parameters, which are written as Python writes them: ``'fw'``."""
-    if not params:
-        return [None]
-    solvers, datasets = ([text.strip("'\"") for text in names] for names in params)
-    return [(solver, dataset) for solver in solvers for dataset in datasets]
 
 
 def grid(configuration: Configuration) -> Grid:

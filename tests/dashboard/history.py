@@ -208,7 +208,7 @@ def measure(history: History, names: Sequence[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMBA_CACHE_DIR", MACHINE_CODE)
         for name in names:
-            bench.measure([history.commits[name]])
+            bench.measure(history.commits[name])
 
 
 def _fill(tree: Path) -> None:
