@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from harness import Record, Status, UsageError
 from harness.report.timing import times
 from harness_dashboard.history import digits
-from harness_dashboard.measuring import Grid, Measured, grid
+from harness_dashboard.measuring import Runs, grid
 from harness_dashboard.records import NO_RUN, Cell
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ TIMED = {CPU: "cpu_seconds", WALL: "fit_seconds", MEMORY: "peak_rss_bytes"}
 """What differs from run to run, and the field of the runs."""
 _LEAST_MEMORY = 4e6  # [bytes] a smaller change is noise of the allocator
 _LEAST_WAIT = 0.02  # [s] a shorter wait is noise of a disk
-_TURNS = 3  # number of measurements of each commit that confirm a suspicion
+_TURNS = 2  # number of measurements of each commit that confirm a suspicion
 _CHANCE = 0.01  # probability that equal times look that different in one measurement
 _WORSE, _BETTER = "worse", "better"
 _WORKS, _FAILS, _GONE = "works", "fails", "gone"
@@ -130,11 +130,9 @@ def check(
     UsageError : a pattern that names nothing, or asv cannot measure.
     """
     cells = _selected(grid(bench.configuration), only)
-    with tempfile.TemporaryDirectory(prefix="harness-check-") as name:
-        first = _elsewhere(bench, Path(name))
-        notify(f"measuring {base[:8]} and {head[:8]} in turns: {len(cells)} cells")
-        before, after = _measured(first, (base, head), cells)
-    changes = _changes(bench, cells, before, after, limits=(thresholds, thresholds), notify=notify)
+    notify(f"measuring {base[:8]} and {head[:8]} in turns, {len(cells)} cells; what looks changed is measured again")
+    before, after = _measured(bench, (base, head), cells)
+    changes = _changes(bench, (base, head), cells, (before, after), (thresholds, thresholds), notify)
     return Report(base, head, thresholds, changes, len(_working(cells, before, after)))
 
 
@@ -144,100 +142,98 @@ def judge(bench: Bench, base: str, head: str, notify: Callable[[str], None] = la
     The two were measured at different times, maybe beside other work: a smaller factor is enough to look changed.
     """
     usual = Thresholds()
-    cells, before, after = grid(bench.configuration).cells, bench.measured(base), bench.measured(head)
-    cells = [cell for cell in cells if cell in before.runs and cell in after.runs]
-    changes = _changes(bench, cells, before, after, limits=(replace(usual, time=usual.time**0.5), usual), notify=notify)
+    before, after = bench.measured(base), bench.measured(head)
+    cells = [cell for cell in grid(bench.configuration) if cell in before and cell in after]
+    limits = (replace(usual, time=usual.time**0.5), usual)
+    changes = _changes(bench, (base, head), cells, (before, after), limits, notify)
     return Report(base, head, usual, changes, len(_working(cells, before, after)))
 
 
-def _elsewhere(bench: Bench, folder: Path) -> Bench:
-    """Return a bench whose results do not enter the history."""
-    return replace(bench, results=folder / "results", records=folder / "records")
-
-
-def _measured(bench: Bench, commits: Sequence[str], cells: Sequence[Cell], turns: int = 1) -> list[Measured]:
-    """Measure the commits in turns and return all runs of each."""
-    found = [Measured(commit, {cell: [] for cell in cells}) for commit in commits]
-    for _ in range(turns):
-        for measured in reversed(found):
-            bench.measure(measured.commit, cells=cells)
-            for cell, runs in bench.measured(measured.commit).runs.items():
-                measured.runs[cell] += runs
+def _measured(bench: Bench, commits: tuple[str, str], cells: Sequence[Cell], turns: int = 1) -> tuple[Runs, Runs]:
+    """Measure the commits in turns and return all runs of each; they do not enter the history."""
+    found: tuple[Runs, Runs] = ({cell: [] for cell in cells}, {cell: [] for cell in cells})
+    with tempfile.TemporaryDirectory(prefix="harness-check-") as name:
+        elsewhere = replace(bench, results=Path(name, "results"), records=Path(name, "records"))
+        for place in (1, 0) * turns:
+            elsewhere.measure(commits[place], cells=cells)
+            for cell, runs in elsewhere.measured(commits[place]).items():
+                found[place][cell] += runs
     return found
 
 
-def _working(cells: Iterable[Cell], before: Measured, after: Measured) -> list[Cell]:
-    return [cell for cell in cells if _state(before, cell) == _state(after, cell) == _WORKS]
+def _working(cells: Iterable[Cell], before: Runs, after: Runs) -> list[Cell]:
+    return [cell for cell in cells if _state(before[cell]) == _state(after[cell]) == _WORKS]
 
 
 def _changes(
-    bench: Bench, cells: Sequence[Cell], before: Measured, after: Measured, *, limits: tuple[Thresholds, Thresholds],
-    notify: Callable[[str], None],
+    bench: Bench, commits: tuple[str, str], cells: Sequence[Cell], measured: tuple[Runs, Runs],
+    limits: tuple[Thresholds, Thresholds], notify: Callable[[str], None],
 ) -> list[Change]:  # fmt: skip
     """Return what changed; ``limits`` of the first measurement and of the second, which confirms it."""
-    changes = [change for cell in cells for change in _certain(cell, before, after, limits[1])]
-    timed = [(metric, cell) for cell in _working(cells, before, after) for metric in TIMED]
-    suspects = {each: verdict for each in timed if (verdict := _compared(each, before, after, limits[0]))}
+    changes = [change for cell in cells for change in _certain(cell, *measured, limits[1])]
+    timed = [(metric, cell) for cell in _working(cells, *measured) for metric in TIMED]
+    suspects = {each: verdict for each in timed if (verdict := _compared(each, *measured, limits[0]))}
     if suspects:
         looks = ", ".join(f"{metric} of {solver} on {dataset}" for metric, (solver, dataset) in suspects)
         notify(f"measuring again what looks changed: {looks}")
-        with tempfile.TemporaryDirectory(prefix="harness-check-") as name:
-            again = _elsewhere(bench, Path(name))
-            named = list(dict.fromkeys(cell for _, cell in suspects))
-            first, second = _measured(again, (before.commit, after.commit), named, _TURNS)
-            changes += _confirmed(suspects, first, second, limits[1])
+        again = _measured(bench, commits, list(dict.fromkeys(cell for _, cell in suspects)), _TURNS)
+        for (metric, cell), verdict in suspects.items():
+            if verdict == _compared((metric, cell), *again, limits[1]):
+                old, new = (median(_samples((metric, cell), runs)) for runs in again)
+                changes.append(Change(cell, metric, old, new, verdict, verdict == _WORSE))
     return sorted(changes, key=lambda change: cells.index(change.cell))
 
 
-def _selected(whole: Grid, only: Sequence[str]) -> list[Cell]:
+def _selected(whole: list[Cell], only: Sequence[str]) -> list[Cell]:
     """Return the cells that the patterns name; all if there is no pattern."""
     selected: list[Cell] = []
     for pattern in only:
         named = [
-            cell for cell in whole.cells
-            if any(name == pattern or fnmatch.fnmatchcase(name, pattern) for name in (*cell, ":".join(cell)))
-        ]  # fmt: skip
+            cell
+            for cell in whole
+            if any(pattern == name or fnmatch.fnmatchcase(name, pattern) for name in (*cell, ":".join(cell)))
+        ]
         if not named:
+            solvers, datasets = (", ".join(dict.fromkeys(names)) for names in zip(*whole, strict=True))
             raise UsageError(
-                f"--only: '{pattern}' names no cell; the solvers are {', '.join(whole.solvers)}, the data sets "
-                f"{', '.join(whole.datasets)}; solver:dataset is one cell."
+                f"--only: '{pattern}' names no cell; the solvers are {solvers}, the data sets {datasets}; solver:dataset is "
+                "one cell."
             )
         selected += named
-    return [cell for cell in whole.cells if cell in selected or not only]
+    return [cell for cell in whole if cell in selected or not only]
 
 
 # -- what is certain: status and counts -------------------------------------------------------------------
 
 
-def _state(measured: Measured, cell: Cell) -> str:
+def _state(runs: list[Record]) -> str:
     """Return `_WORKS`, `_FAILS` or `_GONE`."""
-    status = _worst(measured, cell)["status"]
+    status = _worst(runs)["status"]
     return _WORKS if status == Status.OK else _GONE if status in NO_RUN else _FAILS
 
 
-def _worst(measured: Measured, cell: Cell) -> Record:
+def _worst(runs: list[Record]) -> Record:
     """Return the first run that is not well, or the first one."""
-    runs = measured.runs[cell]
     return next((run for run in runs if run["status"] != Status.OK), runs[0])
 
 
-def _certain(cell: Cell, before: Measured, after: Measured, thresholds: Thresholds) -> list[Change]:
+def _certain(cell: Cell, before: Runs, after: Runs, thresholds: Thresholds) -> list[Change]:
     """Return what changed in a cell's status, or, where it works in both commits, in its counts."""
-    states = _state(before, cell), _state(after, cell)
+    states = _state(before[cell]), _state(after[cell])
     if states == (_WORKS, _WORKS):
         return _counts(cell, before, after, thresholds)
     if states not in _VERDICTS:
         return []
     verdict, regression = _VERDICTS[states]
-    record = _worst(after, cell)
+    record = _worst(after[cell])
     reason = ": ".join(str(record[name]) for name in ("status", "reason") if record[name]) if regression else ""
     return [Change(cell, STATUS, None, None, verdict, regression, reason)]
 
 
-def _counts(cell: Cell, before: Measured, after: Measured, thresholds: Thresholds) -> list[Change]:
+def _counts(cell: Cell, before: Runs, after: Runs, thresholds: Thresholds) -> list[Change]:
     changes = []
     for metric, read in COUNTS.items():
-        old, new = (read(measured.runs[cell][0]) for measured in (before, after))
+        old, new = (read(runs[cell][0]) for runs in (before, after))
         if old is None or new is None:
             continue  # not observable, or not defined for this formulation
         if metric == "digits":  # a logarithm: a ratio is a difference
@@ -253,15 +249,15 @@ def _counts(cell: Cell, before: Measured, after: Measured, thresholds: Threshold
 # -- what is not: time and memory -------------------------------------------------------------------------
 
 
-def _samples(timed: Timed, measured: Measured) -> list[float]:
+def _samples(timed: Timed, measured: Runs) -> list[float]:
     """Return the figure of each run that has one; times are those of later fits where a run has them."""
     metric, cell = timed
     if metric == MEMORY:
-        return [float(run["peak_rss_bytes"]) for run in measured.runs[cell] if run.get("peak_rss_bytes")]
-    return times(measured.runs[cell], TIMED[metric])
+        return [float(run["peak_rss_bytes"]) for run in measured[cell] if run.get("peak_rss_bytes")]
+    return times(measured[cell], TIMED[metric])
 
 
-def _compared(timed: Timed, before: Measured, after: Measured, thresholds: Thresholds) -> str:
+def _compared(timed: Timed, before: Runs, after: Runs, thresholds: Thresholds) -> str:
     """Return ``worse``, ``better`` or an empty string."""
     metric, cell = timed
     if not (_samples(timed, before) and _samples(timed, after)):
@@ -287,9 +283,9 @@ def _more(old: list[float], new: list[float], factor: float, least: float) -> bo
     return bool(mannwhitneyu(old, new, method="exact").pvalue < _CHANCE)
 
 
-def _waits(cell: Cell, before: Measured, after: Measured, factor: float) -> bool:
+def _waits(cell: Cell, before: Runs, after: Runs, factor: float) -> bool:
     """Return whether each run waited longer than every one of the other commit, by a part of the whole time."""
-    old, new = ([_waited(run) for run in measured.runs[cell]] for measured in (before, after))
+    old, new = ([_waited(run) for run in measured[cell]] for measured in (before, after))
     usual = median(_samples((WALL, cell), before))
     return min(new) > max(old) + max(_LEAST_WAIT, (factor - 1.0) * usual)
 
@@ -299,16 +295,6 @@ def _waited(run: Any) -> float:
     if (waited := run.get("waited_seconds")) is not None:
         return float(waited)
     return max(0.0, (run.get("fit_seconds") or 0.0) - (run.get("cpu_seconds") or 0.0))
-
-
-def _confirmed(suspects: dict[Timed, str], before: Measured, after: Measured, thresholds: Thresholds) -> list[Change]:
-    """Return the suspects that look the same in a second measurement, with its figures."""
-    changes = []
-    for (metric, cell), verdict in suspects.items():
-        if verdict == _compared((metric, cell), before, after, thresholds):
-            old, new = (median(_samples((metric, cell), measured)) for measured in (before, after))
-            changes.append(Change(cell, metric, old, new, verdict, verdict == _WORSE))
-    return changes
 
 
 # -- the report -------------------------------------------------------------------------------------------

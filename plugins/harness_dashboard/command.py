@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +23,7 @@ CONFIG = click.option(
 MACHINE = click.option(
     "--machine", metavar="NAME", help="This machine's name in the history.  [default: its host name]"
 )
+SECONDS_PER_CELL = 3.0  # of a grid that was never measured, with compilation
 NOT_MEASURED = "some files have edits that are not committed: they are not measured"
 
 
@@ -51,6 +54,37 @@ def dashboard() -> None:
     """
 
 
+@dashboard.command(short_help="Write what the history needs in a plugin's repository.")
+@click.argument("file", required=False)
+def init(file: str | None) -> None:
+    """Write what the history over commits needs: asv.conf.json, a grid, a folder of benchmarks and a gate for CI.
+
+    \b
+      harness dashboard init
+      harness dashboard init my_solver.py
+
+    The grid has the solvers of the plugin in this folder, which must be installed (pip install -e .), and one to compare
+    with. FILE is a solver that is no project yet: it gets a pyproject.toml. No file is overwritten.
+    """
+    from harness_dashboard.init import project
+
+    files = project(Path.cwd(), file)
+    if there := [os.path.relpath(path) for path in files if path.exists()]:
+        raise UsageError(
+            f"nothing was written: {', '.join(there)} would be overwritten; remove what is to be written anew."
+        )
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        click.echo(f"wrote {os.path.relpath(path)}")
+    folder = next(path.parent for path in files if path.name == "asv.conf.json")
+    move = "" if folder == Path.cwd() else f"  cd {shlex.quote(str(folder))}\n"
+    click.echo(
+        f"Next:\n{move}  git add --all && git commit -m 'A history of the solvers'\n  harness dashboard run HEAD\n"
+        "  harness dashboard build"
+    )
+
+
 @dashboard.command(short_help="Measure commits of this repository.")
 @click.argument("commits", metavar="[RANGE]", default="HEAD")
 @click.option("--again", is_flag=True, help="Measure commits anew that were measured before.")
@@ -69,7 +103,7 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
     Then make the site: harness dashboard build
     """
     from harness_dashboard.check import judge, markdown
-    from harness_dashboard.measuring import Bench, grid
+    from harness_dashboard.measuring import Bench, grid, summary
 
     bench = Bench.of(_configured(config), machine)
     wanted = bench.repository.range(commits)
@@ -78,14 +112,17 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
     todo = [commit for commit in wanted if again or not bench.is_measured(commit)]
     if len(todo) < len(wanted):
         click.echo(f"{len(wanted) - len(todo)} of {len(wanted)} commits were measured before; --again measures anew")
+    cells, expected = len(grid(bench.configuration)), bench.expected_seconds()
+    why = "as the last commit did" if expected else f"at {SECONDS_PER_CELL:g} s a cell, on an idle machine"
+    _progress(
+        f"{len(todo)} commits of {cells} cells take about {len(todo) * (expected or cells * SECONDS_PER_CELL):.0f} s, {why}; "
+        "what looks changed is measured again"
+    )
     for number, commit in enumerate(todo, start=1):
-        expected = bench.expected_seconds()
         _progress(f"[{number}/{len(todo)}] {commit[:8]} {bench.repository.title(commit)}")
-        _progress(f"{len(grid(bench.configuration).cells)} cells; "
-                  + (f"the last commit took {expected:.0f} s" if expected else "5 to 15 min on an idle machine"))  # fmt: skip
         began = time.monotonic()
         bench.measure(commit)
-        click.echo(f"{commit[:8]}: {bench.measured(commit).summary} in {time.monotonic() - began:.0f} s")
+        click.echo(f"{commit[:8]}: {summary(bench.measured(commit))} in {time.monotonic() - began:.0f} s")
         if (older := bench.before(commit)) is not None:
             report = judge(bench, older, commit, notify=_progress)
             bench.note_changes(commit, older, [vars(change) for change in report.changes])

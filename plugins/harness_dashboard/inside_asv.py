@@ -193,21 +193,16 @@ def measure(conf: Any, *, commits: list[str], machine: str, machine_file: str, *
     log.flush()
 
 
-def publish(conf: Any) -> None:
-    """Make the site in ``html_dir``."""
-    published(conf, pull=False)
-
-
 _PUBLISH = Publish.run  # as asv has it
 
 
 def setup() -> None:
-    """Say where our benchmarks are, and let ``asv publish`` do as `publish` does; asv calls this where it imports the plugin."""
+    """Say where our benchmarks are, and let ``asv publish`` make our site; asv calls this where it imports the plugin."""
     os.environ[history.BENCHMARKS] = str(Path(history.__file__).with_name("benchmarks"))
     Publish.run = staticmethod(published)
 
 
-def published(conf: Any, range_spec: Any = None, pull: bool = True) -> None:
+def published(conf: Any, range_spec: Any = None, pull: bool = False) -> None:
     """Make the site, without asv's list of regressions; without results of asv it has our pages alone."""
     listed = Path(conf.results_dir, "benchmarks.json")
     if not listed.exists():
@@ -222,7 +217,7 @@ def published(conf: Any, range_spec: Any = None, pull: bool = True) -> None:
 TASKS: dict[str, tuple[Callable[..., Any], str]] = {
     "environments": (environments, "asv cannot measure"),
     "measure": (measure, "asv cannot measure"),
-    "publish": (publish, "the site cannot be made"),
+    "publish": (published, "the site cannot be made"),
 }
 """Task -> what carries it out, and how the sentence begins that says why it cannot be done."""
 

@@ -6,11 +6,12 @@ import contextlib
 import datetime
 import fcntl
 import functools
+import itertools
 import json
 import platform
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,36 +21,15 @@ from harness_dashboard.commits import Repository
 from harness_dashboard.configuration import Configuration
 from harness_dashboard.records import NO_RUN, Cell, RecordFile, read_file
 
-
-@dataclass(frozen=True)
-class Grid:
-    """The content of ``grid.json``, which is in the parent of the folder of the benchmarks."""
-
-    solvers: list[str]
-    datasets: list[str]
-    excluded: Sequence[Cell] = ()
-
-    @property
-    def cells(self) -> list[Cell]:
-        """Every cell that is measured, in the order of the file."""
-        every = [(solver, dataset) for solver in self.solvers for dataset in self.datasets]
-        return [cell for cell in every if cell not in self.excluded]
+Runs = dict[Cell, list[Record]]
+"""The runs of one commit by cell."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """The runs of one commit by cell."""
-
-    commit: str
-    runs: dict[Cell, list[Record]] = field(default_factory=dict)
-
-    @property
-    def summary(self) -> str:
-        """Return ``40 cells, 1 failed, 2 not in this commit``."""
-        statuses = [runs[0]["status"] for runs in self.runs.values()]
-        fine, absent = statuses.count(Status.OK), sum(status in NO_RUN for status in statuses)
-        failed = len(statuses) - fine - absent
-        return f"{fine} cells, {failed} failed, {absent} not in this commit"
+def summary(runs: Runs) -> str:
+    """Return ``40 cells, 1 failed, 2 not in this commit``."""
+    statuses = [of_cell[0]["status"] for of_cell in runs.values()]
+    fine, absent = statuses.count(Status.OK), sum(status in NO_RUN for status in statuses)
+    return f"{fine} cells, {len(statuses) - fine - absent} failed, {absent} not in this commit"
 
 
 @dataclass(frozen=True)
@@ -113,18 +93,13 @@ class Bench:
         self.record_file_of(commit).unlink(missing_ok=True)  # what is there afterwards was written now
         with locked(self.configuration):
             processes.asv(
-                "measure",
-                self.configuration,
-                variables,
-                changed={"results_dir": str(self.results)},
-                commits=[commit],
-                machine=self.machine,
+                "measure", self.configuration, variables, changed={"results_dir": str(self.results)}, commits=[commit],
+                machine=self.machine, bench=None if cells is None else ["solvers"],
                 # asv's own file is one for all of a user's projects
                 machine_file=str(self.configuration.results_dir.parent / "machine.json"),
-                bench=None if cells is None else ["solvers"],
-            )
+            )  # fmt: skip
         if not self.record_file_of(commit).exists():
-            self._record_failure(commit, grid(self.configuration).cells if cells is None else cells)
+            self._record_failure(commit, grid(self.configuration) if cells is None else cells)
 
     def _record_failure(self, commit: str, cells: Sequence[Cell]) -> None:
         """Say of a commit without records that none of its cells could be measured: it could not be installed."""
@@ -134,9 +109,9 @@ class Bench:
         time = int(processes.git(self.repository.folder, "show", "-s", "--format=%at", commit)) * 1000
         RecordFile(commit, time, self.machine, self.environment, moment, records).write(self.records)
 
-    def measured(self, commit: str) -> Measured:
+    def measured(self, commit: str) -> Runs:
         """Read what was measured of a commit; a commit that could not be installed has failures only."""
-        return Measured(commit, read_file(self.record_file_of(commit)).cells())
+        return read_file(self.record_file_of(commit)).cells()
 
     def before(self, commit: str) -> str | None:
         """Return the newest of the commit's ancestors that was measured, None if none was."""
@@ -158,8 +133,8 @@ class Bench:
         return sum(Results.load(str(files[-1]), self.machine).duration.values()) if files else None
 
 
-def grid(configuration: Configuration) -> Grid:
-    """Read the grid beside the folder of the benchmarks.
+def grid(configuration: Configuration) -> list[Cell]:
+    """Return the cells of ``grid.json`` beside the folder of the benchmarks, in the order of the file.
 
     Raises
     ------
@@ -169,7 +144,8 @@ def grid(configuration: Configuration) -> Grid:
     try:
         read: Any = json.loads(path.read_text())
         solvers, datasets = ([str(entry["name"]) for entry in read[kind]] for kind in ("solvers", "datasets"))
-        return Grid(solvers, datasets, [(solver, dataset) for solver, dataset, _ in read.get("excluded", ())])
+        excluded = [(solver, dataset) for solver, dataset, _ in read.get("excluded", ())]
+        return [cell for cell in itertools.product(solvers, datasets) if cell not in excluded]
     except FileNotFoundError:
         raise UsageError(f"there is no grid {path}; it belongs beside asv's benchmark_dir.") from None
     except (ValueError, KeyError, TypeError) as error:

@@ -31,13 +31,10 @@ Cell = tuple[str, str]
 Runs = dict[Cell, list[dict[str, Any]]]
 
 
-def _grid() -> dict[str, Any]:
-    """Return the grid, which is beside the repository's folder of benchmarks: this module is a part of that package."""
-    folder = Path(str(sys.modules[__package__ or ""].__file__)).resolve().parent
-    return dict(json.loads((folder.parent / "grid.json").read_text()))
-
-
-GRID = _grid()
+# beside the repository's folder of benchmarks, of which package this module is a part
+GRID = json.loads(
+    Path(str(sys.modules[__package__ or ""].__file__)).resolve().parents[1].joinpath("grid.json").read_text()
+)
 ONLY = [tuple(cell) for cell in json.loads(os.environ.get(history.ONLY, "[]"))]
 """The cells that are measured; empty: all."""
 SOLVERS, DATASETS = (
@@ -79,14 +76,11 @@ def write(runs: Runs) -> None:
     show = ["git", "-C", project, "show", "-s", "--format=%at", commit]
     shown = subprocess.run(show, capture_output=True, text=True, check=False).stdout.strip()
     history.write(
-        Path(folder),
-        commit=commit,
-        commit_time=int(shown) * 1000 if shown.isdigit() else None,
-        machine=os.environ.get(history.MACHINE) or platform.node(),
-        environment=os.environ.get("ASV_ENV_NAME", ""),
+        Path(folder), commit=commit, commit_time=int(shown) * 1000 if shown.isdigit() else None,
+        machine=os.environ.get(history.MACHINE) or platform.node(), environment=os.environ.get("ASV_ENV_NAME", ""),
         measured_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         records=[run for of_cell in runs.values() for run in of_cell],
-    )
+    )  # fmt: skip
 
 
 def _time(name: str) -> Callable[[Any], float]:
