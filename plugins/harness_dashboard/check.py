@@ -111,14 +111,9 @@ class Report:
 
 
 def check(
-    bench: Bench,
-    base: str,
-    head: str,
-    *,
-    thresholds: Thresholds = Thresholds(),
-    only: Sequence[str] = (),
+    bench: Bench, base: str, head: str, *, thresholds: Thresholds = Thresholds(), only: Sequence[str] = (),
     notify: Callable[[str], None] = lambda _: None,
-) -> Report:
+) -> Report:  # fmt: skip
     """Measure two commits in turns and compare them; no number enters the history.
 
     base, head : full hashes
@@ -188,11 +183,8 @@ def _selected(whole: list[Cell], only: Sequence[str]) -> list[Cell]:
     """Return the cells that the patterns name; all if there is no pattern."""
     selected: list[Cell] = []
     for pattern in only:
-        named = [
-            cell
-            for cell in whole
-            if any(pattern == name or fnmatch.fnmatchcase(name, pattern) for name in (*cell, ":".join(cell)))
-        ]
+        names = {cell: (*cell, ":".join(cell)) for cell in whole}
+        named = [cell for cell in whole if pattern in names[cell] or fnmatch.filter(names[cell], pattern)]
         if not named:
             solvers, datasets = (", ".join(dict.fromkeys(names)) for names in zip(*whole, strict=True))
             raise UsageError(
@@ -225,8 +217,7 @@ def _certain(cell: Cell, before: Runs, after: Runs, thresholds: Thresholds) -> l
     if states not in _VERDICTS:
         return []
     verdict, regression = _VERDICTS[states]
-    record = _worst(after[cell])
-    reason = ": ".join(str(record[name]) for name in ("status", "reason") if record[name]) if regression else ""
+    reason = ": ".join(str(_worst(after[cell])[name] or "") for name in ("status", "reason")) if regression else ""
     return [Change(cell, STATUS, None, None, verdict, regression, reason)]
 
 
@@ -311,11 +302,10 @@ def markdown(report: Report) -> str:
     ]
     if report.changes:
         lines += ["", _HEADER, *map(_row, sorted(report.changes, key=lambda change: not change.regression))]
-    meaning = (
-        f"Counts are changed beyond {100.0 * limits.count:g} %, times beyond a factor of {limits.time:g} in two "
+    lines.append(
+        f"\nCounts are changed beyond {100.0 * limits.count:g} %, times beyond a factor of {limits.time:g} in two "
         f"measurements that took turns, peak memory beyond a factor of {limits.memory:g}."
     )
-    lines += ["", meaning]
     return "\n".join(lines) + "\n"
 
 

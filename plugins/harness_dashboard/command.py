@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import time
@@ -37,8 +38,7 @@ def _note(sentence: str) -> None:
     click.echo(f"note: {sentence}", err=True)
 
 
-def _progress(line: str) -> None:
-    click.echo(line, err=True)
+_progress = functools.partial(click.echo, err=True)
 
 
 @click.group(cls=CommandGroup, short_help="The history of every solver, as a web site.")
@@ -112,6 +112,8 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
     todo = [commit for commit in wanted if again or not bench.is_measured(commit)]
     if len(todo) < len(wanted):
         click.echo(f"{len(wanted) - len(todo)} of {len(wanted)} commits were measured before; --again measures anew")
+    if not todo:
+        return
     cells, expected = len(grid(bench.configuration)), bench.expected_seconds()
     why = "as the last commit did" if expected else f"at {SECONDS_PER_CELL:g} s a cell, on an idle machine"
     _progress(
