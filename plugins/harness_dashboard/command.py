@@ -16,14 +16,9 @@ from harness import CommandGroup, UsageError
 
 EXIT_REGRESSION = 1
 CONFIG = click.option(
-    "--config",
-    metavar="FILE",
-    type=click.Path(),
-    help="asv's configuration file, or its folder.  [default: asv.conf.json]",
-)
-MACHINE = click.option(
-    "--machine", metavar="NAME", help="This machine's name in the history.  [default: its host name]"
-)
+    "--config", metavar="FILE", type=click.Path(), help="asv's configuration file, or its folder.  [default: asv.conf.json]"
+)  # fmt: skip
+MACHINE = click.option("--machine", metavar="NAME", help="This machine's name in the history.  [default: its host's]")
 SECONDS_PER_CELL = 3.0  # of a grid that was never measured, with compilation
 NOT_MEASURED = "some files have edits that are not committed: they are not measured"
 
@@ -70,9 +65,7 @@ def init(file: str | None) -> None:
 
     files = project(Path.cwd(), file)
     if there := [os.path.relpath(path) for path in files if path.exists()]:
-        raise UsageError(
-            f"nothing was written: {', '.join(there)} would be overwritten; remove what is to be written anew."
-        )
+        raise UsageError(f"nothing was written: {', '.join(there)} exist; remove what is to be written anew.")
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -117,14 +110,17 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
     cells, expected = len(grid(bench.configuration)), bench.expected_seconds()
     why = "as the last commit did" if expected else f"at {SECONDS_PER_CELL:g} s a cell, on an idle machine"
     _progress(
-        f"{len(todo)} commits of {cells} cells take about {len(todo) * (expected or cells * SECONDS_PER_CELL):.0f} s, {why}; "
+        f"commits: {len(todo)}, cells: {cells}; they take about {len(todo) * (expected or cells * SECONDS_PER_CELL):.0f} s, {why}; "
         "what looks changed is measured again"
     )
     for number, commit in enumerate(todo, start=1):
         _progress(f"[{number}/{len(todo)}] {commit[:8]} {bench.repository.title(commit)}")
         began = time.monotonic()
         bench.measure(commit)
-        click.echo(f"{commit[:8]}: {summary(bench.measured(commit))} in {time.monotonic() - began:.0f} s")
+        line, reasons = summary(bench.measured(commit))
+        click.echo(f"{commit[:8]}: {line} in {time.monotonic() - began:.0f} s")
+        for reason in reasons:
+            _note(reason)
         if (older := bench.before(commit)) is not None:
             report = judge(bench, older, commit, notify=_progress)
             bench.note_changes(commit, older, [vars(change) for change in report.changes])

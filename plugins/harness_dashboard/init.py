@@ -31,18 +31,19 @@ def project(start: Path, file: str | None = None) -> dict[Path, str]:
     root = next((each for each in (start, *start.parents) if (each / ".git").exists()), None)
     if root is None:
         raise UsageError(f"{start} is in no git repository, so there are no commits to measure; run `git init` first.")
-    written: dict[Path, str] = {}
     if file is not None:
         module = Path(file).stem
         if not (start / f"{module}.py").is_file() or not module.isidentifier():
             raise UsageError(f"FILE: {start} has no module '{file}'; name a file of this folder, as in my_solver.py.")
         folder, text = start, _filled("pyproject.toml.txt", module=module)
-        written[folder / "pyproject.toml"] = text
     else:
         above = [each for each in (start, *start.parents) if each.is_relative_to(root)]
         folder = next((each for each in above if (each / "pyproject.toml").is_file()), start)
         text = (folder / "pyproject.toml").read_text() if (folder / "pyproject.toml").is_file() else ""
-    read = tomllib.loads(text)
+    try:
+        read = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{folder / 'pyproject.toml'} cannot be read: {error}.") from None
     plugins = read.get("project", {}).get("entry-points", {}).get("harness", {})
     if not plugins:
         raise UsageError(
@@ -52,16 +53,15 @@ def project(start: Path, file: str | None = None) -> dict[Path, str]:
     inside = folder.relative_to(root)
     repo, subfolder = "/".join(".." for _ in inside.parts) or ".", "/".join(inside.parts)
     settings = {"project": read["project"]["name"], "repo": repo, "subfolder": subfolder}
-    requires = [f"'{each}'" for each in read.get("build-system", {}).get("requires", ["setuptools"])]
+    requires = " ".join(f"'{each}'" for each in read.get("build-system", {}).get("requires", ["setuptools"]))
+    gate = _filled("gate.yml", requires=requires, place=shlex.quote(f"./{inside}"))
     return {
-        **written,
+        **({folder / "pyproject.toml": text} if file else {}),
         folder / FILE_NAME: _filled(FILE_NAME, **{name: json.dumps(value) for name, value in settings.items()}),
         folder / "benchmarks/grid.json": _grid(plugins, [] if file is None else ["--plugin-path", file]),
         folder / ".asv/.gitignore": "*\n",
         folder / "benchmarks/history/__init__.py": _filled("benchmarks.py.txt"),
-        root / ".github/workflows/gate.yml": _filled(
-            "gate.yml", requires=" ".join(requires), place=shlex.quote(f"./{inside}")
-        ),
+        root / ".github/workflows/gate.yml": gate,
     }
 
 
@@ -75,8 +75,8 @@ def _grid(plugins: dict[str, str], options: list[str]) -> str:
     theirs = [entry for entry in listed if entry["plugin"] in plugins]
     if not theirs:
         raise UsageError(
-            f"`harness list` has no solver of the plugin {', '.join(plugins)}. Is it installed (pip install -e .)? `harness "
-            "list plugins` says why a plugin cannot be loaded."
+            f"`harness list` has no solver of the plugin {', '.join(plugins)}; install it (pip install -e .), or see "
+            "`harness list plugins` for the reason."
         )
     chosen = {entry["name"]: (entry["name"], entry["solves"][0]) for entry in theirs}
     others = sorted((entry for entry in listed if entry not in theirs), key=lambda entry: entry["name"] != REFERENCE)

@@ -25,11 +25,14 @@ Runs = dict[Cell, list[Record]]
 """The runs of one commit by cell."""
 
 
-def summary(runs: Runs) -> str:
-    """Return ``40 cells, 1 failed, 2 not in this commit``."""
-    statuses = [of_cell[0]["status"] for of_cell in runs.values()]
-    fine, absent = statuses.count(Status.OK), sum(status in NO_RUN for status in statuses)
-    return f"{fine} cells, {len(statuses) - fine - absent} failed, {absent} not in this commit"
+def summary(runs: Runs) -> tuple[str, list[str]]:
+    """Return ``40 cells, 1 failed, 2 not measured``, and why cells failed or were not measured that the commit has."""
+    firsts = [of_cell[0] for of_cell in runs.values()]
+    fine, unmeasured = (sum(run["status"] in group for run in firsts) for group in ((Status.OK,), NO_RUN))
+    reasons = {
+        f"{run['solver']}: {run['reason']}" for run in firsts if run["status"] not in (Status.OK, history.ABSENT)
+    }
+    return f"{fine} cells, {len(firsts) - fine - unmeasured} failed, {unmeasured} not measured", sorted(reasons)
 
 
 @dataclass(frozen=True)
@@ -127,10 +130,9 @@ class Bench:
         """Return how long the measurement of the last commit took; None if none was measured on this machine."""
         from asv.results import Results
 
-        files = sorted(
-            (self.results / self.machine).glob(f"*-{self.environment}.json"), key=lambda path: path.stat().st_mtime
-        )
-        return sum(Results.load(str(files[-1]), self.machine).duration.values()) if files else None
+        files = (self.results / self.machine).glob(f"*-{self.environment}.json")
+        last = max(files, key=lambda path: path.stat().st_mtime, default=None)
+        return sum(Results.load(str(last), self.machine).duration.values()) if last else None
 
 
 def grid(configuration: Configuration) -> list[Cell]:
