@@ -25,6 +25,7 @@ import harness
 from harness.run.host_process import numba_cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "plugins/harness_dashboard"
 MACHINE = "test-machine"
 MACHINE_CODE = str(numba_cache_folder())
 """The commits share the machine code of this checkout: they have the same plugins."""
