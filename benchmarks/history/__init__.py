@@ -2,4 +2,4 @@
 
 import os
 
-__path__.append(os.environ["HARNESS_BENCHMARKS"])  # set by the plugin that asv.conf.json names
+__path__.append(os.environ["HARNESS_HISTORY_BENCHMARKS"])  # set by the plugin that asv.conf.json names

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 BENCHMARKS, RECORDS, MACHINE, ONLY = (
-    "HARNESS_BENCHMARKS", "HARNESS_HISTORY_RECORDS", "HARNESS_HISTORY_MACHINE", "HARNESS_HISTORY_ONLY",
+    "HARNESS_HISTORY_BENCHMARKS", "HARNESS_HISTORY_RECORDS", "HARNESS_HISTORY_MACHINE", "HARNESS_HISTORY_ONLY",
 )  # fmt: skip
 """Variables: folder of our benchmarks, folder of the records, the machine's name, the measured cells as JSON (not set: all)."""
 

@@ -101,16 +101,21 @@ class Bench:
                 # asv's own file is one for all of a user's projects
                 machine_file=str(self.configuration.results_dir.parent / "machine.json"),
             )  # fmt: skip
-        if not self.record_file_of(commit).exists():
-            self._record_failure(commit, grid(self.configuration) if cells is None else cells)
+        path = self.record_file_of(commit)
+        file = (
+            read_file(path)
+            if path.exists()
+            else self._failed(commit, grid(self.configuration) if cells is None else cells)
+        )
+        time = int(processes.git(self.repository.folder, "show", "-s", "--format=%at", commit)) * 1000
+        replace(file, commit_time=time).write(self.records)
 
-    def _record_failure(self, commit: str, cells: Sequence[Cell]) -> None:
-        """Say of a commit without records that none of its cells could be measured: it could not be installed."""
+    def _failed(self, commit: str, cells: Sequence[Cell]) -> RecordFile:
+        """Return the records of a commit that left none: no cell could be measured."""
         failed = {"status": Status.ERROR, "reason": "the commit could not be installed, or its benchmarks not imported"}
         records = [Record(solver=solver, dataset=dataset, **failed, trace=[]) for solver, dataset in cells]
         moment = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        time = int(processes.git(self.repository.folder, "show", "-s", "--format=%at", commit)) * 1000
-        RecordFile(commit, time, self.machine, self.environment, moment, records).write(self.records)
+        return RecordFile(commit, None, self.machine, self.environment, moment, records)
 
     def measured(self, commit: str) -> Runs:
         """Read what was measured of a commit; a commit that could not be installed has failures only."""

@@ -14,7 +14,6 @@ import os
 import platform
 import runpy
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from typing import Any
 
 history = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / "history.py")))
 
+OK, ERROR, SKIPPED = map(str.lower, ("OK", "ERROR", "SKIPPED"))  # of harness.Status, which an older commit may not have
 REPEAT = 5  # runs of a cell
 SLACK = 20.0  # seconds that a cell may take beside the time limits of its runs: compilation, certificates
 
@@ -61,7 +61,7 @@ def compared(cell: Cell, store: Path) -> list[dict[str, Any]]:
         ).records  # fmt: skip
     except Exception as error:
         absent = type(error).__name__ == "UsageError"  # the commit has no such solver, data set or formulation
-        status, reason = (history.ABSENT, str(error)) if absent else ("error", f"{type(error).__name__}: {error}")
+        status, reason = (history.ABSENT, str(error)) if absent else (ERROR, f"{type(error).__name__}: {error}")
         records = [{"status": status, "reason": reason, "trace": []}]
     names = {"solver": cell[0], "dataset": cell[1]}
     return [{**{name: record.get(name) for name in history.FIELDS}, **names} for record in records]
@@ -69,14 +69,12 @@ def compared(cell: Cell, store: Path) -> list[dict[str, Any]]:
 
 def write(runs: Runs) -> None:
     """Write the runs beside asv's results; a measurement that asv does not save has no commit and writes none."""
-    commit, project = os.environ.get("ASV_COMMIT"), os.environ.get("ASV_CONF_DIR", ".")
-    folder = os.environ.get(history.RECORDS) or Path(project, ".asv", "records")
+    commit = os.environ.get("ASV_COMMIT")
+    folder = os.environ.get(history.RECORDS) or Path(os.environ.get("ASV_CONF_DIR", "."), ".asv", "records")
     if not commit:
         return
-    show = ["git", "-C", project, "show", "-s", "--format=%at", commit]
-    shown = subprocess.run(show, capture_output=True, text=True, check=False).stdout.strip()
     history.write(
-        Path(folder), commit=commit, commit_time=int(shown) * 1000 if shown.isdigit() else None,
+        Path(folder), commit=commit, commit_time=None,
         machine=os.environ.get(history.MACHINE) or platform.node(), environment=os.environ.get("ASV_ENV_NAME", ""),
         measured_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         records=[run for of_cell in runs.values() for run in of_cell],
@@ -118,12 +116,12 @@ class Record:
     def setup(self, cache: Runs, solver: str, dataset: str) -> None:
         """Leave out the cells that the commit does not have."""
         self.runs = cache.get((solver, dataset), [])
-        if not self.runs or self.runs[0]["status"] in (history.ABSENT, "skipped"):
+        if not self.runs or self.runs[0]["status"] in (history.ABSENT, SKIPPED):
             raise NotImplementedError
 
     def track_failed(self, *_: Any) -> float:
         """1 if a run gave no model."""
-        return float(any(run["status"] != "ok" for run in self.runs))
+        return float(any(run["status"] != OK for run in self.runs))
 
     track_failed.unit = "0 or 1"  # type: ignore[attr-defined]
 
