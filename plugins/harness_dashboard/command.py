@@ -19,7 +19,8 @@ CONFIG = click.option(
     "--config", metavar="FILE", type=click.Path(), help="asv's configuration file, or its folder.  [default: asv.conf.json]"
 )  # fmt: skip
 MACHINE = click.option("--machine", metavar="NAME", help="This machine's name in the history.  [default: its host's]")
-SECONDS_PER_CELL = 3.0  # of a grid that was never measured, with compilation
+SECONDS_PER_COMMIT = 8.0  # [s] to install a commit and to start asv
+SECONDS_PER_CELL = 3.0  # [s] of a grid that was never measured, with compilation
 NOT_MEASURED = "some files have edits that are not committed: they are not measured"
 
 
@@ -108,10 +109,10 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
     if not todo:
         return
     cells, expected = len(grid(bench.configuration)), bench.expected_seconds()
+    seconds = len(todo) * (SECONDS_PER_COMMIT + (expected or cells * SECONDS_PER_CELL))
     why = "as the last commit did" if expected else f"at {SECONDS_PER_CELL:g} s a cell, on an idle machine"
     _progress(
-        f"commits: {len(todo)}, cells: {cells}; they take about {len(todo) * (expected or cells * SECONDS_PER_CELL):.0f} s, {why}; "
-        "what looks changed is measured again"
+        f"commits: {len(todo)}, cells: {cells}; they take about {seconds:.0f} s, {why}; what looks changed is measured again"
     )
     for number, commit in enumerate(todo, start=1):
         _progress(f"[{number}/{len(todo)}] {commit[:8]} {bench.repository.title(commit)}")

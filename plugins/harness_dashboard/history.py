@@ -20,6 +20,9 @@ BENCHMARKS, RECORDS, MACHINE, ONLY = (
 )  # fmt: skip
 """Variables: folder of our benchmarks, folder of the records, the machine's name, the measured cells as JSON (not set: all)."""
 
+ASV_COMMIT, ASV_FOLDER, ASV_ENVIRONMENT = "ASV_COMMIT", "ASV_CONF_DIR", "ASV_ENV_NAME"
+"""Variables that asv sets for the benchmarks."""
+
 ENVIRONMENT = "compare-py"
 """What the environments of exported results begin with; behind it Python's version."""
 

@@ -14,9 +14,12 @@ import pytest
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
 import yaml
+from harness_dashboard import measuring
+from harness_dashboard.records import RecordFile
 
+from harness import Record
 from tests.dashboard.history import ROOT
-from tests.dashboard.stored import git
+from tests.dashboard.stored import command, git, repository
 
 _PYPROJECT = """
 [build-system]
@@ -191,3 +194,24 @@ def test_the_history_of_a_solver_in_c_names_the_commit_that_made_it_slower(tmp_p
     page = (tree / ".asv/html/index.html").read_text()
     assert git(tree, "rev-parse", "HEAD")[:8] in page
     assert "block-ascent" in page
+
+
+def test_a_run_says_beforehand_how_long_it_takes_and_afterwards_why_a_cell_was_not_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (commit,) = repository(tmp_path / "code", 1)
+    entries = {"solvers": [{"name": "zero"}, {"name": "needy"}], "datasets": [{"name": "a"}, {"name": "b"}]}
+    (tmp_path / "code/grid.json").write_text(json.dumps(entries))
+
+    def measure(bench: measuring.Bench, commit: str) -> None:
+        assert "commits: 1, cells: 4; they take about 20 s, at 3 s a cell" in capsys.readouterr().err, "said before"
+        outcomes = {"zero": {"status": "ok", "reason": ""}, "needy": {"status": "skipped", "reason": "needs more"}}
+        records = [Record(solver=name, dataset=data, **outcomes[name]) for name in outcomes for data in "ab"]
+        RecordFile(commit, 0, bench.machine, bench.environment, "2026-01-01", records).write(bench.records)
+
+    monkeypatch.setattr(measuring.Bench, "measure", measure)
+    monkeypatch.setattr(measuring.Bench, "environment", "overlay-py3.11")
+    code, out, err = command(capsys, "run", "--config", tmp_path / "code")
+    assert code == 0, err
+    assert f"{commit[:8]}: 2 cells, 0 failed, 2 not measured in 0 s" in out
+    assert err.count("note: needy: needs more") == 1

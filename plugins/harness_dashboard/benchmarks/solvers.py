@@ -69,13 +69,13 @@ def compared(cell: Cell, store: Path) -> list[dict[str, Any]]:
 
 def write(runs: Runs) -> None:
     """Write the runs beside asv's results; a measurement that asv does not save has no commit and writes none."""
-    commit = os.environ.get("ASV_COMMIT")
-    folder = os.environ.get(history.RECORDS) or Path(os.environ.get("ASV_CONF_DIR", "."), ".asv", "records")
+    commit = os.environ.get(history.ASV_COMMIT)
+    folder = os.environ.get(history.RECORDS) or Path(os.environ.get(history.ASV_FOLDER, "."), ".asv", "records")
     if not commit:
         return
     history.write(
         Path(folder), commit=commit, commit_time=None,
-        machine=os.environ.get(history.MACHINE) or platform.node(), environment=os.environ.get("ASV_ENV_NAME", ""),
+        machine=os.environ.get(history.MACHINE) or platform.node(), environment=os.environ.get(history.ASV_ENVIRONMENT, ""),
         measured_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         records=[run for of_cell in runs.values() for run in of_cell],
     )  # fmt: skip
