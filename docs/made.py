@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 CODE = Path(harness.__file__).parents[1]
-PAGES = tuple(f"reference/{path.stem}" for path in (HERE / "reference").glob("*.md"))
+MADE = [path for path in HERE.rglob("*.md") if "<!-- made: " in path.read_text()]
+PAGES = tuple(path.relative_to(HERE).with_suffix("").as_posix() for path in MADE)
 MODULES = ("harness.report", "harness.registry.subproblem_oracle", "harness.support.jit", "harness.support.arrays")
 """Modules beside `harness` and `harness.testing` that plugins import from."""
 ITEM = re.compile(r"(`{0,2}[\w*]+`{0,2}(?:, `{0,2}[\w*]+`{0,2})*) : (.*)")
