@@ -144,7 +144,8 @@ class SolverConformance(ValueChecks, Suite):
         reached = model.relative_gap
         assert reached is not None, f"{case}: the host could not certify the model: {model}."
         assert reached <= self.gap * (1.0 + 1e-6) + ROUNDING, (
-            f"{case}: certified to a relative gap of {reached:.3g}; its conformance claims {self.gap:g}. {self._advice(case, reached)}"
+            f"{case}: certified to a relative gap of {reached:.3g}; its conformance claims {self.gap:g}. "
+            f"{self._advice(case, reached)}"
         )
 
     def _advice(self, case: Case, reached: float) -> str:
