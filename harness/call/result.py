@@ -108,18 +108,25 @@ class Result:
         """
         return best_of(self.records, by, target)
 
-    def plot(self) -> Figure:
-        """Return a figure of matplotlib: relative gap against seconds, a panel a problem, a curve a solver.
+    def plot(self, kind: str | None = None) -> Figure:
+        """Return a figure of matplotlib. A notebook shows it; ``figure.savefig("gaps.pdf")`` writes it.
 
-        A curve is the trace of the run of median time. A notebook shows the figure; ``figure.savefig("gaps.png")`` writes it.
+        Parameters
+        ----------
+        kind : ``anytime``: relative gap against seconds, a panel a problem, of each solver the run of median time.
+            ``profile``: the share of problems on which a solver is within a factor of the fastest.
+            ``front``: test error against seconds. ``scaling``: seconds against the size of a data set. ``heat``: the error
+            of each cell of a path. ``bars``: seconds, kernel evaluations, core set and test error of each solver.
+            None is ``heat`` for a path, else ``anytime``
 
         Raises
         ------
-        UsageError : matplotlib is not installed (the extra ``report`` brings it); no run has a certified gap.
+        UsageError : matplotlib is not installed (the extra ``report`` brings it); an unknown kind; nothing to draw.
         """
-        from harness.report import curves
+        from harness.call.request import with_cells
+        from harness.report import plots
 
-        return curves.figure(self.records)
+        return plots.figure(with_cells(self.records), kind)
 
     def to_html(self, path: str | Path | None = None) -> str | None:
         """Return this comparison as one page that needs nothing else; with a ``path`` it is written there, and None returned.

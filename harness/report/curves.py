@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,6 @@ from harness.report.rows import Row, grouped, short_name
 from harness.support.errors import UsageError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from harness.run.record import Record
 
 Curve = list[tuple[float, float]]
@@ -24,8 +21,6 @@ Curve = list[tuple[float, float]]
 _WIDTH, _HEIGHT = 80, 16  # columns and lines of a panel in the terminal, at most
 _PANELS = 4  # in the terminal
 _UNBROKEN = "\N{NO-BREAK SPACE}"
-_MARKERS = "ox+*#@%&$="
-_COLOURS = ("red", "blue", "green", "magenta", "cyan", "yellow")
 _EXTRAS = {"plotext": ("--plot", "plot"), "matplotlib": ("result.plot()", "report")}
 
 
@@ -34,11 +29,13 @@ class Panel:
     """The curves of one data set, kernel and problem.
 
     clock : ``cpu`` or ``wall``
+    missing : solvers that were run and have no curve
     """
 
     title: str
     clock: str
     curves: dict[str, Curve]
+    missing: list[str]
 
 
 def check(library: str) -> None:
@@ -60,7 +57,9 @@ def panels(records: Sequence[Record]) -> list[Panel]:
         _, clock = timing.clocks([record for row in unit.rows for record in row.measured])
         curves = {row.name: curve for row in unit.rows if (curve := _curve(row, clock))}
         title = ", ".join(filter(None, (short_name(unit.dataset), unit.kernel)))
-        found += [Panel(title, clock, curves)] if curves else []
+        found.append(
+            Panel(title, clock, curves, [row.name for row in unit.rows if row.begun and row.name not in curves])
+        )
     return found
 
 
@@ -82,15 +81,16 @@ def _curve(row: Row, clock: str) -> Curve:
 def text(records: Sequence[Record], *, width: int = _WIDTH, styled: bool = False) -> str:
     """Return the first panels as text, at most 80 columns wide; each solver has a marker of its own, and if ``styled`` a colour."""
     check("plotext")
-    drawn, width = panels(records), min(width, _WIDTH)
-    lines = [line for panel in drawn[:_PANELS] for line in _text(panel, width, styled=styled)]
+    drawn, width = [panel for panel in panels(records) if panel.curves], min(width, _WIDTH)
+    looks = pictures.looks(row.name for group in grouped(records) for row in group.rows)
+    lines = [line for panel in drawn[:_PANELS] for line in _text(panel, looks, width, styled=styled)]
     if len(drawn) > _PANELS:
         more = f"{len(drawn) - _PANELS} more to draw: result.plot() in Python and --format html draw all."
         lines += layout.paragraph(more, width)
     return "\n".join(["", *(lines or ["Nothing to draw: no run has a certified gap."])]) + "\n"
 
 
-def _text(panel: Panel, width: int, *, styled: bool) -> list[str]:
+def _text(panel: Panel, looks: Mapping[str, int], width: int, *, styled: bool) -> list[str]:
     import plotext
 
     logs = {name: [(math.log10(at), math.log10(gap)) for at, gap in curve] for name, curve in panel.curves.items()}
@@ -98,10 +98,11 @@ def _text(panel: Panel, width: int, *, styled: bool) -> list[str]:
     plot.clear()
     plot.theme("colorless")
     plot.plot_size(width, _HEIGHT)
-    names = [f"{_MARKERS[i % len(_MARKERS)]} {name}".replace(" ", _UNBROKEN) for i, name in enumerate(logs)]
-    for i, (name, curve) in enumerate(zip(names, logs.values(), strict=True)):
-        marker = plotext.marker(name[0], _COLOURS[i % len(_COLOURS)])
-        plot.draw(plot.signal(*zip(*curve, strict=True), marker=marker).lines())
+    names = [f"{pictures.in_a_terminal(looks[name])[0]} {name}".replace(" ", _UNBROKEN) for name in logs]
+    for name, curve in logs.items():
+        plot.draw(
+            plot.signal(*zip(*curve, strict=True), marker=plotext.marker(*pictures.in_a_terminal(looks[name]))).lines()
+        )
     points = [point for curve in logs.values() for point in curve]
     for axis, values in zip("xy", zip(*points, strict=True), strict=True):
         low, high = math.floor(min(values)), math.ceil(max(values))
@@ -111,36 +112,3 @@ def _text(panel: Panel, width: int, *, styled: bool) -> list[str]:
     head = f"{panel.title}: relative gap (up) against {'CPU ' if panel.clock == 'cpu' else ''}seconds"
     legend = [line.replace(_UNBROKEN, " ") for line in layout.paragraph("   ".join(names), width)]
     return [*layout.paragraph(head, width), *legend, *map(str.rstrip, lines.splitlines()), ""]
-
-
-# -- matplotlib --------------------------------------------------------------------------------------------
-
-
-def figure(records: Sequence[Record]) -> Figure:
-    """Return all panels as one figure of matplotlib, which is not shown.
-
-    Raises
-    ------
-    UsageError : matplotlib is not installed; no run has a certified gap.
-    """
-    check("matplotlib")
-    import matplotlib.pyplot as plt
-
-    shown = panels(records)
-    if not shown:
-        raise UsageError("result.plot() has nothing to draw: no run has a certified gap.")
-    drawn, axes = pictures.grid(len(shown), 4.2, 3.2, columns=3)
-    names = list(dict.fromkeys(name for panel in shown for name in panel.curves))
-    colours = {name: pictures.COLOURS[i % len(pictures.COLOURS)] for i, name in enumerate(names)}
-    handles = {}
-    for panel, area in zip(shown, axes, strict=True):
-        for name, curve in panel.curves.items():
-            at, gaps = zip(*curve, strict=True)
-            (handles[name],) = area.plot(at, gaps, color=colours[name], linewidth=1.3, marker="o", markevery=[-1])
-        area.set_title(textwrap.fill(panel.title, 42), fontsize=9)
-        area.set(xscale="log", yscale="log")
-        area.set(xlabel=f"{'CPU' if panel.clock == 'cpu' else 'wall'} seconds in the solver", ylabel="relative gap")
-        area.grid(alpha=0.25)
-    pictures.legend(pictures.plain(drawn), handles)
-    plt.close(drawn)  # pyplot would show it once more at the end of a notebook's cell
-    return drawn

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.measure import repetition
-from harness.measure.outcome import StoppedBy
+from harness.measure.outcome import Status, StoppedBy
 from harness.measure.repetition import clock_of, waited
 from harness.report.figures import SETTINGS, is_number
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from harness.run.record import Record
 
 Point = Mapping[str, Any]
+
+TARGETS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+"""The certified relative gaps that pages and pictures compare costs at."""
 
 CLOCKS, seconds, times = repetition.CLOCKS, repetition.seconds, repetition.times
 DISTURBED = 1.5
@@ -93,3 +97,10 @@ def spent(points: Sequence[Point | None], run: Point, cost: str, clock: str = "w
     name = "cpu_seconds" if cost == "seconds" and clock == "cpu" else cost
     found = [None if point is None else point.get(name) for point in points]
     return [value if is_number(value) else None for value in found]
+
+
+def until(runs: Sequence[Record], cost: str, clock: str) -> list[list[float]]:
+    """Return for each of `TARGETS` what each run had spent (see `spent`), infinity if it never got there; no skipped runs."""
+    begun = [run for run in runs if run.get("status") != Status.SKIPPED]
+    each = [spent(reached(run, TARGETS), run, cost, clock) for run in begun]
+    return [[math.inf if value is None else value for value in costs] for costs in zip(*each, strict=True)]

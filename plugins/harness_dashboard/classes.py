@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from harness.report import scaling
 from harness.report.figures import is_number
-from harness_dashboard import scaling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,10 +31,11 @@ def classes(table: Mapping[str, Any]) -> dict[str, Any]:
     ]
     kinds, chosen = subsets(facts)
     place = [problems.index(key) for key in keys]
+    times = (table["columns"].get(name, nothing) for name in ("solver", "target_gap", "seconds_to"))
     return {
         "sizes": SIZES, "dimensions": DIMENSIONS, "sparse": SPARSE,
         "formulations": sorted({kind.split("|")[0] for kind in kinds} - {""}), "kinds": kinds, "place": place,
-        "problems": chosen, "scaling": scaling.fits(table["columns"], [facts[each] for each in place]),
+        "problems": chosen, "scaling": scaling.fits(zip([facts[each] for each in place], *times, strict=True)),
     }  # fmt: skip
 
 

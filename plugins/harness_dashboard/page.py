@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 from harness import Record, UsageError
 from harness.report.figures import is_number
+from harness.report.path_grid import grids
 from harness.report.table import report_table
+from harness.report.timing import TARGETS
 from harness.report.verdict import of_records as verdict_of
 from harness_dashboard import export, history, names
 from harness_dashboard.classes import classes
 from harness_dashboard.commits import SHOWN, Commit
 from harness_dashboard.landing import landing
-from harness_dashboard.paths import grids
 from harness_dashboard.series import series
-from harness_dashboard.tables import FIGURES, TARGETS, table, traced
+from harness_dashboard.tables import FIGURES, table, traced
 
 if TYPE_CHECKING:
     from harness_dashboard.records import Cell, RecordFile

@@ -16,8 +16,9 @@ from harness import Record, Status
 from harness.report.figures import is_number
 from harness.report.measures import LOSSES
 from harness.report.noise import interval
+from harness.report.pictures import looks
 from harness.report.rows import kernel_text, problem_text
-from harness.report.timing import CLOCKS, clocks, differing, disturbed, places, reached, spent
+from harness.report.timing import CLOCKS, TARGETS, clocks, differing, disturbed, places, until
 from harness_dashboard.commits import SHOWN
 from harness_dashboard.names import bare
 from harness_dashboard.numbers import figure, rounded
@@ -38,9 +39,6 @@ FIGURES = (
 NOISY = frozenset({"time", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "seconds_to"})
 """Those that differ from one run to the next of the same code on the same data."""
 
-TARGETS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-"""The certified relative gaps that costs are compared at."""
-
 POINTS = 32
 TRACED = ("seconds", "kernel_evaluations", "queried", "relative_gap", "test_error", "support_vectors", "epsilon")
 _OF_A_POINT = (*TRACED[:4], "cpu_seconds", "test_accuracy", *TRACED[5:], "gap_rounding")
@@ -51,7 +49,7 @@ LONGEST_REASON = 600
 def table(cells: Cells) -> dict[str, Any]:
     """Return cells column by column: names as places in lists, figures as medians over the runs that have a model.
 
-    A column of which every value is none, or false, is left out. Beside the columns: ``solvers``, ``datasets`` and
+    A column of which every value is none, or false, is left out. Beside the columns: ``solvers``, ``looks``, ``datasets`` and
     ``dataset_facts``, ``commits``, ``rows``; and ``problems`` where one data set has several, each a row's ``problem``.
     """
     solvers, datasets = (sorted({cell[place] for cell in cells}) for place in (0, 1))
@@ -80,7 +78,8 @@ def table(cells: Cells) -> dict[str, Any]:
         del each["several"]
     return {
         "solvers": solvers, "datasets": datasets, "dataset_facts": [facts[name] for name in datasets],
-        "commits": [commit[:SHOWN] for commit in commits], **({"problems": problems} if problems else {}), "rows": len(cells),
+        "looks": list(looks(solvers).values()), "commits": [commit[:SHOWN] for commit in commits], "rows": len(cells),
+        **({"problems": problems} if problems else {}),
         "columns": {name: values for name, values in columns.items() if {*map(_blank, values)} != {True}},
     }  # fmt: skip
 
@@ -153,10 +152,8 @@ def _costs(runs: list[Record], clock: str) -> dict[str, Any]:
     result: dict[str, Any] = {f"{name}{ending}": None for name in _OF_COST.values() for ending in ("", "_intervals")}
     if _differing(runs) or not any(run.get("relative_gap") is not None for run in runs):
         return result
-    carried_out = [(run, reached(run, TARGETS)) for run in runs if run.get("status") != Status.SKIPPED]
     for cost, name in _OF_COST.items():
-        each = [spent(points, run, cost, clock) for run, points in carried_out]
-        targets = [[float("inf") if value is None else value for value in costs] for costs in zip(*each, strict=True)]
+        targets = until(runs, cost, clock)
         result[name] = [_finite(median(costs)) for costs in targets]
         sure = [interval(costs, noisy=name in NOISY) for costs in targets] if len(runs) > 1 else []
         if any(low < high for low, high in sure):

@@ -12,10 +12,13 @@ mpl.use("agg")
 
 import matplotlib.pyplot as plt
 
-from harness.report.pictures import COLOURS, grid, legend, plain
+from harness.report import pictures
+from harness.report.pictures import grid, legend, plain
 from reports.kit.rows import IDENTITY, REPETITION, grouped
 
 __all__ = ["COLOURS", "bars", "grid", "legend", "lines", "plain", "plt"]
+
+COLOURS = (*pictures.COLOURS, "#999933", "#882255")
 
 
 def lines(

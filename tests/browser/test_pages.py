@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from harness_dashboard import page as pages
-from harness_dashboard.tables import TARGETS
 
 from benchmarks.browser import Browser
 from harness.report.noise import ONE_RUN, interval
+from harness.report.timing import TARGETS
 from harness.report.verdict import of_records
 from tests.browser import made as plan
 from tests.browser.made import drawn, overlapping, problem, redrawn, struck, too_wide

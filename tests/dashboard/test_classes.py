@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from harness_dashboard import classes
-from harness_dashboard.tables import TARGETS
+
+from harness.report.timing import TARGETS
 
 
 def table(costs, sets, **facts):

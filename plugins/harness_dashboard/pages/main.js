@@ -93,7 +93,7 @@ function draw() {
     places.note.append(`${place.cells} cells, each as it was measured last.${all ? ` Every solver: ${all}.` : ""}`);
     drawn = PAGES[page].draw({
       rows: found, solvers: table.solvers, datasets: table.datasets, classes, landing: load(`${number}-landing`), place, series: place.history ? load(`${number}-history`) : null, traces: (i) => load(`${number}-trace-${i}`),
-      figures: index.figures.filter((name) => found.some((row) => row[name] !== null)), targets: index.targets.filter((gap) => gap >= asked), look: new Look(table.solvers), values, places, comparison: index.comparison,
+      figures: index.figures.filter((name) => found.some((row) => row[name] !== null)), targets: index.targets.filter((gap) => gap >= asked), look: new Look(table.solvers, table.looks), values, places, comparison: index.comparison,
     });
   }
   if (focus) document.querySelector(focus)?.focus({ preventScroll: true });

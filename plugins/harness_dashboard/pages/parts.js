@@ -3,8 +3,17 @@
 import { change, hidden, hide, remember, state } from "./store.js";
 import { byName } from "./units.js";
 
-const COLOURS = 8;
-const SHAPES = ["symbolCircle", "symbolSquare", "symbolTriangle", "symbolDiamond", "symbolCross", "symbolStar", "symbolWye"];
+const COLOURS = 8; // as in harness.report.pictures, with its marks and dashes
+const DOWN = {
+  draw(path, size) {
+    const r = Math.sqrt(size) * 0.44;
+    path.moveTo(0, 2 * r);
+    path.lineTo(-1.73 * r, -r);
+    path.lineTo(1.73 * r, -r);
+    path.closePath();
+  },
+};
+const SHAPES = [d3.symbolCircle, d3.symbolSquare, d3.symbolTriangle, d3.symbolDiamond, d3.symbolCross, d3.symbolStar, DOWN];
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2"];
 
 /* An element with attributes and children; text is only ever text. */
@@ -23,16 +32,16 @@ export function breakable(name) {
   return make("span", {}, ...name.split(/(?<=[\[,(])/).flatMap((piece) => [document.createElement("wbr"), piece]));
 }
 
-/* Colour, shape and dashes of each solver: by its place among all names, so the same on every page. */
+/* Colour, shape and dashes of each solver, by the number that harness.report.pictures gave it: as in the terminal and in Python. */
 export class Look {
-  constructor(solvers) {
-    this.place = new Map(solvers.map((name, i) => [name, i]));
+  constructor(solvers, looks) {
+    this.place = new Map(solvers.map((name, i) => [name, looks[i]]));
   }
   colour(solver) {
     return `var(--s${this.place.get(solver) % COLOURS})`;
   }
   shape(solver, area) {
-    return d3.symbol(d3[SHAPES[this.place.get(solver) % SHAPES.length]], area)();
+    return d3.symbol(SHAPES[this.place.get(solver) % SHAPES.length], area)();
   }
   dash(solver) {
     return DASHES[this.place.get(solver) % DASHES.length];

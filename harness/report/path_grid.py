@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from harness import Status
+from harness.measure.outcome import Status
 from harness.report.figures import is_number
 from harness.report.rows import axes, is_cell, is_path
-from harness_dashboard.numbers import rounded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from harness import Record
+    from harness.run.record import Record
 
 # fields that the cells of a path have in common
 _OF = ("label", "dataset", "formulation", "kernel", "seed", "repetition")
@@ -58,4 +58,15 @@ def _cell(values: Sequence[Any], runs: Sequence[Record]) -> dict[str, Any]:
 
 def _mean(values: Sequence[Any]) -> float | None:
     numbers = [value for value in values if is_number(value)]
-    return rounded(fmean(numbers), 4) if numbers else None
+    return fmean(numbers) if numbers else None
+
+
+def axes_of(path: Mapping[str, Any]) -> tuple[list[float], list[tuple[float, ...]], dict[Any, dict[str, Any]]]:
+    """Return the values across and upwards of a path of `grids`, and its cells by both; upwards are all axes but the first."""
+    cells = {(cell["values"][0], tuple(cell["values"][1:])): cell for cell in path["cells"]}
+    return sorted({x for x, _ in cells}), sorted({y for _, y in cells}), cells
+
+
+def percent(cell: Mapping[str, Any] | None) -> float:
+    """Return the error of a cell in per cent, NaN if it has none."""
+    return 100.0 * cell["error"] if cell and cell["error"] is not None else math.nan

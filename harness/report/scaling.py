@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
-from math import log
+from collections.abc import Iterable, Mapping, Sequence
+from math import isinf, log
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.report.figures import is_number
-from harness_dashboard.numbers import rounded
-from harness_dashboard.tables import TARGETS
+from harness.report.timing import TARGETS
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-AXES = ("n_train", "n_features")
+AXES = {"n_train": "points, n", "n_features": "dimensions, d"}
 LEAST = 3  # sizes that a line is fitted to
 LEVEL = 0.05  # an exponent's interval misses it with this probability
 
+Times = tuple[Mapping[str, Any], Any, float | None, Sequence[float | None] | None]
+"""The facts of a problem, a solver, the target of its runs, and their seconds to each of `TARGETS`: infinite if never."""
 
-def fits(columns: Mapping[str, Any], facts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+
+def fits(rows: Iterable[Times]) -> list[dict[str, Any]]:
     """Return the fits of ``log(seconds) = intercept + exponent * log(size)``, by least squares.
-
-    columns : of a table
-    facts : of the problem of each row
 
     There is one for each solver, target, and data set that was drawn in three sizes or more: over different data sets a line
     would compare easy with hard ones. Several problems of one size (a sweep over C) are one point, their geometric mean.
     """
     times: dict[tuple[Any, ...], dict[float, list[float]]] = {}
-    nothing = [None] * len(facts)
-    rows = zip(facts, *(columns.get(name, nothing) for name in ("solver", "target_gap", "seconds_to")), strict=True)
     for fact, solver, asked, spent in rows:
-        family = str(fact.get("set") or "?").partition("[")[0]
         for axis, (target, seconds) in ((axis, each) for axis in AXES for each in enumerate(spent or ())):
             # a run was made for its own target: what it did after a smaller one is no measurement of that
-            reached = is_number(seconds) and seconds > 0 and TARGETS[target] >= (asked or 0.0) * (1 - 1e-9)
-            if reached and is_number(size := fact.get(axis)) and size > 0:
-                key = axis, str(fact.get("formulation") or ""), family, target, solver
+            late = not seconds or isinf(seconds) or TARGETS[target] < (asked or 0.0) * (1 - 1e-9)
+            if seconds and not late and is_number(size := fact.get(axis)) and size > 0:
+                key = axis, str(fact.get("formulation") or ""), family(fact.get("set")), target, solver
                 times.setdefault(key, {}).setdefault(float(size), []).append(log(seconds))
     names = "axis", "formulation", "family", "target", "solver"
     return [dict(zip(names, key, strict=True)) | _line(of) for key, of in sorted(times.items()) if len(of) >= LEAST]
+
+
+def family(dataset: object) -> str:
+    """Return the name of a data set without its parameters."""
+    return str(dataset or "?").partition("[")[0]
 
 
 def _line(times: Mapping[float, Sequence[float]]) -> dict[str, Any]:
@@ -50,6 +49,5 @@ def _line(times: Mapping[float, Sequence[float]]) -> dict[str, Any]:
     room = t.ppf(1 - LEVEL / 2, len(sizes) - 2) * line.stderr
     ends = [line.slope, line.slope - room, line.slope + room]
     return {
-        "points": len(sizes), "exponent": [rounded(float(each), 4) for each in ends],
-        "intercept": rounded(float(line.intercept), 6), "sizes": [rounded(sizes[0]), rounded(sizes[-1])],
+        "points": len(sizes), "exponent": list(map(float, ends)), "intercept": float(line.intercept), "sizes": [sizes[0], sizes[-1]],
     }  # fmt: skip
