@@ -6,18 +6,15 @@ shows.
 
 from __future__ import annotations
 
-import ast
-import functools
 import inspect
 import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING
-from dataclasses import fields as fields_of_class
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -25,16 +22,12 @@ import harness
 from harness.call import request
 from harness.cli import catalogue, commands, main
 from harness.cli.describe import as_typed
-from harness.datasets.dataset import DataSource
 from harness.datasets.files import FileSource
 from harness.measure import outcome
 from harness.registry import hookspecs
+from harness.registry.discovery import Registry
 from harness.run import record
 from harness.support import parameters
-
-if TYPE_CHECKING:
-    from harness.registry.discovery import Registry
-    from harness.support.parameters import Parameter
 
 HERE = Path(__file__).parent
 CODE = Path(harness.__file__).parents[1]
@@ -45,9 +38,8 @@ MODULES = ("harness.report", "harness.registry.subproblem_oracle", "harness.supp
 ITEM = re.compile(r"(`{0,2}[\w*]+`{0,2}(?:, `{0,2}[\w*]+`{0,2})*) : (.*)")
 _MARKED = re.compile(r"(?::[\w:]+:)?(`{1,2})(?P<code>[^`]+)\1|[\\*_{}\[\]<>|$#]")
 _NAMED = re.compile(r"(harness(?:\.[\w-]+)+)(\(.*?\)(?: -> .*?)?)?(?: is a (.*))?")
-_FIELD = re.compile(r"    (\w+)(?:: ([^=\n]+?))?(?: = .+?)?(?:  # (.*))?")
+_FIELD = re.compile(r"^    (\w+)(?:: .+?| = .+?)  # (.*)$", re.MULTILINE)
 
-Texts = dict[str, str]
 missing: list[str] = []
 """What has no description, as far as texts were made."""
 
@@ -107,9 +99,9 @@ def named(kind: str, meanings: Mapping[Any, str | None]) -> str:
     return listed((f"`{name}`", line(described(f"{kind} {name}", meaning))) for name, meaning in meanings.items())
 
 
-def facts(**known: str) -> str:
+def facts(known: Mapping[str, str]) -> str:
     """Return short facts as a list, without the empty ones."""
-    return "\n".join(f"* {name.replace('_', ' ')}: {fact}" for name, fact in known.items() if fact)
+    return "\n".join(f"* {name}: {fact}" for name, fact in known.items() if fact)
 
 
 def code(text: str, language: str = "python") -> str:
@@ -125,21 +117,13 @@ def items(doc: str | None) -> dict[str, str]:
         item = ITEM.fullmatch(each)
         names = item[1].replace("`", "").split(", ") if item else names if each.startswith("  ") else []
         for name in names:
-            more = item is None and name in meanings
-            meanings[name] = f"{meanings[name]} {each.strip()}" if more else item[2] if item else ""
+            meanings[name] = item[2] if item else f"{meanings[name]} {each.strip()}"
     return meanings
 
 
-@functools.cache
-def fields(cls: type) -> dict[str, tuple[str, str, str]]:
-    """Return what the source of a class says of its fields: name -> (heading above, annotation, comment beside)."""
-    beside, heading = {}, ""
-    for each in inspect.getsource(cls).splitlines():
-        if each.startswith("    # "):
-            heading = each.strip(" #")
-        elif field := _FIELD.fullmatch(each):
-            beside[field[1]] = heading, field[2] or "", field[3] or ""
-    return beside
+def comments(cls: type) -> dict[str, str]:
+    """Return the comment beside each field in the source of a class."""
+    return dict(_FIELD.findall(inspect.getsource(cls)))
 
 
 # -- one text each ------------------------------------------------------------------------------------------
@@ -147,23 +131,17 @@ def fields(cls: type) -> dict[str, tuple[str, str, str]]:
 
 def with_parameters(cls: Any, but: Iterable[str] = ()) -> str:
     """Return the parameters of a dataclass: type, range, default, meaning."""
-    return listed(_parameter(cls, each) for each in parameters.parameters_of(cls) if each.name not in but)
+    pairs = []
+    for each in (each for each in parameters.parameters_of(cls) if each.name not in but):
+        usual = "required" if each.default is MISSING else f"default `{as_typed(each.default)}`".replace("``", "empty")
+        bounds = f" in {each.range}" if each.range else ""
+        meaning = line(described(f"parameter {each.name} of {cls.__name__}", each.doc))
+        pairs.append((f"`{each.name}` {line(each.type_name + bounds)}, {usual}", meaning))
+    return listed(pairs)
 
 
-def _parameter(cls: Any, known: Parameter) -> tuple[str, str]:
-    usual = "required" if known.default is MISSING else f"default `{as_typed(known.default)}`".replace("``", "empty")
-    bounds = f" in {known.range}" if known.range else ""
-    meaning = line(described(f"parameter {known.name} of {cls.__name__}", known.doc))
-    return f"`{known.name}` {line(known.type_name + bounds)}, {usual}", meaning
-
-
-def command() -> str:
-    """Return every sub-command with all its options."""
-    context = click.Context(main.cli, info_name=commands.PROGRAM)
-    return "\n\n".join(_command(main.cli, context))
-
-
-def _command(command: Any, context: click.Context) -> Iterator[str]:
+def command_texts(command: Any, context: click.Context) -> Iterator[str]:
+    """Yield what is said of a command with all its options, and of each of its sub-commands."""
     called, pairs = context.command_path, []
     for each in command.get_params(context):
         if isinstance(each, click.Option):
@@ -176,7 +154,7 @@ def _command(command: Any, context: click.Context) -> Iterator[str]:
     yield listed(pairs)
     for name in command.list_commands(context) if isinstance(command, click.Group) else ():
         below = command.get_command(context, name)
-        yield from _command(below, click.Context(below, info_name=name, parent=context))
+        yield from command_texts(below, click.Context(below, info_name=name, parent=context))
 
 
 def hooks(registry: Registry) -> str:
@@ -184,22 +162,19 @@ def hooks(registry: Registry) -> str:
     texts = []
     for name, hook in vars(hookspecs).items():
         if name.startswith("harness_"):
-            caller = getattr(registry.manager.hook, name, None)
-            users = ", ".join(f"`{each.plugin_name}`" for each in caller.get_hookimpls()) if caller is not None else ""
-            shown = [
-                f"## {name}",
-                code(f"def {name}{_signature(hook)}"),
-                prose(described(f"hook {name}", hook.__doc__)),
-            ]
-            texts.append("\n\n".join([*shown, f"Plugins that come with the harness and have it: {users or 'none'}."]))
+            users = ", ".join(f"`{each.plugin_name}`" for each in getattr(registry.manager.hook, name).get_hookimpls())
+            shown = [code(f"def {name}{_signature(hook)}"), prose(described(f"hook {name}", hook.__doc__))]
+            shown += [f"Plugins that come with the harness and have it: {users or 'none'}."]
+            texts.append("\n\n".join([f"## {name}", *shown]))
     return "\n\n".join(texts)
 
 
 def _signature(of: Any) -> str:
-    return re.sub(r" at 0x\w+", "", str(inspect.signature(of))).replace("'", "")
+    shown = str(inspect.signature(of)) if inspect.isfunction(of) else ""
+    return re.sub(r""" at 0x\w+|(: |-> )(['"])(.*?)\2""", r"\1\3", shown)  # addresses; quotes around annotations
 
 
-def public() -> Texts:
+def public() -> dict[str, str]:
     """Return the public names as ``docs/public_names.txt`` has them, and the modules that plugins import from."""
     lines = (HERE / "public_names.txt").read_text().splitlines()
     rule = "\n".join(each.strip("# ") for each in lines if each.startswith("#")).partition("Write it anew")[0]
@@ -245,14 +220,13 @@ def _doc(value: Any) -> str:
 def _member(cls: Any, name: str) -> str:
     """Return what is said of a member: by its own docstring, by its class's or a base's, by the comment beside it."""
     if issubclass(cls, str):
-        members = {each.value: each.name for each in cls}
-        return items(cls.__doc__).get(name) or fields(cls).get(members[name], ("", "", ""))[2]
+        return items(cls.__doc__).get(name) or comments(cls).get(cls(name).name, "")
     member = inspect.getattr_static(cls, name, None)
     if inspect.isroutine(member) or hasattr(member, "__get__"):
         return inspect.getdoc(getattr(member, "__func__", member)) or inspect.getdoc(getattr(cls, name)) or ""
     for base in cls.__mro__[:-1]:
         declared = getattr(base, "__dataclass_fields__", {}).get(name)
-        beside = fields(base).get(name, ("", "", ""))[2] if base.__module__.startswith("harness") else ""
+        beside = comments(base).get(name, "") if base.__module__.startswith("harness") else ""
         if text := (declared.metadata.get("doc") if declared else "") or items(base.__doc__).get(name) or beside:
             return text
     return ""
@@ -262,15 +236,14 @@ def _module(name: str) -> str:
     """Return a module's functions and classes, or those of the modules of a package."""
     module = import_module(name)
     inner = [path.stem for folder in getattr(module, "__path__", ()) for path in Path(folder).glob("[a-z]*.py")]
-    own = [each for each in vars(module).values() if getattr(each, "__module__", "") == name and callable(each)]
-    own = [each for each in own if not each.__name__.startswith("_") and hasattr(module, each.__name__)]
-    called = {f"{each.__name__}{_signature(each) if inspect.isfunction(each) else ''}": each for each in own}
-    pairs = [(f"`{call}`", prose(described(f"{name}.{each.__name__}", _doc(each)))) for call, each in called.items()]
+    own = [each for key, each in vars(module).items() if key == getattr(each, "__qualname__", "") and key[0] != "_"]
+    own = [each for each in own if each.__module__ == name]
+    pairs = [(f"`{of.__name__}{_signature(of)}`", prose(described(f"{name}.{of.__name__}", _doc(of)))) for of in own]
     shown = [f"## {name}", prose(described(f"module {name}", module.__doc__)), listed(pairs)]
     return "\n\n".join([*shown, *(_module(f"{name}.{each}").replace("## ", "### ", 1) for each in sorted(inner))])
 
 
-def records() -> Texts:
+def records() -> dict[str, str]:
     """Return the record's fields with their types and units, the points of its trace, statuses and what ended a run."""
     texts: list[str] = []
     for struct in (record.Request, record.Ending, record.Claims, record.CertifiedFigures):
@@ -281,81 +254,64 @@ def records() -> Texts:
             if record.TYPES[name] in (int, float):
                 described(f"unit of the record field {name}", unit)
             kind = line(", ".join(filter(None, [record.TYPES[name].__name__, unit])))
-            texts.append(f"### {name}\n\n*{kind}.* {meaning[:1].upper()}{meaning[1:]}.")
-    points = {
-        name: ", ".join(filter(None, record.meaning(hint)[::-1]))
-        for name, hint in record.hints(outcome.TracePoint).items()
-    }
-    limits = items(outcome.Limits.__doc__)
+            meaning = re.sub(
+                r"^[a-z](?!\w*\\?_)", lambda match: match[0].upper(), meaning
+            )  # a field's name stays as it is
+            texts.append(f"### {name}\n\n*{kind}.* {meaning}.")
+    trace = record.hints(outcome.TracePoint).items()
+    points = {name: ", ".join(filter(None, record.meaning(hint)[::-1])) for name, hint in trace}
+    ends = {each: _member(outcome.StoppedBy, each) for each in outcome.StoppedBy}
     return {
         "record": "\n\n".join(texts),
         "trace": named("field of a trace point", points),
-        "limits": named("limit", {each.name: limits.get(each.name) for each in fields_of_class(outcome.Limits)}),
+        "limits": named("limit", {name: _member(outcome.Limits, name) for name in outcome.Limits.__annotations__}),
         "statuses": named("status", {each: _member(outcome.Status, each) for each in outcome.Status}),
-        "stopped_by": named(
-            "what ended a run,", {each: _member(outcome.StoppedBy, each) for each in outcome.StoppedBy}
-        ),
+        "stopped_by": named("what ended a run,", ends),
     }
 
 
 def environment() -> str:
-    """Return the environment variables with what each says."""
-    missing.extend(f"environment variable {name}" for name in sorted(read_variables() - set(main.VARIABLES)))
+    """Return the environment variables with what each says; those that the code reads or passes to a function of its own."""
+    read = r'(?:environ\[|environ\.get\(|getenv\()\s*"(\w+)"(?!\] = )|\w[(\[]\s*"(HARNESS_[A-Z_]+)"(?!\] = )'
+    variables = {max(names) for names in re.findall(read, sources())}
+    missing.extend(f"environment variable {name}" for name in sorted(variables - set(main.VARIABLES)))
     return named("environment variable", main.VARIABLES)
 
 
-@functools.cache
-def nodes() -> list[Any]:
-    """Return what of the code of host and plugins can read a variable or be an exit code."""
-    files = [file for part in ("harness", "plugins") for file in (CODE / part).rglob("*.py")]
-    text = [file.read_text() for file in files if "templates" not in file.parts]
-    likely = [each for each in text if re.search(r"environ|getenv|HARNESS_|EXIT_", each)]
-    return [node for each in likely for node in ast.walk(ast.parse(each))]
-
-
-def read_variables() -> set[str]:
-    """Return the environment variables that the code reads, and those of its own that it names at all."""
-    variables: set[str] = set()
-    for node in nodes():
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-            of, arguments = ast.unparse(node.value), [node.slice]
-        else:
-            of, arguments = (ast.unparse(node.func), node.args[:1]) if isinstance(node, ast.Call) else ("", [])
-        reads = of in ("os.environ", "os.environ.get", "os.getenv")
-        words = [str(each.value) for each in arguments if isinstance(each, ast.Constant)]
-        variables |= {
-            each for each in words if reads or re.fullmatch(r"HARNESS_[A-Z_]+", each)
-        }  # or by a function of ours
-    return variables
+def sources() -> str:
+    """Return the code of host and plugins, without its templates."""
+    files = [file for part in ("harness", "plugins") for file in sorted((CODE / part).rglob("*.py"))]
+    return "\n".join(file.read_text() for file in files if "templates" not in file.parts)
 
 
 def exit_codes() -> str:
     """Return the exit codes with what each means."""
-    ends = [each.value for each in nodes() if isinstance(each, ast.Assign) and "EXIT_" in ast.unparse(each.targets[0])]
-    used = {
-        each.value
-        for end in ends
-        for each in ast.walk(end)
-        if isinstance(each, ast.Constant) and type(each.value) is int
-    }
-    missing.extend(f"exit code {each}" for each in sorted(used - set(main.EXIT_CODES)))
+    values = ",".join(re.findall(r"^ *EXIT_.* = ([\d, ]+)", sources(), re.MULTILINE))
+    missing.extend(f"exit code {each}" for each in sorted({*map(int, values.split(","))} - set(main.EXIT_CODES)))
     return named("exit code", main.EXIT_CODES)
 
 
 def solvers(registry: Registry) -> str:
     """Return every solver by plugin and module, with its paper, what it solves and its parameters."""
-    texts, shown = [], set[str]()
+    texts: list[str] = []
     for plugin, own in registry.solvers.items():
         about = registry.plugins[plugin].module.__doc__ or ""
         texts += [f"## Plugin {plugin}", prose(described(f"plugin {plugin}", about))]
         for name, cls in own.items():
-            module = sys.modules[cls.__module__].__doc__ or ""
-            if module not in (*shown, about):
-                texts.append(prose(module))
-                shown.add(module)
+            module = prose(sys.modules[cls.__module__].__doc__ or "")
+            texts += [module] if module not in texts else []
             texts += [f"### {name}", prose(described(f"solver {name}", catalogue.docstring(cls) and cls.__doc__))]
-            texts += [_facts(registry, cls), with_parameters(cls)]
+            counted = "counted by the harness" if cls.observable else "not observable: it computes its own"
+            known = {"Solves": links(registry, cls), "Kernel evaluations": counted}
+            known |= {"Converges to the optimum": "yes" if cls.exact else "no"}
+            known |= {"Requires": ", ".join(f"`{each}`" for each in cls.requires)}
+            texts += [facts(known), with_parameters(cls)]
     return "\n\n".join(texts)
+
+
+def links(registry: Registry, cls: Any) -> str:
+    """Return links to the formulations that a solver solves."""
+    return ", ".join(f"[{each.name}](formulations.md#{each.name})" for each in registry.solved_by(cls))
 
 
 def solver_table(registry: Registry) -> str:
@@ -366,9 +322,8 @@ def solver_table(registry: Registry) -> str:
         take, paper = re.search(r"Take it (.+?)\.(?: |$)", text), re.search(r"Paper: (.+? \d{4})\.|No paper", text)
         when = line(described(f"'Take it ...' of solver {name}", take and take[1]))
         source = described(f"'Paper: AUTHORS YEAR.' or 'No paper.' of solver {name}", paper and (paper[1] or "-"))
-        solves = ", ".join(f"[{each.name}](formulations.md#{each.name})" for each in registry.solved_by(cls))
-        marks = "yes" if cls.exact else "no", "yes" if cls.observable else "no"
-        rows.append(f"| [{name}](#{name}) | {solves} | {' | '.join(marks)} | {when} | {line(source)} |")
+        marks = " | ".join("yes" if each else "no" for each in (cls.exact, cls.observable))
+        rows.append(f"| [{name}](#{name}) | {links(registry, cls)} | {marks} | {when} | {line(source)} |")
     return "\n".join(rows)
 
 
@@ -383,39 +338,26 @@ def extras() -> str:
     return "\n".join(rows)
 
 
-def _facts(registry: Registry, cls: Any) -> str:
-    return facts(
-        Solves=", ".join(f"[{each.name}](formulations.md#{each.name})" for each in registry.solved_by(cls)),
-        Kernel_evaluations="counted by the harness" if cls.observable else "not observable: it computes its own",
-        Converges_to_the_optimum="yes" if cls.exact else "no",
-        Requires=", ".join(f"`{each}`" for each in cls.requires),
-    )
-
-
-def formulations(registry: Registry) -> Texts:
+def formulations(registry: Registry) -> dict[str, str]:
     """Return what the code says of each formulation; its mathematics is written by hand above."""
     texts = {}
     for name, cls in registry.formulations.items():
         solved = ", ".join(f"[{each}](solvers.md#{each})" for each in catalogue.solvers_of(registry, cls))
         feasible = line(described(f"constraints of {name}", cls.constraints))
-        about_it = facts(Task=cls.task, Feasible=feasible, Solved_by=solved or "no solver that is installed")
+        about_it = facts({"Task": cls.task, "Feasible": feasible, "Solved by": solved or "no solver that is installed"})
         about = prose(described(f"formulation {name}", catalogue.docstring(cls) and cls.__doc__))
-        meanings = {
-            each.name
-            if each.name in record.TYPES
-            else f"figures.{each.name}": f"{each.unit}: {each.meaning}".removeprefix(": ")
-            for each in cls.columns
-        }
-        columns = named(f"column of {name}", meanings)
+        names = [each.name if each.name in record.TYPES else f"figures.{each.name}" for each in cls.columns]
+        units = [f"{each.unit}: {each.meaning}".removeprefix(": ") for each in cls.columns]
+        columns = named(f"column of {name}", dict(zip(names, units, strict=True)))
         texts[f"formulation {name}"] = "\n\n".join([about, about_it, with_parameters(cls.parameter_class), columns])
     return texts
 
 
-def things(registry: Registry) -> Texts:
+def things(registry: Registry) -> dict[str, str]:
     """Return data sets, kernels, metrics and report formats."""
-    common = [each.name for each in parameters.parameters_of(DataSource)]
+    common = [each.name for each in parameters.parameters_of(harness.DataSource)]
     texts = {"files": "\n\n".join([prose(described("files", FileSource.__doc__)), with_parameters(FileSource, common)])}
-    texts["every data set"] = with_parameters(DataSource)
+    texts["every data set"] = with_parameters(harness.DataSource)
     for kind in ("datasets", "kernels", "metrics", "formats"):
         parts = []
         for entry in catalogue.entries(registry, kind):
@@ -432,12 +374,13 @@ def _meaning(metric: harness.Metric) -> str:
     return f"In [{metric.low:g}, {metric.high:g}], {better}. For {metric.task or 'every task'}."
 
 
-def texts() -> Texts:
+def texts() -> dict[str, str]:
     """Return every text by its name; what has no description is in :data:`missing` then."""
     missing.clear()
     registry = request.loaded(())
     missing.extend(f"plugin {name}: {each.reason}" for name, each in registry.broken.items())
-    made = {"command": command(), "environment": environment(), "exit codes": exit_codes(), "extras": extras()}
+    command = "\n\n".join(command_texts(main.cli, click.Context(main.cli, info_name=commands.PROGRAM)))
+    made = {"command": command, "environment": environment(), "exit codes": exit_codes(), "extras": extras()}
     made |= {"hooks": hooks(registry), "solvers": solvers(registry), "solver table": solver_table(registry)}
     return made | public() | records() | formulations(registry) | things(registry)
 
@@ -450,7 +393,7 @@ def setup(app: Any) -> dict[str, Any]:
     from sphinx.util import logging
 
     log = logging.getLogger("made")
-    made: Texts = {}
+    made: dict[str, str] = {}
     shown: set[str] = set()
 
     def make(_app: Any) -> None:

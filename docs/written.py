@@ -21,10 +21,8 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 ROOT = Path(__file__).resolve().parents[1]
-_ARGUMENT = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
-UNBRACED = re.compile(
-    rf"(?:\\(?:[cdt]?frac|[dt]?binom)(?:\s*{_ARGUMENT})?|\\(?:sqrt|hat|bar|tilde|vec|dot|overline|underline|math\w+)|[_^])\s*\d\d+"
-)
+_COMMAND = r"\\[cdt]?(?:frac|binom)(?:\s*\{(?:[^{}]|\{[^{}]*\})*\})?|\\(?:sqrt|hat|bar|tilde|vec|dot|math\w+)"
+UNBRACED = re.compile(rf"(?:{_COMMAND}|[_^])\s*\d\d+")
 """An argument of several digits without braces: the first digit alone to TeX, and to docutils all of them."""
 log = logging.getLogger(__name__)
 
@@ -48,13 +46,10 @@ class Lines(HtmlFormatter[str]):
 
     def wrap(self, source: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """Wrap each line of code."""
-        yield from super().wrap((kind, _line(text) if kind else text) for kind, text in source)
-
-
-def _line(text: str) -> str:
-    written = re.sub(r"<[^>]+>", "", text)
-    text = re.sub(r"(?<=[\s>])--?\w[\w-]*", r'<span class="option">\g<0></span>', text)
-    return f'<span class="line" style="--indent: {len(written) - len(written.lstrip(" "))}ch">{text}</span>'
+        for kind, text in super().wrap(source):
+            indent = len(re.match(" *", re.sub("<[^>]+>", "", text))[0])  # type: ignore[index]
+            code = re.sub(r"(?<=[\s>])--?\w[\w-]*", r'<span class="option">\g<0></span>', text)
+            yield kind, f'<span class="line" style="--indent: {indent}ch">{code}</span>' if kind else text
 
 
 class Plot(SphinxDirective):
@@ -77,21 +72,16 @@ class Plot(SphinxDirective):
         picture = folder / f"{self.env.docname.replace('/', '-')}-{self.env.new_serialno('plot')}.svg"
         lines = nodes.literal_block(source, source, language="python")
         try:
-            figure_of(source, names).savefig(picture, bbox_inches="tight")
+            *statements, last = ast.parse(source).body
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                exec(compile(ast.Module(statements, []), "<plot>", "exec"), names)
+                figure = eval(compile(ast.Expression(last.value), "<plot>", "eval"), names)  # type: ignore[attr-defined]
+            figure.savefig(picture, bbox_inches="tight")
         except Exception as error:
             log.warning("the plot cannot be drawn: %r", error, location=self.get_location())
             return [lines]
         image = nodes.image(uri=f"/{os.path.relpath(picture, self.env.srcdir)}", alt=alt, classes=["plot"])
-        self.set_source_info(lines)
         return [image] if "hidden" in self.options else [lines, image]
-
-
-def figure_of(source: str, names: dict[str, Any]) -> Any:
-    """Run lines of Python, and return the value of the last expression."""
-    *statements, last = ast.parse(source).body
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        exec(compile(ast.Module(statements, []), "<plot>", "exec"), names)
-        return eval(compile(ast.Expression(last.value), "<plot>", "eval"), names)  # type: ignore[attr-defined]
 
 
 class Repository(SphinxRole):

@@ -75,7 +75,8 @@ class OfLibLinear(Linear):
 class LinearSVC(OfLibLinear):
     """LIBLINEAR: dual coordinate descent on the hinge, Newton's method on its square (Fan et al. 2008).
 
-    Take it for the linear kernel: many points, sparse features. Paper: Fan et al. 2008.
+    Take it for the linear kernel: many points, sparse features. Paper: Fan, Chang, Hsieh, Wang and
+    Lin 2008.
     """
 
     name = "linearsvc"
@@ -115,7 +116,8 @@ def _trained(
 class LibLinear(OfLibLinear):
     """LIBLINEAR from its authors: the same two methods as ``linearsvc``, without scikit-learn (Fan et al. 2008).
 
-    Take it to measure LIBLINEAR without scikit-learn. Paper: Fan et al. 2008.
+    Take it to measure LIBLINEAR without scikit-learn. Paper: Fan, Chang, Hsieh, Wang and
+    Lin 2008.
     """
 
     name = "liblinear"

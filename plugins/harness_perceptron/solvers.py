@@ -86,7 +86,7 @@ class _Perceptron(Solver):
 class KernelPerceptron(_Perceptron):
     """Kernel perceptron: every misclassified example joins the expansion (Aizerman et al. 1964).
 
-    Take it as the simplest online baseline. Paper: Aizerman et al. 1964.
+    Take it as the simplest online baseline. Paper: Aizerman, Braverman and Rozonoer 1964.
 
     Ends early after an epoch without a mistake.
     """
