@@ -7,8 +7,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from harness.measure.outcome import Status
+from harness.report import figures, layout
 from harness.report.figures import is_number
-from harness.report.rows import axes, is_cell, is_path
+from harness.report.rows import axes, is_cell, is_path, is_share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,13 +18,24 @@ if TYPE_CHECKING:
 
 # fields that the cells of a path have in common
 _OF = ("label", "dataset", "formulation", "kernel", "seed", "repetition")
+_SHADES = (
+    231,
+    194,
+    157,
+    120,
+    83,
+)  # xterm's numbers of colours, from the largest error to the least; legible under black
+_BLACK = "\x1b[38;5;16m"
+CONTRAST = (
+    0.4  # power of an error's place between the least and the largest that is its shade: the low ones differ most
+)
 
 
 def grids(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Return for each path its ``solver``, ``dataset`` and ``axes``, the values of its ``best`` cell, and its ``cells``.
 
     A cell has its ``values``, the mean ``error`` over the folds (of one without folds on the test points), the mean number
-    of support vectors ``size``, and whether every fit of it is ``certified``.
+    of support vectors ``size``, and whether every fit of it is ``certified``. The error is a ``share`` but in a regression.
     """
     fits: dict[tuple[Any, ...], dict[tuple[Any, ...], list[Record]]] = {}
     for record in records:
@@ -34,7 +46,7 @@ def grids(records: Sequence[Record]) -> list[dict[str, Any]]:
         {
             "solver": path["label"], "dataset": f"{path['dataset']}, {path['formulation']}",
             "axes": list(axes(path)), "best": [(path["path"].get("best") or {}).get(name) for name in axes(path)],
-            "folds": path["path"].get("folds") or 0,
+            "folds": path["path"].get("folds") or 0, "share": is_share(path),
             "cells": [_cell(values, runs) for values, runs in cells.items()],
         }
         for path in records if is_path(path)
@@ -67,6 +79,79 @@ def axes_of(path: Mapping[str, Any]) -> tuple[list[float], list[tuple[float, ...
     return sorted({x for x, _ in cells}), sorted({y for _, y in cells}), cells
 
 
-def percent(cell: Mapping[str, Any] | None) -> float:
-    """Return the error of a cell in per cent, NaN if it has none."""
-    return 100.0 * cell["error"] if cell and cell["error"] is not None else math.nan
+def error_of(path: Mapping[str, Any], cell: Mapping[str, Any] | None) -> float:
+    """Return the error of a cell, a share in per cent; NaN if it has none."""
+    error = cell["error"] if cell else None
+    return math.nan if error is None else 100.0 * error if path["share"] else float(error)
+
+
+def error_text(path: Mapping[str, Any], cell: Mapping[str, Any] | None) -> str:
+    """Return the error of a cell as it is written into it, empty if it has none."""
+    error = error_of(path, cell)
+    return "" if math.isnan(error) else f"{error:.1f}" if path["share"] else f"{error:.3g}"
+
+
+def title(path: Mapping[str, Any]) -> str:
+    """Return ``smo on digits, c-svc, 5 folds``."""
+    return f"{path['solver']} on {path['dataset']}{', {} folds'.format(path['folds']) if path['folds'] else ''}"
+
+
+def error_title(path: Mapping[str, Any]) -> str:
+    """Return ``CV error, %``, of a path without folds ``test error, %``."""
+    return f"{'CV' if path['folds'] else 'test'} error{', %' if path['share'] else ''}"
+
+
+def value_text(values: Sequence[float]) -> str:
+    """Return the values of a row or a column, ``0.5``, ``3.05e-5``."""
+    return ", ".join(f"{value:.3g}" if 1e-3 <= value < 1e3 else figures.power(value, 2) for value in values)
+
+
+def lines(path: Mapping[str, Any], width: int, *, styled: bool) -> list[str]:
+    """Return the errors of a path of `grids` as text: its first axis down, the others across, as far as there is room.
+
+    styled : the cells are shaded
+    """
+    downs, acrosses, cells = axes_of(path)
+    down, across = path["best"][0], tuple(path["best"][1:])
+    texts = {at: f"{error_text(path, cell) or '-'}{'' if cell['certified'] else '?'}" for at, cell in cells.items()}
+    heads, names = list(map(value_text, acrosses)), [f"{path['axes'][0]}={value_text([value])}" for value in downs]
+    left, size = max(map(len, names)), max(map(len, (*texts.values(), *heads))) + 2
+    room = max(1, (width - left) // size)
+    first = max(
+        0, min(acrosses.index(across) if across in acrosses else 0, len(acrosses) - (room + 1) // 2) - room // 2
+    )
+    shown = slice(first, first + room)
+    errors = [error for cell in cells.values() if not math.isnan(error := error_of(path, cell))] or [0.0]
+    others = ", ".join(path["axes"][1:])
+    head = f"{title(path)}: {error_title(path)}{f'; {others} across' if others else ''}"
+    found = [*layout.paragraph(head, width), " " * left + "".join(f"{each:>{size - 1}} " for each in heads[shown])]
+    for name, value in zip(names, downs, strict=True):
+        line = f"{name:>{left}}"
+        for at in ((value, each) for each in acrosses[shown]):
+            text, error = texts.get(at, ""), error_of(path, cells.get(at))
+            place = (error - min(errors)) / (max(errors) - min(errors) or 1.0)
+            shade = "" if math.isnan(error) else _SHADES[int(4.99 * (1.0 - place**CONTRAST))]
+            style = f"{_BLACK}\x1b[48;5;{shade}m" if styled and shade else ""
+            line += layout.in_style((f"[{text}]" if at == (down, across) else f"{text} ").rjust(size), style)
+        found.append(line.rstrip())
+    return [
+        *found,
+        *(line for note in _notes(path, cells, len(heads[shown])) for line in layout.paragraph(note, width)),
+        "",
+    ]
+
+
+def _notes(path: Mapping[str, Any], cells: Mapping[Any, Mapping[str, Any]], shown: int) -> list[str]:
+    """Return the sentences below the errors: the chosen cell, what a question mark says, and how many columns are not shown."""
+    best = path["best"][0], tuple(path["best"][1:])
+    of = " ".join(
+        f"{name}={value:.3g}" for name, value in zip(path["axes"], path["best"], strict=True) if value is not None
+    )
+    found = []
+    if cell := cells.get(best):
+        size = f", {figures.count(cell['size'])} support vectors" if cell["size"] is not None else ""
+        found.append(f"[ ] chosen: {of}{size}{' (mean over the folds)' if size and path['folds'] else ''}.")
+    found += ["?: not every fit is certified."] * (not all(each["certified"] for each in cells.values()))
+    every = len({across for _, across in cells})
+    found += [f"{shown} of {every} columns fit; result.plot() in Python and --format html show all."] * (shown < every)
+    return found

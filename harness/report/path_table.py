@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from statistics import fmean, stdev
 
 from harness.report import figures
-from harness.report.rows import Row, axes, is_path
+from harness.report.rows import Row, axes, is_path, is_share
 from harness.report.sheet import MIDDLE, TIGHT, Figure
-from harness.run.record import Record
 
 NOTE = (
     "A path is one run over all cells. cold: each cell starts from nothing. % ok: share of the cells that ended done and are "
@@ -16,14 +17,9 @@ NOTE = (
 )
 
 
-def without_paths(records: Iterable[Record]) -> list[Record]:
-    """Return the records of single problems, the cells of paths among them."""
-    return [record for record in records if not is_path(record)]
-
-
 def columns(rows: Sequence[Row]) -> list[Figure]:
-    """Return the columns of paths for which any row has a figure, those first that a narrow table loses."""
-    return [each for each in _FIGURES if any(map(each.text, rows))]
+    """Return the columns of paths or their cells for which any row has a figure, those first that a narrow table loses."""
+    return [each for each in (_FIGURES if is_path(rows[0].first) else _FIGURES[-1:]) if any(map(each.text, rows))]
 
 
 def advice(rows: Sequence[Row]) -> Iterable[str]:
@@ -66,13 +62,16 @@ def _chosen(row: Row) -> str:
 
 
 def _error(row: Row) -> str:
-    """Return the mean error over the folds and its standard error, of classification in per cent."""
-    error, spread = row.median("path.cv_error"), row.median("path.cv_standard_error") or 0.0
+    """Return the mean error of a cell over the folds and its standard error, of classification in per cent."""
+    folds = row.values("validation_error")
+    error = fmean(folds) if folds else row.median("path.cv_error")
+    spread = (
+        stdev(folds) / math.sqrt(row.first["path"]["folds"]) if len(folds) > 1 else row.median("path.cv_standard_error")
+    )
     if error is None:
         return ""
-    if not row.values("test_accuracy") and row.values("metrics.mse"):
-        return f"{figures.significant(error)} ± {spread:.2g}"
-    return f"{100.0 * error:.2f} ± {100.0 * spread:.2f} %"
+    percent = is_share(row.first)
+    return f"{100.0 * error:.2f} ± {100.0 * (spread or 0.0):.2f} %" if percent else f"{error:.4g} ± {spread or 0.0:.2g}"
 
 
 _FIGURES = (

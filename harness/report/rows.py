@@ -277,6 +277,16 @@ def is_cell(record: Mapping[str, Any]) -> bool:
     return "cell" in (record.get("path") or {})
 
 
+def without_paths(records: Iterable[Record]) -> list[Record]:
+    """Return the records of single problems, the cells of paths among them."""
+    return [record for record in records if not is_path(record)]
+
+
+def is_share(record: Mapping[str, Any]) -> bool:
+    """Return whether the validation error of a record is a share of wrong labels, as it is but in regression."""
+    return formulation_of(record.get("formulation")).task != "regression"
+
+
 def place_text(record: Mapping[str, Any]) -> str:
     """Return what of a path a record is: ``path``, ``cold path``, ``refit of path``; empty for a run of one problem."""
     path = record.get("path") or {}

@@ -8,7 +8,7 @@ from typing import Any
 from harness.report import footnotes, layout, measures, path_table
 from harness.report.measures import Measure
 from harness.report.output import BOLD, PIPE_WIDTH, RED
-from harness.report.rows import Group, Row, grouped, is_path
+from harness.report.rows import Group, Row, grouped, is_path, without_paths
 from harness.report.sheet import BEST, MIDDLE, NARROW, TIGHT, WIDE, Figure, Sheet, build
 from harness.report.verdict import of_records
 from harness.run.record import Record
@@ -100,14 +100,14 @@ def sheets(
 
     width : of a table, at most; None: every column is shown, those for wide terminals if ``optional``
     """
-    both = [record for record in records if is_path(record)], path_table.without_paths(records)
+    both = [record for record in records if is_path(record)], without_paths(records)
     return [_sheet(grouped(part), width, dated=dated, optional=optional) for part in both if part]
 
 
 def _sheet(groups: Sequence[Group], width: int | None, *, dated: bool, optional: bool) -> Sheet:
     """Return the sheet of paths or of runs of single problems; metrics, which were wanted by name, are the last that it loses."""
     rows = [row for group in groups for row in group.rows]
-    paths = path_table.columns(rows) if is_path(rows[0].first) else []
+    paths, of_paths = is_path(rows[0].first), path_table.columns(rows)
     core = [measures.EVALUATIONS, measures.ACCURACY] if paths else measures.core(rows)
     costs = [(each, _figure(each, rows)) for each in (*measures.times(groups), *core)]
     metrics = [_figure(each, rows, NARROW) for each in measures.metrics(rows)]
@@ -117,12 +117,12 @@ def _sheet(groups: Sequence[Group], width: int | None, *, dated: bool, optional:
     advice = [note for group in groups for note in path_table.advice(group.rows)] if paths else []
     return build(
         groups,
-        [*(figure for _, figure in costs), *paths, *metrics, *further],
+        [*(figure for _, figure in costs), *of_paths, *metrics, *further],
         [*footnotes.notes(groups), *advice],
         [*footnotes.explained(rows), *([path_table.NOTE] if paths else [])],
         width=width,
         dated=dated,
-        expendable=[*reversed(further), *(each for each in paths if each.names), *least_needed, *reversed(metrics)],
+        expendable=[*reversed(further), *(each for each in of_paths if each.names), *least_needed, *reversed(metrics)],
     )
 
 

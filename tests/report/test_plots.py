@@ -50,7 +50,7 @@ def shown(axis):
 
 
 def assert_legible(figure):
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             assert not any(a.overlaps(b) for a, b in combinations(shown(axis), 2)), axes.get_title()
