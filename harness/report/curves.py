@@ -117,6 +117,7 @@ def _text(panel: Panel, looks: Mapping[str, int], width: int, *, styled: bool) -
 
     logs = {name: [(math.log10(at), math.log10(gap)) for at, gap in curve] for name, curve in panel.curves.items()}
     plot, marks = plotext.figure, {name: pictures.in_a_terminal(looks[name]) for name in logs}
+    plotext.terminal.limit(False, False)  # of the terminal of this process; the picture may go elsewhere
     plot.clear()
     plot.theme("colorless")
     plot.plot_size(width, _HEIGHT)

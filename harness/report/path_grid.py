@@ -112,46 +112,34 @@ def lines(path: Mapping[str, Any], width: int, *, styled: bool) -> list[str]:
     styled : the cells are shaded
     """
     downs, acrosses, cells = axes_of(path)
-    down, across = path["best"][0], tuple(path["best"][1:])
+    best = path["best"][0], tuple(path["best"][1:])
     texts = {at: f"{error_text(path, cell) or '-'}{'' if cell['certified'] else '?'}" for at, cell in cells.items()}
-    heads, names = list(map(value_text, acrosses)), [f"{path['axes'][0]}={value_text([value])}" for value in downs]
+    heads, names = list(map(value_text, acrosses)), [f"{path['axes'][0]}={value_text([value])} " for value in downs]
     left, size = max(map(len, names)), max(map(len, (*texts.values(), *heads))) + 2
     room = max(1, (width - left) // size)
-    first = max(
-        0, min(acrosses.index(across) if across in acrosses else 0, len(acrosses) - (room + 1) // 2) - room // 2
-    )
-    shown = slice(first, first + room)
-    errors = [error for cell in cells.values() if not math.isnan(error := error_of(path, cell))] or [0.0]
-    others = ", ".join(path["axes"][1:])
-    head = f"{title(path)}: {error_title(path)}{f'; {others} across' if others else ''}"
-    found = [*layout.paragraph(head, width), " " * left + "".join(f"{each:>{size - 1}} " for each in heads[shown])]
+    first = min((acrosses.index(best[1]) if best in cells else 0) - room // 2, len(acrosses) - room)
+    shown = slice(max(0, first), max(0, first) + room)
+    errors = {at: error for at, cell in cells.items() if not math.isnan(error := error_of(path, cell))}
+    low, high = min(errors.values(), default=0.0), max(errors.values(), default=0.0)
+    found = [(" " * left + "".join(f"{head:>{size - 1}} " for head in heads[shown])).rstrip()]
     for name, value in zip(names, downs, strict=True):
-        line = f"{name:>{left}}"
+        line = name.rjust(left)
         for at in ((value, each) for each in acrosses[shown]):
-            text, error = texts.get(at, ""), error_of(path, cells.get(at))
-            place = (error - min(errors)) / (max(errors) - min(errors) or 1.0)
-            shade = "" if math.isnan(error) else _SHADES[int(4.99 * (1.0 - place**CONTRAST))]
-            style = f"{_BLACK}\x1b[48;5;{shade}m" if styled and shade else ""
-            line += layout.in_style((f"[{text}]" if at == (down, across) else f"{text} ").rjust(size), style)
+            text = f"[{texts[at]}]" if at == best else f"{texts.get(at, '')} "
+            place = ((errors.get(at, low) - low) / (high - low or 1.0)) ** CONTRAST
+            shade = f"{_BLACK}\x1b[48;5;{_SHADES[int(4.99 * (1.0 - place))]}m" if styled and at in errors else ""
+            line += layout.in_style(text.rjust(size), shade)
         found.append(line.rstrip())
-    return [
-        *found,
-        *(line for note in _notes(path, cells, len(heads[shown])) for line in layout.paragraph(note, width)),
-        "",
-    ]
-
-
-def _notes(path: Mapping[str, Any], cells: Mapping[Any, Mapping[str, Any]], shown: int) -> list[str]:
-    """Return the sentences below the errors: the chosen cell, what a question mark says, and how many columns are not shown."""
-    best = path["best"][0], tuple(path["best"][1:])
     of = " ".join(
-        f"{name}={value:.3g}" for name, value in zip(path["axes"], path["best"], strict=True) if value is not None
+        f"{name}={value:.3g}" for name, value in zip(path["axes"], path["best"], strict=True) if best in cells
     )
-    found = []
-    if cell := cells.get(best):
-        size = f", {figures.count(cell['size'])} support vectors" if cell["size"] is not None else ""
-        found.append(f"[ ] chosen: {of}{size}{' (mean over the folds)' if size and path['folds'] else ''}.")
-    found += ["?: not every fit is certified."] * (not all(each["certified"] for each in cells.values()))
-    every = len({across for _, across in cells})
-    found += [f"{shown} of {every} columns fit; result.plot() in Python and --format html show all."] * (shown < every)
-    return found
+    vectors = (
+        f", {figures.count(cells[best]['size'])} support vectors" if of and cells[best]["size"] is not None else ""
+    )
+    notes = [f"[ ] chosen: {of}{vectors}{' (mean over the folds)' * bool(vectors and path['folds'])}."] * bool(of)
+    notes += ["?: not every fit is certified."] * (not all(cell["certified"] for cell in cells.values()))
+    if room < len(heads):
+        notes.append(f"{room} of {len(heads)} columns fit; result.plot() in Python and --format html show all.")
+    across = f"; {', '.join(path['axes'][1:])} across" * (len(path["axes"]) > 1)
+    notes = [line for note in notes for line in layout.paragraph(note, width)]
+    return [*layout.paragraph(f"{title(path)}: {error_title(path)}{across}", width), *filter(None, found), *notes, ""]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 
 from harness.report import figures
 from harness.report.rows import Row, axes, is_path, is_share
@@ -62,16 +61,15 @@ def _chosen(row: Row) -> str:
 
 
 def _error(row: Row) -> str:
-    """Return the mean error of a cell over the folds and its standard error, of classification in per cent."""
-    folds = row.values("validation_error")
-    error = fmean(folds) if folds else row.median("path.cv_error")
-    spread = (
-        stdev(folds) / math.sqrt(row.first["path"]["folds"]) if len(folds) > 1 else row.median("path.cv_standard_error")
+    """Return the mean error over the folds, of classification in per cent; of a chosen cell with its standard error."""
+    folds, (scale, text, unit) = (
+        row.values("validation_error"),
+        (100.0, ".2f", " %") if is_share(row.first) else (1.0, ".4g", ""),
     )
-    if error is None:
+    if (error := fmean(folds) if folds else row.median("path.cv_error")) is None:
         return ""
-    percent = is_share(row.first)
-    return f"{100.0 * error:.2f} ± {100.0 * (spread or 0.0):.2f} %" if percent else f"{error:.4g} ± {spread or 0.0:.2g}"
+    spread = "" if folds else f" ± {scale * (row.median('path.cv_standard_error') or 0.0):{text}}"
+    return f"{scale * error:{text}}{spread}{unit}"
 
 
 _FIGURES = (

@@ -28,7 +28,7 @@ _NAMED = 8  # rows without a value that a picture names
 _PANELS = 24  # of a picture, at most
 _NUMBERS = 12  # columns of a heat map up to which each cell has its error
 _SIZES = 8  # columns of a heat map up to which each cell has its number of support vectors
-_LABELS = 11  # labels of an axis of a heat map, at most
+_LETTERS, _LINES = 44, 16  # for which there is room along the axes of a heat map
 _MARKED = 8  # marks of a curve, about
 _USUAL = 2  # place among the targets of the gap that is drawn, if it was reached: 1e-3
 _FRAME = "#e60026"  # of a chosen cell
@@ -58,6 +58,7 @@ def _paint_path(panel: Panel, area: Axes, path: Mapping[str, Any]) -> None:
     """Draw the error of each cell, a frame around the chosen one, and a question mark where a fit is not certified."""
     from matplotlib.colors import PowerNorm
     from matplotlib.patches import Rectangle
+    from matplotlib.ticker import MaxNLocator
 
     xs, ys, cells = path_grid.axes_of(path)
     errors = [[path_grid.error_of(path, cells.get((x, y))) for x in xs] for y in ys]
@@ -65,8 +66,9 @@ def _paint_path(panel: Panel, area: Axes, path: Mapping[str, Any]) -> None:
     image = area.imshow(errors, origin="lower", aspect="auto", cmap="viridis_r", norm=norm)
     area.set(xlabel=panel.x, ylabel=panel.y)
     for axis, values in ((area.xaxis, [(x,) for x in xs]), (area.yaxis, ys)):
-        shown = range(0, len(values), 1 + (len(values) - 1) // _LABELS)
-        axis.set_ticks(shown, [path_grid.value_text(values[at]) for at in shown])
+        labels = list(map(path_grid.value_text, values))
+        taken = sum(len(label) + 2 for label in labels) // _LETTERS if axis is area.xaxis else len(labels) // _LINES
+        axis.set_ticks(range(0, len(labels), 1 + taken), labels[:: 1 + taken])
     for (x, y), cell in cells.items():
         at, up = xs.index(x), ys.index(y)
         text = path_grid.error_text(path, cell) if len(xs) <= _NUMBERS else ""
@@ -77,7 +79,8 @@ def _paint_path(panel: Panel, area: Axes, path: Mapping[str, Any]) -> None:
         area.text(at, up, text, ha="center", va="center", fontsize=7, color=colour)
         if [x, *y] == path["best"]:
             area.add_patch(Rectangle((at - 0.46, up - 0.46), 0.92, 0.92, fill=False, edgecolor=_FRAME, linewidth=2.4))
-    area.figure.colorbar(image, ax=area, label=path_grid.error_title(path))
+    bar = area.figure.colorbar(image, ax=area, label=path_grid.error_title(path), ticks=MaxNLocator(5))
+    bar.ax.tick_params(labelsize=8)
 
 
 def figure(records: Sequence[Record], kind: str | None = None) -> Figure:
