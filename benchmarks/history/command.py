@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from . import cells
-
 _YIELDS, _REPETITIONS = 5_000, 60  # short ones: one of them is undisturbed even on a busy machine
 
 
@@ -40,7 +38,7 @@ time_help.repeat, time_help.rounds, time_help.number, time_help.warmup_time = (4
 def track_harness_overhead() -> float:
     """CPU microseconds a yield costs when nothing is due; the least of several repetitions."""
     try:
-        from harness import CSVC, RBF, Iterate, KernelOracle, Solver, drive
+        from harness import CSVC, RBF, Iterate, KernelOracle, Limits, Solver, drive
     except ImportError as error:
         raise NotImplementedError(str(error)) from error
     import numpy as np
@@ -62,7 +60,7 @@ def track_harness_overhead() -> float:
 
     def once() -> float:
         began = time.process_time()
-        drive(Nothing(), problem, np.random.default_rng(0), cells.limits(60.0))
+        drive(Nothing(), problem, np.random.default_rng(0), Limits(time_limit=60.0))
         return (time.process_time() - began) / _YIELDS
 
     return 1e6 * min(once() for _ in range(_REPETITIONS))

@@ -59,9 +59,10 @@ def command(name: str, kind: str) -> None:
     for file, text in content.items():
         write_whole(folder / file, text.encode())
     use = uses(name, kind).splitlines()[0]
+    watch = "In a git repository, a history over its commits: harness dashboard init\n" if kind == "solver" else ""
     output.show(
         f"{name} ({kind}) is in {folder}: {', '.join(content)}.\nNext:\n"
-        f"  pip install -e {shlex.quote(str(folder))}\n  harness check {name}\n  {use}\n"
+        f"  pip install -e {shlex.quote(str(folder))}\n  harness check {name}\n  {use}\n{watch}"
     )
 
 

@@ -49,14 +49,18 @@ def drive_path(
         )
     advance, counter, shared, ended = iter(models).__next__, path.counter, path.shared, set[int]()
     most = float("inf") if limits.time_limit is None else limits.time_limit
-    total = total_cpu = seconds = cpu_seconds = 0.0  # total: of all cells; seconds: of the current cell
-    yields, before = 0, (0, 0, 0.0, 0.0)
+    total = total_cpu = seconds = (
+        0.0  # total: of all cells, of CPU seconds all finished ones; seconds: of the current cell
+    )
+    cpu_began, yields, before = 0.0, 0, (0, 0, 0.0, 0.0)
     try:
         while len(ended) < len(path.cells):
             if path.cold:
                 path.problem(path.cells[len(ended)])  # built off the clock, as in a run
             clocks.resume()
-            cpu_began, began = clocks.cpu(), clocks.wall()
+            if not yields:  # once a cell: a reading takes 30 microseconds, more than a short step
+                cpu_began = clocks.cpu()
+            began = clocks.wall()
             try:
                 pair = advance()
             except StopIteration:
@@ -65,19 +69,20 @@ def drive_path(
             iterate = with_arrays(iterate)
             spent = clocks.wall() - began
             seconds, total, yields = seconds + spent, total + spent, yields + 1
-            cpu_spent = clocks.cpu() - cpu_began
-            cpu_seconds, total_cpu = cpu_seconds + cpu_spent, total_cpu + cpu_spent
+            ends = iterate.done or "stopped" in iterate.info
+            cpu_spent = clocks.cpu() - cpu_began if ends or total >= most else 0.0
             clocks.pause()
-            if iterate.done or "stopped" in iterate.info:
+            if ends:
+                total_cpu += cpu_spent
                 seconds = max(0.0, seconds - (shared.seconds - before[2]))
-                cpu_seconds = max(0.0, cpu_seconds - (shared.cpu_seconds - before[3]))
+                cpu_seconds = max(0.0, cpu_spent - (shared.cpu_seconds - before[3]))
                 outcome = outcome_of(solver, path.problem(cell), iterate, seconds, cpu_seconds, yields)
                 yield CellOutcome(cell, outcome, counter.evaluations - before[0], counter.cache_hits - before[1])
                 ended.add(cell.index)
                 before = counter.evaluations, counter.cache_hits, shared.seconds, shared.cpu_seconds
-                seconds, cpu_seconds, yields = 0.0, 0.0, 0
+                seconds, yields, cpu_spent = 0.0, 0, 0.0
             if (iterate.done or total >= most) and len(ended) < len(path.cells):
-                if total + clocks.overtime(total) - clocks.lost(total, total_cpu) >= most:
+                if total + clocks.overtime(total) - clocks.lost(total, total_cpu + cpu_spent) >= most:
                     yield StoppedBy.TIME
                     return
                 if limits.kernel_evaluation_limit is not None and counter.evaluations >= limits.kernel_evaluation_limit:

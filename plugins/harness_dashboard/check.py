@@ -1,16 +1,15 @@
 """Which of two commits is worse: counts and status are compared at once, times and memory when they look changed twice.
 
 Counts are the same in every run of one commit on one machine, so any change beyond the threshold is real. Times are
-not: CPU time is compared by ranks of its samples, and what looks changed is measured again, the two commits in turns and
-with more rounds, and believed only when it looks the same the second time. Wall time is compared by the seconds in which
-a run waited, which other work on the machine does not change.
+not: CPU time is compared by ranks of the runs, and what looks changed is measured again, the two commits in turns, and
+believed only when it looks the same the second time. Wall time is compared by the seconds in which a run waited, which other
+work on the machine does not change.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import math
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +17,10 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from harness import Status, UsageError
+from harness import Record, Status, UsageError
 from harness.report.timing import times
-from harness_dashboard.history import FIT, RECORD, digits
-from harness_dashboard.measuring import Grid, Measured, grid
+from harness_dashboard.history import digits
+from harness_dashboard.measuring import Runs, grid
 from harness_dashboard.records import NO_RUN, Cell
 
 if TYPE_CHECKING:
@@ -35,10 +34,13 @@ COUNTS: dict[str, Callable[[Any], float | None]] = {
     "digits": lambda run: digits(run.get("relative_gap")),
 }
 """What the certified run of a cell counts."""
-CPU, WALL, MEMORY, STATUS = "CPU time", "wall time", "memory of the fit", "status"
-_FLOORS = {MEMORY: 4e6, WALL: 0.02}  # bytes and seconds; less is noise of the allocator and of a disk
-_CONFIRMING_ROUNDS = 5
-_CHANCE = 0.002  # of equal times looking that different
+CPU, WALL, MEMORY, STATUS = "CPU time", "wall time", "peak memory", "status"
+TIMED = {CPU: "cpu_seconds", WALL: "fit_seconds", MEMORY: "peak_rss_bytes"}
+"""What differs from run to run, and the field of the runs."""
+_LEAST_MEMORY = 4e6  # [bytes] a smaller change is noise of the allocator
+_LEAST_WAIT = 0.02  # [s] a shorter wait is noise of a disk
+_TURNS = 2  # number of measurements of each commit that confirm a suspicion
+_CHANCE = 0.01  # probability that equal times look that different in one measurement
 _WORSE, _BETTER = "worse", "better"
 _WORKS, _FAILS, _GONE = "works", "fails", "gone"
 _VERDICTS = {
@@ -53,11 +55,7 @@ _VERDICTS = {
 _HEADER = "| cell | metric | before | after | ratio | verdict |\n| --- | --- | ---: | ---: | ---: | --- |"
 
 Timed = tuple[str, Cell]
-"""What differs from run to run: CPU, WALL or MEMORY of a cell."""
-_SUSPECTED = {
-    CPU: re.escape(FIT) + "time_fit", WALL: re.escape(RECORD) + "track_wall_seconds", MEMORY: re.escape(FIT) + "peakmem_.*"
-}  # fmt: skip
-"""The benchmarks that measure it again."""
+"""A name of `TIMED` and a cell."""
 
 
 def _error(accuracy: float | None) -> float | None:
@@ -70,12 +68,12 @@ class Thresholds:
 
     count : relative change of a count, 0.01 is 1 %, of a relative gap as well. From zero, any increase.
     time : factor between the times
-    memory : factor between the memory that the fit takes, beyond that of the process before it
+    memory : factor between the peaks of memory of a run's process
     """
 
     count: float = 0.01
     time: float = 1.3
-    memory: float = 1.5
+    memory: float = 1.1
 
 
 @dataclass(frozen=True)
@@ -113,14 +111,9 @@ class Report:
 
 
 def check(
-    bench: Bench,
-    base: str,
-    head: str,
-    *,
-    thresholds: Thresholds = Thresholds(),
-    only: Sequence[str] = (),
+    bench: Bench, base: str, head: str, *, thresholds: Thresholds = Thresholds(), only: Sequence[str] = (),
     notify: Callable[[str], None] = lambda _: None,
-) -> Report:
+) -> Report:  # fmt: skip
     """Measure two commits in turns and compare them; no number enters the history.
 
     base, head : full hashes
@@ -132,13 +125,9 @@ def check(
     UsageError : a pattern that names nothing, or asv cannot measure.
     """
     cells = _selected(grid(bench.configuration), only)
-    with tempfile.TemporaryDirectory(prefix="harness-check-") as name:
-        first = _elsewhere(bench, Path(name))
-        notify(f"measuring {base[:8]} and {head[:8]} in turns: {len(cells)} cells")
-        benchmarks = [_pattern(cell, r"solvers\..*") for cell in cells]
-        first.measure([head, base], benchmarks=benchmarks, cells=cells, interleaved=True)
-        before, after = first.measured(base), first.measured(head)
-    changes = _changes(bench, cells, before, after, limits=(thresholds, thresholds), notify=notify)
+    notify(f"measuring {base[:8]} and {head[:8]} in turns, {len(cells)} cells; what looks changed is measured again")
+    before, after = _measured(bench, (base, head), cells)
+    changes = _changes(bench, (base, head), cells, (before, after), (thresholds, thresholds), notify)
     return Report(base, head, thresholds, changes, len(_working(cells, before, after)))
 
 
@@ -148,93 +137,94 @@ def judge(bench: Bench, base: str, head: str, notify: Callable[[str], None] = la
     The two were measured at different times, maybe beside other work: a smaller factor is enough to look changed.
     """
     usual = Thresholds()
-    cells, before, after = grid(bench.configuration).cells, bench.measured(base), bench.measured(head)
-    cells = [cell for cell in cells if cell in before.runs and cell in after.runs]
-    changes = _changes(bench, cells, before, after, limits=(replace(usual, time=usual.time**0.5), usual), notify=notify)
+    before, after = bench.measured(base), bench.measured(head)
+    cells = [cell for cell in grid(bench.configuration) if cell in before and cell in after]
+    limits = (replace(usual, time=usual.time**0.5), usual)
+    changes = _changes(bench, (base, head), cells, (before, after), limits, notify)
     return Report(base, head, usual, changes, len(_working(cells, before, after)))
 
 
-def _elsewhere(bench: Bench, folder: Path) -> Bench:
-    """Return a bench whose results do not enter the history."""
-    return replace(bench, results=folder / "results", records=folder / "records")
+def _measured(bench: Bench, commits: tuple[str, str], cells: Sequence[Cell], turns: int = 1) -> tuple[Runs, Runs]:
+    """Measure the commits in turns and return all runs of each; they do not enter the history."""
+    found: tuple[Runs, Runs] = ({cell: [] for cell in cells}, {cell: [] for cell in cells})
+    with tempfile.TemporaryDirectory(prefix="harness-check-") as name:
+        elsewhere = replace(bench, results=Path(name, "results"), records=Path(name, "records"))
+        for place in (1, 0) * turns:
+            elsewhere.measure(commits[place], cells=cells)
+            for cell, runs in elsewhere.measured(commits[place]).items():
+                found[place][cell] += runs
+    return found
 
 
-def _working(cells: Iterable[Cell], before: Measured, after: Measured) -> list[Cell]:
-    return [cell for cell in cells if _state(before, cell) == _state(after, cell) == _WORKS]
+def _working(cells: Iterable[Cell], before: Runs, after: Runs) -> list[Cell]:
+    return [cell for cell in cells if _state(before[cell]) == _state(after[cell]) == _WORKS]
 
 
 def _changes(
-    bench: Bench, cells: Sequence[Cell], before: Measured, after: Measured, *, limits: tuple[Thresholds, Thresholds],
-    notify: Callable[[str], None],
+    bench: Bench, commits: tuple[str, str], cells: Sequence[Cell], measured: tuple[Runs, Runs],
+    limits: tuple[Thresholds, Thresholds], notify: Callable[[str], None],
 ) -> list[Change]:  # fmt: skip
     """Return what changed; ``limits`` of the first measurement and of the second, which confirms it."""
-    base, head = before.commit, after.commit
-    changes = [change for cell in cells for change in _certain(cell, before, after, limits[1])]
-    timed = [(metric, cell) for cell in _working(cells, before, after) for metric in _SUSPECTED]
-    suspects = {each: verdict for each in timed if (verdict := _compared(each, before, after, limits[0]))}
+    changes = [change for cell in cells for change in _certain(cell, *measured, limits[1])]
+    timed = [(metric, cell) for cell in _working(cells, *measured) for metric in TIMED]
+    suspects = {each: verdict for each in timed if (verdict := _compared(each, *measured, limits[0]))}
     if suspects:
         looks = ", ".join(f"{metric} of {solver} on {dataset}" for metric, (solver, dataset) in suspects)
         notify(f"measuring again what looks changed: {looks}")
-        with tempfile.TemporaryDirectory(prefix="harness-check-") as name:
-            again = _elsewhere(bench, Path(name))
-            for metrics, rounds in (((CPU, MEMORY), _CONFIRMING_ROUNDS), ((WALL,), None)):
-                if named := [each for each in suspects if each[0] in metrics]:
-                    again.measure(
-                        [head, base], benchmarks=[_pattern(cell, _SUSPECTED[metric]) for metric, cell in named],
-                        cells=[cell for _, cell in named], rounds=rounds, interleaved=rounds is not None,
-                    )  # fmt: skip
-            changes += _confirmed(suspects, again.measured(base), again.measured(head), limits[1])
+        again = _measured(bench, commits, list(dict.fromkeys(cell for _, cell in suspects)), _TURNS)
+        for (metric, cell), verdict in suspects.items():
+            if verdict == _compared((metric, cell), *again, limits[1]):
+                old, new = (median(_samples((metric, cell), runs)) for runs in again)
+                changes.append(Change(cell, metric, old, new, verdict, verdict == _WORSE))
     return sorted(changes, key=lambda change: cells.index(change.cell))
 
 
-def _selected(whole: Grid, only: Sequence[str]) -> list[Cell]:
+def _selected(whole: list[Cell], only: Sequence[str]) -> list[Cell]:
     """Return the cells that the patterns name; all if there is no pattern."""
     selected: list[Cell] = []
     for pattern in only:
-        named = [
-            cell for cell in whole.cells
-            if any(name == pattern or fnmatch.fnmatchcase(name, pattern) for name in (*cell, ":".join(cell)))
-        ]  # fmt: skip
+        names = {cell: (*cell, ":".join(cell)) for cell in whole}
+        named = [cell for cell in whole if pattern in names[cell] or fnmatch.filter(names[cell], pattern)]
         if not named:
+            solvers, datasets = (", ".join(dict.fromkeys(names)) for names in zip(*whole, strict=True))
             raise UsageError(
-                f"--only: '{pattern}' names no cell; the solvers are {', '.join(whole.solvers)}, the data sets "
-                f"{', '.join(whole.datasets)}; solver:dataset is one cell."
+                f"--only: '{pattern}' names no cell; the solvers are {solvers}, the data sets {datasets}; solver:dataset is "
+                "one cell."
             )
         selected += named
-    return [cell for cell in whole.cells if cell in selected or not only]
-
-
-def _pattern(cell: Cell, benchmark: str) -> str:
-    """Return a regular expression of asv's names of a cell: ``solvers.Fit.time_fit('fw', 'digits')``."""
-    return rf"^{benchmark}\({', '.join(re.escape(repr(name)) for name in cell)}\)$"
+    return [cell for cell in whole if cell in selected or not only]
 
 
 # -- what is certain: status and counts -------------------------------------------------------------------
 
 
-def _state(measured: Measured, cell: Cell) -> str:
+def _state(runs: list[Record]) -> str:
     """Return `_WORKS`, `_FAILS` or `_GONE`."""
-    status = measured.runs[cell][0]["status"]
+    status = _worst(runs)["status"]
     return _WORKS if status == Status.OK else _GONE if status in NO_RUN else _FAILS
 
 
-def _certain(cell: Cell, before: Measured, after: Measured, thresholds: Thresholds) -> list[Change]:
+def _worst(runs: list[Record]) -> Record:
+    """Return the first run that is not well, or the first one."""
+    return next((run for run in runs if run["status"] != Status.OK), runs[0])
+
+
+def _certain(cell: Cell, before: Runs, after: Runs, thresholds: Thresholds) -> list[Change]:
     """Return what changed in a cell's status, or, where it works in both commits, in its counts."""
-    states = _state(before, cell), _state(after, cell)
+    states = _state(before[cell]), _state(after[cell])
     if states == (_WORKS, _WORKS):
         return _counts(cell, before, after, thresholds)
     if states not in _VERDICTS:
         return []
     verdict, regression = _VERDICTS[states]
-    record = after.runs[cell][0]
-    reason = ": ".join(str(record[name]) for name in ("status", "reason") if record[name]) if regression else ""
+    reason = ": ".join(str(_worst(after[cell])[name] or "") for name in ("status", "reason")) if regression else ""
     return [Change(cell, STATUS, None, None, verdict, regression, reason)]
 
 
-def _counts(cell: Cell, before: Measured, after: Measured, thresholds: Thresholds) -> list[Change]:
+def _counts(cell: Cell, before: Runs, after: Runs, thresholds: Thresholds) -> list[Change]:
     changes = []
     for metric, read in COUNTS.items():
-        old, new = (read(measured.runs[cell][0]) for measured in (before, after))
+        old, new = (read(runs[cell][0]) for runs in (before, after))
         if old is None or new is None:
             continue  # not observable, or not defined for this formulation
         if metric == "digits":  # a logarithm: a ratio is a difference
@@ -250,51 +240,45 @@ def _counts(cell: Cell, before: Measured, after: Measured, thresholds: Threshold
 # -- what is not: time and memory -------------------------------------------------------------------------
 
 
-def _figure(timed: Timed, measured: Measured) -> float | None:
-    """Return the time, or the memory that the fit took; None if it could not be measured."""
-    metric, cell = timed
-    if metric == WALL:
-        walls = times(measured.runs[cell], "fit_seconds")
-        return median(walls) if walls else None
-    if metric == CPU:
-        return measured.values.get((FIT + "time_fit", cell))
-    fit, start = (measured.values.get((FIT + name, cell)) for name in ("peakmem_fit", "peakmem_baseline"))
-    return None if fit is None or start is None else max(0.0, fit - start)
-
-
-def _compared(timed: Timed, before: Measured, after: Measured, thresholds: Thresholds) -> str:
-    """Return ``worse``, ``better``, ``fails`` or an empty string.
-
-    A CPU time is worse if its median and its minimum are, both by the factor, and a rank test says that the samples are
-    different: other work on the machine moves medians, but hardly ever every one of a commit's samples.
-    """
-    old, new = _figure(timed, before), _figure(timed, after)
-    if old is None or new is None or math.isnan(old) or math.isnan(new):
-        return "fails" if old is not None and new is None else ""
+def _samples(timed: Timed, measured: Runs) -> list[float]:
+    """Return the figure of each run that has one; times are those of later fits where a run has them."""
     metric, cell = timed
     if metric == MEMORY:
-        worse = new > thresholds.memory * old + _FLOORS[MEMORY]
-        better = old > thresholds.memory * new + _FLOORS[MEMORY]
+        return [float(run["peak_rss_bytes"]) for run in measured[cell] if run.get("peak_rss_bytes")]
+    return times(measured[cell], TIMED[metric])
+
+
+def _compared(timed: Timed, before: Runs, after: Runs, thresholds: Thresholds) -> str:
+    """Return ``worse``, ``better`` or an empty string."""
+    metric, cell = timed
+    if not (_samples(timed, before) and _samples(timed, after)):
+        return ""
+    if metric == WALL:
+        worse, better = (_waits(cell, *each, thresholds.time) for each in ((before, after), (after, before)))
     else:
-        slower = _slower if metric == CPU else _waits
-        worse, better = (slower(cell, *each, thresholds.time) for each in ((before, after), (after, before)))
+        old, new = _samples(timed, before), _samples(timed, after)
+        limits = (thresholds.time, 0.0) if metric == CPU else (thresholds.memory, _LEAST_MEMORY)
+        worse, better = _more(old, new, *limits), _more(new, old, *limits)
     return _WORSE if worse else _BETTER if better else ""
 
 
-def _slower(cell: Cell, before: Measured, after: Measured, factor: float) -> bool:
+def _more(old: list[float], new: list[float], factor: float, least: float) -> bool:
+    """Return whether the median and the minimum are more by the factor, and a rank test says that the samples differ.
+
+    Other work on the machine moves medians, but hardly ever every one of a commit's samples.
+    """
     from scipy.stats import mannwhitneyu
 
-    old, new = (measured.samples.get((FIT + "time_fit", cell), []) for measured in (before, after))
-    if not (old and new) or median(new) <= factor * median(old) or min(new) <= factor * min(old):
+    if any(of(new) <= max(factor * of(old), of(old) + least) for of in (median, min)):
         return False
-    return bool(mannwhitneyu(old, new).pvalue < _CHANCE)
+    return bool(mannwhitneyu(old, new, method="exact").pvalue < _CHANCE)
 
 
-def _waits(cell: Cell, before: Measured, after: Measured, factor: float) -> bool:
+def _waits(cell: Cell, before: Runs, after: Runs, factor: float) -> bool:
     """Return whether each run waited longer than every one of the other commit, by a part of the whole time."""
-    old, new = ([_waited(run) for run in measured.runs[cell]] for measured in (before, after))
-    usual = _figure((WALL, cell), before) or 0.0
-    return min(new) > max(old) + max(_FLOORS[WALL], (factor - 1.0) * usual)
+    old, new = ([_waited(run) for run in measured[cell]] for measured in (before, after))
+    usual = median(_samples((WALL, cell), before))
+    return min(new) > max(old) + max(_LEAST_WAIT, (factor - 1.0) * usual)
 
 
 def _waited(run: Any) -> float:
@@ -302,17 +286,6 @@ def _waited(run: Any) -> float:
     if (waited := run.get("waited_seconds")) is not None:
         return float(waited)
     return max(0.0, (run.get("fit_seconds") or 0.0) - (run.get("cpu_seconds") or 0.0))
-
-
-def _confirmed(suspects: dict[Timed, str], before: Measured, after: Measured, thresholds: Thresholds) -> list[Change]:
-    """Return the suspects that look the same in a second measurement, with its figures."""
-    changes = []
-    for (metric, cell), verdict in suspects.items():
-        if verdict == _compared((metric, cell), before, after, thresholds):
-            reason = "no figure could be taken, see the messages of asv" if verdict == "fails" else ""
-            old, new = (_figure((metric, cell), measured) for measured in (before, after))
-            changes.append(Change(cell, metric, old, new, verdict, verdict != _BETTER, reason))
-    return changes
 
 
 # -- the report -------------------------------------------------------------------------------------------
@@ -329,11 +302,10 @@ def markdown(report: Report) -> str:
     ]
     if report.changes:
         lines += ["", _HEADER, *map(_row, sorted(report.changes, key=lambda change: not change.regression))]
-    meaning = (
-        f"Counts are changed beyond {100.0 * limits.count:g} %, times beyond a factor of {limits.time:g} in two "
-        f"measurements that took turns, memory of a fit beyond a factor of {limits.memory:g}."
+    lines.append(
+        f"\nCounts are changed beyond {100.0 * limits.count:g} %, times beyond a factor of {limits.time:g} in two "
+        f"measurements that took turns, peak memory beyond a factor of {limits.memory:g}."
     )
-    lines += ["", meaning]
     return "\n".join(lines) + "\n"
 
 

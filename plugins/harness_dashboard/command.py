@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,14 +16,11 @@ from harness import CommandGroup, UsageError
 
 EXIT_REGRESSION = 1
 CONFIG = click.option(
-    "--config",
-    metavar="FILE",
-    type=click.Path(),
-    help="asv's configuration file, or its folder.  [default: asv.conf.json]",
-)
-MACHINE = click.option(
-    "--machine", metavar="NAME", help="This machine's name in the history.  [default: its host name]"
-)
+    "--config", metavar="FILE", type=click.Path(), help="asv's configuration file, or its folder.  [default: asv.conf.json]"
+)  # fmt: skip
+MACHINE = click.option("--machine", metavar="NAME", help="This machine's name in the history.  [default: its host's]")
+SECONDS_PER_COMMIT = 8.0  # [s] to install a commit and to start asv
+SECONDS_PER_CELL = 3.0  # [s] of a grid that was never measured, with compilation
 NOT_MEASURED = "some files have edits that are not committed: they are not measured"
 
 
@@ -34,8 +34,7 @@ def _note(sentence: str) -> None:
     click.echo(f"note: {sentence}", err=True)
 
 
-def _progress(line: str) -> None:
-    click.echo(line, err=True)
+_progress = functools.partial(click.echo, err=True)
 
 
 @click.group(cls=CommandGroup, short_help="The history of every solver, as a web site.")
@@ -49,6 +48,35 @@ def dashboard() -> None:
     The single file needs nothing else. The history is kept by asv (airspeed velocity): pip
     install 'svm-harness[asv]'.
     """
+
+
+@dashboard.command(short_help="Write what the history needs in a plugin's repository.")
+@click.argument("file", required=False)
+def init(file: str | None) -> None:
+    """Write what the history over commits needs: asv.conf.json, a grid, a folder of benchmarks and a gate for CI.
+
+    \b
+      harness dashboard init
+      harness dashboard init my_solver.py
+
+    The grid has the solvers of the plugin in this folder, which must be installed (pip install -e .), and one to compare
+    with. FILE is a solver that is no project yet: it gets a pyproject.toml. No file is overwritten.
+    """
+    from harness_dashboard.init import project
+
+    files = project(Path.cwd(), file)
+    if there := [os.path.relpath(path) for path in files if path.exists()]:
+        raise UsageError(f"nothing was written: {', '.join(there)} exist; remove what is to be written anew.")
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        click.echo(f"wrote {os.path.relpath(path)}")
+    folder = next(path.parent for path in files if path.name == "asv.conf.json")
+    move = "" if folder == Path.cwd() else f"  cd {shlex.quote(str(folder))}\n"
+    click.echo(
+        f"Next:\n{move}  git add --all && git commit -m 'A history of the solvers'\n  harness dashboard run HEAD\n"
+        "  harness dashboard build"
+    )
 
 
 @dashboard.command(short_help="Measure commits of this repository.")
@@ -69,7 +97,7 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
     Then make the site: harness dashboard build
     """
     from harness_dashboard.check import judge, markdown
-    from harness_dashboard.measuring import Bench, grid
+    from harness_dashboard.measuring import Bench, grid, summary
 
     bench = Bench.of(_configured(config), machine)
     wanted = bench.repository.range(commits)
@@ -78,14 +106,22 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
     todo = [commit for commit in wanted if again or not bench.is_measured(commit)]
     if len(todo) < len(wanted):
         click.echo(f"{len(wanted) - len(todo)} of {len(wanted)} commits were measured before; --again measures anew")
+    if not todo:
+        return
+    cells, expected = len(grid(bench.configuration)), bench.expected_seconds()
+    seconds = len(todo) * (SECONDS_PER_COMMIT + (expected or cells * SECONDS_PER_CELL))
+    why = "as the last commit did" if expected else f"at {SECONDS_PER_CELL:g} s a cell, on an idle machine"
+    _progress(
+        f"commits: {len(todo)}, cells: {cells}; they take about {seconds:.0f} s, {why}; what looks changed is measured again"
+    )
     for number, commit in enumerate(todo, start=1):
-        expected = bench.expected_seconds()
         _progress(f"[{number}/{len(todo)}] {commit[:8]} {bench.repository.title(commit)}")
-        _progress(f"{len(grid(bench.configuration).cells)} cells; "
-                  + (f"the last commit took {expected:.0f} s" if expected else "5 to 15 min on an idle machine"))  # fmt: skip
         began = time.monotonic()
-        bench.measure([commit])
-        click.echo(f"{commit[:8]}: {bench.measured(commit).summary} in {time.monotonic() - began:.0f} s")
+        bench.measure(commit)
+        line, reasons = summary(bench.measured(commit))
+        click.echo(f"{commit[:8]}: {line} in {time.monotonic() - began:.0f} s")
+        for reason in reasons:
+            _note(reason)
         if (older := bench.before(commit)) is not None:
             report = judge(bench, older, commit, notify=_progress)
             bench.note_changes(commit, older, [vars(change) for change in report.changes])
@@ -171,8 +207,8 @@ def export(config: str | None, stores: Sequence[str], commit: str | None, single
     help="A count is worse beyond this relative change.",
 )  # fmt: skip
 @click.option(
-    "--memory-factor", type=click.FloatRange(min=1.0, min_open=True), default=1.5, show_default=True,
-    help="The memory of a fit is worse beyond this factor.",
+    "--memory-factor", type=click.FloatRange(min=1.0, min_open=True), default=1.1, show_default=True,
+    help="The peak memory of a run is worse beyond this factor.",
 )  # fmt: skip
 @MACHINE
 @CONFIG

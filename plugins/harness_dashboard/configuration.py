@@ -66,8 +66,8 @@ def load(path: str | Path = FILE_NAME) -> Configuration:
         path = path / FILE_NAME
     if not path.is_file():
         raise UsageError(
-            f"--config: there is no file {path}. The dashboard measures commits of the harness: go to the folder of a clone of "
-            f"it, or name its {FILE_NAME}. For a plugin of your own, see 'A gate in CI' in the documentation."
+            f"--config: there is no file {path}. Go to the folder that has one, or name it; in the repository of a plugin of "
+            "your own write one: harness dashboard init."
         )
     try:
         read = load_json(str(path), Config.api_version, js_comments=True)

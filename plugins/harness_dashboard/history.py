@@ -1,7 +1,6 @@
 """What the dashboard and the benchmarks that run under old commits agree on: names, and the format of the records.
 
-Standard library only: ``benchmarks/history`` runs with the code of a commit of any age installed, and loads this file
-by its path (``HARNESS_HISTORY``), never the installed package.
+Standard library only: ``benchmarks`` runs with the code of a commit of any age installed, and loads this file by its path.
 
 asv keeps one number a benchmark and forgets why there is none. So whoever measures also writes one file for each
 commit, environment and machine: ``records/<commit>-<environment>-<machine>.json``.
@@ -16,13 +15,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-FIT, RECORD, COMMAND = "solvers.Fit.", "solvers.Record.", "command."
-"""How asv names the benchmarks: module and class in ``benchmarks/history``."""
-
-MODULE, RECORDS, MACHINE, ONLY = (
-    "HARNESS_HISTORY", "HARNESS_HISTORY_RECORDS", "HARNESS_HISTORY_MACHINE", "HARNESS_HISTORY_ONLY",
+BENCHMARKS, RECORDS, MACHINE, ONLY = (
+    "HARNESS_HISTORY_BENCHMARKS", "HARNESS_HISTORY_RECORDS", "HARNESS_HISTORY_MACHINE", "HARNESS_HISTORY_ONLY",
 )  # fmt: skip
-"""Variables: this file, the folder of the records, the machine's name, the cells to be fitted as JSON (all if not set)."""
+"""Variables: folder of our benchmarks, folder of the records, the machine's name, the measured cells as JSON (not set: all)."""
+
+ASV_COMMIT, ASV_FOLDER, ASV_ENVIRONMENT = "ASV_COMMIT", "ASV_CONF_DIR", "ASV_ENV_NAME"
+"""Variables that asv sets for the benchmarks."""
 
 ENVIRONMENT = "compare-py"
 """What the environments of exported results begin with; behind it Python's version."""
@@ -34,18 +33,14 @@ ABSENT = "absent"
 LEAST_GAP = 1e-9
 """Below, a gap is rounding, and a multiple of it no regression."""
 
-ASKED = (
+FIELDS = (
     "plugin", "parameters", "formulation", "problem_parameters", "kernel", "kernel_parameters", "seed", "repetition", "threads",
-    "iteration_limit", "kernel_evaluation_limit",
-)  # fmt: skip
-ENDED = (
-    "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "waited_seconds", "steady_fit_seconds",
-    "steady_cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations",
-    "iterations", "support_vectors", "core_set_size", "working_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus",
+    "iteration_limit", "kernel_evaluation_limit", "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "waited_seconds",
+    "steady_fit_seconds", "steady_cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations", "iterations",
+    "support_vectors", "core_set_size", "working_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus",
     "test_accuracy", "metrics", "evaluations_at_least", "gap_rounding", "undecidable", "target_gap", "trace",
+    "label", "n_train", "n_features", "n_test", "density", "positive_share",
 )  # fmt: skip
-FACTS = ("label", "n_train", "n_features", "n_test", "density", "positive_share")
-FIELDS = (*ASKED, *ENDED, *FACTS)
 """What is kept of a run, beside ``solver`` and ``dataset``, the names as asv has them."""
 
 

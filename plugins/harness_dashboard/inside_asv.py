@@ -37,8 +37,10 @@ from asv.machine import Machine, MachineCollection
 from asv.plugin_manager import plugin_manager
 from asv.plugins.regressions import Regressions
 
+import harness
+import harness_dashboard
 from harness import UsageError
-from harness_dashboard import publishers  # noqa: F401  asv finds the publishers that are imported
+from harness_dashboard import history, publishers  # noqa: F401  asv finds the publishers that are imported
 from harness_dashboard.configuration import OURS, load
 
 HOLDS_FOR = "asv>=0.6.6,<0.7"
@@ -110,9 +112,12 @@ class Overlay(Environment):
         return self.folder / "lib" / f"python{self.python}" / "site-packages" / "overlay.pth"
 
     def pth_text(self) -> str:
-        """Return the folders of the path."""
+        """Return the folders of the path; a commit of a plugin's repository has no harness of its own and gets this one."""
         outer = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
-        return "".join(f"{folder}\n" for folder in (self.current, *outer))
+        ours = [str(Path(str(module.__file__)).parents[1]) for module in (harness, harness_dashboard)]
+        own = str(self.current / "harness")
+        this = f"import os, sys; sys.path += [] if os.path.isdir({own!r}) else {ours!r}"
+        return "".join(f"{line}\n" for line in (self.current, this, *outer))
 
     def install_project(self, conf: Any, repo: Any, commit_hash: str) -> None:
         """Make ``commit_hash`` the installed commit; one that was installed before is only switched to.
@@ -183,26 +188,21 @@ def measure(conf: Any, *, commits: list[str], machine: str, machine_file: str, *
     Path(machine_file).parent.mkdir(parents=True, exist_ok=True)
     MachineCollection.save(machine, {**Machine.get_defaults(), "machine": machine}, _path=machine_file)
     Run.run(
-        conf, range_spec=commits, machine=machine, _machine_file=machine_file, record_samples=True,
-        launch_method=conf.launch_method, **arguments,
+        conf, range_spec=commits, machine=machine, _machine_file=machine_file, launch_method=conf.launch_method, **arguments
     )  # fmt: skip
     log.flush()
-
-
-def publish(conf: Any) -> None:
-    """Make the site in ``html_dir``."""
-    published(conf, pull=False)
 
 
 _PUBLISH = Publish.run  # as asv has it
 
 
 def setup() -> None:
-    """Let ``asv publish`` do as `publish` does; asv calls this where it imports the plugin."""
+    """Say where our benchmarks are, and let ``asv publish`` make our site; asv calls this where it imports the plugin."""
+    os.environ[history.BENCHMARKS] = str(Path(history.__file__).with_name("benchmarks"))
     Publish.run = staticmethod(published)
 
 
-def published(conf: Any, range_spec: Any = None, pull: bool = True) -> None:
+def published(conf: Any, range_spec: Any = None, pull: bool = False) -> None:
     """Make the site, without asv's list of regressions; without results of asv it has our pages alone."""
     listed = Path(conf.results_dir, "benchmarks.json")
     if not listed.exists():
@@ -217,7 +217,7 @@ def published(conf: Any, range_spec: Any = None, pull: bool = True) -> None:
 TASKS: dict[str, tuple[Callable[..., Any], str]] = {
     "environments": (environments, "asv cannot measure"),
     "measure": (measure, "asv cannot measure"),
-    "publish": (publish, "the site cannot be made"),
+    "publish": (published, "the site cannot be made"),
 }
 """Task -> what carries it out, and how the sentence begins that says why it cannot be done."""
 
@@ -227,6 +227,7 @@ def answer(task: str, path: str, changed: dict[str, str] | None = None, **settin
     carry_out, cannot = TASKS[task]
     try:
         conf = load(path).asv
+        setup()
         for name in conf.plugins:
             if name != OURS:
                 plugin_manager.import_plugin(name)

@@ -6,11 +6,12 @@ import contextlib
 import datetime
 import fcntl
 import functools
+import itertools
 import json
 import platform
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,43 +21,18 @@ from harness_dashboard.commits import Repository
 from harness_dashboard.configuration import Configuration
 from harness_dashboard.records import NO_RUN, Cell, RecordFile, read_file
 
-
-@dataclass(frozen=True)
-class Grid:
-    """The content of ``grid.json``, which is in the parent of the folder of the benchmarks."""
-
-    solvers: list[str]
-    datasets: list[str]
-    excluded: Sequence[Cell] = ()
-
-    @property
-    def cells(self) -> list[Cell]:
-        """Every cell that is measured, in the order of the file."""
-        every = [(solver, dataset) for solver in self.solvers for dataset in self.datasets]
-        return [cell for cell in every if cell not in self.excluded]
+Runs = dict[Cell, list[Record]]
+"""The runs of one commit by cell."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """The results of one commit.
-
-    values : (benchmark, cell or None) -> value; None: failed, NaN: not applicable
-    samples : of the timed ones
-    runs : cell -> the records of its runs
-    """
-
-    commit: str
-    values: dict[tuple[str, Cell | None], float | None] = field(default_factory=dict)
-    samples: dict[tuple[str, Cell | None], list[float]] = field(default_factory=dict)
-    runs: dict[Cell, list[Record]] = field(default_factory=dict)
-
-    @property
-    def summary(self) -> str:
-        """Return ``40 cells, 1 failed, 2 not in this commit``."""
-        statuses = [runs[0]["status"] for runs in self.runs.values()]
-        fine, absent = statuses.count(Status.OK), sum(status in NO_RUN for status in statuses)
-        failed = len(statuses) - fine - absent
-        return f"{fine} cells, {failed} failed, {absent} not in this commit"
+def summary(runs: Runs) -> tuple[str, list[str]]:
+    """Return ``40 cells, 1 failed, 2 not measured``, and why cells failed or were not measured that the commit has."""
+    firsts = [of_cell[0] for of_cell in runs.values()]
+    fine, unmeasured = (sum(run["status"] in group for run in firsts) for group in ((Status.OK,), NO_RUN))
+    reasons = {
+        f"{run['solver']}: {run['reason']}" for run in firsts if run["status"] not in (Status.OK, history.ABSENT)
+    }
+    return f"{fine} cells, {len(firsts) - fine - unmeasured} failed, {unmeasured} not measured", sorted(reasons)
 
 
 @dataclass(frozen=True)
@@ -104,77 +80,46 @@ class Bench:
         """Return where a commit's records are."""
         return history.file_of(self.records, commit, self.environment, self.machine)
 
-    def measure(
-        self,
-        commits: Sequence[str],
-        *,
-        benchmarks: Sequence[str] = (),
-        cells: Sequence[Cell] | None = None,
-        rounds: int | None = None,
-        interleaved: bool = False,
-    ) -> None:
-        """Let asv measure commits.
+    def measure(self, commit: str, *, cells: Sequence[Cell] | None = None) -> None:
+        """Let asv measure a commit.
 
-        benchmarks : regular expressions of asv's names with parameters; none: all
-        cells : those fitted for the records; None: the whole grid
-        rounds : of timed benchmarks, each in processes of its own; None: as the benchmarks say
-        interleaved : the commits take turns, so that a disturbance of the machine falls on all of them
+        cells : what is measured; None: the whole grid, and whatever else asv's folder of benchmarks has
 
         Raises
         ------
         UsageError : asv cannot measure, in asv's words.
-        KeyboardInterrupt : passed on; commits that were finished are saved.
+        KeyboardInterrupt : passed on; what was measured of the commit is lost.
         """
-        variables = {
-            history.MODULE: history.__file__, history.RECORDS: str(self.records), history.MACHINE: self.machine
-        }  # fmt: skip
-        fitted = grid(self.configuration).cells if cells is None else list(cells)
+        variables = {history.RECORDS: str(self.records), history.MACHINE: self.machine}
         if cells is not None:
-            variables[history.ONLY] = json.dumps(fitted)
-        for commit in commits:
-            self.record_file_of(commit).unlink(missing_ok=True)  # what is there afterwards was written now
+            variables[history.ONLY] = json.dumps(cells)
+        self.record_file_of(commit).unlink(missing_ok=True)  # what is there afterwards was written now
         with locked(self.configuration):
             processes.asv(
-                "measure",
-                self.configuration,
-                variables,
-                changed={"results_dir": str(self.results)},
-                commits=list(commits),
-                machine=self.machine,
+                "measure", self.configuration, variables, changed={"results_dir": str(self.results)}, commits=[commit],
+                machine=self.machine, bench=None if cells is None else ["solvers"],
                 # asv's own file is one for all of a user's projects
                 machine_file=str(self.configuration.results_dir.parent / "machine.json"),
-                bench=list(benchmarks) or None,
-                attribute=None if rounds is None else {"rounds": rounds},
-                interleave_rounds=interleaved,
-            )
-        for commit in commits:
-            if not self.record_file_of(commit).exists():
-                self._record_failure(commit, fitted)
+            )  # fmt: skip
+        path = self.record_file_of(commit)
+        file = (
+            read_file(path)
+            if path.exists()
+            else self._failed(commit, grid(self.configuration) if cells is None else cells)
+        )
+        time = int(processes.git(self.repository.folder, "show", "-s", "--format=%at", commit)) * 1000
+        replace(file, commit_time=time).write(self.records)
 
-    def _record_failure(self, commit: str, cells: Sequence[Cell]) -> None:
-        """Say of a commit without records that none of its cells could be measured: it could not be installed."""
+    def _failed(self, commit: str, cells: Sequence[Cell]) -> RecordFile:
+        """Return the records of a commit that left none: no cell could be measured."""
         failed = {"status": Status.ERROR, "reason": "the commit could not be installed, or its benchmarks not imported"}
         records = [Record(solver=solver, dataset=dataset, **failed, trace=[]) for solver, dataset in cells]
         moment = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        time = int(processes.git(self.repository.folder, "show", "-s", "--format=%at", commit)) * 1000
-        RecordFile(commit, time, self.machine, self.environment, moment, records).write(self.records)
+        return RecordFile(commit, None, self.machine, self.environment, moment, records)
 
-    def measured(self, commit: str) -> Measured:
+    def measured(self, commit: str) -> Runs:
         """Read what was measured of a commit; a commit that could not be installed has failures only."""
-        from asv.results import Results
-
-        measured = Measured(commit)
-        result = Results.load(str(self.file_of(commit)), self.machine)
-        for name in result.get_all_result_keys():
-            params = result.get_result_params(name)
-            figures = result.get_result_value(name, params), result.get_result_samples(name, params)
-            for cell, value, samples in zip(_cells(params), *figures, strict=True):
-                measured.values[name, cell] = value
-                if samples:
-                    measured.samples[name, cell] = list(samples)
-        if (file := self.record_file_of(commit)).exists():
-            measured.runs.update(read_file(file).cells())
-        return measured
+        return read_file(self.record_file_of(commit)).cells()
 
     def before(self, commit: str) -> str | None:
         """Return the newest of the commit's ancestors that was measured, None if none was."""
@@ -190,22 +135,13 @@ class Bench:
         """Return how long the measurement of the last commit took; None if none was measured on this machine."""
         from asv.results import Results
 
-        files = sorted(
-            (self.results / self.machine).glob(f"*-{self.environment}.json"), key=lambda path: path.stat().st_mtime
-        )
-        return sum(Results.load(str(files[-1]), self.machine).duration.values()) if files else None
+        files = (self.results / self.machine).glob(f"*-{self.environment}.json")
+        last = max(files, key=lambda path: path.stat().st_mtime, default=None)
+        return sum(Results.load(str(last), self.machine).duration.values()) if last else None
 
 
-def _cells(params: list[list[str]]) -> list[Cell | None]:
-    """Return the cells of asv's parameters, which are written as Python writes them: ``'fw'``."""
-    if not params:
-        return [None]
-    solvers, datasets = ([text.strip("'\"") for text in names] for names in params)
-    return [(solver, dataset) for solver in solvers for dataset in datasets]
-
-
-def grid(configuration: Configuration) -> Grid:
-    """Read the grid beside the folder of the benchmarks.
+def grid(configuration: Configuration) -> list[Cell]:
+    """Return the cells of ``grid.json`` beside the folder of the benchmarks, in the order of the file.
 
     Raises
     ------
@@ -215,7 +151,8 @@ def grid(configuration: Configuration) -> Grid:
     try:
         read: Any = json.loads(path.read_text())
         solvers, datasets = ([str(entry["name"]) for entry in read[kind]] for kind in ("solvers", "datasets"))
-        return Grid(solvers, datasets, [(solver, dataset) for solver, dataset, _ in read.get("excluded", ())])
+        excluded = [(solver, dataset) for solver, dataset, _ in read.get("excluded", ())]
+        return [cell for cell in itertools.product(solvers, datasets) if cell not in excluded]
     except FileNotFoundError:
         raise UsageError(f"there is no grid {path}; it belongs beside asv's benchmark_dir.") from None
     except (ValueError, KeyError, TypeError) as error:

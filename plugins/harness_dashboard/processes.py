@@ -26,15 +26,27 @@ def git(folder: Path, *arguments: str) -> str:
     ------
     UsageError : there is no git, or it failed; the sentence has its last line.
     """
+    return _output(["git", "-C", str(folder), *arguments], f"git {arguments[0]} failed in {folder}")
+
+
+def harness(*arguments: str) -> str:
+    """Run a command of the harness and return what it prints.
+
+    Raises
+    ------
+    UsageError : it failed; the sentence has its last line.
+    """
+    return _output([sys.executable, "-P", "-m", "harness", *arguments], f"harness {arguments[0]} failed")
+
+
+def _output(command: list[str], failed: str) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    command = ["git", "-C", str(folder), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     except OSError as error:
         raise UsageError(f"git cannot be run ({error.strerror}); the dashboard needs it, install git.") from None
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise UsageError(f"git {arguments[0]} failed in {folder}: {said}")
+        raise UsageError(f"{failed}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
     return done.stdout
 
 

@@ -25,6 +25,7 @@ import harness
 from harness.run.host_process import numba_cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "plugins/harness_dashboard"
 MACHINE = "test-machine"
 MACHINE_CODE = str(numba_cache_folder())
 """The commits share the machine code of this checkout: they have the same plugins."""
@@ -208,7 +209,7 @@ def measure(history: History, names: Sequence[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMBA_CACHE_DIR", MACHINE_CODE)
         for name in names:
-            bench.measure([history.commits[name]])
+            bench.measure(history.commits[name])
 
 
 def _fill(tree: Path) -> None:

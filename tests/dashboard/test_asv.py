@@ -76,5 +76,5 @@ def test_every_copy_is_there_with_its_licence_and_is_packed() -> None:
         assert f"| `{folder}` |" in readme
     patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
     packed = {path for pattern in patterns["harness_dashboard"] for path in FOLDER.glob(pattern)}
-    wanted = {path for folder in ("vendor", "pages") for path in (FOLDER / folder).rglob("*")}
+    wanted = {path for folder in ("vendor", "pages", "repository") for path in (FOLDER / folder).rglob("*")}
     assert {path for path in wanted if path.is_file()} <= packed

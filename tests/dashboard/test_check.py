@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-import re
+import importlib
+import json
+import math
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,24 +17,23 @@ pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-har
 
 from harness_dashboard import check as checking
 from harness_dashboard.check import CPU, MEMORY, WALL, Change, Report, Thresholds, check, markdown
-from harness_dashboard.history import FIT, RECORD
-from harness_dashboard.measuring import Grid, Measured
+from harness_dashboard.history import BENCHMARKS
+from harness_dashboard.measuring import Runs
 from harness_dashboard.records import Cell
 
 from harness import Record, UsageError
-from tests.dashboard.history import ROOT
+from tests.dashboard.history import FOLDER, ROOT
 from tests.dashboard.stored import command, git, repository
 
 CELL: Cell = ("fw", "twonorm")
 LIMITS = Thresholds()
-BASE = [0.0100 + 1e-5 * k for k in range(10)]
+BASE = [0.0100 + 1e-5 * k for k in range(5)]
 SLOW = [2.0 * value for value in BASE]
 Verdicts = list[tuple[str, str, bool]]
 
 
-def measured(status: str = "ok", reason: str = "", **figures: Any) -> Measured:
-    """Return a commit's results for `CELL`: counts by their names, CPU samples, memory as (fit, baseline), walls and waits."""
-    found = Measured("head" if figures.pop("head", False) else "base")
+def measured(status: str = "ok", reason: str = "", **figures: Any) -> Runs:
+    """Return a commit's runs of `CELL`: counts by their names, CPU seconds, peak memory, walls and waits."""
     counts = {
         "kernel_evaluations": 10,
         "core_set_size": 10,
@@ -40,51 +41,47 @@ def measured(status: str = "ok", reason: str = "", **figures: Any) -> Measured:
         "test_accuracy": 0.9,
         "relative_gap": 1e-3,
     }
-    walls = figures.get("walls", [(0.02, 0.0)] * 5)
-    found.runs[CELL] = [
-        Record({"status": status, "reason": reason, "fit_seconds": wall, "waited_seconds": waited,
-                **{name: figures.get(name, value) for name, value in counts.items()}})
-        for wall, waited in walls
-    ]  # fmt: skip
     times = figures.get("times", BASE)
-    found.values[FIT + "time_fit", CELL] = sorted(times)[len(times) // 2]
-    found.samples[FIT + "time_fit", CELL] = times
-    fit, baseline = figures.get("memory", (210e6, 200e6))
-    found.values[FIT + "peakmem_fit", CELL], found.values[FIT + "peakmem_baseline", CELL] = fit, baseline
-    return found
+    walls = figures.get("walls", [(0.02, 0.0)] * 5)
+    return {CELL: [
+        Record({"status": status, "reason": reason, "cpu_seconds": cpu, "fit_seconds": wall, "waited_seconds": waited,
+                "peak_rss_bytes": figures.get("memory", 200e6),
+                **{name: figures.get(name, value) for name, value in counts.items()}})
+        for cpu, (wall, waited) in zip(times, walls, strict=False)
+    ]}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A bench whose measurements are made up: of the base and of the head, the first time and, if it asks again, the second.
+    """A bench whose measurements are made up: of the base and of the head, the first time and, if it asks again, later.
 
-    asked : the patterns of benchmarks of each measurement
+    asked : the cells and the commit of each measurement
     """
 
     results: Path
     records: Path
-    made: list[tuple[Measured, Measured]]
+    made: list[tuple[Runs, Runs]]
     configuration: None = None
-    asked: list[Sequence[str]] = field(default_factory=list)
+    asked: list[tuple[Sequence[Cell], str]] = field(default_factory=list)
 
-    def measure(self, commits: Sequence[str], *, benchmarks: Sequence[str], **_: Any) -> None:
-        self.asked.append(benchmarks)
+    def measure(self, commit: str, *, cells: Sequence[Cell]) -> None:
+        self.asked.append((cells, commit))
 
-    def measured(self, commit: str) -> Measured:
-        return replace(self.made[min(len(self.asked), len(self.made)) - 1][commit == "head"], commit=commit)
+    def measured(self, commit: str) -> Runs:
+        return self.made[len(self.asked) > 2][commit == "head"]
 
 
 @pytest.fixture
 def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the verdicts on a base and a head, of which the second measurement may be another."""
-    monkeypatch.setattr(checking, "grid", lambda _: Grid([CELL[0]], [CELL[1]]))
+    monkeypatch.setattr(checking, "grid", lambda _: [CELL])
 
     def verdicts(
-        before: Measured, after: Measured, again: tuple[Measured, Measured] | None = None, limits: Thresholds = LIMITS
+        before: Runs, after: Runs, again: tuple[Runs, Runs] | None = None, limits: Thresholds = LIMITS
     ) -> Verdicts:
         bench = Bench(tmp_path, tmp_path, [(before, after), again or (before, after)])
         report = check(bench, "base", "head", thresholds=limits)  # type: ignore[arg-type]
-        assert len(bench.asked) == 1 + any(each.metric in (CPU, WALL, MEMORY) for each in report.changes) or again
+        assert (len(bench.asked) > 2) == any(each.metric in (CPU, WALL, MEMORY) for each in report.changes) or again
         return [(each.metric, each.verdict, each.regression) for each in report.changes]
 
     return verdicts
@@ -143,7 +140,7 @@ def test_a_time_is_worse_by_its_median_and_its_minimum_in_two_measurements(check
     assert checked(base, measured(times=[1.25 * value for value in BASE])) == []
     # a burst of other work in most of the samples: the minimum is what it was
     assert checked(base, measured(times=[0.0100, *SLOW[1:]])) == []
-    assert checked(base, measured(times=SLOW[:2])) == [], "two samples are too few to be told apart"
+    assert checked(base, measured(times=SLOW[:2])) == [], "two samples are too few"
     assert checked(base, slow, again=(base, base)) == []
     assert checked(base, slow, again=(slow, base)) == []
 
@@ -161,38 +158,44 @@ def test_a_history_measures_again_what_looks_changed_and_believes_what_is_so_twi
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Measured at different times, a factor of 1.2 is enough to look slower, and 1.3 in turns to be so."""
-    monkeypatch.setattr(checking, "grid", lambda _: Grid([CELL[0]], [CELL[1]]))
+    monkeypatch.setattr(checking, "grid", lambda _: [CELL])
     slightly = measured(times=[1.2 * value for value in BASE])
     for first, again, expected in ((slightly, measured(times=SLOW), [(CPU, "worse")]), (measured(times=SLOW), slightly, []),
                                    (measured(kernel_evaluations=20), None, [("kernel evaluations", "worse")])):  # fmt: skip
-        bench = Bench(tmp_path, tmp_path, [(measured(), first), (measured(), again or first)], asked=[[]])
+        bench = Bench(
+            tmp_path, tmp_path, [(measured(), first), (measured(), again or first)], asked=[([], ""), ([], "")]
+        )
         changes = checking.judge(bench, "base", "head").changes  # type: ignore[arg-type]
         assert [(each.metric, each.verdict) for each in changes] == expected
-        assert len(bench.asked) == (1 if again is None else 2)
+        assert (len(bench.asked) > 2) == (again is not None)
 
 
-def test_memory_is_what_the_fit_takes_beyond_what_the_process_held(checked: Any) -> None:
-    before = measured(memory=(220e6, 200e6))
-    assert checked(before, measured(memory=(240e6, 200e6))) == [(MEMORY, "worse", True)]
-    assert checked(before, measured(memory=(320e6, 300e6))) == []
-    assert checked(measured(memory=(201e6, 200e6)), measured(memory=(204e6, 200e6))) == []  # a few pages
+def test_memory_is_the_peak_of_a_runs_process(checked: Any) -> None:
+    before = measured(memory=200e6)
+    assert checked(before, measured(memory=230e6)) == [(MEMORY, "worse", True)]
+    assert checked(measured(memory=230e6), before) == [(MEMORY, "better", False)]
+    assert checked(before, measured(memory=215e6)) == []
+    assert checked(measured(memory=20e6), measured(memory=23e6)) == []  # a few pages
+
+
+def test_a_cell_fails_if_one_of_its_runs_does(checked: Any) -> None:
+    after = {CELL: [*measured()[CELL], *measured("crashed", "signal 11")[CELL]]}
+    assert checked(measured(), after) == [("status", "fails", True)]
 
 
 def test_only_names_cells_by_solver_data_set_or_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The patterns that asv is given match those cells and no other."""
-    grid = Grid(["fw", "fw-pairwise", "smo"], ["a", "ab"])
+    """Those cells are measured and no other."""
+    grid = [(solver, dataset) for solver in ("fw", "fw-pairwise", "smo[tau=1]") for dataset in ("a", "ab")]
     monkeypatch.setattr(checking, "grid", lambda _: grid)
-    names = {cell: f"solvers.Fit.time_fit({cell[0]!r}, {cell[1]!r})" for cell in grid.cells}
-    results = Measured("c", runs={cell: [Record(status="absent", reason="")] for cell in grid.cells})
+    results = {cell: [Record(status="absent", reason="")] for cell in grid}
     for only, expected in (
-        ([], grid.cells),
+        ([], grid),
         (["fw"], [("fw", "a"), ("fw", "ab")]),
-        (["fw*:ab", "smo:a"], [("fw", "ab"), ("fw-pairwise", "ab"), ("smo", "a")]),
+        (["fw*:ab", "smo[tau=1]:a"], [("fw", "ab"), ("fw-pairwise", "ab"), ("smo[tau=1]", "a")]),
     ):
-        bench = Bench(tmp_path, tmp_path, [(results, results)])
+        bench = Bench(tmp_path, tmp_path, [({cell: results[cell] for cell in expected},) * 2])
         check(bench, "base", "head", only=only)  # type: ignore[arg-type]
-        ((*patterns,),) = bench.asked
-        assert [cell for cell, name in names.items() if any(re.search(each, name) for each in patterns)] == expected
+        assert bench.asked == [(expected, "head"), (expected, "base")]
     with pytest.raises(UsageError, match="'gilbert' names no cell"):
         check(bench, "base", "head", only=["gilbert"])  # type: ignore[arg-type]
 
@@ -215,15 +218,30 @@ def test_the_table_of_a_pull_request() -> None:
     ]
 
 
-def test_the_benchmarks_have_the_names_that_the_check_asks_for() -> None:
-    """asv names a benchmark after its module and class; the modules are not shipped with the dashboard."""
-    module = ast.parse((ROOT / "benchmarks/history/solvers.py").read_text()).body
-    methods = {
-        f"solvers.{kind.name}.{each.name}"
-        for kind in module if isinstance(kind, ast.ClassDef) for each in kind.body if isinstance(each, ast.FunctionDef)
+def test_the_benchmarks_stand_for_themselves_and_measure_the_cells_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repository's own folder of benchmarks has ours on its path, and its grid beside it."""
+    monkeypatch.setenv(BENCHMARKS, str(FOLDER / "benchmarks"))
+    monkeypatch.setenv("HARNESS_HISTORY_ONLY", '[["fw", "a"]]')
+    package = tmp_path / "benchmarks/history_of_a_test"
+    package.mkdir(parents=True)
+    shutil.copy(FOLDER / "repository/benchmarks.py.txt", package / "__init__.py")
+    assert (ROOT / "benchmarks/history/__init__.py").read_text() == (package / "__init__.py").read_text()
+    entries = {"solvers": [{"name": "fw"}, {"name": "smo"}], "datasets": [{"name": "a"}, {"name": "b"}]}
+    (package.parent / "grid.json").write_text(json.dumps({"version": "1", "timeout_seconds": 3, **entries}))
+    monkeypatch.syspath_prepend(package.parent)
+    solvers = importlib.import_module("history_of_a_test.solvers")
+    assert solvers.CELLS == [("fw", "a")]
+    assert {name for name in dir(solvers.Record) if name.startswith("track_")} == {
+        "track_failed", *(f"track_{name}" for name in solvers.FIGURES)
     }  # fmt: skip
-    fits = {FIT + name for name in ("time_fit", "peakmem_fit", "peakmem_baseline")}
-    assert fits | {RECORD + "track_wall_seconds"} <= methods
+    record = solvers.Record()
+    record.setup({("fw", "a"): [{"status": "ok", "core_set_size": 3, "relative_gap": None}]}, "fw", "a")
+    assert (record.track_core_set_size(), record.track_failed()) == (3.0, 0.0)
+    assert math.isnan(record.track_digits())
+    with pytest.raises(NotImplementedError):
+        record.setup({}, "smo", "a")
 
 
 def test_two_names_of_one_commit_are_refused_and_edits_without_a_commit_noted(

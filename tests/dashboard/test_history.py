@@ -10,6 +10,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.dashboard.history import DATASETS, MACHINE, MACHINE_CODE, ROOT, SOLVE
 
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
+from asv.results import Results
 from harness_dashboard import configuration, measuring
 from harness_dashboard.check import CPU, WALL
 from harness_dashboard.history import FIELDS
@@ -57,8 +59,29 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
 
 
 @pytest.fixture(scope="module")
-def measured(history: History) -> dict[str, measuring.Measured]:
-    return {name: bench_of(history).measured(history.commits[name]) for name in MEASURED}
+def measured(history: History) -> dict[str, Measured]:
+    return {name: read(bench_of(history), history.commits[name]) for name in MEASURED}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A commit's runs by cell, and asv's numbers by benchmark and cell."""
+
+    runs: measuring.Runs
+    values: dict[tuple[str, tuple[str, str]], float | None]
+
+
+def read(bench: measuring.Bench, commit: str) -> Measured:
+    result = Results.load(str(bench.file_of(commit)), bench.machine)
+    values: dict[tuple[str, tuple[str, str]], float | None] = {}
+    for name in result.get_all_result_keys():
+        if params := result.get_result_params(name):
+            solvers, datasets = ([text.strip("'") for text in names] for names in params)
+            cells = [(solver, dataset) for solver in solvers for dataset in datasets]
+            values |= {
+                (name, cell): value for cell, value in zip(cells, result.get_result_value(name, params), strict=True)
+            }
+    return Measured(bench.measured(commit), values)
 
 
 def is_value(value: float | None) -> bool:
@@ -75,7 +98,9 @@ def test_a_cell_has_numbers_only_at_commits_that_have_the_cell(name: str, measur
         assert not planted or cell not in THERE[name] or "planted" in found.runs[cell][0]["reason"]
         assert (status == "absent") == (cell not in THERE[name]), (cell, status, found.runs[cell][0]["reason"])
         assert (status == "ok") == works, (cell, status, found.runs[cell][0]["reason"])
-        for benchmark in ("solvers.Fit.time_fit", "solvers.Fit.peakmem_fit", "solvers.Record.track_kernel_evaluations"):
+        for benchmark in (
+            f"solvers.Record.track_{name}" for name in ("cpu_seconds", "peak_memory", "kernel_evaluations")
+        ):
             assert is_value(found.values[benchmark, cell]) == works, (benchmark, cell)
         failed = found.values["solvers.Record.track_failed", cell]
         assert math.isnan(failed) if cell not in THERE[name] else failed == float(not works), cell

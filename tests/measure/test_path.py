@@ -203,6 +203,14 @@ def test_stating_the_problem_of_a_cold_cell_is_off_the_clock(monkeypatch):
     assert {(each.outcome.seconds, each.outcome.cpu_seconds) for each in found} == {(0.0, 0.0)}
 
 
+def test_yields_do_not_add_readings_of_the_cpu_clock():
+    class Talkative(Scripted):
+        ends = (*[False] * 50, True)
+
+    found = solved(Talkative(), path_of(), clocks=Clocks(lambda: 0.0, ticking()))
+    assert {each.outcome.cpu_seconds for each in found} == {1.0}  # from the reading at the begin to the one at the end
+
+
 def test_a_cell_that_is_not_done_is_unfinished_and_the_others_go_on():
     class Endless(Scripted):
         ends = (False, False)

@@ -1,0 +1,142 @@
+"""What asv measures of each commit: every solver of ``grid.json`` on every data set, by `harness.compare`.
+
+This file runs with the harness that is installed at the commit. So it uses `harness.compare` alone, and loads `history`, the
+format of the records, by its path. A cell that the commit does not have is n/a; a cell that fails has ``track_failed``
+= 1 and is n/a everywhere else. asv keeps one number a benchmark, so the runs are also written beside its results.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+import platform
+import runpy
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+history = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / "history.py")))
+
+OK, ERROR, SKIPPED = map(str.lower, ("OK", "ERROR", "SKIPPED"))  # of harness.Status, which an older commit may not have
+REPEAT = 5  # runs of a cell
+SLACK = 20.0  # seconds that a cell may take beside the time limits of its runs: compilation, certificates
+
+Cell = tuple[str, str]
+Runs = dict[Cell, list[dict[str, Any]]]
+
+
+# beside the repository's folder of benchmarks, of which package this module is a part
+GRID = json.loads(
+    Path(str(sys.modules[__package__ or ""].__file__)).resolve().parents[1].joinpath("grid.json").read_text()
+)
+ONLY = [tuple(cell) for cell in json.loads(os.environ.get(history.ONLY, "[]"))]
+"""The cells that are measured; empty: all."""
+SOLVERS, DATASETS = (
+    {entry["name"]: entry for entry in GRID[kind] if not ONLY or entry["name"] in {cell[place] for cell in ONLY}}
+    for place, kind in enumerate(("solvers", "datasets"))
+)
+EXCLUDED = {(solver, dataset) for solver, dataset, _ in GRID.get("excluded", ())}
+CELLS = [
+    (solver, dataset) for solver in SOLVERS for dataset in DATASETS
+    if (solver, dataset) not in EXCLUDED and (not ONLY or (solver, dataset) in ONLY)
+]  # fmt: skip
+
+
+def compared(cell: Cell, store: Path) -> list[dict[str, Any]]:
+    """Return the runs of a cell, or one without a fit that has the reason why there is none."""
+    solver, data = SOLVERS[cell[0]], DATASETS[cell[1]]
+    try:
+        import harness
+
+        records: Any = harness.compare(
+            solver["select"], data["select"], formulation=solver["formulation"], kernel=data["kernel"],
+            **data["kernel_parameters"], C=data["problem_parameters"]["C"], time_limit=GRID["timeout_seconds"],
+            memory_limit=GRID["memory_bytes"], repeat=REPEAT, store=store, fresh=True, quiet=True,
+        ).records  # fmt: skip
+    except Exception as error:
+        absent = type(error).__name__ == "UsageError"  # the commit has no such solver, data set or formulation
+        status, reason = (history.ABSENT, str(error)) if absent else (ERROR, f"{type(error).__name__}: {error}")
+        records = [{"status": status, "reason": reason, "trace": []}]
+    names = {"solver": cell[0], "dataset": cell[1]}
+    return [{**{name: record.get(name) for name in history.FIELDS}, **names} for record in records]
+
+
+def write(runs: Runs) -> None:
+    """Write the runs beside asv's results; a measurement that asv does not save has no commit and writes none."""
+    commit = os.environ.get(history.ASV_COMMIT)
+    folder = os.environ.get(history.RECORDS) or Path(os.environ.get(history.ASV_FOLDER, "."), ".asv", "records")
+    if not commit:
+        return
+    history.write(
+        Path(folder), commit=commit, commit_time=None,
+        machine=os.environ.get(history.MACHINE) or platform.node(), environment=os.environ.get(history.ASV_ENVIRONMENT, ""),
+        measured_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        records=[run for of_cell in runs.values() for run in of_cell],
+    )  # fmt: skip
+
+
+def _time(name: str) -> Callable[[Any], float]:
+    """Return the function from runs to the median of a time, of later fits where a run has them."""
+    return lambda runs: statistics.median(run[f"steady_{name}"] or run[name] for run in runs)
+
+
+FIGURES: dict[str, tuple[str, Callable[[Any], float | None]]] = {
+    "wall_seconds": ("seconds", _time("fit_seconds")),
+    "cpu_seconds": ("seconds", _time("cpu_seconds")),
+    "peak_memory": ("bytes", lambda runs: statistics.median(run["peak_rss_bytes"] for run in runs)),
+    "kernel_evaluations": ("kernel evaluations", lambda runs: runs[0]["kernel_evaluations"]),
+    "core_set_size": ("points", lambda runs: runs[0]["core_set_size"]),
+    "support_vectors": ("points", lambda runs: runs[0]["support_vectors"]),
+    "test_error_pct": ("%", lambda runs: round(100.0 * (1.0 - runs[0]["test_accuracy"]), 10)),
+    "digits": ("digits", lambda runs: history.digits(runs[0]["relative_gap"])),
+}
+"""Benchmark ``track_<name>`` -> its unit, and the figure of a cell's runs; None or an error: it has none."""
+
+
+class Record:
+    """The figures of the runs of each cell, which ``setup_cache`` makes."""
+
+    params, param_names, version = [[*SOLVERS], [*DATASETS]], ["solver", "dataset"], str(GRID["version"])
+
+    def setup_cache(self) -> Runs:
+        """Measure the cells and write their runs; return the runs without traces: asv reads them for each number."""
+        with tempfile.TemporaryDirectory(prefix="harness-history-") as folder:
+            runs = {cell: compared(cell, Path(folder, "store.sqlite")) for cell in CELLS}
+        write(runs)
+        return {cell: [{**run, "trace": []} for run in of_cell] for cell, of_cell in runs.items()}
+
+    setup_cache.timeout = 60.0 + len(CELLS) * (REPEAT * GRID["timeout_seconds"] + SLACK)  # type: ignore[attr-defined]
+
+    def setup(self, cache: Runs, solver: str, dataset: str) -> None:
+        """Leave out the cells that the commit does not have."""
+        self.runs = cache.get((solver, dataset), [])
+        if not self.runs or self.runs[0]["status"] in (history.ABSENT, SKIPPED):
+            raise NotImplementedError
+
+    def track_failed(self, *_: Any) -> float:
+        """1 if a run gave no model."""
+        return float(any(run["status"] != OK for run in self.runs))
+
+    track_failed.unit = "0 or 1"  # type: ignore[attr-defined]
+
+
+def _benchmark(unit: str, figure: Callable[[Any], float | None]) -> Any:
+    def track(self: Record, *_: Any) -> float:
+        try:
+            value = None if self.track_failed() else figure(self.runs)
+        except TypeError:  # a figure that is None: nothing was observed
+            value = None
+        return math.nan if value is None else float(value)
+
+    track.unit = unit  # type: ignore[attr-defined]
+    return track
+
+
+for _name, _figure in FIGURES.items():
+    setattr(Record, f"track_{_name}", _benchmark(*_figure))
