@@ -6,14 +6,12 @@ import importlib.util
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from harness.report import figures, layout, output, path_grid, pictures, timing
+from harness.report import figures, layout, output, paths, pictures, timing
 from harness.report.rows import Group, Row, grouped, is_cell, is_path, short_name
+from harness.run.record import Record
 from harness.support.errors import UsageError
-
-if TYPE_CHECKING:
-    from harness.run.record import Record
 
 Curve = list[tuple[float, float]]
 """Seconds and certified relative gaps, both above 0."""
@@ -36,7 +34,7 @@ class Panel:
     style : what of a solver's style is replaced
     note : a sentence below the picture
     bars : the curves are a value and a place each, a bar where the axis is linear, and this is their order
-    path : of `harness.report.path_grid.grids`, whose errors are drawn
+    path : of `harness.report.paths.grids`, whose errors are drawn
     """
 
     title: str
@@ -87,7 +85,8 @@ def _curve(row: Row, clock: str) -> Curve:
         return []
     run = runs[(len(runs) - 1) // 2]
     points = [*(run.get("trace") or ()), {**run, "seconds": run.get("fit_seconds")}]
-    pairs = [(point.get("cpu_seconds" if clock == "cpu" else "seconds"), max(gap, point.get("gap_rounding") or 0.0))
+    at = "cpu_seconds" if clock == "cpu" else "seconds"
+    pairs = [(point.get(at), max(gap, point.get("gap_rounding") or 0.0))
              for point in points if figures.is_number(gap := point.get("relative_gap"))]  # fmt: skip
     return sorted({(at, gap) for at, gap in pairs if figures.is_number(at) and at > 0.0 and gap > 0.0})
 
@@ -103,10 +102,10 @@ def text(records: Sequence[Record], *, width: int = output.PIPE_WIDTH, styled: b
     runs = [record for record in records if not is_cell(record)]
     drawn = [panel for panel in panels(runs) if panel.curves]
     looks = pictures.looks(row.name for group in grouped(runs) for row in group.rows)
-    paths = path_grid.grids(records)
-    lines = [line for path in paths[:_PANELS] for line in path_grid.lines(path, width, styled=styled)]
+    grids = paths.grids(records)
+    lines = [line for path in grids[:_PANELS] for line in paths.lines(path, width, styled=styled)]
     lines += [line for panel in drawn[:_PANELS] for line in _text(panel, looks, width, styled=styled)]
-    if left := max(0, len(paths) - _PANELS) + max(0, len(drawn) - _PANELS):
+    if left := max(0, len(grids) - _PANELS) + max(0, len(drawn) - _PANELS):
         lines += layout.paragraph(f"{left} more to draw: result.plot() in Python and --format html draw all.", width)
     return "\n".join(["", *(lines or ["Nothing to draw: no run has a certified gap."])]) + "\n"
 

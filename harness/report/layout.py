@@ -91,7 +91,7 @@ def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], wid
     wrapping = sorted((i for i, column in enumerate(columns) if column.wrap), key=lambda i: widths[i])
     left = width - total_width(columns, widths) + sum(widths[i] for i in wrapping)
     for after, i in zip(
-        range(len(wrapping) - 1, -1, -1), wrapping, strict=True
+        reversed(range(len(wrapping))), wrapping, strict=True
     ):  # the narrow ones leave room to the wide
         longest = max((text_width(word) for row in rows for word in row[i].text.split()), default=0)
         unbroken = min(longest, WORD_ROOM, left - after * NARROWEST)
@@ -121,22 +121,17 @@ def lines(
 
 
 def _joined(
-    columns: Sequence[Column],
-    texts: Sequence[list[str]],
-    cells: Sequence[Cell],
-    widths: Sequence[int],
-    *,
+    columns: Sequence[Column], texts: Sequence[list[str]], cells: Sequence[Cell], widths: Sequence[int], *,
     styled: bool = False,
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """Return the lines of a row whose cells have one or more lines."""
     styles = [(RED * cell.failed + BOLD * cell.best) * styled for cell in cells]
-    return [
-        " ".join(
-            column.set(text, size, style, best=cell.best and bool(text))
-            for column, text, size, style, cell in zip(columns, line, widths, styles, cells, strict=True)
-        ).rstrip()
-        for line in itertools.zip_longest(*texts, fillvalue="")
-    ]
+    lines = []
+    for line in itertools.zip_longest(*texts, fillvalue=""):
+        every = zip(columns, line, widths, styles, cells, strict=True)
+        parts = (each.set(text, size, style, best=cell.best and bool(text)) for each, text, size, style, cell in every)
+        lines.append(" ".join(parts).rstrip())
+    return lines
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int, *, styled: bool = False) -> str:

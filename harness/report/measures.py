@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from harness.measure.metrics import METRICS
 from harness.measure.repetition import CLOCKS, Interval, are_equal, ratio_interval
 from harness.report import figures, noise, timing
+from harness.report.rows import Group, Row
 from harness.run.record import TYPES
-
-if TYPE_CHECKING:
-    from harness.report.rows import Group, Row
 
 K = TypeVar("K")
 DIFFERING = 1.2  # ratio of wall and CPU seconds from which both are shown
@@ -101,12 +99,9 @@ FIT = Measure("wall\nseconds", "fit_seconds", figures.seconds, "low", stops=True
 CPU = replace(FIT, title="CPU\nseconds", figure="cpu_seconds")
 EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", stops=True, within="problem",
                       doubt="evaluations_at_least", doubted="≥{}", room=6)  # fmt: skip
-SIZE = Measure(
-    "core\nset", "core_set_size", figures.count, "low", stops=True, instead="support_vectors", within="problem", room=5
-)
-GAP = Measure(
-    "rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?", within="problem", room=7
-)
+SIZE = Measure("core\nset", "core_set_size", figures.count, "low", stops=True, instead="support_vectors", within="problem",
+               room=5)  # fmt: skip
+GAP = Measure("rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?", within="problem", room=7)  # fmt: skip
 CORE_RATIO = Measure("core\nratio", "core_set.ratio", figures.ratio, room=8)
 WORKING_SET = Measure("working\nset", "working_set_size", figures.count, room=7)
 ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", share=True, room=6)
@@ -166,15 +161,10 @@ def columns(rows: Iterable[Row]) -> list[Measure]:
 def _column(name: str, column: Mapping[str, Any]) -> Measure:
     """Return a column of a table from its declaration in a record."""
     title, unit, meaning = (str(column.get(key) or "") for key in ("title", "unit", "meaning"))
-    return Measure(
-        title or name,
-        name if name in TYPES else f"figures.{name}",
-        figures.quantity,
-        column["better"] if column.get("better") in ("low", "high") else None,
-        within="problem",
-        room=9,
-        meaning=f"{' '.join(title.split())}{f' ({unit})' if unit else ''}: {meaning}" if meaning else "",
-    )
+    field, better = name if name in TYPES else f"figures.{name}", column.get("better")
+    meaning = f"{' '.join(title.split())}{f' ({unit})' if unit else ''}: {meaning}" if meaning else ""
+    measure = Measure(title or name, field, figures.quantity, within="problem", room=9, meaning=meaning)
+    return replace(measure, best=better) if better in ("low", "high") else measure
 
 
 def metrics(rows: Iterable[Row]) -> list[Measure]:

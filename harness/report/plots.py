@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean, geometric_mean, median
 from typing import TYPE_CHECKING, Any
 
-from harness.report import curves, figures, measures, noise, path_grid, pictures, scaling, timing
+from harness.report import curves, figures, measures, noise, paths, pictures, scaling, timing
 from harness.report.curves import SECONDS, STEPS, Curve, Panel, title
 from harness.report.measures import ACCURACY, EVALUATIONS, FIT, LOSSES, SIZE, Measure
-from harness.report.rows import Group, Row, grouped, is_cell
+from harness.report.rows import Group, Row, grouped, is_cell, solver_names
 from harness.report.verdict import Comparison, Place, able_in, contests
 from harness.support.errors import UsageError
 from harness.support.parameters import did_you_mean
@@ -60,18 +59,18 @@ def _paint_path(panel: Panel, area: Axes, path: Mapping[str, Any]) -> None:
     from matplotlib.patches import Rectangle
     from matplotlib.ticker import MaxNLocator
 
-    xs, ys, cells = path_grid.axes_of(path)
-    errors = [[path_grid.error_of(path, cells.get((x, y))) for x in xs] for y in ys]
-    norm = PowerNorm(path_grid.CONTRAST)
+    xs, ys, cells = paths.axes_of(path)
+    errors = [[paths.error_of(path, cells.get((x, y))) for x in xs] for y in ys]
+    norm = PowerNorm(paths.CONTRAST)
     image = area.imshow(errors, origin="lower", aspect="auto", cmap="viridis_r", norm=norm)
     area.set(xlabel=panel.x, ylabel=panel.y)
     for axis, values in ((area.xaxis, [(x,) for x in xs]), (area.yaxis, ys)):
-        labels = list(map(path_grid.value_text, values))
+        labels = list(map(paths.value_text, values))
         taken = sum(len(label) + 2 for label in labels) // _LETTERS if axis is area.xaxis else len(labels) // _LINES
         axis.set_ticks(range(0, len(labels), 1 + taken), labels[:: 1 + taken])
     for (x, y), cell in cells.items():
         at, up = xs.index(x), ys.index(y)
-        text = path_grid.error_text(path, cell) if len(xs) <= _NUMBERS else ""
+        text = paths.error_text(path, cell) if len(xs) <= _NUMBERS else ""
         text = text if cell["certified"] else f"{text} ?".strip()
         text += f"\n{figures.count(cell['size'])} SV" if cell["size"] is not None and len(xs) <= _SIZES else ""
         red, green, blue, _ = image.to_rgba([errors[up][at]])[0]  # type: ignore[arg-type]
@@ -79,7 +78,7 @@ def _paint_path(panel: Panel, area: Axes, path: Mapping[str, Any]) -> None:
         area.text(at, up, text, ha="center", va="center", fontsize=7, color=colour)
         if [x, *y] == path["best"]:
             area.add_patch(Rectangle((at - 0.46, up - 0.46), 0.92, 0.92, fill=False, edgecolor=_FRAME, linewidth=2.4))
-    bar = area.figure.colorbar(image, ax=area, label=path_grid.error_title(path), ticks=MaxNLocator(5))
+    bar = area.figure.colorbar(image, ax=area, label=paths.error_title(path), ticks=MaxNLocator(5))
     bar.ax.tick_params(labelsize=8)
 
 
@@ -155,10 +154,8 @@ def _profile(runs: Sequence[Record]) -> Iterator[Panel]:
     for formulation, units in contests(grouped(runs)).items():
         times = [{row.name: of for row, of in _times(unit)} for unit in units]
         names = dict.fromkeys(name for of in times for name in of)
-        target = max(
-            (at for of in times for each in of.values() for at in range(_USUAL + 1) if median(each[at]) < math.inf),
-            default=0,
-        )
+        medians = [list(map(median, each[: _USUAL + 1])) for of in times for each in of.values()]
+        target = max((at for each in medians for at, seconds in enumerate(each) if seconds < math.inf), default=0)
         found = profile([{name: of[name][target] for name in names} for of in times if len(of) == len(names)])
         end = 1.3 * max([2.0, *(ratio for ratios in found.values() for ratio in ratios if ratio < math.inf)])
         number = len(next(iter(found.values()), ()))
@@ -203,7 +200,7 @@ def front(points: Iterable[tuple[float, float]]) -> Curve:
 def _front(runs: Sequence[Record]) -> Iterator[Panel]:
     """Yield for each data set the error on its test points against time, a point a solver and problem, and the front."""
     groups = grouped(runs)
-    names = _names(groups)
+    names = solver_names(groups)
     for group in groups:
         time, (quality, label) = FIT.honest(group), _quality(group.rows)
         panel, rivals = Panel(title(group), _clock(time), label, log="x", style={"linewidth": 0.6}), []
@@ -260,10 +257,10 @@ def _scaling(runs: Sequence[Record]) -> Iterator[Panel]:
 
 def _heat(records: Sequence[Record]) -> Iterator[Panel]:
     """Yield a panel a path."""
-    for path in path_grid.grids(records):
+    for path in paths.grids(records):
         first, *others = path["axes"]
         note = "Framed: the chosen cell. ?: not every fit is certified."
-        yield Panel(path_grid.title(path), first, ", ".join(others), {path["solver"]: []}, note=note, log="", path=path)
+        yield Panel(paths.title(path), first, ", ".join(others), {path["solver"]: []}, note=note, log="", path=path)
 
 
 def _bars(runs: Sequence[Record]) -> Iterator[Panel]:
@@ -272,7 +269,7 @@ def _bars(runs: Sequence[Record]) -> Iterator[Panel]:
     Only solvers whose every run did what was asked have them; on one problem they have their intervals.
     """
     groups = grouped(runs)
-    names, quality = _names(groups), _quality([row for group in groups for row in group.rows])
+    names, quality = solver_names(groups), _quality([row for group in groups for row in group.rows])
     found = {name: list(map(Place.of, units)) for name, units in contests(groups).items() if name}
     several = max(map(len, found.values()), default=0)
     note = f"Means over {several} problems: geometric, of errors arithmetic." if several > 1 else ""
@@ -291,20 +288,12 @@ def _bars(runs: Sequence[Record]) -> Iterator[Panel]:
                 key = names[solver, formulation]
                 panel.curves[key] = [((fmean if error else geometric_mean)(values), 0.0)]
                 if len(places) == 1:
-                    panel.strokes.append(
-                        (key, [(end, 0.0) for end in _span(measure, places[0].group, places[0].rows[solver])])
-                    )
+                    ends = _span(measure, places[0].group, places[0].rows[solver])
+                    panel.strokes.append((key, [(end, 0.0) for end in ends]))
         order += sorted(panel.curves.keys() - order, key=lambda key: panel.curves[key])
         panel.title = name or " or ".join(sorted(clocks))
         panel.missing = [key for key in order if key not in panel.curves]
         yield panel
-
-
-def _names(groups: Sequence[Group]) -> dict[tuple[str, str], str]:
-    """Return for a solver and its formulation its name, with the formulation if it solves several."""
-    every = dict.fromkeys((row.name, row.formulation) for group in groups for row in group.rows if row.begun)
-    several = Counter(name for name, _ in every)
-    return {(name, of): f"{name} ({of})" if several[name] > 1 else name for name, of in every}
 
 
 def _times(unit: Group) -> list[tuple[Row, list[list[float]]]]:

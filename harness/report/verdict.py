@@ -15,7 +15,7 @@ from harness.measure.outcome import Status, StoppedBy
 from harness.measure.repetition import Interval
 from harness.report import figures, measures
 from harness.report.measures import ACCURACY, FIT, GAP, Measure
-from harness.report.rows import Group, Row, grouped, is_cell, is_path, machines, short_name
+from harness.report.rows import Group, Row, grouped, is_cell, is_path, machines, short_name, solver_names
 from harness.run.record import Record
 from harness.support.printable import plain_line
 
@@ -24,15 +24,10 @@ _NO_RIVALS = "No winner: each formulation has one solver, and solvers of differe
 _RANK, _SURER = "To rank by a certified target:", "More runs make this surer:"
 _SAME_GAP = "To compare at the same certified gap:"  # where nobody has a rival
 _FAILURES = {
-    Status.CRASHED: "crashed",
-    Status.ERROR: "raised an error",
-    Status.INVALID: "returned an invalid model",
-    Status.TIMEOUT: "ran out of time",
-    Status.MEMORY: "ran out of memory",
-    Status.UNFINISHED: "ended without being done",
-    Status.MISSED: "missed the target",
-    Status.ENVIRONMENT: "was disturbed by the machine",
-}
+    Status.CRASHED: "crashed", Status.ERROR: "raised an error", Status.INVALID: "returned an invalid model",
+    Status.TIMEOUT: "ran out of time", Status.MEMORY: "ran out of memory", Status.UNFINISHED: "ended without being done",
+    Status.MISSED: "missed the target", Status.ENVIRONMENT: "was disturbed by the machine",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -173,10 +168,8 @@ def verdict(groups: Sequence[Group]) -> Verdict:
     scaled = not any((record.get("data_notes") or {}).get("unscaled") for row in rows for record in row.records)
     rivals = any(len({row.name for unit in units for row in unit.rows}) > 1 for units in found.values())
     rank = (_RANK if rivals else _SAME_GAP) if several and "target_gap" in lacking else ""
-    hint = rank or (_SURER if single else "")
-    return Verdict(
-        [plain_line(sentence) for sentence in (*lines, *answers)], hint if scaled and lacking else "", lacking
-    )
+    hint = (rank or _SURER * single) if scaled and lacking else ""
+    return Verdict(list(map(plain_line, (*lines, *answers))), hint, lacking)
 
 
 def _failures(rows: Sequence[Row]) -> list[str]:
@@ -190,15 +183,13 @@ def _failures(rows: Sequence[Row]) -> list[str]:
                 failed.setdefault(row.name, Counter())[Status.TIMEOUT if cut else record["status"]] += 1
     if not failed:
         return []
-    parts = [
-        f"{name} {' and '.join(f'{_FAILURES[Status(status)]} in {n}' for status, n in of.items())} of {runs[name]}"
-        for name, of in failed.items()
-    ]
-    more = f", and {len(parts) - _NAMED} more solvers" if len(parts) > _NAMED else ""
+    counts = {name: [f"{_FAILURES[Status(status)]} in {n}" for status, n in of.items()] for name, of in failed.items()}
+    parts = [f"{name} {' and '.join(of)} of {runs[name]}" for name, of in counts.items()]
+    parts[_NAMED:] = [f"and {len(parts) - _NAMED} more solvers"] * (len(parts) > _NAMED)
     again = any(Status.ENVIRONMENT in of for of in failed.values())
+    again_text = " Repeat the command: disturbed runs are measured again." * again
     return [
-        f"{sum(of.total() for of in failed.values())} of {runs.total()} runs failed: {', '.join(parts[:_NAMED])}{more}."
-        + (" Repeat the command: disturbed runs are measured again." if again else "")
+        f"{sum(map(Counter.total, failed.values()))} of {runs.total()} runs failed: {', '.join(parts)}.{again_text}"
     ]
 
 
@@ -296,9 +287,8 @@ def _front(groups: Sequence[Group]) -> list[str]:
         return any(each.ahead(a, b) for each in both) and not any(each.ahead(b, a) for each in both)
 
     front = [name for name in names if not any(dominates(other, name) for other in names)]
-    behind = {
-        name: next((other for other in front if dominates(other, name)), "") for name in names if name not in front
-    }
+    others = [name for name in names if name not in front]
+    behind = {name: next((other for other in front if dominates(other, name)), "") for name in others}
     where = _where(places, [place.rows[name] for place in places for name in names])
     what, result = f"{times.clock}s and test accuracies", list[str]()
     if len(front) > 1 and not behind and not any(each.ahead(a, b) for each in both for a in front for b in front):
@@ -324,18 +314,15 @@ def _front(groups: Sequence[Group]) -> list[str]:
 
 def _places(groups: Sequence[Group]) -> list[Place]:
     """Return the rows of all formulations that compare in time and test figures: those of the same parameters on a data set."""
-    formulations: dict[str, set[str]] = {}
-    for row in (row for group in groups for row in group.rows if row.begun):
-        formulations.setdefault(row.name, set()).add(row.formulation)
-    found: list[Place] = []
+    names, found = solver_names(groups), list[Place]()
     for group in groups:
         rows = [row for row in group.rows if row.begun]
         values = [row.first.get("problem_parameters") or {} for row in rows]
         shared = [name for name in (values[0] if values else {}) if all(name in each for each in values)]
         by_key: dict[str, dict[str, Row]] = {}
         for row, own in zip(rows, values, strict=True):
-            name = row.name if len(formulations[row.name]) == 1 else f"{row.name} ({row.formulation})"
-            by_key.setdefault(json.dumps([own[each] for each in shared], default=str), {})[name] = row
+            key = json.dumps([own[each] for each in shared], default=str)
+            by_key.setdefault(key, {})[names[row.name, row.formulation]] = row
         found += [Place(of, replace(group, rows=list(of.values()))) for of in by_key.values()]
     return found
 

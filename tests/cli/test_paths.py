@@ -66,5 +66,5 @@ def test_the_errors_of_a_path_are_drawn_below_its_table_and_columns_that_do_not_
         assert max(map(len, picture.splitlines())) <= columns
         assert rows[0].count("[") == 1, "of equals the smallest"
         assert "[ ] chosen: C=1 gamma=1, " in picture
-        assert "support vectors (mean over the folds)" in " ".join(picture.split())
+        assert "support vectors, the mean over the folds." in " ".join(picture.split())
         assert (f"{fit} of 30 columns fit" in picture) == (fit < 30)
