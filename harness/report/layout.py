@@ -90,9 +90,8 @@ def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], wid
     widths = natural_widths(columns, rows)
     wrapping = sorted((i for i, column in enumerate(columns) if column.wrap), key=lambda i: widths[i])
     left = width - total_width(columns, widths) + sum(widths[i] for i in wrapping)
-    for after, i in zip(
-        reversed(range(len(wrapping))), wrapping, strict=True
-    ):  # the narrow ones leave room to the wide
+    # the narrow ones leave room to the wide
+    for after, i in zip(reversed(range(len(wrapping))), wrapping, strict=True):
         longest = max((text_width(word) for row in rows for word in row[i].text.split()), default=0)
         unbroken = min(longest, WORD_ROOM, left - after * NARROWEST)
         widths[i] = max(NARROWEST, unbroken, min(widths[i], left // (after + 1)))

@@ -55,10 +55,6 @@ def _certified(row: Row) -> str:
     return f"{100.0 * certified / cells:.4g}" if cells and certified is not None else ""
 
 
-def _worst_gap(row: Row) -> str:
-    return figures.gap(max(gaps)) if (gaps := row.values("path.worst_gap")) else ""
-
-
 def _chosen(row: Row) -> str:
     """Return ``C=8 gamma=0.5``, of several runs each cell that one of them chose."""
     cells = [record["path"].get("best") or {} for record in row.records]
@@ -77,7 +73,12 @@ def _error(row: Row) -> str:
 
 _FIGURES = (
     Figure("cells", right=True, text=_cells, names=MIDDLE),
-    Figure("worst\ngap", right=True, text=_worst_gap, names=MIDDLE),
+    Figure(
+        "worst\ngap",
+        right=True,
+        text=lambda row: "".join(map(figures.gap, sorted(row.values("path.worst_gap"))[-1:])),
+        names=MIDDLE,
+    ),
     Figure("%\nok", right=True, text=_certified, names=TIGHT),
     Figure("chosen", text=_chosen),
     Figure("CV error", right=True, text=_error),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby
+from operator import itemgetter
 from statistics import fmean, geometric_mean, median
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,9 @@ _SIZES = 8  # columns of a heat map up to which each cell has its number of supp
 _LETTERS, _LINES = 44, 16  # for which there is room along the axes of a heat map
 _MARKED = 8  # marks of a curve, about
 _USUAL = 2  # place among the targets of the gap that is drawn, if it was reached: 1e-3
+_FAMILY = itemgetter("axis", "formulation", "family")
 _FRAME = "#e60026"  # of a chosen cell
-_FRONT = {"color": "#777777", "linestyle": ":", "zorder": 1}
+_FRONT = {"color": "#777777", "linestyle": ":", "zorder": 1, **STEPS}
 
 
 def _paint(panel: Panel, area: Axes, styles: Mapping[str, Mapping[str, Any]]) -> None:
@@ -216,8 +218,7 @@ def _front(runs: Sequence[Record]) -> Iterator[Panel]:
                 panel.missing.append(name)
         best = front(rivals)
         if len(best) > 1:
-            steps = [corner for (_, above), (x, y) in pairwise(best) for corner in ((x, above), (x, y))]
-            panel.strokes.append(("", [best[0], *steps]))
+            panel.strokes.append(("", best))
             panel.note = "Bottom left is best. Dotted: the front of those that did what was asked."
         yield panel
 
@@ -230,10 +231,8 @@ def _scaling(runs: Sequence[Record]) -> Iterator[Panel]:
         facts |= {"set": unit.dataset, "formulation": unit.rows[0].formulation}
         rows += [(facts, row, times) for row, times in _times(unit)]
     medians = ((facts, row.name, row.first.get("target_gap"), list(map(median, of))) for facts, row, of in rows)
-    kinds: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for line in scaling.fits(medians):
-        kinds.setdefault((line["family"], line["formulation"], line["axis"]), []).append(line)
-    for (family, formulation, axis), fitted in kinds.items():
+    for (axis, formulation, family), of_family in groupby(scaling.fits(medians), _FAMILY):
+        fitted = list(of_family)
         target = max((line["target"] for line in fitted), key=lambda at: (at == _USUAL, at))
         label, seconds = scaling.AXES[axis], f"seconds to a certified gap of {figures.target(timing.TARGETS[target])}"
         panel = Panel(f"{family}, {formulation}", label, seconds, style={"linestyle": ""})

@@ -23,6 +23,7 @@ _NAMED = 3  # solvers that a sentence lists
 _NO_RIVALS = "No winner: each formulation has one solver, and solvers of different formulations are not compared."
 _RANK, _SURER = "To rank by a certified target:", "More runs make this surer:"
 _SAME_GAP = "To compare at the same certified gap:"  # where nobody has a rival
+_AGAIN = " Repeat the command: disturbed runs are measured again."
 _FAILURES = {
     Status.CRASHED: "crashed", Status.ERROR: "raised an error", Status.INVALID: "returned an invalid model",
     Status.TIMEOUT: "ran out of time", Status.MEMORY: "ran out of memory", Status.UNFINISHED: "ended without being done",
@@ -149,22 +150,19 @@ def verdict(groups: Sequence[Group]) -> Verdict:
     loose = [name for name, units in found.items() if any(unit.loose for unit in units)]
     # a run that was not begun may have no formulation: where there is one only, its solver is a rival
     strays = [row for row in rows if not row.begun] if len(found) == 1 else []
-    lines, single = _failures(rows), False
+    lines = _failures(rows)
     if over := list(dict.fromkeys(row.name for row in rows if row.overspent)):
         lines.append(f"{_names(over, 'and')} went over the budget of kernel evaluations by more than half: not ranked.")
-    answers = list[str]()
-    for name, units in found.items():
-        of = f" for {name}" if len(found) > 1 else ""
-        line, once = _budget(units, of) if name in loose else _winner(units, strays, of)
-        answers += [line] if line else []
-        single = single or once
+    several_of = {name: f" for {name}" * (len(found) > 1) for name in found}
+    said = [_budget(units, several_of[name]) if name in loose else _winner(units, strays, several_of[name])
+            for name, units in found.items()]  # fmt: skip
+    answers, single = [line for line, _ in said if line], any(once for _, once in said)
     several = len({row.name for row in rows if row.begun}) > 1
     if loose or (several and not answers):
         front = _front(groups)
         answers += front or ([] if answers else [_NO_RIVALS] if not loose else [])
-    lacking = {"target_gap": "1e-3"} if any(row.first.get("target_gap") is None for row in rows if row.begun) else {}
-    if single or lacking:
-        lacking |= {"repeat": "3"} if single and not lacking else {}
+    free = any(row.first.get("target_gap") is None for row in rows if row.begun)
+    lacking = {"target_gap": "1e-3"} if free else {"repeat": "3"} if single else {}
     scaled = not any((record.get("data_notes") or {}).get("unscaled") for row in rows for record in row.records)
     rivals = any(len({row.name for unit in units for row in unit.rows}) > 1 for units in found.values())
     rank = (_RANK if rivals else _SAME_GAP) if several and "target_gap" in lacking else ""
@@ -186,11 +184,8 @@ def _failures(rows: Sequence[Row]) -> list[str]:
     counts = {name: [f"{_FAILURES[Status(status)]} in {n}" for status, n in of.items()] for name, of in failed.items()}
     parts = [f"{name} {' and '.join(of)} of {runs[name]}" for name, of in counts.items()]
     parts[_NAMED:] = [f"and {len(parts) - _NAMED} more solvers"] * (len(parts) > _NAMED)
-    again = any(Status.ENVIRONMENT in of for of in failed.values())
-    again_text = " Repeat the command: disturbed runs are measured again." * again
-    return [
-        f"{sum(map(Counter.total, failed.values()))} of {runs.total()} runs failed: {', '.join(parts)}.{again_text}"
-    ]
+    again = _AGAIN * any(Status.ENVIRONMENT in of for of in failed.values())
+    return [f"{sum(map(Counter.total, failed.values()))} of {runs.total()} runs failed: {', '.join(parts)}.{again}"]
 
 
 def able_in(places: Sequence[Place], every: Iterable[str]) -> list[str]:

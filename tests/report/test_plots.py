@@ -140,7 +140,8 @@ def test_the_front_is_of_those_that_did_what_was_asked():
             record("c", fit_seconds=0.5, test_accuracy=0.99, status="missed"), failed("d", "crashed", "")]  # fmt: skip
     drawn = result(rows).plot("front")
     (steps,) = [line for line in drawn.axes[0].lines if line.get_linestyle() == ":"]
-    assert steps.get_xydata().tolist() == [[1.0, pytest.approx(10)], [2.0, pytest.approx(10)], [2.0, pytest.approx(5)]]
+    assert steps.get_xydata().tolist() == [[1.0, pytest.approx(10)], [2.0, pytest.approx(5)]]
+    assert steps.get_drawstyle() == "steps-post"
     assert "Not shown: d (" in drawn.legends[0].get_title().get_text()
     with pytest.raises(UsageError, match="no run has a time and test figures"):
         result([record(test_accuracy=None)]).plot("front")
