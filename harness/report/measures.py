@@ -123,23 +123,15 @@ def optimality(rows: Sequence[Row]) -> Measure:
     return Measure(title, "kkt_violation", figures.gap, "low", instead="epsilon", within="problem", room=7)
 
 
-EXPENDABLE = ("kkt_violation", "clock", "relative_gap", "core_set_size", "test_accuracy", "kernel_evaluations")
-"""Figures whose columns a narrow terminal loses, the first one first; ``clock`` is the time that does not rank."""
-
-
 def times(groups: Sequence[Group]) -> list[Measure]:
     """Return the columns of the clocks that rank, and behind them the other one, without a rank, if it says something else."""
     scopes = [unit for group in groups for unit in group.units]
     ranking = {FIT.honest(scope).figure for scope in scopes}
     shown = [measure for measure in (CPU, FIT) if measure.figure in ranking]
     rest = [measure for measure in (CPU, FIT) if measure.figure not in ranking]
-    rows = [row for scope in scopes for row in scope.rows]
-    differing = any(_differ(row.median(FIT.figure), row.median(CPU.figure)) for row in rows)
+    pairs = [[row.median(each.figure) or 0.0 for each in (FIT, CPU)] for scope in scopes for row in scope.rows]
+    differing = any(max(pair) >= DIFFERING * min(pair) > 0.0 for pair in pairs)
     return [*shown, *(replace(each, best=None, spread=False, room=8) for each in rest if differing)]
-
-
-def _differ(wall: float | None, cpu: float | None) -> bool:
-    return bool(wall and cpu) and not 1.0 / DIFFERING < wall / cpu < DIFFERING  # type: ignore[operator]
 
 
 def core(rows: Sequence[Row]) -> list[Measure]:

@@ -158,7 +158,7 @@ def _profile(runs: Sequence[Record]) -> Iterator[Panel]:
         names = dict.fromkeys(name for of in times for name in of)
         medians = [list(map(median, each[: _USUAL + 1])) for of in times for each in of.values()]
         target = max((at for each in medians for at, seconds in enumerate(each) if seconds < math.inf), default=0)
-        found = profile([{name: of[name][target] for name in names} for of in times if len(of) == len(names)])
+        found = profile([{name: of[name][target] for name in names} for of in times if of and len(of) == len(names)])
         end = 1.3 * max([2.0, *(ratio for ratios in found.values() for ratio in ratios if ratio < math.inf)])
         number = len(next(iter(found.values()), ()))
         gap = f"certified gap {figures.target(timing.TARGETS[target])}"
@@ -245,8 +245,8 @@ def _scaling(runs: Sequence[Record]) -> Iterator[Panel]:
                 panel.strokes.append((row.name, [(size, low), (size, high if high < math.inf else middle)]))
         found = [line for line in fitted if line["target"] == target]
         for line in found:
-            on: Curve = [(size, math.exp(line["intercept"]) * size ** line["exponent"][0]) for size in line["sizes"]]
-            panel.strokes.append((line["solver"], on))
+            ends = [(size, math.exp(line["intercept"]) * size ** line["exponent"][0]) for size in line["sizes"]]
+            panel.strokes.append((line["solver"], ends))
         ends = sorted(line["exponent"][0] for line in found)
         each = ("{} {:.2f} ({:.2f} to {:.2f})".format(line["solver"], *line["exponent"]) for line in found)
         said = ", ".join(each) if len(found) <= _NAMED else f"{ends[0]:.2f} to {ends[-1]:.2f}"
@@ -289,7 +289,7 @@ def _bars(runs: Sequence[Record]) -> Iterator[Panel]:
                 if len(places) == 1:
                     ends = _span(measure, places[0].group, places[0].rows[solver])
                     panel.strokes.append((key, [(end, 0.0) for end in ends]))
-        order += sorted(panel.curves.keys() - order, key=lambda key: panel.curves[key])
+        order += sorted((key for key in panel.curves if key not in order), key=lambda key: panel.curves[key])
         panel.title = name or " or ".join(sorted(clocks))
         panel.missing = [key for key in order if key not in panel.curves]
         yield panel

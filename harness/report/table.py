@@ -13,8 +13,10 @@ from harness.report.sheet import BEST, MIDDLE, NARROW, TIGHT, WIDE, Figure, Shee
 from harness.report.verdict import of_records
 from harness.run.record import Record
 
-_NAMES = dict(zip(measures.EXPENDABLE, (MIDDLE, MIDDLE, TIGHT, NARROW, NARROW, NARROW), strict=True))
-"""Figure of an expendable column -> columns of a terminal that names have before it is shown."""
+_NAMES = {"kkt_violation": MIDDLE, "clock": MIDDLE, "relative_gap": TIGHT}
+_NAMES |= dict.fromkeys(("core_set_size", "test_accuracy", "kernel_evaluations"), NARROW)
+"""Figures whose columns a narrow terminal loses, the first one first, and the columns of a terminal that names have before
+such a column is shown; ``clock`` is the time that does not rank."""
 
 _WHOLE = ("command", "picture", "space")  # blocks that no line break is put into
 _STYLES = {"heading": BOLD, "failure": BOLD + RED, "answer": BOLD}

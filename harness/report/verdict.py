@@ -290,16 +290,11 @@ def _front(groups: Sequence[Group]) -> list[str]:
         return [f"The {what} of {_names(front, 'and')} could not be distinguished on {where}."]
     if len(front) != 1:
         result.append(f"Nobody is ahead of {_names(front)} in both {times.clock} and test accuracy on {where}.")
-    for name, better in list(behind.items())[:_NAMED]:
-        if not better:
-            continue
+    for name, better in ((name, better) for name, better in list(behind.items())[:_NAMED] if better):
         faster, accurate = times.ahead(better, name), qualities.ahead(better, name)
-        gains = list[str]()
-        if faster:
-            ratio = _ratio_text(times.middle[name] / times.middle[better])
-            gains.append(f"{ratio} times as fast as {name} in {times.clock} {times.range(better, name)}")
-        if accurate:
-            gains.append(f"more accurate{'' if faster else f' than {name}'}{_of(accurate, len(places))}")
+        ratio = _ratio_text(times.middle[name] / times.middle[better])
+        gains = [f"{ratio} times as fast as {name} in {times.clock} {times.range(better, name)}"] * bool(faster)
+        gains += [f"more accurate{'' if faster else f' than {name}'}{_of(accurate, len(places))}"] * bool(accurate)
         unknown = "test accuracies" if not accurate else f"{times.clock}s" if not faster else ""
         rest = f"; their {unknown} could not be distinguished" if unknown else ""
         result.append(f"{better} is {' and '.join(gains)}{f' on {where}' if not result else ''}{rest}.")

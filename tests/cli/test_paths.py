@@ -25,6 +25,7 @@ def test_a_path_in_every_format(invoke, asked, tmp_path):
     assert shown.exit_code == 0, shown.stderr
     assert "twonorm[n=60]: 60 x 20" in shown.stdout
     assert "path of 2 C x 1 gamma, 2 folds" in shown.stdout
+    assert "No winner" not in shown.stdout
     warm, cold = (line.split() for line in shown.stdout.splitlines() if line.startswith("nothing"))
     assert cold[1] == "(cold)"
     assert "C=1" in warm  # of equals the smallest

@@ -9,7 +9,7 @@ import pytest
 
 from harness import UsageError
 from harness.call.result import Result
-from harness.report import pictures, plots
+from harness.report import curves, pictures, plots
 from tests.report.fabricated import cell, failed, hull, path, record
 
 KINDS = ("anytime", "profile", "front", "scaling", "heat", "bars")
@@ -128,6 +128,23 @@ def test_a_profile_has_the_share_of_problems_within_a_factor_and_who_never_arriv
     assert {line.get_label(): line.get_xydata()[1:].tolist() for line in panel.lines} == {
         "a": [[1.0, 1.0], [pytest.approx(5.2), 1.0]], "b": [[4.0, 1.0], [pytest.approx(5.2), 1.0]],
     }  # fmt: skip
+
+
+def test_a_data_set_on_which_nobody_was_begun_is_no_problem_of_a_profile():
+    rows = [
+        traced("a", "digits", 1.0),
+        failed("b", "error", "it broke", dataset="banana", kernel=None, formulation=None),
+    ]
+    assert len(result(rows).plot("profile").axes) == 1
+
+
+def test_the_error_of_a_regression_is_no_per_cent():
+    _, records = made(1, 1)
+    records = [type(each)({**each, "formulation": "eps-svr"}) for each in records[:4]]
+    drawn = plots.figure(records)
+    assert drawn.axes[1].get_ylabel() == "CV error"
+    assert [text.get_text() for text in drawn.axes[0].texts] == ["0\n120 SV", "0.01\n120 SV", "0.02\n120 SV"]
+    assert "solver-0[with=0] on set-0, eps-svr, 5 folds: CV error; gamma across" in curves.text(records)
 
 
 def test_the_front_is_of_those_that_did_what_was_asked():
