@@ -104,9 +104,11 @@ def test_a_path_is_a_heat_map_of_its_errors_with_the_chosen_cell_and_what_is_not
         result(rows).plot("heat")
 
 
-def test_a_picture_has_24_panels_at_most_and_says_how_many_more_there_are():
-    drawn = plots.figure([record("a", f"set-{i}") for i in range(26)])
-    assert len(drawn.axes) == 24
+def test_a_picture_has_a_few_panels_at_most_and_says_how_many_more_there_are(monkeypatch):
+    assert plots._PANELS == 24
+    monkeypatch.setattr(plots, "_PANELS", 2)
+    drawn = plots.figure([record("a", f"set-{i}") for i in range(4)])
+    assert len(drawn.axes) == 2
     assert "2 more panels are not drawn" in drawn.legends[0].get_title().get_text()
 
 
