@@ -10,7 +10,8 @@ import harness
 project = "svm-harness"
 version = release = harness.__version__
 copyright = "the authors of svm-harness, BSD-3-Clause"  # noqa: A001 (Sphinx's name)
-extensions = ["myst_parser", "made", "written"]
+extensions = ["myst_parser", "sphinx_copybutton", "sphinx_design", "made", "written"]
+copybutton_selector = "div.highlight:not(.highlight-text *) pre"  # what is printed is not typed
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "faults.md"]  # reference/faults.md includes it

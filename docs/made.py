@@ -11,6 +11,7 @@ import functools
 import inspect
 import re
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING
 from dataclasses import fields as fields_of_class
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 CODE = Path(harness.__file__).parents[1]
-PAGES = tuple(f"reference/{path.stem}" for path in (HERE / "reference").glob("*.md"))
+MADE = [path for path in HERE.rglob("*.md") if "<!-- made: " in path.read_text()]
+PAGES = tuple(path.relative_to(HERE).with_suffix("").as_posix() for path in MADE)
 MODULES = ("harness.report", "harness.registry.subproblem_oracle", "harness.support.jit", "harness.support.arrays")
 """Modules beside `harness` and `harness.testing` that plugins import from."""
 ITEM = re.compile(r"(`{0,2}[\w*]+`{0,2}(?:, `{0,2}[\w*]+`{0,2})*) : (.*)")
@@ -50,8 +52,8 @@ missing: list[str] = []
 """What has no description, as far as texts were made."""
 
 
-def told(what: str, text: str | None) -> str:
-    """Return a description; where there is none, ``what`` is undocumented."""
+def described(what: str, text: str | None) -> str:
+    """Return a description, or note ``what`` as undocumented if there is none."""
     if not (text or "").strip():
         missing.append(what)
     return text or ""
@@ -63,11 +65,11 @@ def told(what: str, text: str | None) -> str:
 def line(text: str) -> str:
     """Return words of a docstring as one line of Markdown that shows them as they stand."""
 
-    def kept(found: re.Match[str]) -> str:
-        word = found["code"] and (found["code"].rpartition(".")[2] if found[0][0] == ":" else found["code"])
-        return f"`{word}`" if word else f"\\{found[0]}"
+    def escape(match: re.Match[str]) -> str:
+        word = match["code"] and (match["code"].rpartition(".")[2] if match[0][0] == ":" else match["code"])
+        return f"`{word}`" if word else f"\\{match[0]}"
 
-    return " ".join(_MARKED.sub(kept, text).split())
+    return " ".join(_MARKED.sub(escape, text).split())
 
 
 def prose(doc: str) -> str:
@@ -81,7 +83,8 @@ def _paragraph(lines: list[str]) -> str:
     if len(lines) > 1 and set(lines[1]) == {"-"}:
         title, lines = f"**{lines[0]}**\n\n", lines[2:]
     if not lines or lines[0].startswith((" ", "\b")):  # \b: click's mark of what is not to be filled
-        return title + code(inspect.cleandoc("\n".join(["", *lines]).replace("\b", "")), "text")
+        text = inspect.cleandoc("\n".join(["", *lines]).replace("\b", ""))
+        return title + code(text, "sh" if text.startswith(f"{commands.PROGRAM} ") else "text")
     parts: list[tuple[str, str]] = [("", "")]  # (what stands before a text, the text)
     for each in lines:
         item, bullet = ITEM.fullmatch(each), re.match(r"[*-] ", each)
@@ -101,7 +104,7 @@ def listed(pairs: Iterable[tuple[str, str]]) -> str:
 
 def named(kind: str, meanings: Mapping[Any, str | None]) -> str:
     """Return a definition list of names; one without a meaning is undocumented."""
-    return listed((f"`{name}`", line(told(f"{kind} {name}", meaning))) for name, meaning in meanings.items())
+    return listed((f"`{name}`", line(described(f"{kind} {name}", meaning))) for name, meaning in meanings.items())
 
 
 def facts(**known: str) -> str:
@@ -116,26 +119,27 @@ def code(text: str, language: str = "python") -> str:
 
 def items(doc: str | None) -> dict[str, str]:
     """Return what a docstring says as ``name, name : meaning``, further lines of a meaning set in."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     names: list[str] = []
     for each in inspect.cleandoc(doc or "").split("\n"):
         item = ITEM.fullmatch(each)
         names = item[1].replace("`", "").split(", ") if item else names if each.startswith("  ") else []
         for name in names:
-            found[name] = f"{found[name]} {each.strip()}" if name in found and item is None else item[2] if item else ""
-    return found
+            more = item is None and name in meanings
+            meanings[name] = f"{meanings[name]} {each.strip()}" if more else item[2] if item else ""
+    return meanings
 
 
 @functools.cache
 def fields(cls: type) -> dict[str, tuple[str, str, str]]:
     """Return what the source of a class says of its fields: name -> (heading above, annotation, comment beside)."""
-    found, heading = {}, ""
+    beside, heading = {}, ""
     for each in inspect.getsource(cls).splitlines():
         if each.startswith("    # "):
             heading = each.strip(" #")
         elif field := _FIELD.fullmatch(each):
-            found[field[1]] = heading, field[2] or "", field[3] or ""
-    return found
+            beside[field[1]] = heading, field[2] or "", field[3] or ""
+    return beside
 
 
 # -- one text each ------------------------------------------------------------------------------------------
@@ -149,7 +153,7 @@ def with_parameters(cls: Any, but: Iterable[str] = ()) -> str:
 def _parameter(cls: Any, known: Parameter) -> tuple[str, str]:
     usual = "required" if known.default is MISSING else f"default `{as_typed(known.default)}`".replace("``", "empty")
     bounds = f" in {known.range}" if known.range else ""
-    meaning = line(told(f"parameter {known.name} of {cls.__name__}", known.doc))
+    meaning = line(described(f"parameter {known.name} of {cls.__name__}", known.doc))
     return f"`{known.name}` {line(known.type_name + bounds)}, {usual}", meaning
 
 
@@ -159,19 +163,19 @@ def command() -> str:
     return "\n\n".join(_command(main.cli, context))
 
 
-def _command(found: Any, context: click.Context) -> Iterator[str]:
+def _command(command: Any, context: click.Context) -> Iterator[str]:
     called, pairs = context.command_path, []
-    for each in found.get_params(context):
+    for each in command.get_params(context):
         if isinstance(each, click.Option):
             each.hidden = False  # what a short help leaves out stands here
             names, meaning = each.get_help_record(context) or (each.name, "")
-            pairs.append((f"`{names}`", line(told(f"option {each.opts[0]} of {called}", meaning))))
+            pairs.append((f"`{names}`", line(described(f"option {each.opts[0]} of {called}", meaning))))
     yield f"{'###' if called.count(' ') > 1 else '##'} {called}"
-    yield code(found.get_usage(context).removeprefix("Usage: "), "text")
-    yield prose(told(f"command {called}", found.help))
+    yield code(command.get_usage(context).removeprefix("Usage: "), "sh")
+    yield prose(described(f"command {called}", command.help))
     yield listed(pairs)
-    for name in found.list_commands(context) if isinstance(found, click.Group) else ():
-        below = found.get_command(context, name)
+    for name in command.list_commands(context) if isinstance(command, click.Group) else ():
+        below = command.get_command(context, name)
         yield from _command(below, click.Context(below, info_name=name, parent=context))
 
 
@@ -182,7 +186,11 @@ def hooks(registry: Registry) -> str:
         if name.startswith("harness_"):
             caller = getattr(registry.manager.hook, name, None)
             users = ", ".join(f"`{each.plugin_name}`" for each in caller.get_hookimpls()) if caller is not None else ""
-            shown = [f"## {name}", code(f"def {name}{_signature(hook)}"), prose(told(f"hook {name}", hook.__doc__))]
+            shown = [
+                f"## {name}",
+                code(f"def {name}{_signature(hook)}"),
+                prose(described(f"hook {name}", hook.__doc__)),
+            ]
             texts.append("\n\n".join([*shown, f"Plugins that come with the harness and have it: {users or 'none'}."]))
     return "\n\n".join(texts)
 
@@ -198,18 +206,18 @@ def public() -> Texts:
     read = [_NAMED.fullmatch(each) for each in lines if each.startswith("harness.")]
     missing.extend("a line of public_names.txt that cannot be read" for each in read if each is None)
     texts: dict[str, list[str]] = {"harness": [], "harness.testing": []}
-    for name, signature, bases in (found.groups() for found in read if found is not None):
+    for name, signature, bases in (match.groups() for match in read if match is not None):
         home, _, own = name.rpartition(".")
         if home in texts:
             value = getattr(import_module(home), own)
             kind = f"class {own}({bases})\n\n".replace("(object)", "") if bases else ""
             shown = code(kind + _call(own, signature) if signature or not bases else kind.strip())
-            texts[home].append(f"## {name}\n\n{shown}\n\n{prose(told(f'public name {name}', _doc(value)))}")
+            texts[home].append(f"## {name}\n\n{shown}\n\n{prose(described(f'public name {name}', _doc(value)))}")
         else:
             home, _, cls = home.rpartition(".")
             owner = getattr(import_module(home), cls)
             if own not in items(owner.__doc__):  # those stand above
-                meaning = prose(told(f"public name {name}", _member(owner, own)))
+                meaning = prose(described(f"public name {name}", _member(owner, own)))
                 texts[home].append(listed([(f"`{_call(own, signature, length=999)}`", meaning)]))
     return {
         "rule": prose(rule),
@@ -239,9 +247,9 @@ def _member(cls: Any, name: str) -> str:
     if issubclass(cls, str):
         members = {each.value: each.name for each in cls}
         return items(cls.__doc__).get(name) or fields(cls).get(members[name], ("", "", ""))[2]
-    found = inspect.getattr_static(cls, name, None)
-    if inspect.isroutine(found) or hasattr(found, "__get__"):
-        return inspect.getdoc(getattr(found, "__func__", found)) or inspect.getdoc(getattr(cls, name)) or ""
+    member = inspect.getattr_static(cls, name, None)
+    if inspect.isroutine(member) or hasattr(member, "__get__"):
+        return inspect.getdoc(getattr(member, "__func__", member)) or inspect.getdoc(getattr(cls, name)) or ""
     for base in cls.__mro__[:-1]:
         declared = getattr(base, "__dataclass_fields__", {}).get(name)
         beside = fields(base).get(name, ("", "", ""))[2] if base.__module__.startswith("harness") else ""
@@ -257,8 +265,8 @@ def _module(name: str) -> str:
     own = [each for each in vars(module).values() if getattr(each, "__module__", "") == name and callable(each)]
     own = [each for each in own if not each.__name__.startswith("_") and hasattr(module, each.__name__)]
     called = {f"{each.__name__}{_signature(each) if inspect.isfunction(each) else ''}": each for each in own}
-    pairs = [(f"`{call}`", prose(told(f"{name}.{each.__name__}", _doc(each)))) for call, each in called.items()]
-    shown = [f"## {name}", prose(told(f"module {name}", module.__doc__)), listed(pairs)]
+    pairs = [(f"`{call}`", prose(described(f"{name}.{each.__name__}", _doc(each)))) for call, each in called.items()]
+    shown = [f"## {name}", prose(described(f"module {name}", module.__doc__)), listed(pairs)]
     return "\n\n".join([*shown, *(_module(f"{name}.{each}").replace("## ", "### ", 1) for each in sorted(inner))])
 
 
@@ -269,9 +277,9 @@ def records() -> Texts:
         texts += [f"## {struct.__name__}", prose(inspect.getdoc(struct) or "")]
         for name in (each for each in struct.__annotations__ if each in record.FIELDS):
             unit, meaning = record.meaning(record.FIELDS[name])
-            meaning = line(told(f"record field {name}", meaning))
+            meaning = line(described(f"record field {name}", meaning))
             if record.TYPES[name] in (int, float):
-                told(f"unit of the record field {name}", unit)
+                described(f"unit of the record field {name}", unit)
             kind = line(", ".join(filter(None, [record.TYPES[name].__name__, unit])))
             texts.append(f"### {name}\n\n*{kind}.* {meaning[:1].upper()}{meaning[1:]}.")
     points = {
@@ -307,16 +315,18 @@ def nodes() -> list[Any]:
 
 def read_variables() -> set[str]:
     """Return the environment variables that the code reads, and those of its own that it names at all."""
-    found: set[str] = set()
+    variables: set[str] = set()
     for node in nodes():
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-            of, asked = ast.unparse(node.value), [node.slice]
+            of, arguments = ast.unparse(node.value), [node.slice]
         else:
-            of, asked = (ast.unparse(node.func), node.args[:1]) if isinstance(node, ast.Call) else ("", [])
+            of, arguments = (ast.unparse(node.func), node.args[:1]) if isinstance(node, ast.Call) else ("", [])
         reads = of in ("os.environ", "os.environ.get", "os.getenv")
-        words = [str(each.value) for each in asked if isinstance(each, ast.Constant)]
-        found |= {each for each in words if reads or re.fullmatch(r"HARNESS_[A-Z_]+", each)}  # or by a function of ours
-    return found
+        words = [str(each.value) for each in arguments if isinstance(each, ast.Constant)]
+        variables |= {
+            each for each in words if reads or re.fullmatch(r"HARNESS_[A-Z_]+", each)
+        }  # or by a function of ours
+    return variables
 
 
 def exit_codes() -> str:
@@ -337,19 +347,40 @@ def solvers(registry: Registry) -> str:
     texts, shown = [], set[str]()
     for plugin, own in registry.solvers.items():
         about = registry.plugins[plugin].module.__doc__ or ""
-        texts += [f"## Plugin {plugin}", prose(told(f"plugin {plugin}", about))]
+        texts += [f"## Plugin {plugin}", prose(described(f"plugin {plugin}", about))]
         for name, cls in own.items():
             module = sys.modules[cls.__module__].__doc__ or ""
             if module not in (*shown, about):
                 texts.append(prose(module))
                 shown.add(module)
-            if not re.search(r"\b(1[89]|20)\d\d\b|No paper", f"{cls.__doc__} {module} {about}"):
-                missing.append(
-                    f"the paper of solver {name}: it or its module or plugin names a year, or says 'No paper'"
-                )
-            texts += [f"### {name}", prose(told(f"solver {name}", catalogue.docstring(cls) and cls.__doc__))]
+            texts += [f"### {name}", prose(described(f"solver {name}", catalogue.docstring(cls) and cls.__doc__))]
             texts += [_facts(registry, cls), with_parameters(cls)]
     return "\n\n".join(texts)
+
+
+def solver_table(registry: Registry) -> str:
+    """Return one line a solver: what it solves, whether to the optimum and counted, when to take it, its paper."""
+    rows = ["| solver | solves | optimum | counted | take it | paper |", "| --- | --- | --- | --- | --- | --- |"]
+    for name, cls in registry.things("solver").items():
+        text = " ".join((cls.__doc__ or "").split())
+        take, paper = re.search(r"Take it (.+?)\.(?: |$)", text), re.search(r"Paper: (.+? \d{4})\.|No paper", text)
+        when = line(described(f"'Take it ...' of solver {name}", take and take[1]))
+        source = described(f"'Paper: AUTHORS YEAR.' or 'No paper.' of solver {name}", paper and (paper[1] or "-"))
+        solves = ", ".join(f"[{each.name}](formulations.md#{each.name})" for each in registry.solved_by(cls))
+        marks = "yes" if cls.exact else "no", "yes" if cls.observable else "no"
+        rows.append(f"| [{name}](#{name}) | {solves} | {' | '.join(marks)} | {when} | {line(source)} |")
+    return "\n".join(rows)
+
+
+def extras() -> str:
+    """Return the extras of ``pyproject.toml``: the comment above each, and what it installs."""
+    text = (CODE / "pyproject.toml").read_text()
+    comments = {name: each for each, name in re.findall(r"^# (.+)\n(\w+) = \[", text, re.MULTILINE)}
+    rows = ["| extra | for | installs |", "| --- | --- | --- |"]
+    for name, needs in tomllib.loads(text)["project"]["optional-dependencies"].items():
+        installs = ", ".join(re.split(r"[<>=]", each)[0] for each in needs)
+        rows.append(f"| `{name}` | {line(described(f'extra {name}', comments.get(name)))} | {line(installs)} |")
+    return "\n".join(rows)
 
 
 def _facts(registry: Registry, cls: Any) -> str:
@@ -366,9 +397,9 @@ def formulations(registry: Registry) -> Texts:
     texts = {}
     for name, cls in registry.formulations.items():
         solved = ", ".join(f"[{each}](solvers.md#{each})" for each in catalogue.solvers_of(registry, cls))
-        feasible = line(told(f"constraints of {name}", cls.constraints))
-        told_of = facts(Task=cls.task, Feasible=feasible, Solved_by=solved or "no solver that is installed")
-        about = prose(told(f"formulation {name}", catalogue.docstring(cls) and cls.__doc__))
+        feasible = line(described(f"constraints of {name}", cls.constraints))
+        about_it = facts(Task=cls.task, Feasible=feasible, Solved_by=solved or "no solver that is installed")
+        about = prose(described(f"formulation {name}", catalogue.docstring(cls) and cls.__doc__))
         meanings = {
             each.name
             if each.name in record.TYPES
@@ -376,19 +407,19 @@ def formulations(registry: Registry) -> Texts:
             for each in cls.columns
         }
         columns = named(f"column of {name}", meanings)
-        texts[f"formulation {name}"] = "\n\n".join([about, told_of, with_parameters(cls.parameter_class), columns])
+        texts[f"formulation {name}"] = "\n\n".join([about, about_it, with_parameters(cls.parameter_class), columns])
     return texts
 
 
 def things(registry: Registry) -> Texts:
     """Return data sets, kernels, metrics and report formats."""
     common = [each.name for each in parameters.parameters_of(DataSource)]
-    texts = {"files": "\n\n".join([prose(told("files", FileSource.__doc__)), with_parameters(FileSource, common)])}
+    texts = {"files": "\n\n".join([prose(described("files", FileSource.__doc__)), with_parameters(FileSource, common)])}
     texts["every data set"] = with_parameters(DataSource)
     for kind in ("datasets", "kernels", "metrics", "formats"):
         parts = []
         for entry in catalogue.entries(registry, kind):
-            told(f"{entry.kind} {entry.name}", entry.summary)
+            described(f"{entry.kind} {entry.name}", entry.summary)
             parts += [f"## {entry.name}", prose(entry.summary if kind == "datasets" else _doc(entry.subject))]
             parts += [_meaning(entry.subject)] if kind == "metrics" else []
             parts += [with_parameters(entry.subject, common)] if kind in ("datasets", "kernels") else []
@@ -406,8 +437,8 @@ def texts() -> Texts:
     missing.clear()
     registry = request.loaded(())
     missing.extend(f"plugin {name}: {each.reason}" for name, each in registry.broken.items())
-    made = {"command": command(), "environment": environment(), "exit codes": exit_codes()}
-    made |= {"hooks": hooks(registry), "solvers": solvers(registry)}
+    made = {"command": command(), "environment": environment(), "exit codes": exit_codes(), "extras": extras()}
+    made |= {"hooks": hooks(registry), "solvers": solvers(registry), "solver table": solver_table(registry)}
     return made | public() | records() | formulations(registry) | things(registry)
 
 
@@ -428,11 +459,11 @@ def setup(app: Any) -> dict[str, Any]:
             log.warning("undocumented: %s", each)
 
     def place(_app: Any, page: str, source: list[str]) -> None:
-        def text(found: re.Match[str]) -> str:
-            shown.add(found[1])
-            if found[1] not in made:
-                log.warning("nothing is made of the name %s", found[1], location=page)
-            return made.get(found[1], "")
+        def text(match: re.Match[str]) -> str:
+            shown.add(match[1])
+            if match[1] not in made:
+                log.warning("nothing is made of the name %s", match[1], location=page)
+            return made.get(match[1], "")
 
         source[0] = re.sub(r"<!-- made: ([\w -]+?) -->", text, source[0])
 

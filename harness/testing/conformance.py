@@ -144,7 +144,8 @@ class SolverConformance(ValueChecks, Suite):
         reached = model.relative_gap
         assert reached is not None, f"{case}: the host could not certify the model: {model}."
         assert reached <= self.gap * (1.0 + 1e-6) + ROUNDING, (
-            f"{case}: certified to a relative gap of {reached:.3g}; the suite claims {self.gap:g}. {self._advice(case, reached)}"
+            f"{case}: certified to a relative gap of {reached:.3g}; its conformance claims {self.gap:g}. "
+            f"{self._advice(case, reached)}"
         )
 
     def _advice(self, case: Case, reached: float) -> str:
@@ -320,7 +321,7 @@ class SolverConformance(ValueChecks, Suite):
             assert cell.relative_gap is not None, f"{case}: cell {index} of its path could not be certified: {cell}."
             assert cell.relative_gap <= self.gap * (1.0 + 1e-6) + ROUNDING, (
                 f"{case}: cell {index} of its path is certified to a relative gap of {cell.relative_gap:.3g}; "
-                f"the suite claims {self.gap:g}."
+                f"its conformance claims {self.gap:g}."
             )
             if self.solver.exact:
                 self._same_objective(f"{case}: cell {index} of its path", cell, alone[index])

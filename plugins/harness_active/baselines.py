@@ -114,6 +114,8 @@ class Baseline(OverOracle, ABC):
 class Batch(Baseline):
     """The oracle on all points as they are: the baseline of the paper's Tables 3 and 4.
 
+    Take it as the baseline of methods for imbalance. Paper: Ertekin, Huang, Bottou and Giles 2007.
+
     ``info`` is the oracle's, with its name, the smaller class and how many points both have.
     """
 
@@ -128,6 +130,9 @@ class Batch(Baseline):
 @dataclass(frozen=True)
 class Undersampling(Baseline):
     """The oracle on all positives and so many random negatives, without replacement, as ``ratio`` says; the others have 0.
+
+    Take it where one class is rare and training on all of the other one takes too long. Paper: Ertekin, Huang,
+    Bottou and Giles 2007.
 
     The paper undersamples to the support-vector ratio that active learning reaches (its section 6), so without a
     ``ratio`` an active learner is run first on the same points as a pool, its labels and kernel values counted to this
@@ -184,6 +189,8 @@ class Undersampling(Baseline):
 class DifferentCosts(Baseline):
     """The oracle on all points, C_+ = C n_- / n_+ for the smaller class, C_- = C for the other (the paper's section 6).
 
+    Take it where one class is rare and every point is to be used. Paper: Ertekin, Huang, Bottou and Giles 2007.
+
     With 19 negatives for a positive the price of a positive is 19 C, where ``class_weight=balanced`` would have 10 C and
     0.53 C. The coefficients are no solution of the stated problem, whose bound they exceed: the model is scored, not
     certified. Where -1 is the smaller class the factor is its; ``info`` says which (smaller_class) and factor.
@@ -212,6 +219,9 @@ class DifferentCosts(Baseline):
 @dataclass(frozen=True)
 class Smote(Baseline):
     """The oracle on all points and synthetic positives, each between a positive and one of its nearest positives.
+
+    Take it where one class is rare, to try synthetic points; the model is scored, not certified. Paper: Chawla,
+    Bowyer, Hall and Kegelmeyer 2002.
 
     The synthetic points are imbalanced-learn's, of dense or sparse features; with fewer positives than neighbours + 1 there
     are fewer neighbours. The model rests on points that are not of the problem: it is scored, not certified. Its search for

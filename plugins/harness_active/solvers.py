@@ -231,6 +231,9 @@ class Strategy(OverOracle):
 class ActiveSmallPool(Strategy):
     """Active learning with small pools: of a few random points the one nearest to the boundary is queried, the '59 trick'.
 
+    Take it where labels cost and the pool is large: a query looks at 59 points. Paper: Ertekin, Huang, Bottou and
+    Giles 2007.
+
     Of 59 candidates one is among the nearest 5 % with a probability of 95 %, whatever the size of the pool. A query costs
     59 |S| kernel values, or n for the new example where that is less and memory holds the rows: ``keep_scores``.
     """
@@ -261,6 +264,8 @@ class ActiveSmallPool(Strategy):
 class ActiveFullSearch(Strategy):
     """The classical active learning that small pools are compared with: every point of the pool is a candidate.
 
+    Take it where labels cost and the pool is small. Paper: Ertekin, Huang, Bottou and Giles 2007.
+
     A query costs |pool| |S| kernel values, as in the paper; with ``keep_scores``, which is not the paper's, n for each
     coefficient that has changed and whose kernel row is not in memory.
     """
@@ -279,7 +284,10 @@ class ActiveFullSearch(Strategy):
 
 @dataclass(frozen=True)
 class RandomSampling(Strategy):
-    """What active learning is compared with: the labels are queried in random order."""
+    """What active learning is compared with: the labels are queried in random order.
+
+    Take it as the baseline of active learning. Paper: Ertekin, Huang, Bottou and Giles 2007.
+    """
 
     name = "random-sampling"
 
@@ -299,6 +307,8 @@ class RandomSampling(Strategy):
 @dataclass(frozen=True)
 class RetrainActive(Strategy):
     """Active learning with a full solve after each query: what learning example by example is compared with.
+
+    Take it where a full solve after each query is affordable. Paper: Ertekin, Huang, Bottou and Giles 2007.
 
     The oracle solves c-svc over all labels that were queried, from the last solution where it can start from one.
     """

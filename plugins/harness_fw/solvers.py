@@ -120,7 +120,11 @@ class HullDescent(HullSolver):
 
 @dataclass(frozen=True)
 class FrankWolfe(HullDescent):
-    """Algorithm 1 of Kumar & Yildirim: Frank-Wolfe with away steps, linearly convergent."""
+    """Algorithm 1 of Kumar & Yildirim: Frank-Wolfe with away steps, linearly convergent.
+
+    Take it for squared-hinge and hull problems where a small core set and few kernel values matter. Paper: Kumar
+    and Yildirim 2009.
+    """
 
     name = "fw"
     rule = "FW"
@@ -130,7 +134,10 @@ class FrankWolfe(HullDescent):
 
 @dataclass(frozen=True)
 class Gilbert(HullDescent):
-    """Gilbert's algorithm: Frank-Wolfe without away steps; epsilon is epsilon_+ alone, which falls like 1 / k."""
+    """Gilbert's algorithm: Frank-Wolfe without away steps; epsilon is epsilon_+ alone, which falls like 1 / k.
+
+    Take it as the baseline of Frank-Wolfe: ``fw`` converges faster. Paper: Gilbert 1966.
+    """
 
     name = "gilbert"
     conformance = Conformance(gap=2e-2)  # O(1 / epsilon^2) iterations
@@ -141,7 +148,10 @@ class Gilbert(HullDescent):
 
 @dataclass(frozen=True)
 class PairwiseFrankWolfe(HullDescent):
-    """Pairwise Frank-Wolfe (Lacoste-Julien & Jaggi 2015): weight moves from the farthest vertex to the nearest."""
+    """Pairwise Frank-Wolfe (Lacoste-Julien & Jaggi 2015): weight moves from the farthest vertex to the nearest.
+
+    Take it to compare rules of the step with ``fw``. Paper: Lacoste-Julien and Jaggi 2015.
+    """
 
     name = "fw-pairwise"
     rule = "PAIRWISE"
@@ -151,6 +161,8 @@ class PairwiseFrankWolfe(HullDescent):
 @dataclass(frozen=True)
 class MDM(HullDescent):
     """Mitchell, Dem'yanov & Malozemov (1974): a pairwise step in one class, that with the larger violation.
+
+    Take it to compare rules of the step with ``fw``. Paper: Mitchell, Dem'yanov and Malozemov 1974.
 
     In polytope-distance, which has one hull, it is fw-pairwise.
     """
@@ -163,6 +175,8 @@ class MDM(HullDescent):
 class NearestPoint(HullDescent):
     """Keerthi, Shevade, Bhattacharyya & Murthy (2000): Gilbert's segment and MDM's move at once, over a triangle.
 
+    Take it to compare rules of the step with ``fw``. Paper: Keerthi, Shevade, Bhattacharyya and Murthy 2000.
+
     With caps (reduced-hull), where the segment leaves the hull, the moves of both classes at once.
     """
 
@@ -172,7 +186,10 @@ class NearestPoint(HullDescent):
 
 @dataclass(frozen=True)
 class FullyCorrective(HullSolver):
-    """Frank-Wolfe with the exact optimum over the core set after each round (Clarkson 2010)."""
+    """Frank-Wolfe with the exact optimum over the core set after each round (Clarkson 2010).
+
+    Take it where the core set is small: each round solves it exactly. Paper: Clarkson 2010.
+    """
 
     name = "fw-fully-corrective"
     solves = (L2SVC, HardMargin, ReducedHull, PolytopeDistance)
@@ -193,7 +210,10 @@ class FullyCorrective(HullSolver):
 
 @dataclass(frozen=True)
 class CoreVectorMachine(Solver):
-    """Core vector machine (Tsang, Kwok, Cheung 2005) for the SVM with a free bias."""
+    """Core vector machine (Tsang, Kwok, Cheung 2005) for the SVM with a free bias.
+
+    Take it to compare with core vector machines. Paper: Tsang, Kwok and Cheung 2005.
+    """
 
     name = "cvm"
     conformance = Conformance(gap=1e-4)
@@ -219,6 +239,8 @@ class CoreVectorMachine(Solver):
 @dataclass(frozen=True)
 class NewtonFrankWolfe(HullSolver):
     """Fully corrective Frank-Wolfe on w for l2-svc: all violating points at once, Newton's method on w.
+
+    Take it for l2-svc with the linear kernel or few features. Paper: Keerthi and DeCoste 2005.
 
     At its best with the linear kernel, and with those whose points nearly lie in a space of some hundred dimensions (rbf
     with a small gamma or on few features): elsewhere a round solves a system of as many unknowns as there are violators.

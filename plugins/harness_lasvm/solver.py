@@ -51,6 +51,9 @@ from harness_lasvm.options import LASVMOptions
 class LASVM(LASVMOptions):
     """Online LASVM: a number of epochs over random or selected examples, then the finishing step.
 
+    Take it for an accurate model after one pass, where no small certified gap is needed. Paper: Bordes, Ertekin,
+    Weston and Bottou 2005.
+
     A step is one PROCESS or REPROCESS, those that bail out included. ``info`` holds delta (of the most violating
     pair of the active members of S; of the finisher's models, of the last one, over all S), members (|S|), epoch, phase
     ('online', 'finishing', or 'finisher' once that is at work), visited (examples given to PROCESS), rows_recomputed (kernel

@@ -34,7 +34,10 @@ _STEPS, _TIMES = 100_000, 20  # of it then, and as many more for each of the fir
 
 @dataclass(frozen=True)
 class LibSVM(Peer):
-    """LIBSVM: SMO with second-order working sets, shrinking and a cache of float32 rows (Chang and Lin 2011)."""
+    """LIBSVM: SMO with second-order working sets, shrinking and a cache of float32 rows (Chang and Lin 2011).
+
+    Take it as the reference that everybody knows. Paper: Chang and Lin 2011.
+    """
 
     name = "libsvm"
     package = "sklearn.svm"
@@ -159,7 +162,10 @@ class LibSVM(Peer):
 
 @dataclass(frozen=True)
 class LibSVR(LibSVM):
-    """LIBSVM's epsilon-SVR (Chang and Lin 2011): what ``libsvm`` is for eps-svr, by a name of its own."""
+    """LIBSVM's epsilon-SVR (Chang and Lin 2011): what ``libsvm`` is for eps-svr, by a name of its own.
+
+    Take it where a study of regression needs a name of its own; else take ``libsvm``. Paper: Chang and Lin 2011.
+    """
 
     name = "libsvm-svr"
     solves: ClassVar[tuple[type[Problem], ...]] = (EpsSVR,)
@@ -168,6 +174,8 @@ class LibSVR(LibSVM):
 @dataclass(frozen=True)
 class SklearnEx(LibSVM):
     """oneDAL's SVC (scikit-learn-intelex): working sets of up to 2048 points, kernel blocks by matrix product.
+
+    Take it to measure scikit-learn-intelex. No paper.
 
     With ``dtype=float32`` everything is float32, the gradient included: the library then stops short of its ``tol``.
     Two kinds of problems are refused, as the library is wrong on them without a word (2026.2): c-svc with three points,
@@ -247,7 +255,10 @@ def _signed_coefficients(model: Any, n: int) -> Any:
 
 @dataclass(frozen=True)
 class LibSVMOfficial(Peer):
-    """LIBSVM 3 from its authors: all points as sparse nodes, kernel rows on all cores (Chang and Lin 2011)."""
+    """LIBSVM 3 from its authors: all points as sparse nodes, kernel rows on all cores (Chang and Lin 2011).
+
+    Take it to measure LIBSVM without scikit-learn. Paper: Chang and Lin 2011.
+    """
 
     name = "libsvm-official"
     package = "libsvm.svm"

@@ -73,7 +73,10 @@ class OfLibLinear(Linear):
 
 @dataclass(frozen=True)
 class LinearSVC(OfLibLinear):
-    """LIBLINEAR: dual coordinate descent on the hinge, Newton's method on its square (Fan et al. 2008)."""
+    """LIBLINEAR: dual coordinate descent on the hinge, Newton's method on its square (Fan et al. 2008).
+
+    Take it for the linear kernel: many points, sparse features. Paper: Fan et al. 2008.
+    """
 
     name = "linearsvc"
     max_iter: int = parameter(10_000, "iterations, at most", ge=1)
@@ -110,7 +113,10 @@ def _trained(
 
 @dataclass(frozen=True)
 class LibLinear(OfLibLinear):
-    """LIBLINEAR from its authors: the same two methods as ``linearsvc``, without scikit-learn (Fan et al. 2008)."""
+    """LIBLINEAR from its authors: the same two methods as ``linearsvc``, without scikit-learn (Fan et al. 2008).
+
+    Take it to measure LIBLINEAR without scikit-learn. Paper: Fan et al. 2008.
+    """
 
     name = "liblinear"
     package = "liblinear.liblinear"
@@ -149,7 +155,10 @@ class LibLinear(OfLibLinear):
 
 @dataclass(frozen=True)
 class SGD(Linear):
-    """Stochastic subgradients on the hinge, steps of 1 / (alpha t), alpha = 1 / (n C) (Pegasos, 2007; Bottou's svmsgd)."""
+    """Stochastic subgradients on the hinge, steps of 1 / (alpha t), alpha = 1 / (n C) (Pegasos, 2007; Bottou's svmsgd).
+
+    Take it for a rough linear model of very many points. Paper: Shalev-Shwartz, Singer and Srebro 2007.
+    """
 
     name = "sgd"
     package = "sklearn.linear_model"
@@ -200,6 +209,8 @@ class Approximation(Linear):
 class Nystroem(Approximation):
     """LIBLINEAR on the Nystroem features of training points drawn at random (Williams and Seeger 2001), for any kernel.
 
+    Take it where a kernel solver takes too long, with any kernel. Paper: Williams and Seeger 2001.
+
     Its model is an expansion over these points. The n x ``n_components`` kernel values are held at once.
     """
 
@@ -228,6 +239,9 @@ class Nystroem(Approximation):
 @dataclass(frozen=True)
 class RandomFeatures(Approximation):
     """LIBLINEAR on random Fourier features of an RBF kernel (Rahimi and Recht 2007).
+
+    Take it where a kernel solver takes too long, with the RBF kernel; the model is scored, not certified. Paper:
+    Rahimi and Recht 2007.
 
     Its model is over features of its own: it is scored, and nothing is certified of it.
     """

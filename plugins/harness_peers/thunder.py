@@ -24,6 +24,8 @@ _NO_LIMIT = -1  # of iterations, of threads (those of OpenMP) and of memory
 class ThunderSVM(Peer):
     """ThunderSVM: working sets of 1024 points, kernel rows in float32 by sparse products, no row cache beyond them.
 
+    Take it to measure ThunderSVM on the CPU. Paper: Wen, Shi, Li, He and Chen 2018.
+
     Where no coefficient is free its intercept has the wrong sign; it is passed on, and the certificate shows it.
     """
 

@@ -36,6 +36,8 @@ _RIGHT = 1e-12  # of the largest price or linear term: a multiplier that is wron
 class QP(Solver):
     """The dual as a quadratic program, solved by an interior-point method and polished by an active-set method.
 
+    Take it as ground truth for small problems. No paper.
+
     It works as exactly as it can, and is done if ``gap`` is reached.
     """
 

@@ -19,6 +19,8 @@ from harness_rgd.outlier_margin import OutlierMargin
 class OutlierExact(Solver):
     """Branch and bound over which points are given up, for at most 40 points; the best hulls so far are the iterate.
 
+    Take it as ground truth for at most 40 points. No paper.
+
     A node solves for the nearest points of what it keeps and branches on their support: only giving up a point of it
     widens the margin. ``upper`` in the info is a bound of the optimal margin at any time.
     """

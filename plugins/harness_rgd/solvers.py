@@ -48,7 +48,10 @@ _EXCUSED = {
 
 @dataclass(frozen=True)
 class RGDTree(Trees):
-    """Random gradient descent tree (Ding & Xu 2015): one of many random descents meets no outlier."""
+    """Random gradient descent tree (Ding & Xu 2015): one of many random descents meets no outlier.
+
+    Take it for the widest margin where a known share of the points are outliers. Paper: Ding and Xu 2015.
+    """
 
     name: ClassVar[str] = "rgd-tree"
     conformance: ClassVar[Conformance] = Conformance({"height": 50}, excused=_EXCUSED)
@@ -64,7 +67,10 @@ class RGDTree(Trees):
 
 @dataclass(frozen=True)
 class RGDBoosted(Trees):
-    """Boosted RGD-trees (Ding & Xu 2015, section 3): the best node of a low tree is the next tree's root."""
+    """Boosted RGD-trees (Ding & Xu 2015, section 3): the best node of a low tree is the next tree's root.
+
+    Take it where ``rgd-tree`` would need too high a tree. Paper: Ding and Xu 2015.
+    """
 
     name: ClassVar[str] = "rgd-boosted"
     conformance: ClassVar[Conformance] = Conformance({"height": 20}, excused=_EXCUSED)

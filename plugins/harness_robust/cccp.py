@@ -1,6 +1,8 @@
 """``ramp-cccp``: the ramp loss by the concave-convex procedure, each convex problem by an oracle of the registry.
 
-    beta_i = C_i where y_i f_i < s, else 0;   f <- the solution of the convex problem of beta;   until beta stays
+    repeat until beta stays:
+        beta_i = C_i where y_i f_i < s, else 0
+        f <- the solution of the convex problem of beta
 
 The convex problem lies above J_s and touches it at f, so J_s falls in each round by at least what the problem's optimum
 is below J_s(f), less the gap that the oracle leaves. It ends at a stationary point, which depends on the start.
@@ -28,6 +30,8 @@ _STILL = 1e-3  # of the tolerance: a fall below is none
 @dataclass(frozen=True)
 class RampCCCP(OverOracle):
     """CCCP on the ramp loss over all points.
+
+    Take it where labels are wrong. Paper: Collobert, Sinz, Weston and Bottou 2006.
 
     A step is a round. ``info``: rounds, objective (J_s), outliers (points with y f < s), changed (betas that the last
     round changed), oracle_calls, oracle_seconds, oracle_evaluations. While the oracle works, the model is that of the

@@ -43,6 +43,8 @@ _NEIGHBOURS = 20  # of the local outlier factor, scikit-learn's default
 class Filtered(OverOracle):
     """An SVM on the points that a detector of outliers leaves; the rest have coefficient 0.
 
+    Take it as the baseline of methods for wrong labels. Paper: Liu, Ting and Zhou 2008.
+
     Both detectors, scikit-learn's, look for points that are unusual for their class: isolation forests (Liu, Ting, Zhou
     2008) and local outlier factors (Breunig, Kriegel, Ng, Sander 2000). They look at the features and compute
     no kernel values, yet with a kernel that is not linear the count says "at least".

@@ -2,7 +2,9 @@
 
 Points are partitioned into inliers (y f >= s) and outliers (y f < s). For a partition
 
-    min_w  1/2 |w|^2 + sum_inliers C_i H_i + sum_outliers C_i (theta H_i + (1 - theta) (1 - s)),   H_i = max(0, 1 - y_i f_i)
+    min_w  1/2 |w|^2 + sum_inliers C_i H_i
+           + sum_outliers C_i (theta H_i + (1 - theta) (1 - s))
+    with H_i = max(0, 1 - y_i f_i)
 
 is convex, and the loss of either kind is the larger one on the other's side: the loss of the path is the least over all
 partitions. Its dual is the hinge's with an outlier's coefficient in [0, theta C_i]: at y f < s < 1 that is at its bound.
@@ -45,6 +47,9 @@ _FALLS = 1e-11  # of the objective: less is rounding
 @dataclass(frozen=True)
 class OutlierPath(Solver):
     """The outlier path from the hinge solution to a stationary point of the ramp loss, exact to rounding.
+
+    Take it where labels are wrong and a stationary point exact to rounding is wanted. Paper: Suzumura, Ogawa,
+    Sugiyama and Takeuchi 2014.
 
     A step is a breakpoint or a re-optimisation. ``info``: kind (hinge: on the way from w = 0 to the hinge solution, along
     C; breakpoint; reoptimised), theta and s of the loss, objective (of that loss), outliers, free (points at y f = 1),

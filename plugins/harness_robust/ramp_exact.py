@@ -1,6 +1,7 @@
 """``ramp-exact``: the global minimum of the ramp loss on few points, by branch and bound over who is given up.
 
-    J* = min over sets O of   (1 - s) sum_{i in O} C_i  +  min_w 1/2 |w|^2 + sum_{i not in O} C_i max(0, 1 - y_i f_i)
+    J* = min over sets O of  (1 - s) sum_{i in O} C_i
+                             + min_w 1/2 |w|^2 + sum_{i not in O} C_i max(0, 1 - y_i f_i)
 
 A node has kept some points, given up others and left the rest undecided. Of these the ramp's convex envelope counts,
 over the range that y f may still have in a solution better than the incumbent: a relaxed problem is a box program as
@@ -34,6 +35,8 @@ _STEPS, _LONG = 2000, 200_000  # of coordinate ascent at one relaxed problem, an
 @dataclass(frozen=True)
 class RampExact(Solver):
     """Branch and bound on the ramp loss: the global minimum of J_s, proved, for few points.
+
+    Take it as ground truth for the ramp loss on few points. Paper: Brooks 2011.
 
     A step is a node. ``info``: nodes, open (nodes left), objective (of the incumbent), outliers (points with y f < s),
     lower_bound (proved, of all models), global_gap (objective - lower_bound, relative to the objective).

@@ -95,6 +95,8 @@ class WeightedSampling(Wrapper):
 class OptMargin(WeightedSampling):
     """OptMargin: the separable case by random sampling, weights doubled at violators (Balcazar et al. 2008, Fig. 1).
 
+    Take it for separable data with many more points than support vectors. Paper: Balcazar et al. 2008.
+
     It ends when no example violates the local solution, whatever r and the seed. With a given delta it gives up after
     ten times the rounds that Theorem 2.2 expects; the adaptive scheme doubles delta and r until all points are the
     sample.
@@ -110,6 +112,8 @@ class OptMargin(WeightedSampling):
 @dataclass(frozen=True)
 class OptSoftMargin(WeightedSampling):
     """OptSoftMargin: reduced hulls by random sampling, weights doubled at violators (Balcazar et al. 2008, Fig. 3).
+
+    Take it for reduced hulls with many more points than support vectors. Paper: Balcazar et al. 2008.
 
     Ends as OptMargin does. A local solution with w = 0 shows that k = 1 / D is too small for all points (Theorem 6.1). With
     ``doubles_k`` the search for a k goes on in the same rounds (section 6: hard-margin is its start, k = 1); what it ends
@@ -149,6 +153,8 @@ class OptSoftMargin(WeightedSampling):
 class RandSVM(WeightedSampling):
     """RandSVM, Algorithm 1: OptSoftMargin's loop for c-svc and eps-svr, violators by the optimality conditions.
 
+    Take it for many more points than support vectors. Paper: Kumar, Bhattacharyya and Hariharan 2007.
+
     The combinatorial dimension is the number of support vectors: a set with many of them ends with all points as the
     sample. ``randsvm-1`` is the algorithm for such sets.
     """
@@ -161,6 +167,8 @@ class RandSVM(WeightedSampling):
 @dataclass(frozen=True)
 class RandSVM1(Wrapper):
     """RandSVM-1: support vectors and r - |SV| random violators make the next sample, until none violates or |SV| >= k.
+
+    Take it where solving over all points at once takes too long. Paper: Kumar, Bhattacharyya and Hariharan 2007.
 
     It ends too where the violators that are left cost no more than the gap. The paper does not tell c: with c = 1 the
     support vectors reach k only if all of the sample are. With gap and tau of 1e-4 or more the passes over all points are in

@@ -57,7 +57,10 @@ _SAFE = 0.95  # of the gap asked for: its denominator is taken from scores that 
 
 @dataclass(frozen=True)
 class SMOBlock(Solver):
-    """SMO over whole kernel matrices or working sets of hundreds of variables, and Newton steps: the fast solver."""
+    """SMO over whole kernel matrices or working sets of hundreds of variables, and Newton steps: the fast solver.
+
+    Take it when you want the optimum. Paper: Joachims 1999.
+    """
 
     name = "smo-block"
     solves = (CSVC,)

@@ -68,6 +68,53 @@ def test_the_site_asks_for_nothing_from_the_net(site: Path) -> None:
     assert "<math" in (site / "reference/formulations.html").read_text()
 
 
+@pytest.mark.slow
+def test_every_picture_is_made_by_the_build(site: Path) -> None:
+    """The pages show no picture but those of their ``{plot}`` blocks, and each of these is drawn."""
+    sources = {page: (ROOT / "docs" / page).with_suffix(".md").read_text() for page in pages_of(site)}
+    plots = {page: source.count("```{plot}") for page, source in sources.items()}
+    assert plots["gallery"] == 6
+    assert plots["index"] > 0
+    assert [page for page, source in sources.items() if re.search(r"!\[|```{(?:image|figure)}", source)] == []
+    for page, count in plots.items():
+        pictures = re.findall(r'<img [^>]*class="plot"[^>]*src="([^"]+)"', (site / f"{page}.html").read_text())
+        pictures += re.findall(r'<img [^>]*src="([^"]+)"[^>]*class="plot"', (site / f"{page}.html").read_text())
+        assert len(pictures) == count, page
+        assert all("</svg>" in (site / page).parent.joinpath(picture).read_text() for picture in pictures)
+
+
+def pages_of(site: Path) -> list[str]:
+    made = {"search", "genindex"}
+    return [name for page in site.rglob("*.html") if (name := str(page.relative_to(site).with_suffix(""))) not in made]
+
+
+PAGE = """# Page
+
+Wrong: $\\frac12 x$, $\\frac{a}12$, $x_12$. Right: $\\tfrac1{23}$, $\\frac{1}{2} x_1^2 10^{-12} \\le 10$.
+
+```{plot} Nothing
+x = 1
+x / 0
+```
+"""
+
+
+def test_a_formula_without_braces_and_a_plot_that_fails_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs/written.py", tmp_path / "docs")
+    configuration = (
+        "import sys\nfrom pathlib import Path\nsys.path.insert(0, str(Path(__file__).parent))\n"
+        'extensions = ["myst_parser", "written"]\nhtml_math_renderer = "mathml"\nmyst_enable_extensions = ["dollarmath"]\n'
+    )
+    (tmp_path / "docs/conf.py").write_text(configuration)
+    (tmp_path / "docs/index.md").write_text(PAGE)
+    done = build(tmp_path / "site", code=tmp_path)
+    assert done.returncode == 1
+    assert re.findall(r"in braces: (\S+)", done.stderr) == [r"\frac12", r"\frac{a}12", "_12"]
+    assert "cannot be drawn: ZeroDivisionError" in done.stderr
+    assert done.stderr.count("WARNING") == 4
+
+
 PLANTED = {
     "registry/hookspecs.py": (
         "",
@@ -92,6 +139,7 @@ PLANTED = {
 def test_a_name_without_a_description_fails_the_build(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "harness", tmp_path / "harness")
     shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("_build", "*.md"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "docs/index.md").write_text("# A site of one page\n")  # the others take seconds
     for name, (old, new, _) in PLANTED.items():
         file = tmp_path / "harness" / name
