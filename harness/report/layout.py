@@ -74,11 +74,6 @@ def in_style(text: str, style: str) -> str:
     return f"{style}{text}{UNSTYLED}" if style and text else text
 
 
-def bold(text: str, *, styled: bool) -> str:
-    """Return ``text`` in bold on a terminal, else as it is."""
-    return in_style(text, BOLD * styled)
-
-
 def natural_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> list[int]:
     """Return the width of each column if nothing wraps."""
     texts = [[*column.title.split("\n"), *(row[i].text for row in rows)] for i, column in enumerate(columns)]
@@ -112,7 +107,9 @@ def lines(
     styled : for a terminal, with bold titles and best cells, and failures in red
     """
     titles = [column.title.split("\n")[::-1] for column in columns]  # short ones beside the last line of the longest
-    result = [bold(line, styled=styled) for line in _joined(columns, titles, [Cell("")] * len(columns), widths)[::-1]]
+    result = [
+        in_style(line, BOLD * styled) for line in _joined(columns, titles, [Cell("")] * len(columns), widths)[::-1]
+    ]
     for row in rows:
         texts = [column.lines(cell.text, size) for column, cell, size in zip(columns, row, widths, strict=True)]
         result += _joined(columns, texts, row, widths, styled=styled)

@@ -103,8 +103,7 @@ def grids(records: Sequence[Record]) -> list[dict[str, Any]]:
     fits: dict[tuple[Any, ...], dict[tuple[Any, ...], list[Record]]] = {}
     for record in records:
         if is_cell(record) and record["path"]["cell"] is not None:
-            key = tuple(record.get(name) for name in _OF), record["path"].get("start")
-            fits.setdefault(key, {}).setdefault(tuple(_values(record)), []).append(record)
+            fits.setdefault(_key(record), {}).setdefault(tuple(_values(record)), []).append(record)
     return [
         {
             "solver": path["label"], "dataset": f"{path['dataset']}, {path['formulation']}",
@@ -112,9 +111,12 @@ def grids(records: Sequence[Record]) -> list[dict[str, Any]]:
             "folds": path["path"].get("folds") or 0, "share": is_share(path),
             "cells": [_cell(values, runs) for values, runs in cells.items()],
         }
-        for path in records if is_path(path)
-        and (cells := fits.get((tuple(path.get(name) for name in _OF), path["path"].get("start"))))
+        for path in records if is_path(path) and (cells := fits.get(_key(path)))
     ]  # fmt: skip
+
+
+def _key(record: Record) -> tuple[Any, ...]:
+    return *map(record.get, _OF), record["path"].get("start")
 
 
 def _values(record: Record) -> list[Any]:

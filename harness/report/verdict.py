@@ -267,16 +267,11 @@ def _budget(units: Sequence[Group], of: str) -> tuple[str, bool]:
 def _front(groups: Sequence[Group]) -> list[str]:
     """Return who is dominated in time and test accuracy beyond the noise; without test figures nothing."""
     places = _places(groups)
-    every = dict.fromkeys(name for place in places for name in place.rows)
-    quality = ACCURACY if all(row.values(ACCURACY.figure) for place in places for row in place.rows.values()) else None
-    able = able_in(places, every)
-    if quality is None or len(able) < 2:
+    able = able_in(places, dict.fromkeys(name for place in places for name in place.rows))
+    both = times, qualities = [Comparison.of(measure, places, able) for measure in (FIT, ACCURACY)]
+    names = sorted((name for name in times.middle if name in qualities.middle), key=lambda name: times.middle[name])
+    if len(names) < 2 or not all(row.values(ACCURACY.figure) for place in places for row in place.rows.values()):
         return []
-    times, qualities = (Comparison.of(measure, places, able) for measure in (FIT, quality))
-    names = sorted((name for name in able if name in times.middle and name in qualities.middle), key=times.middle.get)  # type: ignore[arg-type]
-    if len(names) < 2:
-        return []
-    both = (times, qualities)
 
     def dominates(a: str, b: str) -> bool:
         return any(each.ahead(a, b) for each in both) and not any(each.ahead(b, a) for each in both)
