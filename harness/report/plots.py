@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NAMED = 8  # rows without a value that a picture names
 _PANELS = 24  # of a picture, at most
 _NUMBERS = 12  # columns of a heat map up to which each cell has its error
-_SIZES = 8  # columns of a heat map up to which each cell has its number of support vectors
+_SIZES = 8  # columns and rows of a heat map up to which each cell has its number of support vectors
 _LETTERS, _LINES = 44, 16  # for which there is room along the axes of a heat map
 _MARKED = 8  # marks of a curve, about
 _USUAL = 2  # place among the targets of the gap that is drawn, if it was reached: 1e-3
@@ -74,7 +74,7 @@ def _paint_path(panel: Panel, area: Axes, path: Mapping[str, Any]) -> None:
         at, up = xs.index(x), ys.index(y)
         text = paths.error_text(path, cell) if len(xs) <= _NUMBERS else ""
         text = text if cell["certified"] else f"{text} ?".strip()
-        text += f"\n{figures.count(cell['size'])} SV" if cell["size"] is not None and len(xs) <= _SIZES else ""
+        text += f"\n{figures.count(cell['size'])}" if cell["size"] is not None and _has_sizes(path) else ""
         red, green, blue, _ = image.to_rgba([errors[up][at]])[0]  # type: ignore[arg-type]
         colour = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 0.5 else "white"
         area.text(at, up, text, ha="center", va="center", fontsize=7, color=colour)
@@ -258,8 +258,14 @@ def _heat(records: Sequence[Record]) -> Iterator[Panel]:
     """Yield a panel a path."""
     for path in paths.grids(records):
         first, *others = path["axes"]
-        note = "Framed: the chosen cell. ?: not every fit is certified."
+        below = " Below an error: the number of support vectors." * _has_sizes(path)
+        note = f"Framed: the chosen cell. ?: not every fit is certified.{below}"
         yield Panel(paths.title(path), first, ", ".join(others), {path["solver"]: []}, note=note, log="", path=path)
+
+
+def _has_sizes(path: Mapping[str, Any]) -> bool:
+    """Return whether the cells of a path have room for their numbers of support vectors."""
+    return max(map(len, paths.axes_of(path)[:2])) <= _SIZES
 
 
 def _bars(runs: Sequence[Record]) -> Iterator[Panel]:

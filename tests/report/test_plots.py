@@ -95,9 +95,10 @@ def test_a_path_is_a_heat_map_of_its_errors_with_the_chosen_cell_and_what_is_not
     )
     heat, bar = plots.figure(paths).axes
     assert [text.get_text().partition("\n")[::2] for text in heat.texts] == [
-        (error, "120 SV") for error in ("0.0 ?", "1.0", "2.0", "3.0", "4.0", "5.0")
+        (error, "120") for error in ("0.0 ?", "1.0", "2.0", "3.0", "4.0", "5.0")
     ]
     assert (heat.get_xlabel(), heat.get_ylabel(), bar.get_ylabel()) == ("C", "gamma", "CV error, %")
+    assert "Below an error: the number of support vectors" in heat.figure.legends[0].get_title().get_text()
     (frame,) = heat.patches
     assert (frame.get_x() + 0.46, frame.get_y() + 0.46) == pytest.approx((2, 1)), "the largest of both"
     with pytest.raises(UsageError, match=r"has nothing to draw: there is no path.*path='C,gamma', folds=5"):
@@ -145,7 +146,7 @@ def test_the_error_of_a_regression_is_no_per_cent():
     records = [type(each)({**each, "formulation": "eps-svr"}) for each in records[:4]]
     drawn = plots.figure(records)
     assert drawn.axes[1].get_ylabel() == "CV error"
-    assert [text.get_text() for text in drawn.axes[0].texts] == ["0\n120 SV", "0.01\n120 SV", "0.02\n120 SV"]
+    assert [text.get_text() for text in drawn.axes[0].texts] == ["0\n120", "0.01\n120", "0.02\n120"]
     assert "solver-0[with=0] on set-0, eps-svr, 5 folds: CV error; gamma across" in curves.text(records)
 
 
