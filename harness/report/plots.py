@@ -265,7 +265,8 @@ def _heat(records: Sequence[Record]) -> Iterator[Panel]:
 
 def _has_sizes(path: Mapping[str, Any]) -> bool:
     """Return whether the cells of a path have room for their numbers of support vectors."""
-    return max(map(len, paths.axes_of(path)[:2])) <= _SIZES
+    xs, ys, _ = paths.axes_of(path)
+    return max(len(xs), len(ys)) <= _SIZES
 
 
 def _bars(runs: Sequence[Record]) -> Iterator[Panel]:
