@@ -9,7 +9,7 @@ import pytest
 
 from harness import UsageError
 from harness.call.result import Result
-from harness.report import curves, pictures, plots
+from harness.report import curves, output, pictures, plots
 from tests.report.fabricated import cell, failed, hull, path, record
 
 KINDS = ("anytime", "profile", "front", "scaling", "heat", "bars")
@@ -148,6 +148,23 @@ def test_the_error_of_a_regression_is_no_per_cent():
     assert drawn.axes[1].get_ylabel() == "CV error"
     assert [text.get_text() for text in drawn.axes[0].texts] == ["0\n120", "0.01\n120", "0.02\n120"]
     assert "solver-0[with=0] on set-0, eps-svr, 5 folds: CV error; gamma across" in curves.text(records)
+
+
+def test_cells_are_shaded_in_a_terminal_and_those_that_are_not_certified_have_a_question_mark(monkeypatch):
+    _, records = made(1, 1)
+    records = [*records[:5]]
+    records[0]["path"]["best"], records[4]["relative_gap"] = {"C": 0.0123, "gamma": 0.5}, None
+    text, passed = curves.text(records), []
+    assert [row.split() for row in text.splitlines() if row.lstrip().startswith("C=")] == [
+        ["C=0.0123", "[0.0]", "1.0"], ["C=0.0246", "2.0", "3.0?"]
+    ]  # fmt: skip
+    assert "[ ] chosen: C=0.0123 gamma=0.5, 120 support vectors, the mean over the folds." in text
+    assert "?: not every fit is certified." in text
+    monkeypatch.setattr(output, "styled", lambda: True)
+    monkeypatch.setattr(output.click, "echo", lambda content, **_: passed.append(content))
+    output.show(curves.text(records, styled=True))
+    assert re.sub(r"\x1b\[[\d;]+m", "", passed[0]).split() == text.split()
+    assert len(set(re.findall(r"\x1b\[48;5;(\d+)m", passed[0]))) == 3, "the least, the largest and those between"
 
 
 def test_the_front_is_of_those_that_did_what_was_asked():
