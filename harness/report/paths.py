@@ -168,7 +168,7 @@ def error_title(path: Mapping[str, Any]) -> str:
 
 def value_text(values: Sequence[float]) -> str:
     """Return the values of a row or a column, ``0.5``, ``3.05e-5``."""
-    return ", ".join(f"{value:.3g}" if 1e-3 <= value < 1e3 else figures.power(value, 2) for value in values)
+    return ", ".join(f"{value:.4g}" if 1e-3 <= value < 1e4 else figures.power(value, 2) for value in values)
 
 
 def lines(path: Mapping[str, Any], width: int, *, styled: bool) -> list[str]:
