@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from harness.report import measures, path_table
+from harness.report import measures
 from harness.report.measures import Measure
-from harness.report.rows import Group, Row, grouped, short_name
+from harness.report.rows import Group, Row, grouped, short_name, without_paths
 from harness.report.timing import clocks, reached, spent
 from harness.support.errors import UsageError
 from harness.support.parameters import did_you_mean
@@ -32,7 +32,7 @@ def best_of(records: Sequence[Record], by: str, target: float | None) -> pd.Data
     """
     import pandas as pd
 
-    datasets = grouped(path_table.without_paths(records) or records)
+    datasets = grouped(without_paths(records) or records)
     rows = [row for group in datasets for row in group.rows]
     known = {measure.figure: measure for measure in measures.ranked(rows)}
     known |= {"time": measures.FIT, "seconds": measures.FIT, "support_vectors": measures.SIZE}

@@ -35,7 +35,8 @@ _FURTHER = [
     Option(["--cells"], is_flag=True, section=_RESULT,
            help="Show a row for each cell of a path. Files other than tables always have them."),
     Option(["--explain"], **options.EXPLAIN, section=_RESULT),
-    Option(["--plot"], is_flag=True, section=_RESULT, help="Draw relative gap against seconds below the table."),
+    Option(["--plot"], is_flag=True, section=_RESULT,
+           help="Draw relative gap against seconds below the table, of a path the error of each cell."),
     Option(["--store"], **{**options.STORE, "callback": None}, section=_RESULT),
     Option(["--quiet", "-q"], **options.QUIET, section=_RESULT),
 ]  # fmt: skip
@@ -124,8 +125,9 @@ def _deliver(
     from harness.report import curves, formats, output
     from harness.report.verdict import of_records
 
+    every = request.with_cells(records)
     if given["cells"] or form not in formats.OF_RUNS:
-        records = request.with_cells(records)
+        records = every
     styled, width = target is None and output.styled(), output.width()
     content = formats.render(
         form,
@@ -135,7 +137,7 @@ def _deliver(
         styled=styled,
         command=typed,
         explain=given["explain"],
-        picture=curves.text(records, width=width, styled=styled) if given["plot"] else "",
+        picture=curves.text(every, width=width, styled=styled) if given["plot"] else "",
     )
     output.deliver(content, target, quiet=given["quiet"])
     if target is not None and not given["quiet"] and (answer := of_records(records)).sentences:
@@ -149,9 +151,8 @@ def _check_plot(form: str, *, paths: bool) -> None:
 
     if form != "table":
         raise UsageError(f"--plot draws below a table, not in {form}; leave --plot or the other format out.")
-    if paths:
-        raise UsageError("--plot draws no paths; leave it out, or give one --C and one --gamma in the place of --path.")
-    curves.check("plotext")
+    if not paths:
+        curves.check("plotext")
 
 
 def _deliver_somewhere(deliver: Callable[[Sequence[Record]], None], records: Sequence[Record]) -> None:

@@ -63,14 +63,14 @@ def show_listing(entries: Sequence[Entry], format_: str) -> None:
 
 def _lines(entries: Sequence[Entry], width: int, *, styled: bool) -> Iterator[str]:
     """Yield a heading for each plugin, and below it its entries: names on the left, descriptions and facts on the right."""
-    from harness.report.layout import bold
+    from harness.report.layout import in_style
+    from harness.report.output import BOLD
 
     room = max((len(entry.name) for entry in entries), default=0) + 2 * len(_INDENT)
     for plugin, group in itertools.groupby(entries, lambda entry: entry.plugin):
         if plugin and entries[0].kind != "plugin":
-            yield from (
-                ("", bold(plugin, styled=styled)) if plugin != entries[0].plugin else (bold(plugin, styled=styled),)
-            )
+            yield from [""] * (plugin != entries[0].plugin)
+            yield in_style(plugin, BOLD * styled)
         for entry in group:
             facts = "; ".join(f"{title}: {_plain(value)}" for title, value in entry.facts.items() if value)
             texts = [_wrapped(text, width - room, "").splitlines() for text in (entry.summary, facts) if text]

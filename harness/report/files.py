@@ -54,13 +54,9 @@ def _parquet(records: Iterable[Mapping[str, Any]], file: IO[bytes]) -> None:
     rows = iter(records)
     with pa.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         while part := list(itertools.islice(rows, _ROWS_AT_ONCE)):
-            columns = {
-                field.name: [
-                    _text(row.get(field.name)) if pa.types.is_string(field.type) else row.get(field.name)
-                    for row in part
-                ]
-                for field in schema
-            }
+            columns = {field.name: [row.get(field.name) for row in part] for field in schema}
+            for field in filter(lambda field: pa.types.is_string(field.type), schema):
+                columns[field.name] = list(map(_text, columns[field.name]))
             writer.write_table(pa.table(columns, schema=schema))
 
 

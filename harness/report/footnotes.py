@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
-from typing import TYPE_CHECKING
 
 from harness.measure.outcome import StoppedBy
 from harness.measure.repetition import ONE_RUN, waited
 from harness.report import figures, timing
-from harness.report.rows import machines, short_name
+from harness.report.measures import Measure
+from harness.report.rows import Group, Row, machines, short_name
 from harness.run.record import Record
-
-if TYPE_CHECKING:
-    from harness.report.measures import Measure
-    from harness.report.rows import Group, Row
 
 RANKING = (
     "Rows with a failed run are not ranked. Costs (seconds, kernel evals, core set), gap and KKT are ranked within a problem, and "
@@ -107,10 +103,9 @@ def _small_cache(row: Row, group: Group) -> Iterable[str]:
         of_solver = (worst.get("parameters") or {}).get("cache_mb")
         needed = f"{math.ceil(worst['cache_needed_mb']):g}"
         remedy = f"{worst.get('solver')}[cache_mb={needed}]" if of_solver else f"--cache-mb {needed}"
-        yield (
-            f"{row.name} on {short_name(group.dataset)}: {misses:,} kernel rows were computed again, as the row cache of "
-            f"{of_solver or worst.get('cache_mb') or 0.0:g} MB was too small; {remedy} holds them."
-        )
+        again = f"{row.name} on {short_name(group.dataset)}: {misses:,} kernel rows were computed again"
+        cache = f"the row cache of {of_solver or worst.get('cache_mb') or 0.0:g} MB"
+        yield f"{again}, as {cache} was too small; {remedy} holds them."
 
 
 def _loose(groups: Sequence[Group]) -> Iterable[str]:
@@ -127,12 +122,9 @@ def of_machines(records: Sequence[Record]) -> Iterable[str]:
     classes = machines(records)
     if len(classes) > 1:
         known = {each["id"]: each for record in records if (each := record.get("machine") or {}).get("id")}
-        about = ", ".join(
-            f"{each[:6]} ({on.get('declared') or on.get('processor')}, {on.get('cores')} cores)"
-            for each in classes
-            for on in [known.get(each, {})]
-        )
-        yield f"{len(classes)} classes of machines: {about}. Runs are compared within one."
+        facts = [(each[:6], known.get(each, {})) for each in classes]
+        about = [f"{at} ({on.get('declared') or on.get('processor')}, {on.get('cores')} cores)" for at, on in facts]
+        yield f"{len(classes)} classes of machines: {', '.join(about)}. Runs are compared within one."
 
 
 def of_reuse(records: Sequence[Record]) -> Iterable[str]:

@@ -57,13 +57,9 @@ def meant_by(output: str | Path | None, added: Mapping[str, Renderer]) -> str | 
 
 
 def render(
-    name: str,
-    records: Sequence[Record],
-    *,
-    added: Mapping[str, Renderer] | None = None,
-    command: str | None = None,
+    name: str, records: Sequence[Record], *, added: Mapping[str, Renderer] | None = None, command: str | None = None,
     **options: Any,
-) -> str | bytes:
+) -> str | bytes:  # fmt: skip
     """Return the records in a format: text that ends in a newline, or the content of a binary file.
 
     ``command`` is the line that made the comparison, empty if it was made in Python, None if the runs are no comparison;
@@ -102,10 +98,8 @@ def _markdown(records: Sequence[Record], *, dated: bool = False, **options: Any)
             sheet, rows = content
             aligned = ["---:" if column.right else "---" for column in sheet.columns]
             titles = [_escaped(column.line) for column in sheet.columns]
-            lines += [
-                "",
-                *(f"| {' | '.join(cells)} |" for cells in (titles, aligned, *(map(_marked, row) for row in rows))),
-            ]
+            every = (titles, aligned, *(map(_marked, row) for row in rows))
+            lines += ["", *(f"| {' | '.join(cells)} |" for cells in every)]
         else:
             lines += _BLOCKS[kind].format(content if kind == "command" else _escaped(content)).split("\n")
     return "\n".join(lines).strip("\n") + "\n"

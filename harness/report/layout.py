@@ -74,11 +74,6 @@ def in_style(text: str, style: str) -> str:
     return f"{style}{text}{UNSTYLED}" if style and text else text
 
 
-def bold(text: str, *, styled: bool) -> str:
-    """Return ``text`` in bold on a terminal, else as it is."""
-    return in_style(text, BOLD * styled)
-
-
 def natural_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> list[int]:
     """Return the width of each column if nothing wraps."""
     texts = [[*column.title.split("\n"), *(row[i].text for row in rows)] for i, column in enumerate(columns)]
@@ -90,9 +85,8 @@ def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], wid
     widths = natural_widths(columns, rows)
     wrapping = sorted((i for i, column in enumerate(columns) if column.wrap), key=lambda i: widths[i])
     left = width - total_width(columns, widths) + sum(widths[i] for i in wrapping)
-    for after, i in zip(
-        range(len(wrapping) - 1, -1, -1), wrapping, strict=True
-    ):  # the narrow ones leave room to the wide
+    # the narrow ones leave room to the wide
+    for after, i in zip(reversed(range(len(wrapping))), wrapping, strict=True):
         longest = max((text_width(word) for row in rows for word in row[i].text.split()), default=0)
         unbroken = min(longest, WORD_ROOM, left - after * NARROWEST)
         widths[i] = max(NARROWEST, unbroken, min(widths[i], left // (after + 1)))
@@ -113,7 +107,9 @@ def lines(
     styled : for a terminal, with bold titles and best cells, and failures in red
     """
     titles = [column.title.split("\n")[::-1] for column in columns]  # short ones beside the last line of the longest
-    result = [bold(line, styled=styled) for line in _joined(columns, titles, [Cell("")] * len(columns), widths)[::-1]]
+    result = [
+        in_style(line, BOLD * styled) for line in _joined(columns, titles, [Cell("")] * len(columns), widths)[::-1]
+    ]
     for row in rows:
         texts = [column.lines(cell.text, size) for column, cell, size in zip(columns, row, widths, strict=True)]
         result += _joined(columns, texts, row, widths, styled=styled)
@@ -121,22 +117,17 @@ def lines(
 
 
 def _joined(
-    columns: Sequence[Column],
-    texts: Sequence[list[str]],
-    cells: Sequence[Cell],
-    widths: Sequence[int],
-    *,
+    columns: Sequence[Column], texts: Sequence[list[str]], cells: Sequence[Cell], widths: Sequence[int], *,
     styled: bool = False,
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """Return the lines of a row whose cells have one or more lines."""
     styles = [(RED * cell.failed + BOLD * cell.best) * styled for cell in cells]
-    return [
-        " ".join(
-            column.set(text, size, style, best=cell.best and bool(text))
-            for column, text, size, style, cell in zip(columns, line, widths, styles, cells, strict=True)
-        ).rstrip()
-        for line in itertools.zip_longest(*texts, fillvalue="")
-    ]
+    lines = []
+    for line in itertools.zip_longest(*texts, fillvalue=""):
+        every = zip(columns, line, widths, styles, cells, strict=True)
+        parts = (each.set(text, size, style, best=cell.best and bool(text)) for each, text, size, style, cell in every)
+        lines.append(" ".join(parts).rstrip())
+    return lines
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int, *, styled: bool = False) -> str:

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from harness.measure.metrics import METRICS
 from harness.measure.repetition import CLOCKS, Interval, are_equal, ratio_interval
 from harness.report import figures, noise, timing
+from harness.report.rows import Group, Row
 from harness.run.record import TYPES
-
-if TYPE_CHECKING:
-    from harness.report.rows import Group, Row
 
 K = TypeVar("K")
 DIFFERING = 1.2  # ratio of wall and CPU seconds from which both are shown
@@ -101,12 +99,9 @@ FIT = Measure("wall\nseconds", "fit_seconds", figures.seconds, "low", stops=True
 CPU = replace(FIT, title="CPU\nseconds", figure="cpu_seconds")
 EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", stops=True, within="problem",
                       doubt="evaluations_at_least", doubted="≥{}", room=6)  # fmt: skip
-SIZE = Measure(
-    "core\nset", "core_set_size", figures.count, "low", stops=True, instead="support_vectors", within="problem", room=5
-)
-GAP = Measure(
-    "rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?", within="problem", room=7
-)
+SIZE = Measure("core\nset", "core_set_size", figures.count, "low", stops=True, instead="support_vectors", within="problem",
+               room=5)  # fmt: skip
+GAP = Measure("rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?", within="problem", room=7)  # fmt: skip
 CORE_RATIO = Measure("core\nratio", "core_set.ratio", figures.ratio, room=8)
 WORKING_SET = Measure("working\nset", "working_set_size", figures.count, room=7)
 ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", share=True, room=6)
@@ -128,23 +123,15 @@ def optimality(rows: Sequence[Row]) -> Measure:
     return Measure(title, "kkt_violation", figures.gap, "low", instead="epsilon", within="problem", room=7)
 
 
-EXPENDABLE = ("kkt_violation", "clock", "relative_gap", "core_set_size", "test_accuracy", "kernel_evaluations")
-"""Figures whose columns a narrow terminal loses, the first one first; ``clock`` is the time that does not rank."""
-
-
 def times(groups: Sequence[Group]) -> list[Measure]:
     """Return the columns of the clocks that rank, and behind them the other one, without a rank, if it says something else."""
     scopes = [unit for group in groups for unit in group.units]
     ranking = {FIT.honest(scope).figure for scope in scopes}
     shown = [measure for measure in (CPU, FIT) if measure.figure in ranking]
     rest = [measure for measure in (CPU, FIT) if measure.figure not in ranking]
-    rows = [row for scope in scopes for row in scope.rows]
-    differing = any(_differ(row.median(FIT.figure), row.median(CPU.figure)) for row in rows)
+    pairs = [[row.median(each.figure) or 0.0 for each in (FIT, CPU)] for scope in scopes for row in scope.rows]
+    differing = any(max(pair) >= DIFFERING * min(pair) > 0.0 for pair in pairs)
     return [*shown, *(replace(each, best=None, spread=False, room=8) for each in rest if differing)]
-
-
-def _differ(wall: float | None, cpu: float | None) -> bool:
-    return bool(wall and cpu) and not 1.0 / DIFFERING < wall / cpu < DIFFERING  # type: ignore[operator]
 
 
 def core(rows: Sequence[Row]) -> list[Measure]:
@@ -166,15 +153,10 @@ def columns(rows: Iterable[Row]) -> list[Measure]:
 def _column(name: str, column: Mapping[str, Any]) -> Measure:
     """Return a column of a table from its declaration in a record."""
     title, unit, meaning = (str(column.get(key) or "") for key in ("title", "unit", "meaning"))
-    return Measure(
-        title or name,
-        name if name in TYPES else f"figures.{name}",
-        figures.quantity,
-        column["better"] if column.get("better") in ("low", "high") else None,
-        within="problem",
-        room=9,
-        meaning=f"{' '.join(title.split())}{f' ({unit})' if unit else ''}: {meaning}" if meaning else "",
-    )
+    field, better = name if name in TYPES else f"figures.{name}", column.get("better")
+    meaning = f"{' '.join(title.split())}{f' ({unit})' if unit else ''}: {meaning}" if meaning else ""
+    measure = Measure(title or name, field, figures.quantity, within="problem", room=9, meaning=meaning)
+    return replace(measure, best=better) if better in ("low", "high") else measure
 
 
 def metrics(rows: Iterable[Row]) -> list[Measure]:

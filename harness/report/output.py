@@ -20,7 +20,7 @@ from harness.support.files import write_whole
 from harness.support.printable import plain
 
 BOLD, RED, UNSTYLED = "\x1b[1m", "\x1b[38;5;1m", "\x1b[0m"
-STYLES = re.compile(r"(\x1b\[(?:[01]|38;5;\d{1,3})m)")  # these and the colours of curves pass to a terminal
+STYLES = re.compile(r"(\x1b\[(?:[01]|[34]8;5;\d{1,3})m)")  # these and the colours of pictures pass to a terminal
 NARROWEST_TERMINAL = 60  # columns
 PIPE_WIDTH = 100  # columns of a table that goes into a pipe
 MESSAGE_WIDTH = 80  # columns of messages, and of what else is no table, that go into a pipe

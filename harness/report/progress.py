@@ -108,11 +108,9 @@ class Live(Reporter):
         from rich.text import Text
 
         self._now = "reading data"
+        text, often = lambda: Text(self.state(self._now)), _REFRESHES
         self._display = Display(
-            get_renderable=lambda: Text(self.state(self._now)),
-            console=Console(stderr=True),
-            transient=True,
-            refresh_per_second=_REFRESHES,
+            get_renderable=text, console=Console(stderr=True), transient=True, refresh_per_second=often
         )
 
     def planned(self, specs: list[RunSpec], reused: int) -> None:
@@ -186,15 +184,11 @@ def line(record: Record) -> str:
 
 def _name(label: str, run: Mapping[str, Any], reason: str = "") -> str:
     """Return the name of a run, what matters most first."""
-    parts = [
-        f"{label} on {rows.short_name(str(run.get('dataset') or '?'))}{reason}",
-        rows.place_text(run),
-        rows.problem_text(run.get("formulation"), run.get("problem_parameters")),
-        rows.kernel_text(run.get("kernel"), run.get("kernel_parameters")),
-        f"seed {run.get('seed')}",
-        f"rep {run.get('repetition')}",
-    ]
-    return ", ".join(part for part in parts if part)
+    name = f"{label} on {rows.short_name(str(run.get('dataset') or '?'))}{reason}"
+    problem = rows.problem_text(run.get("formulation"), run.get("problem_parameters"))
+    kernel = rows.kernel_text(run.get("kernel"), run.get("kernel_parameters"))
+    repetition = f"seed {run.get('seed')}, rep {run.get('repetition')}"
+    return ", ".join(filter(None, (name, rows.place_text(run), problem, kernel, repetition)))
 
 
 def _minutes(seconds: float) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -24,12 +24,14 @@ from harness.run.record import Record
 from harness.support import selection
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
     from harness.problems.problem import Problem
     from harness.run.store import Row as StoreRow
 
 OVERSPENT = 1.5  # kernel values over the budget from which a run is not one of an equal budget
+_OF_A_ROW = (
+    "plugin", "solver", "label", "parameters", "dataset", "formulation", "problem_parameters", "kernel",
+    "kernel_parameters", "code_sha256", "versions", "data_sha256", *figures.SETTINGS,
+)  # fmt: skip
 _NAME = 32  # characters of a data set's name that a line of text has room for
 
 
@@ -89,10 +91,9 @@ class Row:
     @functools.cached_property
     def overspent(self) -> bool:
         """True if a run computed many more kernel values than its budget has, as a solver that yields too seldom does."""
-        return any(
-            (record.get("kernel_evaluations") or 0) > OVERSPENT * (record.get("kernel_evaluation_limit") or math.inf)
-            for record in filter(_budgeted, self.astray)
-        )
+        names = "kernel_evaluations", "kernel_evaluation_limit"
+        spent = [[record.get(name) for name in names] for record in self.astray if _budgeted(record)]
+        return any((used or 0) > OVERSPENT * (limit or math.inf) for used, limit in spent)
 
     @functools.cached_property
     def astray(self) -> list[Record]:
@@ -167,15 +168,10 @@ class Group:
     def heading(self) -> str:
         """``digits: 1198 x 64, rbf gamma=0.05, 599 test points``, with the problem where all rows share it."""
         n, d, n_test, notes = (self.known(name) for name in ("n_train", "n_features", "n_test", "data_notes"))
-        parts = [
-            f"{n} x {d}" if n is not None and d is not None else "",
-            label_text(notes, self.known("positive_share")),
-            str((notes or {}).get("preprocessing", "")),
-            self.kernel,
-            f"{n_test} test points" if n_test else "",
-            self.problems[0] if len(self.problems) == 1 else "",
-        ]
-        known = ", ".join(part for part in parts if part)
+        size, tested = f"{n} x {d}" * (None not in (n, d)), f"{n_test} test points" * bool(n_test)
+        data = [size, label_text(notes, self.known("positive_share")), str((notes or {}).get("preprocessing", ""))]
+        parts = [*data, self.kernel, tested, *self.problems[: len(self.problems) == 1]]
+        known = ", ".join(filter(None, parts))
         return f"{self.dataset}: {known}" if known else self.dataset
 
     @property
@@ -257,14 +253,10 @@ def scale_text(notes: Mapping[str, Any] | None, kernel: str) -> str:
     unscaled = (notes or {}).get("unscaled")
     if not unscaled or kernel.startswith("precomputed"):
         return ""
-    (wide, most), (narrow, least) = (
-        (name, figures.count(size) if size >= 1000 else f"{size:.3g}")
-        for name, size in (unscaled["widest"], unscaled["narrowest"])
-    )
-    return (
-        f"not scaled: '{wide}' ranges over {most}, '{narrow}' over {least}, so the wide columns outweigh the others. "
-        f"Write\n  {unscaled['write']}"
-    )
+    (wide, most), (narrow, least) = unscaled["widest"], unscaled["narrowest"]
+    most, least = (figures.count(size) if size >= 1000 else f"{size:.3g}" for size in (most, least))
+    why = f"'{wide}' ranges over {most}, '{narrow}' over {least}, so the wide columns outweigh the others."
+    return f"not scaled: {why} Write\n  {unscaled['write']}"
 
 
 def is_path(record: Mapping[str, Any]) -> bool:
@@ -275,6 +267,16 @@ def is_path(record: Mapping[str, Any]) -> bool:
 def is_cell(record: Mapping[str, Any]) -> bool:
     """Return whether a record is that of a cell of a path."""
     return "cell" in (record.get("path") or {})
+
+
+def without_paths(records: Iterable[Record]) -> list[Record]:
+    """Return the records of single problems, the cells of paths among them."""
+    return [record for record in records if not is_path(record)]
+
+
+def is_share(record: Mapping[str, Any]) -> bool:
+    """Return whether the validation error of a record is a share of wrong labels, as it is but in regression."""
+    return formulation_of(record.get("formulation")).task != "regression"
 
 
 def place_text(record: Mapping[str, Any]) -> str:
@@ -371,6 +373,13 @@ def count_comparisons(groups: Collection[Group]) -> None:
         group.comparisons = max(rivals.values(), default=1)
 
 
+def solver_names(groups: Iterable[Group]) -> dict[tuple[str, str], str]:
+    """Return for a row's name and its formulation the name of a solver, with the formulation if it solves several."""
+    every = dict.fromkeys((row.name, row.formulation) for group in groups for row in group.rows if row.begun)
+    several = Counter(name for name, _ in every)
+    return {(name, of): f"{name} ({of})" if several[name] > 1 else name for name, of in every}
+
+
 def _home(row: Row) -> tuple[str, str]:
     """Return data set and kernel of a row, of a path with its grid."""
     kernel = kernel_text(row.first.get("kernel"), row.first.get("kernel_parameters"))
@@ -411,11 +420,7 @@ def _row_key(record: Record) -> bytes:
 
     Versions, data and machine belong to it: old and new code are two rows, and no median mixes two machines.
     """
-    names = (
-        "plugin", "solver", "label", "parameters", "dataset", "formulation", "problem_parameters", "kernel",
-        "kernel_parameters", "code_sha256", "versions", "data_sha256", *figures.SETTINGS,
-    )  # fmt: skip
     machine, path = _machine(record), record.get("path") or {}
     of_path = [path.get(name) for name in ("costs", "widths", "folds", "start")]
     what = ["refit" if path["cell"] is None else "cell"] if "cell" in path else []  # its folds are runs of one row
-    return msgspec.json.encode([machine, of_path, what, *map(record.get, names)], enc_hook=str, order="sorted")
+    return msgspec.json.encode([machine, of_path, what, *map(record.get, _OF_A_ROW)], enc_hook=str, order="sorted")

@@ -48,6 +48,5 @@ def _line(times: Mapping[float, Sequence[float]]) -> dict[str, Any]:
     line = linregress([log(size) for size in sizes], [fmean(times[size]) for size in sizes])
     room = t.ppf(1 - LEVEL / 2, len(sizes) - 2) * line.stderr
     ends = [line.slope, line.slope - room, line.slope + room]
-    return {
-        "points": len(sizes), "exponent": list(map(float, ends)), "intercept": float(line.intercept), "sizes": [sizes[0], sizes[-1]],
-    }  # fmt: skip
+    found = {"points": len(sizes), "exponent": list(map(float, ends)), "intercept": float(line.intercept)}
+    return found | {"sizes": [sizes[0], sizes[-1]]}

@@ -56,15 +56,9 @@ class Sheet:
 
 
 def build(
-    groups: Sequence[Group],
-    figures: Sequence[Figure],
-    notes: Sequence[str],
-    explained: Sequence[str],
-    *,
-    width: int | None = None,
-    dated: bool = False,
-    expendable: Sequence[Figure] = (),
-) -> Sheet:
+    groups: Sequence[Group], figures: Sequence[Figure], notes: Sequence[str], explained: Sequence[str], *,
+    width: int | None = None, dated: bool = False, expendable: Sequence[Figure] = (),
+) -> Sheet:  # fmt: skip
     """Return the sheet of some groups: the solver, its problem where they differ, the figures and the status.
 
     notes, explained : behind the reasons of failures, and before the meanings of the columns
@@ -75,10 +69,8 @@ def build(
     reasons = list(dict.fromkeys(reason for row in rows for reason in _reasons(row)))
     # where all runs are reused a note says so, without marks
     dagger = "" if all(record.get("reused") for row in rows for record in row.records) else "†"
-    solver, problem = (
-        Figure("solver", wrap="label", text=operator.attrgetter("name")),
-        Figure("problem", wrap="words", text=operator.attrgetter("problem")),
-    )
+    solver = Figure("solver", wrap="label", text=operator.attrgetter("name"))
+    problem = Figure("problem", wrap="words", text=operator.attrgetter("problem"))
     status = Figure("status", text=lambda row: _status(row, reasons, dagger), failures=True)
     measured = [Figure("measured", text=_date, names=TIGHT)] * dated
     several = any(len(group.problems) > 1 for group in groups)
@@ -99,10 +91,8 @@ def build(
 
 def _cells(column: Figure, group: Group) -> list[Cell]:
     best = column.best(group)
-    return [
-        Cell(column.text(row), i in best, column.failures and any(record.failed for record in row.records))
-        for i, row in enumerate(group.rows)
-    ]
+    failed = [column.failures and any(record.failed for record in row.records) for row in group.rows]
+    return [Cell(column.text(row), i in best, failed[i]) for i, row in enumerate(group.rows)]
 
 
 def _width(column: Figure, cells: Sequence[Sequence[Cell]], names: float) -> int:

@@ -5,30 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from harness.report import footnotes, layout, measures, path_table
+from harness.report import footnotes, layout, measures, paths
 from harness.report.measures import Measure
 from harness.report.output import BOLD, PIPE_WIDTH, RED
-from harness.report.rows import Group, Row, grouped, is_path
+from harness.report.rows import Group, Row, grouped, is_path, without_paths
 from harness.report.sheet import BEST, MIDDLE, NARROW, TIGHT, WIDE, Figure, Sheet, build
 from harness.report.verdict import of_records
 from harness.run.record import Record
 
-_NAMES = dict(zip(measures.EXPENDABLE, (MIDDLE, MIDDLE, TIGHT, NARROW, NARROW, NARROW), strict=True))
-"""Figure of an expendable column -> columns of a terminal that names have before it is shown."""
+_NAMES = {"kkt_violation": MIDDLE, "clock": MIDDLE, "relative_gap": TIGHT}
+_NAMES |= dict.fromkeys(("core_set_size", "test_accuracy", "kernel_evaluations"), NARROW)
+"""Figures whose columns a narrow terminal loses, the first one first, and the columns of a terminal that names have before
+such a column is shown; ``clock`` is the time that does not rank."""
 
 _WHOLE = ("command", "picture", "space")  # blocks that no line break is put into
 _STYLES = {"heading": BOLD, "failure": BOLD + RED, "answer": BOLD}
 
 
 def render(
-    records: Sequence[Record],
-    *,
-    width: int = PIPE_WIDTH,
-    styled: bool = False,
-    dated: bool = False,
-    spelled: Callable[[str], str] = str,
-    **options: Any,
-) -> str:
+    records: Sequence[Record], *, width: int = PIPE_WIDTH, styled: bool = False, dated: bool = False,
+    spelled: Callable[[str], str] = str, **options: Any,
+) -> str:  # fmt: skip
     """Return the table as text, at most ``width`` columns wide, ending in a newline; a command behind it is not broken.
 
     styled : for a terminal, bold and in colours; without it the text has no control characters
@@ -52,15 +49,9 @@ def render(
 
 
 def blocks(
-    records: Sequence[Record],
-    sheets: Sequence[Sheet],
-    mark: str,
-    *,
-    explain: bool = False,
-    command: str | None = None,
-    remarks: Sequence[str] = (),
-    picture: str = "",
-) -> list[tuple[str, Any]]:
+    records: Sequence[Record], sheets: Sequence[Sheet], mark: str, *, explain: bool = False, command: str | None = None,
+    remarks: Sequence[str] = (), picture: str = "",
+) -> list[tuple[str, Any]]:  # fmt: skip
     """Return what a report consists of, for text, Markdown and HTML alike: the kind of each block, and its text or table.
 
     mark : what marks the best of a column
@@ -100,30 +91,27 @@ def sheets(
 
     width : of a table, at most; None: every column is shown, those for wide terminals if ``optional``
     """
-    both = [record for record in records if is_path(record)], path_table.without_paths(records)
+    both = [record for record in records if is_path(record)], without_paths(records)
     return [_sheet(grouped(part), width, dated=dated, optional=optional) for part in both if part]
 
 
 def _sheet(groups: Sequence[Group], width: int | None, *, dated: bool, optional: bool) -> Sheet:
     """Return the sheet of paths or of runs of single problems; metrics, which were wanted by name, are the last that it loses."""
     rows = [row for group in groups for row in group.rows]
-    paths = path_table.columns(rows) if is_path(rows[0].first) else []
-    core = [measures.EVALUATIONS, measures.ACCURACY] if paths else measures.core(rows)
+    whole, of_paths = is_path(rows[0].first), paths.columns(rows)
+    core = [measures.EVALUATIONS, measures.ACCURACY] if whole else measures.core(rows)
     costs = [(each, _figure(each, rows)) for each in (*measures.times(groups), *core)]
     metrics = [_figure(each, rows, NARROW) for each in measures.metrics(rows)]
     wider = [each for group in measures.WIDER for each in group if any(row.values(each.figure) for row in rows)]
-    further = [_figure(each, rows, WIDE) for each in wider if optional and not paths]
+    further = [_figure(each, rows, WIDE) for each in wider if optional and not whole]
     least_needed = [figure for name in _NAMES for measure, figure in costs if _name(measure) == name]
-    advice = [note for group in groups for note in path_table.advice(group.rows)] if paths else []
-    return build(
-        groups,
-        [*(figure for _, figure in costs), *paths, *metrics, *further],
-        [*footnotes.notes(groups), *advice],
-        [*footnotes.explained(rows), *([path_table.NOTE] if paths else [])],
-        width=width,
-        dated=dated,
-        expendable=[*reversed(further), *(each for each in paths if each.names), *least_needed, *reversed(metrics)],
-    )
+    figures = [*(figure for _, figure in costs), *of_paths, *metrics, *further]
+    expendable = [*reversed(further), *(each for each in of_paths if each.names), *least_needed, *reversed(metrics)]
+    notes, explained = footnotes.notes(groups), footnotes.explained(rows)
+    if whole:
+        notes += [note for group in groups for note in paths.advice(group.rows)]
+        explained.append(paths.NOTE)
+    return build(groups, figures, notes, explained, width=width, dated=dated, expendable=expendable)
 
 
 def _name(measure: Measure) -> str:
@@ -133,13 +121,7 @@ def _name(measure: Measure) -> str:
 
 def _figure(measure: Measure, rows: Sequence[Row], names: int | None = None) -> Figure:
     """Return the column of a measure."""
-    return Figure(
-        measure.title,
-        right=True,
-        marks=True,
-        text=measure.cell,
-        best=lambda group: measures.best_rows(measure, group),
-        names=_NAMES.get(_name(measure), 0) if names is None else names,
-        room=measure.room,
-        meaning=footnotes.meaning(measure) if any(row.values(measure.figure) for row in rows) else "",
-    )
+    names = _NAMES.get(_name(measure), 0) if names is None else names
+    meaning = footnotes.meaning(measure) if any(row.values(measure.figure) for row in rows) else ""
+    shown = {"text": measure.cell, "room": measure.room, "best": lambda group: measures.best_rows(measure, group)}
+    return Figure(measure.title, right=True, marks=True, names=names, meaning=meaning, **shown)  # type: ignore[arg-type]

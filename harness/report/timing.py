@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.measure import repetition
 from harness.measure.outcome import Status, StoppedBy
 from harness.measure.repetition import clock_of, waited
 from harness.report.figures import SETTINGS, is_number
-
-if TYPE_CHECKING:
-    from harness.run.record import Record
+from harness.run.record import Record
 
 Point = Mapping[str, Any]
 
@@ -71,11 +69,9 @@ def disturbed(measured: Sequence[Record], wall: float | None, cpu: float | None)
 
 def places(trace: Sequence[Point], targets: Sequence[float]) -> list[int | None]:
     """Return for each target the first point whose certified relative gap is surely at most that, None if there is none."""
-    gaps = [
-        gap + (point.get("gap_rounding") or 0.0) if is_number(gap := point.get("relative_gap")) else None
-        for point in trace
-    ]
-    return [next((i for i, gap in enumerate(gaps) if gap is not None and gap <= target), None) for target in targets]
+    known = [(i, point, gap) for i, point in enumerate(trace) if is_number(gap := point.get("relative_gap"))]
+    gaps = [(i, gap + (point.get("gap_rounding") or 0.0)) for i, point, gap in known]
+    return [next((i for i, gap in gaps if gap <= target), None) for target in targets]
 
 
 def reached(run: Point, targets: Sequence[float]) -> list[Point | None]:

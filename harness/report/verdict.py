@@ -15,7 +15,7 @@ from harness.measure.outcome import Status, StoppedBy
 from harness.measure.repetition import Interval
 from harness.report import figures, measures
 from harness.report.measures import ACCURACY, FIT, GAP, Measure
-from harness.report.rows import Group, Row, grouped, is_cell, is_path, machines, short_name
+from harness.report.rows import Group, Row, grouped, is_cell, is_path, machines, short_name, solver_names
 from harness.run.record import Record
 from harness.support.printable import plain_line
 
@@ -23,16 +23,12 @@ _NAMED = 3  # solvers that a sentence lists
 _NO_RIVALS = "No winner: each formulation has one solver, and solvers of different formulations are not compared."
 _RANK, _SURER = "To rank by a certified target:", "More runs make this surer:"
 _SAME_GAP = "To compare at the same certified gap:"  # where nobody has a rival
+_AGAIN = " Repeat the command: disturbed runs are measured again."
 _FAILURES = {
-    Status.CRASHED: "crashed",
-    Status.ERROR: "raised an error",
-    Status.INVALID: "returned an invalid model",
-    Status.TIMEOUT: "ran out of time",
-    Status.MEMORY: "ran out of memory",
-    Status.UNFINISHED: "ended without being done",
-    Status.MISSED: "missed the target",
-    Status.ENVIRONMENT: "was disturbed by the machine",
-}
+    Status.CRASHED: "crashed", Status.ERROR: "raised an error", Status.INVALID: "returned an invalid model",
+    Status.TIMEOUT: "ran out of time", Status.MEMORY: "ran out of memory", Status.UNFINISHED: "ended without being done",
+    Status.MISSED: "missed the target", Status.ENVIRONMENT: "was disturbed by the machine",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -154,29 +150,24 @@ def verdict(groups: Sequence[Group]) -> Verdict:
     loose = [name for name, units in found.items() if any(unit.loose for unit in units)]
     # a run that was not begun may have no formulation: where there is one only, its solver is a rival
     strays = [row for row in rows if not row.begun] if len(found) == 1 else []
-    lines, single = _failures(rows), False
+    lines = _failures(rows)
     if over := list(dict.fromkeys(row.name for row in rows if row.overspent)):
         lines.append(f"{_names(over, 'and')} went over the budget of kernel evaluations by more than half: not ranked.")
-    answers = list[str]()
-    for name, units in found.items():
-        of = f" for {name}" if len(found) > 1 else ""
-        line, once = _budget(units, of) if name in loose else _winner(units, strays, of)
-        answers += [line] if line else []
-        single = single or once
+    several_of = {name: f" for {name}" * (len(found) > 1) for name in found}
+    said = [_budget(units, several_of[name]) if name in loose else _winner(units, strays, several_of[name])
+            for name, units in found.items()]  # fmt: skip
+    answers, single = [line for line, _ in said if line], any(once for _, once in said)
     several = len({row.name for row in rows if row.begun}) > 1
     if loose or (several and not answers):
         front = _front(groups)
         answers += front or ([] if answers else [_NO_RIVALS] if not loose else [])
-    lacking = {"target_gap": "1e-3"} if any(row.first.get("target_gap") is None for row in rows if row.begun) else {}
-    if single or lacking:
-        lacking |= {"repeat": "3"} if single and not lacking else {}
+    free = any(row.first.get("target_gap") is None for row in rows if row.begun)
+    lacking = {"target_gap": "1e-3"} if free else {"repeat": "3"} if single else {}
     scaled = not any((record.get("data_notes") or {}).get("unscaled") for row in rows for record in row.records)
     rivals = any(len({row.name for unit in units for row in unit.rows}) > 1 for units in found.values())
     rank = (_RANK if rivals else _SAME_GAP) if several and "target_gap" in lacking else ""
-    hint = rank or (_SURER if single else "")
-    return Verdict(
-        [plain_line(sentence) for sentence in (*lines, *answers)], hint if scaled and lacking else "", lacking
-    )
+    hint = (rank or _SURER * single) if scaled and lacking else ""
+    return Verdict(list(map(plain_line, (*lines, *answers))), hint, lacking)
 
 
 def _failures(rows: Sequence[Row]) -> list[str]:
@@ -190,16 +181,11 @@ def _failures(rows: Sequence[Row]) -> list[str]:
                 failed.setdefault(row.name, Counter())[Status.TIMEOUT if cut else record["status"]] += 1
     if not failed:
         return []
-    parts = [
-        f"{name} {' and '.join(f'{_FAILURES[Status(status)]} in {n}' for status, n in of.items())} of {runs[name]}"
-        for name, of in failed.items()
-    ]
-    more = f", and {len(parts) - _NAMED} more solvers" if len(parts) > _NAMED else ""
-    again = any(Status.ENVIRONMENT in of for of in failed.values())
-    return [
-        f"{sum(of.total() for of in failed.values())} of {runs.total()} runs failed: {', '.join(parts[:_NAMED])}{more}."
-        + (" Repeat the command: disturbed runs are measured again." if again else "")
-    ]
+    counts = {name: [f"{_FAILURES[Status(status)]} in {n}" for status, n in of.items()] for name, of in failed.items()}
+    parts = [f"{name} {' and '.join(of)} of {runs[name]}" for name, of in counts.items()]
+    parts[_NAMED:] = [f"and {len(parts) - _NAMED} more solvers"] * (len(parts) > _NAMED)
+    again = _AGAIN * any(Status.ENVIRONMENT in of for of in failed.values())
+    return [f"{sum(map(Counter.total, failed.values()))} of {runs.total()} runs failed: {', '.join(parts)}.{again}"]
 
 
 def able_in(places: Sequence[Place], every: Iterable[str]) -> list[str]:
@@ -281,40 +267,29 @@ def _budget(units: Sequence[Group], of: str) -> tuple[str, bool]:
 def _front(groups: Sequence[Group]) -> list[str]:
     """Return who is dominated in time and test accuracy beyond the noise; without test figures nothing."""
     places = _places(groups)
-    every = dict.fromkeys(name for place in places for name in place.rows)
-    quality = ACCURACY if all(row.values(ACCURACY.figure) for place in places for row in place.rows.values()) else None
-    able = able_in(places, every)
-    if quality is None or len(able) < 2:
+    able = able_in(places, dict.fromkeys(name for place in places for name in place.rows))
+    both = times, qualities = [Comparison.of(measure, places, able) for measure in (FIT, ACCURACY)]
+    names = sorted((name for name in times.middle if name in qualities.middle), key=lambda name: times.middle[name])
+    if len(names) < 2 or not all(row.values(ACCURACY.figure) for place in places for row in place.rows.values()):
         return []
-    times, qualities = (Comparison.of(measure, places, able) for measure in (FIT, quality))
-    names = sorted((name for name in able if name in times.middle and name in qualities.middle), key=times.middle.get)  # type: ignore[arg-type]
-    if len(names) < 2:
-        return []
-    both = (times, qualities)
 
     def dominates(a: str, b: str) -> bool:
         return any(each.ahead(a, b) for each in both) and not any(each.ahead(b, a) for each in both)
 
     front = [name for name in names if not any(dominates(other, name) for other in names)]
-    behind = {
-        name: next((other for other in front if dominates(other, name)), "") for name in names if name not in front
-    }
+    others = [name for name in names if name not in front]
+    behind = {name: next((other for other in front if dominates(other, name)), "") for name in others}
     where = _where(places, [place.rows[name] for place in places for name in names])
     what, result = f"{times.clock}s and test accuracies", list[str]()
     if len(front) > 1 and not behind and not any(each.ahead(a, b) for each in both for a in front for b in front):
         return [f"The {what} of {_names(front, 'and')} could not be distinguished on {where}."]
     if len(front) != 1:
         result.append(f"Nobody is ahead of {_names(front)} in both {times.clock} and test accuracy on {where}.")
-    for name, better in list(behind.items())[:_NAMED]:
-        if not better:
-            continue
+    for name, better in ((name, better) for name, better in list(behind.items())[:_NAMED] if better):
         faster, accurate = times.ahead(better, name), qualities.ahead(better, name)
-        gains = list[str]()
-        if faster:
-            ratio = _ratio_text(times.middle[name] / times.middle[better])
-            gains.append(f"{ratio} times as fast as {name} in {times.clock} {times.range(better, name)}")
-        if accurate:
-            gains.append(f"more accurate{'' if faster else f' than {name}'}{_of(accurate, len(places))}")
+        ratio = _ratio_text(times.middle[name] / times.middle[better])
+        gains = [f"{ratio} times as fast as {name} in {times.clock} {times.range(better, name)}"] * bool(faster)
+        gains += [f"more accurate{'' if faster else f' than {name}'}{_of(accurate, len(places))}"] * bool(accurate)
         unknown = "test accuracies" if not accurate else f"{times.clock}s" if not faster else ""
         rest = f"; their {unknown} could not be distinguished" if unknown else ""
         result.append(f"{better} is {' and '.join(gains)}{f' on {where}' if not result else ''}{rest}.")
@@ -324,18 +299,15 @@ def _front(groups: Sequence[Group]) -> list[str]:
 
 def _places(groups: Sequence[Group]) -> list[Place]:
     """Return the rows of all formulations that compare in time and test figures: those of the same parameters on a data set."""
-    formulations: dict[str, set[str]] = {}
-    for row in (row for group in groups for row in group.rows if row.begun):
-        formulations.setdefault(row.name, set()).add(row.formulation)
-    found: list[Place] = []
+    names, found = solver_names(groups), list[Place]()
     for group in groups:
         rows = [row for row in group.rows if row.begun]
         values = [row.first.get("problem_parameters") or {} for row in rows]
         shared = [name for name in (values[0] if values else {}) if all(name in each for each in values)]
         by_key: dict[str, dict[str, Row]] = {}
         for row, own in zip(rows, values, strict=True):
-            name = row.name if len(formulations[row.name]) == 1 else f"{row.name} ({row.formulation})"
-            by_key.setdefault(json.dumps([own[each] for each in shared], default=str), {})[name] = row
+            key = json.dumps([own[each] for each in shared], default=str)
+            by_key.setdefault(key, {})[names[row.name, row.formulation]] = row
         found += [Place(of, replace(group, rows=list(of.values()))) for of in by_key.values()]
     return found
 

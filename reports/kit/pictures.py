@@ -63,7 +63,7 @@ def lines(
                 axes.fill_between(middle.index, least, most, color=known[str(solver)], alpha=0.15, linewidth=0)
         axes.set(title=name, **axes_options)
         axes.grid(alpha=0.25)
-    legend(plain(figure), handles, labels)
+    legend(plain(figure), {(labels or {}).get(name, name): handle for name, handle in handles.items()})
     return figure
 
 

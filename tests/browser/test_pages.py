@@ -464,7 +464,7 @@ def test_a_path_is_a_map_of_its_cells_with_the_chosen_one_framed(browser: Browse
         cells = browser.ask(
             "return [...document.querySelectorAll('rect.cell')].map(each => ({ ...each.dataset, told: each.ariaLabel }))"
         )
-        assert [float(cell["value"]) for cell in cells] == [0.15, 0.4, 0.1, 0.3]
+        assert [float(cell["value"]) for cell in cells] == pytest.approx([0.15, 0.4, 0.1, 0.3])
         assert [cell.get("chosen") for cell in cells] == [None, None, "true", None]
         assert [cell["certified"] for cell in cells] == ["false", "false", "true", "true"]
         assert "C = 10, gamma = 0.1; error 10.00 %, mean of 2 folds; 50 support vectors; chosen" in cells[2]["told"]

@@ -67,7 +67,7 @@ def test_the_table_ends_with_the_command_that_ranks_and_the_picture_stands_below
     )
     table, _, picture = target.read_text().partition("\ntwonorm[n=200], rbf gamma=")
     assert table.startswith("twonorm[n=200]: 200 x 20")
-    assert "o quick   x quick[shift=0.5]" in picture
+    assert re.search(r"^\S quick   \S quick\[shift=0.5\]$", picture, flags=re.MULTILINE)
 
 
 def test_what_was_not_done_or_not_reached_is_a_row_and_the_exit_code(invoke, slow):

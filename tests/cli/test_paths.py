@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 
@@ -24,6 +25,7 @@ def test_a_path_in_every_format(invoke, asked, tmp_path):
     assert shown.exit_code == 0, shown.stderr
     assert "twonorm[n=60]: 60 x 20" in shown.stdout
     assert "path of 2 C x 1 gamma, 2 folds" in shown.stdout
+    assert "No winner" not in shown.stdout
     warm, cold = (line.split() for line in shown.stdout.splitlines() if line.startswith("nothing"))
     assert cold[1] == "(cold)"
     assert "C=1" in warm  # of equals the smallest
@@ -45,3 +47,25 @@ def test_a_path_in_every_format(invoke, asked, tmp_path):
     cells = invoke(*asked, "--cells").stdout
     assert "nothing (path)" in cells
     assert "nothing (refit of path)" in cells
+    assert re.search(r"^nothing \(path\) .* \d+\.\d\d % ok$", cells, flags=re.MULTILINE), "the CV error"
+
+
+@pytest.mark.usefixtures("warm_sessions")
+def test_the_errors_of_a_path_are_drawn_below_its_table_and_columns_that_do_not_fit_are_counted(
+    invoke, asked, monkeypatch
+):
+    values = ",".join(map(str, range(1, 31)))
+    wide = [*asked[:-3], f"C=[1,2],gamma=[{values}]", "--folds", "2", "-q", "--plot"]
+    for columns, fit in ((80, 12), (120, 19), (200, 30)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        _, _, picture = invoke(*wide).stdout.partition(
+            "\nnothing on twonorm[n=60], c-svc, 2 folds: CV error, %; gamma across\n"
+        )
+        heads, *rows = picture.splitlines()
+        assert [row.split()[0] for row in rows[:2]] == ["C=1", "C=2"]
+        assert len(heads.split()) == fit == len(rows[0].split()) - 1
+        assert max(map(len, picture.splitlines())) <= columns
+        assert rows[0].count("[") == 1, "of equals the smallest"
+        assert "[ ] chosen: C=1 gamma=1, " in picture
+        assert "support vectors, the mean over the folds." in " ".join(picture.split())
+        assert (f"{fit} of 30 columns fit" in picture) == (fit < 30)

@@ -25,21 +25,22 @@ def test_a_curve_is_the_trace_and_the_end_of_the_run_of_median_time():
         record("c", relative_gap=None),
         record("d", dataset="other", status="crashed"),
     ]
-    found = [(panel.title, panel.clock, panel.curves) for panel in curves.panels(rows) if panel.curves]
+    found = [(panel.title, panel.x, panel.curves) for panel in curves.panels(rows) if panel.curves]
     assert found == [
-        ("digits c-svc C=10, rbf gamma=0.05", "cpu", {"a": [(0.01, 1.0), (0.2, 0.1), (2.0, 1e-3)]}),
-        ("digits l2-svc chi=10, rbf gamma=0.05", "cpu", {"b": [(1.0, 1e-3)]}),
+        ("digits c-svc C=10, rbf gamma=0.05", "CPU seconds", {"a": [(0.01, 1.0), (0.2, 0.1), (2.0, 1e-3)]}),
+        ("digits l2-svc chi=10, rbf gamma=0.05", "CPU seconds", {"b": [(1.0, 1e-3)]}),
     ], "gaps of two problems do not compare"
     _, panel, _ = curves.panels([type(row)({**row, "threads": 2}) for row in rows])
-    assert (panel.clock, panel.curves["b"]) == ("wall", [(2.0, 1e-3)])
+    assert (panel.x, panel.curves["b"]) == ("wall seconds", [(2.0, 1e-3)])
 
 
-def test_in_the_terminal_each_solver_has_its_mark_and_a_picture_is_80_columns_wide(monkeypatch):
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_in_the_terminal_each_solver_has_its_mark_and_a_picture_is_as_wide_as_the_terminal(monkeypatch, width):
     names = [f"solver-{i}[with=parameters]" for i in range(5)]
     rows = [traced(name, 1.0 + i, dataset=f"set-{j}") for i, name in enumerate(names) for j in range(6)]
-    text = curves.text(rows, width=200)
+    text = curves.text(rows, width=width)
     lines = text.splitlines()
-    assert max(map(len, lines)) <= 80
+    assert max(map(len, lines)) == width
     assert [line for line in lines if line.startswith("set-")] == [
         f"set-{j}, rbf gamma=0.05: relative gap (up) against CPU seconds" for j in range(4)
     ]

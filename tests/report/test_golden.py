@@ -98,7 +98,13 @@ LABELLED = {"label_column": "churned", "positive": "yes", "preprocessing": "scal
 SETTINGS = ({"iteration_limit": 1}, {"cache_mb": 1.0}, {"threads": 2}, {"target_gap": 0.5}, {"time_limit": 5.0},
             {"memory_limit": 2**29}, {"code_sha256": "1a2b3c4d"}, {"kernel_evaluation_limit": 1000})  # fmt: skip
 OTHER_CELL = {"best": {"C": 1.0, "gamma": 0.5}, "cv_error": 0.0517, "worst_gap": 2e-3}
-REGRESSION = {"metrics": {"mse": 2.0}, "test_accuracy": None, "dataset": "y", "path": {"costs": {"C": [8.0]}}}
+REGRESSION = {
+    "formulation": "eps-svr",
+    "metrics": {"mse": 2.0},
+    "test_accuracy": None,
+    "dataset": "y",
+    "path": {"costs": {"C": [8.0]}},
+}
 BROKEN = path(
     "qp", status="timeout", test_accuracy=None, path={"best": {}, "cv_error": None, "finished": 3, "certified": 2}
 )

@@ -9,7 +9,7 @@ import pytest
 
 from harness import UsageError
 from harness.call.result import Result
-from harness.report import pictures, plots
+from harness.report import curves, output, pictures, plots
 from tests.report.fabricated import cell, failed, hull, path, record
 
 KINDS = ("anytime", "profile", "front", "scaling", "heat", "bars")
@@ -50,7 +50,7 @@ def shown(axis):
 
 
 def assert_legible(figure):
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             assert not any(a.overlaps(b) for a, b in combinations(shown(axis), 2)), axes.get_title()
@@ -71,17 +71,15 @@ def _inside(box, whole):
 
 
 SIZES = [
-    (1, 1),
-    (2, 3),
-    (14, 3),
-    pytest.param(2, 21, marks=pytest.mark.slow),
-    pytest.param(14, 21, marks=pytest.mark.slow),
+    *((solvers, sets, kind) for solvers, sets in ((1, 1), (2, 3)) for kind in KINDS),
+    *(pytest.param(14, 3, kind, marks=pytest.mark.slow) for kind in KINDS),
+    *(pytest.param(2, 21, kind, marks=pytest.mark.slow) for kind in ("profile", "bars")),
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("solvers", "sets"), SIZES)
-def test_no_labels_of_an_axis_collide_and_no_text_is_outside(kind, solvers, sets):
+@pytest.mark.parametrize(("solvers", "sets", "kind"), SIZES)
+def test_no_labels_of_an_axis_collide_and_no_text_is_outside(solvers, sets, kind, monkeypatch):
+    monkeypatch.setattr(plots, "_PANELS", 6)
     rows, paths = made(solvers, sets)
     assert_legible(plots.figure(paths if kind == "heat" else rows, kind))
 
@@ -96,19 +94,22 @@ def test_a_path_is_a_heat_map_of_its_errors_with_the_chosen_cell_and_what_is_not
         "of a path, by default"
     )
     heat, bar = plots.figure(paths).axes
-    assert [text.get_text() for text in heat.texts] == ["0.0 ?", "1.0", "2.0", "3.0", "4.0", "5.0"]
+    assert [text.get_text().partition("\n")[::2] for text in heat.texts] == [
+        (error, "120") for error in ("0.0 ?", "1.0", "2.0", "3.0", "4.0", "5.0")
+    ]
     assert (heat.get_xlabel(), heat.get_ylabel(), bar.get_ylabel()) == ("C", "gamma", "CV error, %")
-    (frame,) = heat.lines
-    assert (min(frame.get_xdata()) + 0.46, min(frame.get_ydata()) + 0.46) == pytest.approx((2, 1)), (
-        "the largest of both"
-    )
+    assert "Below an error: the number of support vectors" in heat.figure.legends[0].get_title().get_text()
+    (frame,) = heat.patches
+    assert (frame.get_x() + 0.46, frame.get_y() + 0.46) == pytest.approx((2, 1)), "the largest of both"
     with pytest.raises(UsageError, match=r"has nothing to draw: there is no path.*path='C,gamma', folds=5"):
         result(rows).plot("heat")
 
 
-def test_a_picture_has_24_panels_at_most_and_says_how_many_more_there_are():
-    drawn = plots.figure([record("a", f"set-{i}") for i in range(26)])
-    assert len(drawn.axes) == 24
+def test_a_picture_has_a_few_panels_at_most_and_says_how_many_more_there_are(monkeypatch):
+    assert plots._PANELS == 24
+    monkeypatch.setattr(plots, "_PANELS", 2)
+    drawn = plots.figure([record("a", f"set-{i}") for i in range(4)])
+    assert len(drawn.axes) == 2
     assert "2 more panels are not drawn" in drawn.legends[0].get_title().get_text()
 
 
@@ -132,6 +133,40 @@ def test_a_profile_has_the_share_of_problems_within_a_factor_and_who_never_arriv
     }  # fmt: skip
 
 
+def test_a_data_set_on_which_nobody_was_begun_is_no_problem_of_a_profile():
+    rows = [
+        traced("a", "digits", 1.0),
+        failed("b", "error", "it broke", dataset="banana", kernel=None, formulation=None),
+    ]
+    assert len(result(rows).plot("profile").axes) == 1
+
+
+def test_the_error_of_a_regression_is_no_per_cent():
+    _, records = made(1, 1)
+    records = [type(each)({**each, "formulation": "eps-svr"}) for each in records[:4]]
+    drawn = plots.figure(records)
+    assert drawn.axes[1].get_ylabel() == "CV error"
+    assert [text.get_text() for text in drawn.axes[0].texts] == ["0\n120", "0.01\n120", "0.02\n120"]
+    assert "solver-0[with=0] on set-0, eps-svr, 5 folds: CV error; gamma across" in curves.text(records)
+
+
+def test_cells_are_shaded_in_a_terminal_and_those_that_are_not_certified_have_a_question_mark(monkeypatch):
+    _, records = made(1, 1)
+    records = [*records[:5]]
+    records[0]["path"]["best"], records[4]["relative_gap"] = {"C": 0.0123, "gamma": 0.5}, None
+    text, passed = curves.text(records), []
+    assert [row.split() for row in text.splitlines() if row.lstrip().startswith("C=")] == [
+        ["C=0.0123", "[0.0]", "1.0"], ["C=0.0246", "2.0", "3.0?"]
+    ]  # fmt: skip
+    assert "[ ] chosen: C=0.0123 gamma=0.5, 120 support vectors, the mean over the folds." in text
+    assert "?: not every fit is certified." in text
+    monkeypatch.setattr(output, "styled", lambda: True)
+    monkeypatch.setattr(output.click, "echo", lambda content, **_: passed.append(content))
+    output.show(curves.text(records, styled=True))
+    assert re.sub(r"\x1b\[[\d;]+m", "", passed[0]).split() == text.split()
+    assert len(set(re.findall(r"\x1b\[48;5;(\d+)m", passed[0]))) == 3, "the least, the largest and those between"
+
+
 def test_the_front_is_of_those_that_did_what_was_asked():
     assert plots.front([(2.0, 1.0), (1.0, 3.0), (3.0, 0.5), (2.0, 2.0), (4.0, 0.5)]) == [
         (1.0, 3.0),
@@ -142,7 +177,8 @@ def test_the_front_is_of_those_that_did_what_was_asked():
             record("c", fit_seconds=0.5, test_accuracy=0.99, status="missed"), failed("d", "crashed", "")]  # fmt: skip
     drawn = result(rows).plot("front")
     (steps,) = [line for line in drawn.axes[0].lines if line.get_linestyle() == ":"]
-    assert steps.get_xydata().tolist() == [[1.0, pytest.approx(10)], [2.0, pytest.approx(10)], [2.0, pytest.approx(5)]]
+    assert steps.get_xydata().tolist() == [[1.0, pytest.approx(10)], [2.0, pytest.approx(5)]]
+    assert steps.get_drawstyle() == "steps-post"
     assert "Not shown: d (" in drawn.legends[0].get_title().get_text()
     with pytest.raises(UsageError, match="no run has a time and test figures"):
         result([record(test_accuracy=None)]).plot("front")

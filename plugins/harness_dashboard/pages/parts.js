@@ -34,8 +34,8 @@ export function breakable(name) {
 
 /* Colour, shape and dashes of each solver, by the number that harness.report.pictures gave it: as in the terminal and in Python. */
 export class Look {
-  constructor(solvers, looks) {
-    this.place = new Map(solvers.map((name, i) => [name, looks[i]]));
+  constructor(names, looks = names.map((_, i) => i)) {
+    this.place = new Map(names.map((name, i) => [name, looks[i]]));
   }
   colour(solver) {
     return `var(--s${this.place.get(solver) % COLOURS})`;

@@ -5,18 +5,18 @@ import { byName, known, text } from "./units.js";
 
 export const title = "Path";
 
-const FIGURES = { error: ["Error", "%"], size: ["Support vectors", ""] };
+const FIGURES = { error: "Error", size: "Support vectors" };
 
 export function draw({ paths, values, places }) {
   const wanted = Number(values.get("path") ?? 0);
   const number = Object.hasOwn(paths, wanted) ? wanted : 0;
-  const { solver, dataset, axes, best, cells, folds } = paths[number];
+  const { solver, dataset, axes, best, cells, folds, share } = paths[number]; // the error is a share but in a regression
   const where = folds ? `, mean of ${folds} folds` : ", on the test points";
   const figure = Object.hasOwn(FIGURES, values.get("figure") ?? "") ? values.get("figure") : "error";
-  const [heading, unit] = FIGURES[figure];
+  const heading = FIGURES[figure];
   places.controls.append(
     choice("Path", "path", paths.map((path, i) => [String(i), `${path.solver} on ${path.dataset}`]), String(number)),
-    choice("Figure", "figure", Object.entries(FIGURES).map(([name, [label]]) => [name, label]), figure));
+    choice("Figure", "figure", Object.entries(FIGURES), figure));
   const of = (cell) => [String(cell.values[0]), cell.values.slice(1).join(", ")];
   const [xs, ys] = [0, 1].map((i) => [...new Set(cells.map((cell) => of(cell)[i]))].sort(byName));
   const width = Math.max(300, Math.min(900, places.figure.clientWidth));
@@ -37,17 +37,17 @@ export function draw({ paths, values, places }) {
   for (const cell of cells) {
     const [px, py] = [x(of(cell)[0]), y(of(cell)[1])];
     const chosen = cell.values.every((value, i) => value === best[i]);
-    const lines = [axes.map((axis, i) => `${axis} = ${cell.values[i]}`).join(", "), `error ${text(cell.error, "%")}${where}`, `${text(cell.size, "")} support vectors`, ...(cell.certified ? [] : ["not certified"]), ...(chosen ? ["chosen"] : [])];
+    const lines = [axes.map((axis, i) => `${axis} = ${cell.values[i]}`).join(", "), `error ${text(cell.error, share ? "%" : "")}${where}`, `${text(cell.size, "")} support vectors`, ...(cell.certified ? [] : ["not certified"]), ...(chosen ? ["chosen"] : [])];
     const box = svg.append("rect").attr("class", "cell").attr("x", px + 1).attr("y", py + 1).attr("width", size - 2).attr("height", tall - 2).attr("tabindex", 0).attr("role", "img").attr("aria-label", lines.join("; "))
       .attr("data-chosen", chosen || null).attr("data-certified", cell.certified).attr("data-value", cell[figure])
       .style("fill", colour(cell)).style("stroke", chosen ? "var(--bad)" : "none").style("stroke-width", chosen ? 3 : null);
     box.on("mouseenter focus", () => showTip(box.node(), lines)).on("mouseleave blur", hideTip);
     if (size >= 40) {
       svg.append("text").attr("class", "in").attr("x", px + size / 2).attr("y", py + tall / 2 + 4).attr("text-anchor", "middle").attr("aria-hidden", "true")
-        .style("fill", d3.lab(colour(cell)).l > 50 ? "#000" : "#fff").text(`${figure === "error" ? (100 * cell.error).toFixed(1) : text(cell.size, "")}${cell.certified ? "" : " ?"}`);
+        .style("fill", d3.lab(colour(cell)).l > 50 ? "#000" : "#fff").text(`${figure === "error" && share ? (100 * cell.error).toFixed(1) : text(cell[figure], "")}${cell.certified ? "" : " ?"}`);
     }
   }
-  places.figure.append(make("h2", {}, `${heading} of ${solver} on ${dataset}${figure === "error" ? `, in per cent${where}` : ""}`), svg.node());
+  places.figure.append(make("h2", {}, `${heading} of ${solver} on ${dataset}${figure === "error" ? `${share ? ", in per cent" : ""}${where}` : ""}`), svg.node());
   places.note.append(" Framed: the chosen cell. ?: not every fit is certified.");
   return cells.length;
 }
