@@ -308,7 +308,7 @@ class RandomSampling(Strategy):
 class RetrainActive(Strategy):
     """Active learning with a full solve after each query: what learning example by example is compared with.
 
-    Take it where a full solve after each query is affordable. Paper: Ertekin, Huang, Bottou and Giles 2007.
+    Take it where a full solve after each query is affordable. Paper: Tong and Koller 2001.
 
     The oracle solves c-svc over all labels that were queried, from the last solution where it can start from one.
     """

@@ -1,5 +1,7 @@
 """``optmargin``, ``optsoftmargin`` (Balcazar et al. 2008), ``randsvm`` and ``randsvm-1`` (RandSVM, Algorithms 1 and 2).
 
+RandSVM is the algorithm of "Randomized Algorithms for Large scale SVMs", arXiv 0909.3609, 2009.
+
 What the rounds of each do is in rounds.py.
 """
 
