@@ -170,8 +170,9 @@ def hooks(registry: Registry) -> str:
 
 
 def _signature(of: Any) -> str:
+    """Return a function's signature, without addresses, and annotations without the quotes around them."""
     shown = str(inspect.signature(of)) if inspect.isfunction(of) else ""
-    return re.sub(r""" at 0x\w+|(: |-> )(['"])(.*?)\2""", r"\1\3", shown)  # addresses; quotes around annotations
+    return re.sub(r""" at 0x\w+|(: |-> )(['"])(.*?)\2|<class '(.*?)'>""", r"\1\3\4", shown)
 
 
 def public() -> dict[str, str]:

@@ -20,7 +20,8 @@ FILE = ROOT / "docs/public_names.txt"
 def signature(of: Any) -> str:
     """Return what a function of ours is called with; nothing of others', which is as their version has it."""
     ours = inspect.isfunction(of) and of.__module__.startswith("harness")
-    return re.sub(r""" at 0x\w+|(: |-> )(['"])(.*?)\2""", r"\1\3", str(inspect.signature(of))) if ours else ""
+    shown = str(inspect.signature(of)) if ours else ""
+    return re.sub(r""" at 0x\w+|(: |-> )(['"])(.*?)\2|<class '(.*?)'>""", r"\1\3\4", shown)
 
 
 def lines_of(name: str, value: Any) -> Iterator[str]:
