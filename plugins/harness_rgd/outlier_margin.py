@@ -93,7 +93,8 @@ class Slab(NamedTuple):
 class OutlierMargin(Problem):
     """The widest margin after giving up a share of the points.
 
-    share : what the optimum may give up; allowance : what a model may, (1 + delta) times as many
+    share : what the optimum may give up
+    allowance : what a model may give up, (1 + delta) times as many
     positive : (n,) bool, the points on the margin's upper side: the positives, or all points against the origin
     """
 
