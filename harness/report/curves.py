@@ -80,14 +80,13 @@ def title(unit: Group) -> str:
 
 def _curve(row: Row, clock: str) -> Curve:
     """Return the points of the run of median time; what rounding hides of a gap is at its rounding."""
-    runs = sorted(row.measured, key=lambda run: run.get("fit_seconds") or 0.0)
+    runs = sorted(row.measured, key=lambda run: timing.seconds(run, "fit_seconds") or 0.0)
     if not runs:
         return []
     run = runs[(len(runs) - 1) // 2]
-    points = [*(run.get("trace") or ()), {**run, "seconds": run.get("fit_seconds")}]
     at = "cpu_seconds" if clock == "cpu" else "seconds"
     pairs = [(point.get(at), max(gap, point.get("gap_rounding") or 0.0))
-             for point in points if figures.is_number(gap := point.get("relative_gap"))]  # fmt: skip
+             for point in timing.points(run) if figures.is_number(gap := point.get("relative_gap"))]  # fmt: skip
     return sorted({(at, gap) for at, gap in pairs if figures.is_number(at) and at > 0.0 and gap > 0.0})
 
 

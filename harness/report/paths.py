@@ -10,7 +10,7 @@ from typing import Any
 from harness.measure.outcome import Status
 from harness.report import figures, layout
 from harness.report.figures import is_number
-from harness.report.rows import Row, axes, is_cell, is_path, is_share
+from harness.report.rows import Row, axes, is_cell, is_path, is_share, short_name
 from harness.report.sheet import MIDDLE, TIGHT, Figure
 from harness.run.record import Record
 
@@ -106,7 +106,7 @@ def grids(records: Sequence[Record]) -> list[dict[str, Any]]:
             fits.setdefault(_key(record), {}).setdefault(tuple(_values(record)), []).append(record)
     return [
         {
-            "solver": path["label"], "dataset": f"{path['dataset']}, {path['formulation']}",
+            "solver": path["label"], "dataset": f"{short_name(path['dataset'])}, {path['formulation']}",
             "axes": list(axes(path)), "best": [(path["path"].get("best") or {}).get(name) for name in axes(path)],
             "folds": path["path"].get("folds") or 0, "share": is_share(path),
             "cells": [_cell(values, runs) for values, runs in cells.items()],

@@ -142,13 +142,14 @@ def figure(records: Sequence[Record], kind: str | None = None) -> Figure:
 
 
 def _anytime(runs: Sequence[Record]) -> list[Panel]:
-    """Return a panel a problem, without those in which each solver has one point only if there are others."""
+    """Return a panel a problem, without those in which each solver has one point only if other panels have all of them."""
     panels = curves.panels(runs)
     long = [panel for panel in panels if any(len(curve) > 1 for curve in panel.curves.values())]
-    short = [panel.title for panel in panels if panel.curves and panel not in long]
-    if long and short:
-        long[0].note = f"One point a solver, so no panel: {', '.join(short)}."
-    return long or panels
+    drawn = {name for panel in long for name in panel.curves}
+    short = [panel for panel in panels if panel.curves and panel not in long and drawn.issuperset(panel.curves)]
+    if short:
+        long[0].note = f"One point a solver, so no panel: {', '.join(panel.title for panel in short)}."
+    return [panel for panel in panels if panel not in short]
 
 
 def _profile(runs: Sequence[Record]) -> Iterator[Panel]:
@@ -171,17 +172,15 @@ def _profile(runs: Sequence[Record]) -> Iterator[Panel]:
 
 
 def profile(problems: Iterable[Mapping[str, Sequence[float]]]) -> dict[str, list[float]]:
-    """Return for each solver its ratio to the best on each problem that any solved: 1 in a tie, infinity where it did not.
+    """Return for each solver its ratio to the best on each problem that any solved, infinity where it did not.
 
     problems : for each the seconds of the runs of each solver, infinity if one did not get there
     """
     found: dict[str, list[float]] = {}
     for times in problems:
-        best = min(times.values(), key=median)
-        for name, seconds in times.items() if median(best) < math.inf else ():
-            tie = not noise.apart(noise.interval(seconds, noisy=True), noise.interval(best, noisy=True))
-            ratio = median(seconds) / max(median(best), 1e-12)
-            found.setdefault(name, []).append(1.0 if tie and ratio < math.inf else ratio)
+        best = min(map(median, times.values()))
+        for name, seconds in times.items() if best < math.inf else ():
+            found.setdefault(name, []).append(median(seconds) / max(best, 1e-12))
     return found
 
 
@@ -228,7 +227,7 @@ def _scaling(runs: Sequence[Record]) -> Iterator[Panel]:
     rows: list[tuple[dict[str, Any], Row, list[list[float]]]] = []
     for unit in (unit for group in grouped(runs) for unit in group.units):
         facts = {axis: unit.known(axis) for axis in scaling.AXES}
-        facts |= {"set": unit.dataset, "formulation": unit.rows[0].formulation}
+        facts |= {"set": unit.known("dataset"), "formulation": unit.rows[0].formulation}
         rows += [(facts, row, times) for row, times in _times(unit)]
     medians = ((facts, row.name, row.first.get("target_gap"), list(map(median, of))) for facts, row, of in rows)
     for (axis, formulation, family), of_family in groupby(scaling.fits(medians), _FAMILY):

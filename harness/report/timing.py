@@ -74,24 +74,40 @@ def places(trace: Sequence[Point], targets: Sequence[float]) -> list[int | None]
     return [next((i for i, gap in gaps if gap <= target), None) for target in targets]
 
 
+def points(run: Point) -> list[Point]:
+    """Return the trace of a run, and its end as a point.
+
+    The trace is of the first fit. Where later fits took less time, no point is later than their end, which bounds its time.
+    """
+    end = {"seconds": seconds(run, "fit_seconds"), "cpu_seconds": seconds(run, "cpu_seconds")}
+    bounds = {
+        name: value for name, value in end.items() if is_number(value) and run.get("steady_fit_seconds") is not None
+    }
+    trace = [
+        {**point, **{name: min(point[name], most) for name, most in bounds.items() if is_number(point.get(name))}}
+        for point in run.get("trace") or ()
+    ]
+    return [*trace, {**run, **end}]
+
+
 def reached(run: Point, targets: Sequence[float]) -> list[Point | None]:
     """Return the point at which a run's gap was first certified below each target.
 
     Its end counts as a point of its trace. None: never reached.
     """
-    points: list[Point] = [*(run.get("trace") or []), {**run, "seconds": run.get("fit_seconds")}]
-    return [None if place is None else points[place] for place in places(points, targets)]
+    every = points(run)
+    return [None if place is None else every[place] for place in places(every, targets)]
 
 
-def spent(points: Sequence[Point | None], run: Point, cost: str, clock: str = "wall") -> list[float | None]:
-    """Return what a run had spent at points (see `reached`); None where there is no point, or none knows it.
+def spent(at: Sequence[Point | None], run: Point, cost: str, clock: str = "wall") -> list[float | None]:
+    """Return what a run had spent at some points (see `reached`); None where there is no point, or none knows it.
 
     cost : ``seconds``, of ``clock``; or ``kernel_evaluations``
     """
     if cost == "kernel_evaluations" and run.get("evaluations_at_least"):
-        return [None] * len(points)
+        return [None] * len(at)
     name = "cpu_seconds" if cost == "seconds" and clock == "cpu" else cost
-    found = [None if point is None else point.get(name) for point in points]
+    found = [None if point is None else point.get(name) for point in at]
     return [value if is_number(value) else None for value in found]
 
 

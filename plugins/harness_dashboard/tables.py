@@ -18,7 +18,7 @@ from harness.report.measures import LOSSES
 from harness.report.noise import interval
 from harness.report.pictures import looks
 from harness.report.rows import kernel_text, problem_text
-from harness.report.timing import CLOCKS, TARGETS, clocks, differing, disturbed, places, until
+from harness.report.timing import CLOCKS, TARGETS, clocks, differing, disturbed, places, points, seconds, until
 from harness_dashboard.commits import SHOWN
 from harness_dashboard.names import bare
 from harness_dashboard.numbers import figure, rounded
@@ -215,11 +215,11 @@ def traced(cells: Cells, dataset: str, clock: str) -> dict[str, Any]:
 def _trace(runs: list[Record], clock: str) -> list[list[Any]]:
     """Return the trace of the run of median time, point by point (`TRACED`); its end is the figures of the run."""
     by = CLOCKS[clock]
-    ordered = sorted((run for run in runs if run.get("trace")), key=lambda run: run.get(by) or 0.0)
+    ordered = sorted((run for run in runs if run.get("trace")), key=lambda run: seconds(run, by) or 0.0)
     if not ordered:
         return []
-    points = thinned(ordered[(len(ordered) - 1) // 2]["trace"])
-    timed = [{**point, "seconds": point.get("cpu_seconds")} for point in points] if clock == "cpu" else points
+    trace = thinned(points(ordered[(len(ordered) - 1) // 2])[:-1])
+    timed = [{**point, "seconds": point.get("cpu_seconds")} for point in trace] if clock == "cpu" else trace
     return [
         [None if (value := figure(point, name)) is None else rounded(value, 4) for name in TRACED] for point in timed
     ]

@@ -123,7 +123,7 @@ def test_a_profile_has_the_share_of_problems_within_a_factor_and_who_never_arriv
             {"a": [math.inf], "b": [math.inf]},
         ]
     )
-    assert found == {"a": [1.0, 1.0, math.inf], "b": [2.0, 1.0, 1.0]}, "a tie counts as best; nobody solved the fourth"
+    assert found == {"a": [1.0, 1.0, math.inf], "b": [2.0, 1.2, 1.0]}, "nobody solved the fourth"
     assert plots.corners(found["a"]) == [(1.0, pytest.approx(2 / 3))]
     rows = [traced("a", "digits", 1.0), traced("b", "digits", 4.0), traced("b", "banana", 1.0)]
     (panel,) = result(rows).plot("profile").axes
@@ -253,3 +253,23 @@ def test_a_solver_looks_the_same_everywhere_and_no_two_alike():
     assert {line.get_label(): line.get_color() for line in drawn.axes[0].lines} == wanted
     css = Path("plugins/harness_dashboard/pages/style.css").read_text(encoding="utf-8")
     assert tuple(re.findall(r"--s\d: (#\w{6})", css)[:8]) == pictures.COLOURS, "the page's are the same"
+
+
+def test_a_curve_ends_at_the_time_of_the_later_fits_of_a_short_run_which_bounds_its_points():
+    first = traced("a", "digits", 0.008, steady_fit_seconds=0.002, steady_cpu_seconds=0.002)
+    (panel,) = result([first, traced("b", "digits", 0.003)]).plot().axes
+    ends = {line.get_label(): line.get_xdata().max() for line in panel.lines}
+    assert ends == {"a": 0.002, "b": 0.003}, "the table ranks a first"
+
+
+def test_a_set_of_its_usual_size_is_of_the_same_family_where_two_problems_are_solved():
+    sizes = {"twonorm[n=250]": 250, "twonorm[n=500]": 500, "twonorm": 1000}
+    rows = [traced(solver, name, n * 1e-4, n_train=n, formulation=of)
+            for name, n in sizes.items() for solver, of in (("a", "c-svc"), ("b", "l2-svc"))]  # fmt: skip
+    assert [panel.get_title() for panel in result(rows).plot("scaling").axes] == ["twonorm, c-svc", "twonorm, l2-svc"]
+
+
+def test_a_panel_of_single_points_stays_where_it_alone_has_a_solver():
+    alone = traced("black-box", "digits", 1.0, trace=[], formulation="l2-svc")
+    panels = result([traced("a", "digits", 1.0), alone]).plot().axes
+    assert [line.get_label() for panel in panels for line in panel.lines] == ["a", "black-box"]

@@ -3,22 +3,22 @@
 import { Chart, roomFor, scale } from "./chart.js";
 import { clockNote } from "./figures.js";
 import { alternative, choice, legend, plain } from "./parts.js";
-import { apart, formulationsOf, hidden } from "./store.js";
+import { formulationsOf, hidden } from "./store.js";
 import { known, text, tick } from "./units.js";
 
 export const title = "Profiles";
 
 const COSTS = { seconds: "Time", kernel_evaluations: "Kernel evaluations" };
 
-/* Ratios to the best solver, one for every problem that any brought to the target: 1 in a tie, Infinity where
-   the solver did not get there. */
+/* Ratios to the best solver, one for every problem that any brought to the target: Infinity where the
+   solver did not get there. */
 export function ratios(rows, solvers, { cost, target }) {
   const problems = d3.groups(rows, (row) => row.dataset).map(([, own]) => ({ own, best: d3.least(own.filter((row) => known(row[cost]?.[target])), (row) => row[cost][target]) }));
   const solved = problems.filter(({ best }) => best);
   return new Map(solvers.map((solver) => [solver, solved.map(({ own, best }) => {
     const row = own.find((each) => each.solver === solver);
     if (!row || !known(row[cost]?.[target])) return Infinity;
-    return apart(row, best, cost, target) ? Math.max(row[cost][target], 1e-12) / Math.max(best[cost][target], 1e-12) : 1;
+    return Math.max(row[cost][target], 1e-12) / Math.max(best[cost][target], 1e-12);
   })]));
 }
 
@@ -48,7 +48,7 @@ export function draw({ rows, solvers, targets, look, values, places }) {
   const common = d3.groups(own, (row) => row.dataset).filter(([, cells]) => cells.length === shown.length).flatMap(([, cells]) => cells);
   const found = ratios(common, shown, { cost: `${cost}_to`, target });
   const number = found.size ? [...found.values()][0].length : 0;
-  places.note.append(` ${number} problems on which every shown solver was run; never certified that good counts as not solved. Ties with the best count as best.`,
+  places.note.append(` ${number} problems on which every shown solver was run; never certified that good counts as not solved.`,
     cost === "seconds" ? clockNote(asked, "trace_clock") : "", blind.size ? ` Kernel evaluations of ${[...blind].map(plain).join(", ")} are not observable.` : "");
   if (!number) return places.empty("There is no problem that every shown solver was run on and any brought to the target: switch solvers off, or take a larger gap.");
   const chart = new Chart(places.figure, { height: Math.max(440, 90 + 14 * Math.min(shown.length, 40)), right: roomFor(shown.map(plain)), label: `Performance profiles by ${COSTS[cost]}` });
