@@ -43,6 +43,10 @@ _TURNS = 2  # number of measurements of each commit that confirm a suspicion
 _CHANCE = 0.01  # probability that equal times look that different in one measurement
 _WORSE, _BETTER = "worse", "better"
 _WORKS, _FAILS, _GONE = "works", "fails", "gone"
+_MODEL = ("test error", "digits")  # how good a model is
+_BETTER_DIGITS = 1.0  # digits of the gap that a better model has more
+_COSTS = (*TIMED, "kernel evaluations", "core set", "support vectors")
+_ORDER = (STATUS, *_MODEL, *_COSTS)  # of the figures of a cell
 _VERDICTS = {
     (_WORKS, _FAILS): ("fails", True),
     (_GONE, _FAILS): ("new, and fails", True),
@@ -176,7 +180,22 @@ def _changes(
             if verdict == _compared((metric, cell), *again, limits[1]):
                 old, new = (median(_samples((metric, cell), runs)) for runs in again)
                 changes.append(Change(cell, metric, old, new, verdict, verdict == _WORSE))
-    return sorted(changes, key=lambda change: cells.index(change.cell))
+    return _with_models(sorted(changes, key=lambda change: (cells.index(change.cell), _ORDER.index(change.metric))))
+
+
+def _with_models(changes: Sequence[Change]) -> list[Change]:
+    """Return the changes; a cost that rose for a better model is no regression, and one that fell for a worse one says so."""
+    found = []
+    for change in changes:
+        models = [each for each in changes if each.cell == change.cell and each.metric in _MODEL]
+        worse = any(each.regression for each in models)
+        better = not worse and any(each.metric != "digits" or _difference(each) >= _BETTER_DIGITS for each in models)
+        if change.metric in _COSTS and change.verdict == _WORSE and better:
+            change = replace(change, verdict="worse, with a better model", regression=False)
+        elif change.metric in _COSTS and change.verdict == _BETTER and worse:
+            change = replace(change, verdict="better, with a worse model")
+        found.append(change)
+    return found
 
 
 def _selected(whole: list[Cell], only: Sequence[str]) -> list[Cell]:
@@ -292,7 +311,7 @@ def _waited(run: Any) -> float:
 
 
 def markdown(report: Report) -> str:
-    """Return the report: a line that says how many cells are worse, and a table of what changed, the worst first."""
+    """Return the report: a line that says how many cells are worse, and a table of what changed, the cells with regressions first."""
     limits = report.thresholds
     changed = len(report.changes) - len(report.regressions)
     lines = [
@@ -301,7 +320,8 @@ def markdown(report: Report) -> str:
         f"**Regressions: {len(report.regressions)}**, other changes: {changed}, cells compared: {report.compared}.",
     ]
     if report.changes:
-        lines += ["", _HEADER, *map(_row, sorted(report.changes, key=lambda change: not change.regression))]
+        worse = {change.cell for change in report.regressions}
+        lines += ["", _HEADER, *map(_row, sorted(report.changes, key=lambda change: change.cell not in worse))]
     lines.append(
         f"\nCounts are changed beyond {100.0 * limits.count:g} %, times beyond a factor of {limits.time:g} in two "
         f"measurements that took turns, peak memory beyond a factor of {limits.memory:g}."
@@ -329,9 +349,13 @@ def _text(metric: str, value: float | None) -> str:
     return f"{value:.1f} digits" if metric == "digits" else f"{value:,.0f}"
 
 
+def _difference(change: Change) -> float:
+    return (change.after or 0.0) - (change.before or 0.0)
+
+
 def _ratio(change: Change) -> str:
     if change.before is None or change.after is None:
         return "-"
     if change.metric == "digits":
-        return f"{change.after - change.before:+.1f}"
+        return f"{_difference(change):+.1f}"
     return f"{change.after / change.before:.3g}" if change.before else "-"

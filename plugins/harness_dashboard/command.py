@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shlex
 import time
 from collections.abc import Sequence
@@ -112,7 +113,8 @@ def run(commits: str, again: bool, machine: str | None, config: str | None) -> N
     seconds = len(todo) * (SECONDS_PER_COMMIT + (expected or cells * SECONDS_PER_CELL))
     why = "as the last commit did" if expected else f"at {SECONDS_PER_CELL:g} s a cell, on an idle machine"
     _progress(
-        f"commits: {len(todo)}, cells: {cells}; they take about {seconds:.0f} s, {why}; what looks changed is measured again"
+        f"commits: {len(todo)}, cells: {cells}; they take at least {seconds:.0f} s, {why}, and longer where something looks "
+        "changed: that is measured again"
     )
     for number, commit in enumerate(todo, start=1):
         _progress(f"[{number}/{len(todo)}] {commit[:8]} {bench.repository.title(commit)}")
@@ -221,7 +223,8 @@ def check(ctx: click.Context, /, base: str, head: str, **given: Any) -> None:
 
     Kernel evaluations, core sets, support vectors, test errors and gaps are counts: the same in every run, so any change
     beyond the threshold is real. What looks slower is measured again, and reported if it is slower again. A solver that
-    is gone or fails is a regression; a new one is not. The numbers do not enter the history.
+    is gone or fails is a regression; a new one is not, nor is what costs more where the model got better. The numbers do
+    not enter the history.
 
     Exit codes: 0 nothing is worse, 1 something is, 2 the check could not be made.
     """
@@ -230,6 +233,12 @@ def check(ctx: click.Context, /, base: str, head: str, **given: Any) -> None:
     from harness_dashboard.measuring import Bench
 
     bench = Bench.of(_configured(given["config"]), given["machine"])
+    for name, revision in (("BASE", base), ("HEAD", head)):
+        if ".." in revision:
+            ends = " ".join(end or "HEAD" for end in re.split(r"\.{2,3}", revision, maxsplit=1))
+            raise UsageError(
+                f"{name}: '{revision}' is a range; name two commits in two words, as in `harness dashboard check {ends}`."
+            )
     older, newer = bench.repository.named(base, "BASE").name, bench.repository.named(head, "HEAD").name
     if older == newer:
         raise UsageError(

@@ -73,11 +73,11 @@ class Repository:
         """
         if ".." not in text:
             return [self.named(text, "RANGE").name]
-        for end in filter(None, re.split(r"\.{2,3}", text, maxsplit=1)):
-            self.named(end, "RANGE")
+        ends = [self.named(end or "HEAD", "RANGE").name for end in re.split(r"\.{2,3}", text, maxsplit=1)]
         found = git(self.folder, "rev-list", "--first-parent", "--reverse", "--end-of-options", text, "--").split()
         if not found:
-            raise UsageError(f"RANGE: there is no commit in {text}; the older one comes first, as in HEAD~5..HEAD.")
+            why = f"both ends are {ends[0][:SHOWN]}" if ends[0] == ends[1] else "the older one comes first"
+            raise UsageError(f"RANGE: there is no commit in {text}: {why}; name it as in HEAD~5..HEAD.")
         return found
 
     def title(self, commit: str) -> str:

@@ -59,7 +59,7 @@ def project(start: Path, file: str | None = None) -> dict[Path, str]:
         **({folder / "pyproject.toml": text} if file else {}),
         folder / FILE_NAME: _filled(FILE_NAME, **{name: json.dumps(value) for name, value in settings.items()}),
         folder / "benchmarks/grid.json": _grid(plugins, [] if file is None else ["--plugin-path", file]),
-        folder / ".asv/.gitignore": "*\n",
+        folder / ".asv/.gitignore": "*\n!.gitignore\n",
         folder / "benchmarks/history/__init__.py": _filled("benchmarks.py.txt"),
         root / ".github/workflows/gate.yml": gate,
     }

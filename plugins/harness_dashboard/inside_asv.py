@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import site
 import sys
 import traceback
@@ -248,8 +249,14 @@ def answer(task: str, path: str, changed: dict[str, str] | None = None, **settin
         return {"error": f"{cannot}: asv ended with {type(error).__name__}: {' '.join(str(error).split())}"}
 
 
+def _interrupt(number: int, _frame: object) -> None:
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def main() -> None:
-    """Answer one request; whatever asv prints meanwhile is for people."""
+    """Answer one request; whatever asv prints meanwhile is for people. SIGTERM is Ctrl-C, at which asv ends its benchmarks."""
+    signal.signal(signal.SIGTERM, _interrupt)
     request = json.load(sys.stdin)
     log.enable()
     with os.fdopen(os.dup(1), "w") as channel:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from harness import UsageError
 
 if TYPE_CHECKING:
     from harness_dashboard.configuration import Configuration
 
-_LEAVE = 10.0  # seconds that asv has after Ctrl-C, of which the terminal has told it too
+_LEAVE = 10.0  # [s] for asv to end its benchmarks after Ctrl-C, which the terminal sends it too, and after SIGTERM
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -50,6 +52,24 @@ def _output(command: list[str], failed: str) -> str:
     return done.stdout
 
 
+@contextlib.contextmanager
+def _exit_at_sigterm() -> Iterator[None]:
+    """Let SIGTERM raise `SystemExit`, so that what was started can be ended first."""
+
+    def leave(number: int, _frame: object) -> NoReturn:
+        signal.signal(number, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def asv(task: str, configuration: Configuration, variables: Mapping[str, str] | None = None, **settings: Any) -> Any:
     """Let asv carry out a task of `inside_asv` and return its result.
 
@@ -60,20 +80,26 @@ def asv(task: str, configuration: Configuration, variables: Mapping[str, str] | 
     ------
     UsageError : asv cannot do it, in its words.
     KeyboardInterrupt : passed on.
+    SystemExit : SIGTERM ended this process; asv has ended as well, with its benchmarks.
     """
     request = json.dumps({"path": str(configuration.path), **settings})
     environment = {**os.environ, **(variables or {}), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     # -P: the folder may be a checkout, whose code is not that of the plugin that runs
     command = [sys.executable, "-P", "-c", "from harness_dashboard.inside_asv import main; main()", task]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=configuration.folder, env=environment
-    ) as process:
+    with (
+        _exit_at_sigterm(),
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=configuration.folder, env=environment
+        ) as process,
+    ):
         try:
             text = process.communicate(request)[0]
-        except KeyboardInterrupt:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_LEAVE)
-            process.terminate()
+        except BaseException as error:
+            steps = (process.terminate, process.kill)
+            for step in (process.poll, *steps) if isinstance(error, KeyboardInterrupt) else steps:
+                step()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_LEAVE)
             raise
     try:
         answer = json.loads(text)

@@ -1,4 +1,4 @@
-"""The figures of each cell at every commit of one machine and environment, and what changed at the newest one."""
+"""The figures of each cell at every commit of one machine and environment, and what changed at them."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def series(files: Sequence[RecordFile]) -> dict[str, Any] | None:
     """Return the figures by commit, the oldest first; None of fewer than two commits.
 
     ``cells`` are pairs of a solver and a data set, ``figures`` has for each of `FIGURES` a list for each cell.
+    ``changes`` are those of the newest commit, ``earlier`` has those of the commits before, the newest first.
     """
     ordered = sorted(files, key=lambda file: (file.commit_time or 0, file.measured_at))
     if len({file.commit for file in ordered}) < 2:
@@ -45,6 +46,11 @@ def series(files: Sequence[RecordFile]) -> dict[str, Any] | None:
         },
         "changes": newest.changes,
         "against": (newest.against or "")[:SHOWN],
+        "earlier": [
+            {"commit": file.commit[:SHOWN], "against": (file.against or "")[:SHOWN], "changes": file.changes}
+            for file in ordered[-2::-1]
+            if file.changes
+        ],
     }
 
 

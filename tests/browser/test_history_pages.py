@@ -28,8 +28,12 @@ TABS = {
 ATTACK = "<img src=x onerror=window.x=1>"
 SLOWER = {"cell": ["smo", "digits"], "metric": "wall time", "before": 0.5, "after": 2.0, "verdict": "worse", "regression": True,
           "reason": ""}  # fmt: skip
-FEWER = {"cell": ["smo", "digits"], "metric": "kernel evaluations", "before": 10_000.0, "after": 1000.0, "verdict": "better",
-         "regression": False, "reason": ""}  # fmt: skip
+FEWER = [
+    {"cell": ["smo", "digits"], "metric": metric, "before": 10_000.0, "after": 1000.0, "verdict": "better", "regression": False,
+     "reason": ""} for metric in ("kernel evaluations", "core set", "support vectors", "peak memory")
+]  # fmt: skip
+LARGER = {"cell": ["smo", "digits"], "metric": "peak memory", "before": 1e8, "after": 2e8, "verdict": "worse", "regression": True,
+          "reason": ""}  # fmt: skip
 
 
 def asv_results(conf: Any, commit: str, value: float) -> None:
@@ -59,8 +63,10 @@ def site(window: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         asv_results(conf, commit, 1000.0 * (i + 1))
         runs = [record("smo", fit_seconds=2.0 if last else 0.5, kernel_evaluations=1000 if last else 10_000),
                 record(ATTACK)]  # fmt: skip
-        told = {"changes": [SLOWER, FEWER], "against": commits[-2]} if last else {}
-        RecordFile(commit, i, "box", "e", f"2026-01-0{i + 1}", runs, **told).write(conf.records_dir)
+        changes = [None, [LARGER], [], [*FEWER, SLOWER]][i]
+        RecordFile(commit, i, "box", "e", f"2026-01-0{i + 1}", runs, changes=changes, against=commits[i - 1]).write(
+            conf.records_dir
+        )
     with served(measuring.publish(conf)) as address:
         yield address
 
@@ -75,14 +81,28 @@ def test_the_history_names_what_changed_worse_and_better_with_the_figures_before
         lines = browser.ask(
             "return [...document.querySelectorAll('#answer tbody tr')].map(row => [...row.cells].map(each => each.innerText))"
         )
+        earlier = "return [...document.querySelectorAll('#below tbody tr')].map(row => [...row.cells].map(each => each.innerText))"
+        assert [line[1:] for line in browser.ask(earlier)] == [
+            ["smo", "digits", "worse: peak memory 2\N{MULTIPLICATION SIGN}"]
+        ]
         assert [line[:3] for line in lines] == [
             ["smo", "digits", "worse: wall time 4\N{MULTIPLICATION SIGN}"],
-            ["smo", "digits", "better: kernel evaluations 0.1\N{MULTIPLICATION SIGN}"],
+            [
+                "smo",
+                "digits",
+                "better: kernel evaluations 0.1*, core set 0.1*, support vectors 0.1*, peak memory 0.1*".replace(
+                    "*", "\N{MULTIPLICATION SIGN}"
+                ),
+            ],
         ]
         assert lines[0][3:6] == ["500 ms → 2.00 s", "500 ms → 500 ms", "10.0 k → 1000"]
         assert too_wide(browser) == 0
+        frame = "const frame = document.querySelector('#answer .scroll'); return frame.scrollWidth - frame.clientWidth"
+        assert width < 1000 or browser.ask(frame) <= 0, "the table needs no scrolling on a wide screen"
     points = "return [...document.querySelectorAll('#figure .point')].map(({ dataset }) => +dataset.y)"
-    assert browser.ask(points) == [0.5, 0.5, 0.5, 2.0], "wall time of the solver that changed"
+    assert browser.ask(points) == [0.5, 0.5, 0.5, 2.0], (
+        "wall time, the figure that is worse, of the solver that changed"
+    )
     assert browser.complaints() == []
 
 
@@ -109,6 +129,8 @@ def test_asvs_pages_fit_the_screen_load_nothing_from_elsewhere_and_carry_out_no_
 def test_our_page_is_in_front_the_two_lead_to_each_other_and_are_dark_alike(browser: Browser, site: str) -> None:
     browser.open(site)
     redrawn(browser, "landing")
+    note = browser.ask("return document.getElementById('note').innerText")
+    assert ("Shaded" in note) == bool(browser.find("#figure td.best"))
     browser.find("#theme")[0].click()
     browser.find("#pages a[href='history.html']")[0].click()
     browser.wait("return document.querySelector('#nav-li-solvers a')")

@@ -5,7 +5,12 @@ from __future__ import annotations
 import ast
 import base64
 import hashlib
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -18,6 +23,8 @@ import harness_dashboard
 from harness_dashboard import inside_asv
 from harness_dashboard.publishers import LOCAL, localized
 
+from tests.dashboard.stored import repository
+
 FOLDER = Path(harness_dashboard.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,8 +35,6 @@ def test_the_versions_are_those_of_the_requirement() -> None:
 
 
 def test_what_runs_under_old_commits_needs_the_standard_library_alone() -> None:
-    import sys
-
     imported = {
         (node.module or "").partition(".")[0] if isinstance(node, ast.ImportFrom) else alias.name.partition(".")[0]
         for node in ast.walk(ast.parse((FOLDER / "history.py").read_text()))
@@ -78,3 +83,48 @@ def test_every_copy_is_there_with_its_licence_and_is_packed() -> None:
     packed = {path for pattern in patterns["harness_dashboard"] for path in FOLDER.glob(pattern)}
     wanted = {path for folder in ("vendor", "pages", "repository") for path in (FOLDER / folder).rglob("*")}
     assert {path for path in wanted if path.is_file()} <= packed
+
+
+# -- its processes -------------------------------------------------------------------------------------------
+
+_WAITING = """
+import os, time
+from pathlib import Path
+
+Path(__file__).with_name(f"{os.getpid()}.pid").touch()
+time.sleep(600)
+"""
+
+
+@pytest.mark.slow
+def test_a_check_that_is_terminated_ends_the_benchmarks_that_asv_started(tmp_path: Path) -> None:
+    """asv's benchmarks are process groups of their own, so only asv can end them."""
+    repository(tmp_path / "code")
+    benchmarks = tmp_path / "code/benchmarks"
+    benchmarks.mkdir()
+    (benchmarks / "__init__.py").write_text(_WAITING)
+    (tmp_path / "code/grid.json").write_text('{"solvers": [{"name": "smo"}], "datasets": [{"name": "a"}]}')
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "harness",
+        "dashboard",
+        "check",
+        "HEAD~1",
+        "HEAD",
+        "--config",
+        str(tmp_path / "code"),
+    ]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "plugins")))}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 120.0
+        while (
+            not (started := list(benchmarks.glob("*.pid"))) and process.poll() is None and time.monotonic() < deadline
+        ):
+            time.sleep(0.1)
+        process.terminate()
+        error = process.communicate(timeout=60)[1]
+    assert started, error
+    assert process.returncode == 128 + signal.SIGTERM
+    assert not any(Path("/proc", path.stem).exists() for path in started), "a benchmark is left"

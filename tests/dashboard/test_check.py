@@ -200,9 +200,48 @@ def test_only_names_cells_by_solver_data_set_or_both(tmp_path: Path, monkeypatch
         check(bench, "base", "head", only=["gilbert"])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("model", "verdict"),
+    [
+        ({"test_accuracy": 0.95}, "worse, with a better model"),
+        ({"relative_gap": 1e-4}, "worse, with a better model"),
+        ({"relative_gap": 2e-4}, "worse"),  # less than a digit
+        ({"relative_gap": 1e-4, "test_accuracy": 0.8}, "worse"),
+        ({"relative_gap": 1e-2, "test_accuracy": 0.95}, "worse"),
+    ],
+)
+def test_more_work_for_a_better_model_is_no_regression(checked: Any, model: dict[str, float], verdict: str) -> None:
+    """Less work for a worse model is no gain either; one more digit and more test errors are no better model."""
+    before, after = measured(), measured(times=SLOW, kernel_evaluations=20, memory=300e6, **model)
+    costs = (CPU, MEMORY, "kernel evaluations")
+    found = checked(before, after)
+    assert [each for each in found if each[0] in costs] == [(name, verdict, verdict == "worse") for name in costs]
+    undone = {name: found for name, found, _ in checked(after, before)}
+    worse = any(name in undone and undone[name] == "worse" for name in ("test error", "digits"))
+    assert {undone[name] for name in costs} == {"better, with a worse model" if worse else "better"}
+
+
+def test_the_rows_of_a_cell_stand_together_the_model_first_and_the_cells_that_are_worse_come_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = [("smo", "twonorm"), CELL]
+    monkeypatch.setattr(checking, "grid", lambda _: cells)
+    (quick,) = measured(relative_gap=1e-4).values()
+    (slow,) = measured(
+        times=SLOW, kernel_evaluations=20, support_vectors=9, test_accuracy=0.8, relative_gap=1e-2
+    ).values()
+    before = dict.fromkeys(cells, measured()[CELL])
+    made = (before, {cells[0]: quick, CELL: slow})
+    again = {CELL: before[CELL]}, {CELL: slow}
+    report = check(Bench(tmp_path, tmp_path, [made, again]), "base", "head")  # type: ignore[arg-type]
+    rows = [line.split(" | ")[:2] for line in markdown(report).splitlines() if line.startswith(("| fw", "| smo"))]
+    metrics = ("test error", "digits", CPU, "kernel evaluations", "support vectors")
+    assert rows == [*(["| fw on twonorm", metric] for metric in metrics), ["| smo on twonorm", "digits"]]
+
+
 def test_the_table_of_a_pull_request() -> None:
     changes = [
-        Change(CELL, "digits", 3.0, 4.0, "better", False),
+        Change(("svdd", "twonorm"), "digits", 3.0, 4.0, "better", False),
         Change(CELL, "CPU time", 0.0123, 0.0246, "worse", True),
         Change(("smo", "twonorm"), "kernel evaluations", 1000.0, 25_000.0, "worse", True),
         Change(("qp", "twonorm"), "status", None, None, "fails", True, "error: a | b"),
@@ -214,7 +253,7 @@ def test_the_table_of_a_pull_request() -> None:
         "| fw on twonorm | CPU time | 12.3 ms | 24.6 ms | 2 | **worse** |",
         "| smo on twonorm | kernel evaluations | 1,000 | 25,000 | 25 | **worse** |",
         "| qp on twonorm | status | - | - | - | **fails**: error: a \\| b |",
-        "| fw on twonorm | digits | 3.0 digits | 4.0 digits | +1.0 | better |",
+        "| svdd on twonorm | digits | 3.0 digits | 4.0 digits | +1.0 | better |",
     ]
 
 
@@ -244,12 +283,20 @@ def test_the_benchmarks_stand_for_themselves_and_measure_the_cells_asked_for(
         record.setup({}, "smo", "a")
 
 
-def test_two_names_of_one_commit_are_refused_and_edits_without_a_commit_noted(
+def test_two_names_of_one_commit_and_ranges_are_refused_and_edits_without_a_commit_noted(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commits = repository(tmp_path / "code")
     code, _, err = command(capsys, "check", "main", "HEAD~0", "--config", tmp_path / "code")
     assert (code, f"'main' and 'HEAD~0' both name {commits[-1][:8]}" in err) == (2, True)
+    for arguments, sentence in (
+        (("check", "HEAD~1..HEAD"), "two commits in two words, as in `harness dashboard check HEAD~1 HEAD`"),
+        (("check", "main", "HEAD~1.."), "HEAD: 'HEAD~1..' is a range"),
+        (("run", "HEAD..main"), f"there is no commit in HEAD..main: both ends are {commits[-1][:8]}"),
+        (("run", "HEAD..HEAD~1"), "there is no commit in HEAD..HEAD~1: the older one comes first"),
+    ):  # fmt: skip
+        code, _, err = command(capsys, *arguments, "--config", tmp_path / "code")
+        assert (code, sentence in err) == (2, True), err
     git(tmp_path / "code", "add", "-A")
     monkeypatch.setattr(checking, "check", lambda *_, **__: Report("a" * 40, "b" * 40, LIMITS, [], 7))
     code, _, err = command(capsys, "check", "HEAD~1", "HEAD", "--config", tmp_path / "code")

@@ -26,7 +26,7 @@ def called() -> list[str]:
 def test_the_commands_are_understood() -> None:
     assert {line.split()[2] for line in called()} == {"run", "build", "check"}
     for line in called():
-        _, _, name, *arguments = shlex.split(line.replace("${{ github.base_ref }}", "main").partition(" > ")[0])
+        _, _, name, *arguments = shlex.split(line.replace("${{ github.base_ref }}", "main").partition(" >> ")[0])
         found = dashboard.get_command(click.Context(dashboard), name)
         assert found is not None
         assert found.make_context(name, arguments).params

@@ -51,7 +51,7 @@ export function draw({ landing, classes, values, place, places, look, solvers, c
   places.note.append(
     most > 1 ? " Geometric means over the problems; of the accuracy the mean." : "",
     lines.some((line) => line.ratio) ? ` Below a time: how many times that of the fastest${several ? " of its problem" : ""}, and between which values that ratio lies, as in the sentence.` : "",
-    " Shaded: the best, and what cannot be distinguished from it.", lines.some((line) => line.failed) ? " Solvers with a failed run are not ranked." : "",
+    lines.some((line) => line.best?.length) ? " Shaded: the best, and what cannot be distinguished from it." : "", lines.some((line) => line.failed) ? " Solvers with a failed run are not ranked." : "",
     !gap && several ? " Each stopped by its own rule, so times are not ranked." : "");
   return lines.length;
 }
