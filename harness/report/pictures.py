@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _SIGNS = "●■▲◆+★▼"
 _XTERM = (26, 166, 29, 175, 178, 75, 245, 130)  # numbers of colours, legible on white and on black
 
 _PLACES = len(COLOURS) * len(MARKS)  # pairs of a colour and a mark
+_SALT = (8_422_888).to_bytes(3, "big")  # with it the solvers that are compared most often differ in colour and mark
 _LETTER = 0.066  # inches that a letter of a legend takes
 _LINE = 0.17  # inches that a line of a legend takes
 
@@ -42,23 +43,22 @@ def looks(names: Iterable[str]) -> dict[str, int]:
     It comes from the solver's label, what stands in parentheses behind it aside, so that a solver looks the same
     everywhere; it is the next one where another solver has that, or its colour or mark has been used more than is needed.
     """
-    ordered, found = sorted(set(names)), dict[str, int]()
-    used = Counter[tuple[str, int]]()
+    found = dict.fromkeys(names, 0)
+    ordered = sorted(found, key=lambda name: ("[" in name, name))  # a solver without parameters has its look first
+    places, colours, marks = Counter[int](), Counter[int](), Counter[int]()
     for name in ordered:
-        usual = zlib.crc32(name.partition(" (")[0].encode())
+        label = name.partition(" (")[0].encode()
+        usual = int.from_bytes(blake2b(label, digest_size=4, salt=_SALT).digest(), "big")
 
-        def cost(place: int, usual: int = usual) -> tuple[Any, ...]:
-            often = [used[each] * size >= len(ordered) for each, size in _parts(place)]
-            return list(found.values()).count(place), any(often), (place - usual) % _PLACES
+        def cost(place: int, usual: int = usual) -> tuple[int, bool, int]:
+            often = max(colours[place % len(COLOURS)] * len(COLOURS), marks[place % len(MARKS)] * len(MARKS))
+            return places[place], often >= len(ordered), (place - usual) % _PLACES
 
-        found[name] = min(range(_PLACES), key=cost)
-        used.update(each for each, _ in _parts(found[name]))
+        found[name] = place = min(range(_PLACES), key=cost)
+        places[place] += 1
+        colours[place % len(COLOURS)] += 1
+        marks[place % len(MARKS)] += 1
     return found
-
-
-def _parts(place: int) -> list[tuple[tuple[str, int], int]]:
-    """Return a place's colour and mark, and how many there are of either."""
-    return [(("colour", place % len(COLOURS)), len(COLOURS)), (("mark", place % len(MARKS)), len(MARKS))]
 
 
 def grid(count: int, width: float = 3.2, height: float = 2.6, columns: int = 4) -> tuple[Figure, list[Axes]]:

@@ -248,6 +248,10 @@ def test_a_solver_looks_the_same_everywhere_and_no_two_alike():
         "in black and white"
     )
     assert pictures.looks(["smo (target 1e-3)", "fw"])["smo (target 1e-3)"] == pictures.looks(["smo"])["smo"]
+    usual = pictures.looks(["fw", "smo-block", "libsvm", "lasvm"])
+    assert list(usual) == ["fw", "smo-block", "libsvm", "lasvm"]
+    several = pictures.looks(["smo", "lasvm[epochs=3]", "qp", *usual, "sklearnex"])
+    assert {name: several[name] for name in usual} == usual, "in another comparison"
     drawn = plots.figure([traced(name, "digits", 1.0 + i) for i, name in enumerate(names[:3])])
     wanted = {name: pictures.style(place)["color"] for name, place in pictures.looks(names[:3]).items()}
     assert {line.get_label(): line.get_color() for line in drawn.axes[0].lines} == wanted
