@@ -29,6 +29,10 @@ def test_a_solver_that_was_just_written_is_loaded_checked_and_listed(tmp_path, m
     done = new("my-solver")
     assert done.exit_code == 0, done.output
     assert "harness check my-solver" in done.stdout
+    workflow = (tmp_path / "my-solver/.github/workflows/ci.yml").read_text()
+    assert "HARNESS: svm-harness # before its first release: svm-harness @ git+https://" in workflow
+    assert "pip install \"$HARNESS\" -e '.[test]'" in workflow
+    assert "python-version: ${{ matrix.python }}" in workflow
     file = str(tmp_path / "my-solver" / "my_solver.py")
     checked = CliRunner().invoke(cli, ["check", file, "--format", "json"])
     assert checked.exit_code == 0, checked.output
