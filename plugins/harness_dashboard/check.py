@@ -43,8 +43,10 @@ _TURNS = 2  # number of measurements of each commit that confirm a suspicion
 _CHANCE = 0.01  # probability that equal times look that different in one measurement
 _WORSE, _BETTER = "worse", "better"
 _WORKS, _FAILS, _GONE = "works", "fails", "gone"
-_MODEL = ("test error", "digits")  # how good a model is
-_BETTER_DIGITS = 1.0  # digits of the gap that a better model has more
+_MODEL = {
+    "test error": 1.0,
+    "digits": 1.0,
+}  # how good a model is; by so much, in per cent and in digits, a better one differs
 _COSTS = (*TIMED, "kernel evaluations", "core set", "support vectors")
 _ORDER = (STATUS, *_MODEL, *_COSTS)  # of the figures of a cell
 _VERDICTS = {
@@ -189,7 +191,7 @@ def _with_models(changes: Sequence[Change]) -> list[Change]:
     for change in changes:
         models = [each for each in changes if each.cell == change.cell and each.metric in _MODEL]
         worse = any(each.regression for each in models)
-        better = not worse and any(each.metric != "digits" or _difference(each) >= _BETTER_DIGITS for each in models)
+        better = not worse and any(abs(_difference(each)) >= _MODEL[each.metric] for each in models)
         if change.metric in _COSTS and change.verdict == _WORSE and better:
             change = replace(change, verdict="worse, with a better model", regression=False)
         elif change.metric in _COSTS and change.verdict == _BETTER and worse:

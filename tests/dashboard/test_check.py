@@ -206,6 +206,7 @@ def test_only_names_cells_by_solver_data_set_or_both(tmp_path: Path, monkeypatch
         ({"test_accuracy": 0.95}, "worse, with a better model"),
         ({"relative_gap": 1e-4}, "worse, with a better model"),
         ({"relative_gap": 2e-4}, "worse"),  # less than a digit
+        ({"test_accuracy": 0.905}, "worse"),  # less than one per cent of the test points
         ({"relative_gap": 1e-4, "test_accuracy": 0.8}, "worse"),
         ({"relative_gap": 1e-2, "test_accuracy": 0.95}, "worse"),
     ],
