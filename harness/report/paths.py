@@ -42,6 +42,8 @@ def advice(rows: Sequence[Row]) -> Iterable[str]:
     if chosen:
         best = " ".join(f"--{name} {value:.6g}" for name, value in chosen[0]["path"]["best"].items())
         yield f"To rank solvers at a chosen cell, replace --path and --folds by: {best} --target-gap 1e-3"
+    elif not any(row.first["path"].get("folds") for row in rows):
+        yield "No cell is chosen without folds; add --folds 5."
 
 
 def _cells(row: Row) -> str:

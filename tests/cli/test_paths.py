@@ -69,3 +69,10 @@ def test_the_errors_of_a_path_are_drawn_below_its_table_and_columns_that_do_not_
         assert "[ ] chosen: C=1 gamma=1, " in picture
         assert "support vectors, the mean over the folds." in " ".join(picture.split())
         assert (f"{fit} of 30 columns fit" in picture) == (fit < 30)
+
+
+@pytest.mark.usefixtures("warm_sessions")
+def test_a_path_without_folds_says_that_nothing_is_chosen(invoke, asked):
+    advice = "No cell is chosen without folds; add --folds 5."
+    assert advice in invoke(*asked[:-2]).stdout
+    assert advice not in invoke(*asked).stdout
