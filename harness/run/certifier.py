@@ -147,11 +147,8 @@ class RunCertifier:
         if target is None or certificate.meets(target):
             return {}
         reason = f"no gap can be certified{of and f' of {of}'}"
-        reason = (
-            reason
-            if gap is None
-            else f"the certified relative gap is {decimals.gap(gap)}, above {decimals.target(target)}"
-        )
+        if gap is not None:
+            reason = f"the certified relative gap is {decimals.above(gap, target)}, above {decimals.target(target)}"
         return {"status": Status.MISSED, "reason": certificate.undecidable or reason}
 
     def _invalid(self, error: Exception) -> dict[str, Any]:

@@ -18,6 +18,12 @@ def gap(value: float) -> str:
     return power(0.0 if -ROUNDING < value < 0.0 else value)
 
 
+def above(value: float, limit: float) -> str:
+    """Return a gap above a limit with as many digits as show that it is: ``1.01e-3`` above 1e-3."""
+    texts = (power(value, digits) for digits in range(1, 17))
+    return next((text for text in texts if float(text) > limit), gap(value))
+
+
 def target(value: float) -> str:
     """Return a target gap as it is typed: ``1e-3``, with as many digits as it has."""
     short, usual = power(value, 0), f"{value:g}"

@@ -3,6 +3,7 @@ import math
 import pytest
 
 from harness.report import figures
+from harness.support import decimals
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,8 @@ def test_spread_is_half_the_range_over_the_median():
 @pytest.mark.parametrize("value", [None, True, "1", math.nan, math.inf])
 def test_what_is_no_number(value):
     assert not figures.is_number(value)
+
+
+@pytest.mark.parametrize(("gap", "limit", "text"), [(1.04e-3, 1e-3, "1.04e-3"), (1.0000004e-3, 1e-3, "1.0000004e-3"), (0.2, 0.1, "2.0e-1")])  # fmt: skip
+def test_a_gap_above_a_limit_has_the_digits_that_show_it(gap, limit, text):
+    assert decimals.above(gap, limit) == text
