@@ -126,8 +126,8 @@ def test_what_is_no_failure_is_said_among_the_faults(cheats):
         ("skip-solves", "'ProblemSummary' object has no attribute"),
         ("skip-raises", "in SkipRaises.skip: ZeroDivisionError"),
     ):
-        (fault,) = cheats[1][way]["faults"]
-        assert words in fault
+        faults = cheats[1][way]["faults"]
+        assert any(words in fault for fault in faults), faults
     assert cheats[1]["honest"]["faults"] == []
 
 

@@ -371,8 +371,13 @@ def test_a_profile_starts_at_the_share_won_and_ends_at_the_share_solved(
         assert solved[solver] == pytest.approx(expected)
     if target == 2:
         assert found[plan.SLOW][0][0] > 2.5  # at least 4 times the seconds of the twins, at most 4 of the stranger's
-        faster = [n for n, _ in plan.SHAPES.values() if n < plan.CROSSING / (1 + 2 * END) ** 2]
-        assert found[plan.STRANGER][0] == (1.0, len(faster) / len(plan.SHAPES))
+        # on the way from 1/2 to its last gap, a solver spends equal times on equal ratios
+        part = {
+            solver: math.log(0.5 / gap) / math.log(0.5 / plan.GAPS[solver]) for solver in (plan.FASTEST, plan.STRANGER)
+        }
+        crossing = plan.CROSSING * (part[plan.FASTEST] / part[plan.STRANGER]) ** 2
+        won = [n for n, _ in plan.SHAPES.values() if n < crossing]
+        assert found[plan.STRANGER][0] == (1.0, len(won) / len(plan.SHAPES))
 
 
 def test_time_grows_by_the_planted_exponents_over_the_sizes_of_one_data_set(
