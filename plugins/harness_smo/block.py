@@ -38,7 +38,7 @@ from harness import (
 from harness.problems import PolytopeDistance
 from harness.support.arrays import Vector
 from harness_smo.block_level import CONVERGED, LARGEST, MIDDLE, MOVED, SMALLEST, STALLED, WHOLE, Settings
-from harness_smo.block_state import BlockState, blur, blurred, clear, measured_blur, refine, sharpen
+from harness_smo.block_state import BlockState, blur, blurred, clear, measured_blur, sharpen
 from harness_smo.smo import GAP, TAU, Goal, why_stopped
 
 _WIDE = 700  # points up to which a second precision would cost more than it saves
@@ -47,7 +47,6 @@ _FEW = 16  # variables of a working set, in a warm-up
 _WHOLE_OF_PATH = 5000  # points up to which the kernel matrix is computed whole along a path, where it serves every C
 _NEWTON = {"auto": 1.0, "always": 0.0, "never": np.inf}  # times what a Newton step costs
 _UNTOLD = 1e6  # steps times variables between narrowed bounds without a model: to make one takes as long
-_FACES = 4  # at loose bounds, that float32 rows are tried for
 _STRICTER, _BLURS = 0.75, 2.0  # of the target in float32, at least, and what is left for rounding
 _LEFT = 0.05  # of the violation: rounding of float32 rows that blurs no more does no harm yet
 _FIRST = 5.0  # times tau: parked points are first looked at when the active ones are this good
@@ -172,9 +171,7 @@ class SMOBlock(Solver):
     def _choose_points(self, state: BlockState, kernel: KernelOracle, tau: float) -> None:
         """After a round that moved something: go on in float64, or with fewer points, where that pays."""
         level, rough, narrowed = state.level, not state.exact, state.narrowed.cap < 1.0
-        if rough and narrowed and level.faces >= _FACES:
-            refine(state, kernel)
-        elif rough and not narrowed and (blurred(state, max(tau, _LEFT * level.violation)) or state.stale()):
+        if rough and not narrowed and (blurred(state, max(tau, _LEFT * level.violation)) or state.stale()):
             sharpen(state, kernel, tau)
         elif self.shrinking and not state.focus() and state.crowded():
             state.shrink()

@@ -632,20 +632,5 @@ def sharpen(state: BlockState, kernel: KernelOracle, tau: float) -> None:
     state.kernel, state.parked = kernel, []
     state.known = np.setdiff1d(state.everyone, state.level.where)
     state.activate(np.flatnonzero(near))
-    _afresh(state, coef)
-
-
-def refine(state: BlockState, kernel: KernelOracle) -> None:
-    """Go on in float64 with the same points; the others' scores are off by the rounding seen at these."""
-    state.keep()
-    coef, where = state.form.coef(state.a), state.level.where
-    state.doubt += measured_blur(state) / _SURE
-    state.doubt[where] = 0.0
-    state.kernel = kernel
-    state.replace(where)
-    _afresh(state, coef)
-
-
-def _afresh(state: BlockState, coef: Vector) -> None:
     state.level.compute_scores(coef)
     state.mark = (state.mark[0], state.level.scores.copy())
