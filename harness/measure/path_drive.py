@@ -49,9 +49,8 @@ def drive_path(
         )
     advance, counter, shared, ended = iter(models).__next__, path.counter, path.shared, set[int]()
     most = float("inf") if limits.time_limit is None else limits.time_limit
-    total = total_cpu = seconds = (
-        0.0  # total: of all cells, of CPU seconds all finished ones; seconds: of the current cell
-    )
+    total = total_cpu = 0.0  # seconds of all cells, CPU seconds of the finished ones
+    seconds = 0.0  # of the current cell
     cpu_began, yields, before = 0.0, 0, (0, 0, 0.0, 0.0)
     try:
         while len(ended) < len(path.cells):

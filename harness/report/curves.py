@@ -62,10 +62,10 @@ def check(library: str) -> None:
         raise UsageError(f"{what} needs {library}, which is not installed; run `pip install 'svm-harness[{extra}]'`.")
 
 
-def panels(records: Sequence[Record]) -> list[Panel]:
+def panels(groups: Sequence[Group]) -> list[Panel]:
     """Return what there is to draw: of each row the run of median time, its trace and its end; paths have no curve."""
     found = []
-    for unit in (unit for group in grouped(records) for unit in group.units if not is_path(unit.rows[0].first)):
+    for unit in (unit for group in groups for unit in group.units if not is_path(unit.rows[0].first)):
         _, clock = timing.clocks([record for row in unit.rows for record in row.measured])
         curves = {row.name: curve for row in unit.rows if (curve := _curve(row, clock))}
         missing = [row.name for row in unit.rows if row.begun and row.name not in curves]
@@ -98,9 +98,9 @@ def text(records: Sequence[Record], *, width: int = output.PIPE_WIDTH, styled: b
 
     Each solver has a marker of its own; if ``styled``, curves have colours and cells are shaded.
     """
-    runs = [record for record in records if not is_cell(record)]
-    drawn = [panel for panel in panels(runs) if panel.curves]
-    looks = pictures.looks(row.name for group in grouped(runs) for row in group.rows)
+    groups = grouped([record for record in records if not is_cell(record)])
+    drawn = [panel for panel in panels(groups) if panel.curves]
+    looks = pictures.looks(row.name for group in groups for row in group.rows)
     grids = paths.grids(records)
     lines = [line for path in grids[:_PANELS] for line in paths.lines(path, width, styled=styled)]
     lines += [line for panel in drawn[:_PANELS] for line in _text(panel, looks, width, styled=styled)]

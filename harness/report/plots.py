@@ -101,14 +101,14 @@ def figure(records: Sequence[Record], kind: str | None = None) -> Figure:
         near, known = did_you_mean(kind, _KINDS), ", ".join(_KINDS)
         raise UsageError(f"kind={kind!r} is no kind of picture{near}; known: {known}.")
     panels_of, lacking, remedy = _KINDS[kind]
-    runs = [record for record in records if not is_cell(record)]
-    every = list(panels_of(records if kind == "heat" else runs))
+    groups = grouped([record for record in records if not is_cell(record)])
+    every = list(panels_of(records if kind == "heat" else groups))
     panels = [panel for panel in every if panel.curves]
     if not panels:
         raise UsageError(f"result.plot({kind!r}) has nothing to draw: {lacking}. {remedy}")
     left, panels = panels[_PANELS:], panels[:_PANELS]
     names = sorted({name for panel in panels for name in panel.curves})
-    rows = dict.fromkeys(row.label if kind == "heat" else row.name for group in grouped(runs) for row in group.rows)
+    rows = dict.fromkeys(row.label if kind == "heat" else row.name for group in groups for row in group.rows)
     looks, styles = pictures.looks(rows), dict[str, dict[str, Any]]()
     solvers = {name: name if name in looks else name.rpartition(" (")[0] for name in names}
     for i, name in enumerate(names):  # a solver of several formulations is filled in one of them only
@@ -141,9 +141,9 @@ def figure(records: Sequence[Record], kind: str | None = None) -> Figure:
 # -- the kinds ---------------------------------------------------------------------------------------------
 
 
-def _anytime(runs: Sequence[Record]) -> list[Panel]:
+def _anytime(groups: Sequence[Group]) -> list[Panel]:
     """Return a panel a problem, without those in which each solver has one point only if other panels have all of them."""
-    panels = curves.panels(runs)
+    panels = curves.panels(groups)
     long = [panel for panel in panels if any(len(curve) > 1 for curve in panel.curves.values())]
     drawn = {name for panel in long for name in panel.curves}
     short = [panel for panel in panels if panel.curves and panel not in long and drawn.issuperset(panel.curves)]
@@ -152,9 +152,9 @@ def _anytime(runs: Sequence[Record]) -> list[Panel]:
     return [panel for panel in panels if panel not in short]
 
 
-def _profile(runs: Sequence[Record]) -> Iterator[Panel]:
+def _profile(groups: Sequence[Group]) -> Iterator[Panel]:
     """Yield for each formulation the share of problems on which a solver is within a factor of the best (Dolan and Moré)."""
-    for formulation, units in contests(grouped(runs)).items():
+    for formulation, units in contests(groups).items():
         times = [{row.name: of for row, of in _times(unit)} for unit in units]
         names = dict.fromkeys(name for of in times for name in of)
         medians = [list(map(median, each[: _USUAL + 1])) for of in times for each in of.values()]
@@ -198,9 +198,8 @@ def front(points: Iterable[tuple[float, float]]) -> Curve:
     return best
 
 
-def _front(runs: Sequence[Record]) -> Iterator[Panel]:
+def _front(groups: Sequence[Group]) -> Iterator[Panel]:
     """Yield for each data set the error on its test points against time, a point a solver and problem, and the front."""
-    groups = grouped(runs)
     names = solver_names(groups)
     for group in groups:
         time, (quality, label) = FIT.honest(group), _quality(group.rows)
@@ -222,10 +221,10 @@ def _front(runs: Sequence[Record]) -> Iterator[Panel]:
         yield panel
 
 
-def _scaling(runs: Sequence[Record]) -> Iterator[Panel]:
+def _scaling(groups: Sequence[Group]) -> Iterator[Panel]:
     """Yield for each data set in three sizes or more the seconds to a certified gap against the size, and the fitted lines."""
     rows: list[tuple[dict[str, Any], Row, list[list[float]]]] = []
-    for unit in (unit for group in grouped(runs) for unit in group.units):
+    for unit in (unit for group in groups for unit in group.units):
         facts = {axis: unit.known(axis) for axis in scaling.AXES}
         facts |= {"set": unit.known("dataset"), "formulation": unit.rows[0].formulation}
         rows += [(facts, row, times) for row, times in _times(unit)]
@@ -268,12 +267,11 @@ def _has_sizes(path: Mapping[str, Any]) -> bool:
     return max(len(xs), len(ys)) <= _SIZES
 
 
-def _bars(runs: Sequence[Record]) -> Iterator[Panel]:
+def _bars(groups: Sequence[Group]) -> Iterator[Panel]:
     """Yield time, kernel evaluations, core set and test error: means over the problems of a formulation, the fastest first.
 
     Only solvers whose every run did what was asked have them; on one problem they have their intervals.
     """
-    groups = grouped(runs)
     names, quality = solver_names(groups), _quality([row for group in groups for row in group.rows])
     found = {name: list(map(Place.of, units)) for name, units in contests(groups).items() if name}
     several = max(map(len, found.values()), default=0)
@@ -332,7 +330,7 @@ def _clock(time: Measure) -> str:
 
 _GAPS, _COSTS = "no run has a certified gap", "plot('bars') draws what runs cost."
 _THREE = "datasets=['twonorm[n=500]', 'twonorm[n=1000]', 'twonorm[n=2000]'], target_gap=1e-3"
-_KINDS: dict[str, tuple[Callable[[Sequence[Record]], Iterable[Panel]], str, str]] = {
+_KINDS: dict[str, tuple[Callable[[Any], Iterable[Panel]], str, str]] = {
     "anytime": (_anytime, _GAPS, _COSTS),
     "profile": (_profile, _GAPS, _COSTS),
     "front": (_front, "no run has a time and test figures", _COSTS),
@@ -340,4 +338,7 @@ _KINDS: dict[str, tuple[Callable[[Sequence[Record]], Iterable[Panel]], str, str]
     "heat": (_heat, "there is no path", "Compare a grid: path='C,gamma', folds=5."),
     "bars": (_bars, "not every run did what was asked, or the figure is not known", "result.failures has the reasons."),
 }
-"""For each kind what makes its panels, what a solver without a value lacks, and what to do if all do."""
+"""For each kind what makes its panels, what a solver without a value lacks, and what to do if all do.
+
+Panels are made of the groups of runs; those of ``heat`` of the records, the cells of paths among them.
+"""

@@ -43,10 +43,8 @@ _TURNS = 2  # number of measurements of each commit that confirm a suspicion
 _CHANCE = 0.01  # probability that equal times look that different in one measurement
 _WORSE, _BETTER = "worse", "better"
 _WORKS, _FAILS, _GONE = "works", "fails", "gone"
-_MODEL = {
-    "test error": 1.0,
-    "digits": 1.0,
-}  # how good a model is; by so much, in per cent and in digits, a better one differs
+_MODEL = {"test error": 1.0, "digits": 1.0}
+"""What says how good a model is, and by how much a better one differs: per cent of the test points, digits of the gap."""
 _COSTS = (*TIMED, "kernel evaluations", "core set", "support vectors")
 _ORDER = (STATUS, *_MODEL, *_COSTS)  # of the figures of a cell
 _VERDICTS = {
@@ -264,20 +262,18 @@ def _counts(cell: Cell, before: Runs, after: Runs, thresholds: Thresholds) -> li
 def _samples(timed: Timed, measured: Runs) -> list[float]:
     """Return the figure of each run that has one; times are those of later fits where a run has them."""
     metric, cell = timed
-    if metric == MEMORY:
-        return [float(run["peak_rss_bytes"]) for run in measured[cell] if run.get("peak_rss_bytes")]
     return times(measured[cell], TIMED[metric])
 
 
 def _compared(timed: Timed, before: Runs, after: Runs, thresholds: Thresholds) -> str:
     """Return ``worse``, ``better`` or an empty string."""
     metric, cell = timed
-    if not (_samples(timed, before) and _samples(timed, after)):
+    old, new = _samples(timed, before), _samples(timed, after)
+    if not (old and new):
         return ""
     if metric == WALL:
         worse, better = (_waits(cell, *each, thresholds.time) for each in ((before, after), (after, before)))
     else:
-        old, new = _samples(timed, before), _samples(timed, after)
         limits = (thresholds.time, 0.0) if metric == CPU else (thresholds.memory, _LEAST_MEMORY)
         worse, better = _more(old, new, *limits), _more(new, old, *limits)
     return _WORSE if worse else _BETTER if better else ""

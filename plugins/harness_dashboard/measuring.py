@@ -101,12 +101,10 @@ class Bench:
                 # asv's own file is one for all of a user's projects
                 machine_file=str(self.configuration.results_dir.parent / "machine.json"),
             )  # fmt: skip
-        path = self.record_file_of(commit)
-        file = (
-            read_file(path)
-            if path.exists()
-            else self._failed(commit, grid(self.configuration) if cells is None else cells)
-        )
+        if (path := self.record_file_of(commit)).exists():
+            file = read_file(path)
+        else:
+            file = self._failed(commit, grid(self.configuration) if cells is None else cells)
         time = int(processes.git(self.repository.folder, "show", "-s", "--format=%at", commit)) * 1000
         replace(file, commit_time=time).write(self.records)
 

@@ -7,6 +7,7 @@ import pytest
 
 from harness import UsageError
 from harness.report import curves, output, pictures, plots
+from harness.report.rows import grouped
 from tests.report.fabricated import hull, record
 
 
@@ -25,12 +26,12 @@ def test_a_curve_is_the_trace_and_the_end_of_the_run_of_median_time():
         record("c", relative_gap=None),
         record("d", dataset="other", status="crashed"),
     ]
-    found = [(panel.title, panel.x, panel.curves) for panel in curves.panels(rows) if panel.curves]
+    found = [(panel.title, panel.x, panel.curves) for panel in curves.panels(grouped(rows)) if panel.curves]
     assert found == [
         ("digits c-svc C=10, rbf gamma=0.05", "CPU seconds", {"a": [(0.01, 1.0), (0.2, 0.1), (2.0, 1e-3)]}),
         ("digits l2-svc chi=10, rbf gamma=0.05", "CPU seconds", {"b": [(1.0, 1e-3)]}),
     ], "gaps of two problems do not compare"
-    _, panel, _ = curves.panels([type(row)({**row, "threads": 2}) for row in rows])
+    _, panel, _ = curves.panels(grouped([type(row)({**row, "threads": 2}) for row in rows]))
     assert (panel.x, panel.curves["b"]) == ("wall seconds", [(2.0, 1e-3)])
 
 
