@@ -1,4 +1,4 @@
-"""The compiled loop of block SMO over points whose whole kernel matrix is at hand: rounds without Python between them."""
+"""The compiled loop of block SMO over a whole kernel matrix: rounds without Python between them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ import numpy as np
 
 from harness.support.arrays import Block, Index, Matrix, Vector
 from harness.support.jit import add_rows, compiled, inlined, inner
-from harness_smo.block_loops import RESOLUTION, WorkingSet, joint_descent, pair_descent
-from harness_smo.block_passes import Variables, grouped, largest
+from harness_smo.descent import RESOLUTION, WorkingSet, joint_descent, pair_descent
+from harness_smo.passes import Variables, grouped, largest
 
-# why the loop came back
-DONE, STUCK, DEAR, PAUSED = 0, 1, 2, 3
+# why the loop returned
+DONE, STUCK, NEWTON_PAYS, PAUSED = 0, 1, 2, 3
 
-_LEAST = 256  # variables of a part: fewer save nothing
-_WIDTH = 1.5  # times the variables that are free or violate, the nearest to that: the part that is descended in
-_BEYOND = 1.001  # times the distance of the furthest variable: a floor below it
-_PART = 0.7  # of all variables; a larger part is not put apart
-_PICKED = 4.0  # times as long as a value of a block: what a step takes a variable, its block far from the cache
-_SHARE = 0.1  # of the violation, left to the next round by the descent in a part
-_LONG = 3  # steps of a descent at most, times its variables
-# what minimising over the face of f free variables costs, in steps times variables: by factors, or conjugate gradients
-_FACE, _FACTOR, _TURNS = 3e5, 0.03, 18.0
+_LEAST = 256  # variables of a part at least: fewer save nothing
+_WIDTH = 1.5  # variables of a part over those that are free or violate: 1.02 / 1.3, .97 / 1.6 for parts as a whole
+_FLOOR = 1.001  # floor of a histogram over the furthest variable's distance
+_PART = 0.7  # fraction of all variables from which no part is formed
+_COPY_COST = 4.0  # cost of a value of a part's block over that of a variable of a step: it is read far from the cache
+_INNER = 0.1  # violation that a descent in a part leaves to the next round
+_LONG = 3  # steps of a descent at most, over its variables
+_NEWTON = 3e5  # fixed cost of a Newton step, in steps times variables
+_FACTOR = 0.03  # cost of a factor of f variables over f^3, in the same unit
+_CONJUGATE = 18.0  # cost of conjugate gradients over f^2, in the same unit
 
 
-class Whole(NamedTuple):
+class Dense(NamedTuple):
     """Points, their variables, and their kernel matrix, m points and copies * m variables.
 
     matrix, diagonal : (m, m) and (m,), float32 or float64
@@ -39,20 +40,25 @@ class Whole(NamedTuple):
     variables: Variables
 
 
-class Turn(NamedTuple):
-    """What is kept from one call to the next, and changes.
+class Progress(NamedTuple):
+    """What changes from one call to the next.
 
-    begun : (1,) whether a round was made before: the first one takes all variables, or one at each point
-    spent : (3,) steps times variables since the last face; kernel rows that were added to the scores; steps of the last
-        round, 0 before the first one
-    parts : for the blocks of parts, half of the variables squared at least
-    ends : (2, 2) of each group the largest g that may rise and the smallest that may fall, where the loop came back
+    begun : (1,) whether a round was made: the first one takes all variables, or one at each point
+    spent : (3,) steps times variables since the last Newton step; kernel rows that were added to the scores; steps of the
+        last round, 0 before the first one
+    parts : memory for the blocks of parts, half of the variables squared
+    ends : (2, 2) for each group the largest g that may rise and the smallest that may fall, at the return
     """
 
     begun: Any
     spent: Vector
     parts: Block
     ends: Matrix
+
+    @classmethod
+    def begin(cls, parts: Block) -> Progress:
+        """Return the progress before the first round."""
+        return cls(np.zeros(1, np.bool_), np.zeros(3), parts, np.zeros((2, 2)))
 
 
 # What reads no kernel value is a function of its own: it is compiled once, not for each dtype of the matrix.
@@ -128,10 +134,10 @@ def _part(
         if far > -np.inf:
             furthest = min(furthest, far)
     size = max(_LEAST, int((_WIDTH if variables == m else 1.0) * count))
-    every = size >= _PART * most or float(size) * size >= _PICKED * expected * (most - size)
+    every = size >= _PART * most or float(size) * size >= _COPY_COST * expected * (most - size)
     if not every:
         # of those that are free or violate none may be missing, and the histogram cannot tell a small violation from none
-        for v in largest(beyond, 1.0, near, np.int64(0), _BEYOND * furthest, size - count):
+        for v in largest(beyond, 1.0, near, np.int64(0), _FLOOR * furthest, size - count):
             near[v] = 1
     chosen, found = np.empty(variables, np.intp), 0
     if every and one_each:
@@ -188,7 +194,7 @@ def picked(matrix: Block, points: Index) -> Block:
 
 
 @inlined
-def _block(x: Whole, parts: Block, points: Index) -> tuple[Block, Block]:
+def _block(x: Dense, parts: Block, points: Index) -> tuple[Block, Block]:
     """Return the kernel block of ``points``, in ``parts`` if it has the room, and its diagonal."""
     w = len(points)
     memory = parts if w * w <= len(parts) else np.empty(w * w, x.matrix.dtype)
@@ -200,8 +206,8 @@ def _block(x: Whole, parts: Block, points: Index) -> tuple[Block, Block]:
 
 
 @compiled
-def descend_whole(
-    x: Whole, turn: Turn, sums: tuple[int, ...], tau: float, patience: float, limit: int
+def descend(
+    x: Dense, progress: Progress, sums: tuple[int, ...], tau: float, patience: float, limit: int
 ) -> tuple[int, int, int]:
     """Rounds of SMO, each over the variables that matter now, until no pair violates by tau.
 
@@ -221,7 +227,7 @@ def descend_whole(
     if len(sums) > 0:
         groups = sums[0]
     gradient, beyond = np.empty(variables), np.empty(variables)
-    ends, middle = turn.ends, np.empty(2)
+    ends, middle = progress.ends, np.empty(2)
     rounding = np.float64(np.finfo(x.matrix.dtype).eps)
     steps = rounds = 0
     # the matrix itself is the block of one variable at each point, class by class
@@ -235,35 +241,35 @@ def descend_whole(
         noise = RESOLUTION * rounding * size
         if violation <= noise:
             return STUCK, steps, rounds
-        dear = patience * (_FACE + min(_FACTOR * float(free) ** 3, _TURNS * float(free) ** 2))
-        if turn.spent[0] > 0.0 and turn.spent[0] >= dear:
-            return DEAR, steps, rounds
+        dear = patience * (_NEWTON + min(_FACTOR * float(free) ** 3, _CONJUGATE * float(free) ** 2))
+        if progress.spent[0] > 0.0 and progress.spent[0] >= dear:
+            return NEWTON_PAYS, steps, rounds
         if steps >= limit:
             return PAUSED, steps, rounds
         # of two variables at a point one rests: all of them would make a block of four times the matrix
-        expected = turn.spent[2] if at_hand or not (turn.begun[0] or variables > m) else np.inf
+        expected = progress.spent[2] if at_hand or not (progress.begun[0] or variables > m) else np.inf
         chosen, cut = grouped(_part(own, m, gradient, middle, beyond, expected, at_hand), group, groups)
         w = len(chosen)
         a, lower, upper, g, points, every = _taken(own, m, gradient, chosen)
         block, diagonal = x.matrix, x.diagonal
         if not every:
-            block, diagonal = _block(x, turn.parts, points)
+            block, diagonal = _block(x, progress.parts, points)
         work = WorkingSet(block, diagonal, a, lower, upper, g)
         most = w
-        if turn.begun[0]:
-            most = int(min(float(_LONG * w), max(float(w // 2), (dear - turn.spent[0]) / w + 1.0)))
+        if progress.begun[0]:
+            most = int(min(float(_LONG * w), max(float(w // 2), (dear - progress.spent[0]) / w + 1.0)))
         most = min(most, limit - steps)
-        inner_tau = max(0.5 * tau, noise, 0.0 if w == variables else _SHARE * violation)
+        inner_tau = max(0.5 * tau, noise, 0.0 if w == variables else _INNER * violation)
         if len(sums) > 0:  # noqa: SIM108 -- numba compiles one side of this branch, and both of an expression
             taken = pair_descent(work, cut, inner_tau, most)
         else:
             taken = joint_descent(work, inner_tau, most)
-        turn.begun[0], turn.spent[2] = True, max(float(taken), 1.0)
-        turn.spent[0] += float(taken) * w
+        progress.begun[0], progress.spent[2] = True, max(float(taken), 1.0)
+        progress.spent[0] += float(taken) * w
         steps += taken
         rounds += 1
         slots, change = _moved(own, chosen, points, a)
         add_rows(scores, x.matrix, slots, change, np.int64(0), m)
-        turn.spent[1] += len(slots)
+        progress.spent[1] += len(slots)
         if len(slots) == 0:
             return STUCK, steps, rounds

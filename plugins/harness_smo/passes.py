@@ -1,4 +1,4 @@
-"""Compiled passes of block SMO around a descent: the working set's block, and who may move."""
+"""Compiled passes of block SMO around a descent: which variables may move, and which a round works on."""
 
 from __future__ import annotations
 
@@ -6,29 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.support.arrays import Block, Index, Vector
+from harness.support.arrays import Index, Vector
 from harness.support.jit import compiled, copied, fast, inlined, inner, larger, smaller
 
-_TILE = 16  # rows and columns of a block that are mirrored at a time
-_BINS = 1024  # of the histogram that finds the largest values
-_TINY = 1e-300
-
-
-class AtHand(NamedTuple):
-    """What is known of a working set's kernel block.
-
-    rows, slots : the row of point p is rows[slots[p]], or not held where slots[p] < 0
-    last, place : the block of the last working set, and where each point stood in it, -1 for those that are new
-    values : (len(first), len(second)), K[points[first], points[second]]: first the new ones not held, second all not held
-    """
-
-    rows: Block
-    slots: Index
-    last: Block
-    place: Index
-    values: Block
-    first: Index
-    second: Index
+_BINS = 1024  # bins of the histogram that finds the largest values
+_TINY = 1e-300  # a number below every violation
 
 
 class Variables(NamedTuple):
@@ -39,56 +21,6 @@ class Variables(NamedTuple):
     upper: Vector
     linear: Vector
     group: Any
-
-
-@compiled
-def gather(block: Block, points: Index, known: AtHand) -> None:
-    """Put the kernel block of a working set, (w, w), together from all that is at hand."""
-    slots, place = known.slots, known.place
-    w = len(points)
-    for p in range(w):
-        if place[p] >= 0:
-            source, target = known.last[place[p]], block[p]
-            for q in range(w):
-                if place[q] >= 0:
-                    target[q] = source[place[q]]
-    for p in range(w):
-        if slots[p] < 0:
-            continue
-        held = known.rows[slots[p]]
-        for q in range(w):
-            # of two held rows the first serves; a pair of the last working set is done
-            if (slots[q] >= 0 and q < p) or (place[p] >= 0 and place[q] >= 0):
-                continue
-            value = held[points[q]]
-            block[p, q] = value
-            block[q, p] = value
-    for s in range(len(known.first)):
-        for t in range(len(known.second)):
-            block[known.first[s], known.second[t]] = known.values[s, t]
-            block[known.second[t], known.first[s]] = known.values[s, t]
-
-
-@compiled
-def complete(block: Block, fresh: Index, kept: Index, place: Index, last: Block, first: int, stop: int) -> None:
-    """Fill in a working set's kernel block, (w, w), whose rows ``fresh`` are there, from the last one.
-
-    Parameters
-    ----------
-    kept : the other rows, and columns; the rows ``kept[first:stop]`` are filled in
-    place : where each of them stood in ``last``
-    """
-    for p in range(first, stop):
-        source, target = last[place[p]], block[kept[p]]
-        for q in range(len(kept)):
-            target[kept[q]] = source[place[q]]
-    # in tiles: lines read and lines written are used whole while they are at hand
-    for low in range(first, stop, _TILE):
-        for begin in range(0, len(fresh), _TILE):
-            for p in range(low, min(low + _TILE, stop)):
-                row = kept[p]
-                for q in range(begin, min(begin + _TILE, len(fresh))):
-                    block[row, fresh[q]] = block[fresh[q], row]
 
 
 @fast

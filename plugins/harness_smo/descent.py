@@ -1,0 +1,301 @@
+"""The compiled loops of block SMO that descend in a working set.
+
+Reductions run over segments of a few hundred entries through LLVM's maxnum and minnum, which it vectorises;
+an entry that may not move is -inf among those that may rise and inf among those that may fall, so that no
+branch is left in the passes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harness.support.arrays import Block, Index, Vector
+from harness.support.jit import compiled, fast, inlined, larger, seek, smaller
+
+RESOLUTION = 8.0  # machine epsilons times the largest gradient, below which a violation may be rounding
+_FLAT = 1e-6  # curvature of a second variable over K_ii, below which rounding decides
+_SEGMENT = 256  # entries of a segment, whose extremes are stored: short enough to search, long enough to vectorise
+_TINY = 1e-12  # curvature in place of 0: two points on top of each other
+
+
+class WorkingSet(NamedTuple):
+    """A working set of w variables, and its kernel block.
+
+    kernel, diagonal : (w, w) and (w,), float32 or float64; the gradient is kept in this dtype inside
+    a : (w,) changed in place
+    lower, upper : (w,)
+    gradient : (w,) at the start; not updated
+    """
+
+    kernel: Block
+    diagonal: Block
+    a: Vector
+    lower: Vector
+    upper: Vector
+    gradient: Vector
+
+
+@fast
+def _gains(fall: Block, diagonal: Block, row: Block, gains: Block, g_i: Any, k_ii: Any, tiny: Any) -> Any:
+    """Write (g_i - g_k)^2 / (K_ii + K_kk - 2 K_ik), 0 where g_k >= g_i, and return the largest."""
+    zero = k_ii - k_ii
+    best = zero
+    for k in range(len(fall)):
+        difference = larger(g_i - fall[k], zero)
+        curvature = larger(k_ii + diagonal[k] - (row[k] + row[k]), tiny)
+        gain = difference * difference / curvature
+        gains[k] = gain
+        best = larger(best, gain)
+    return best
+
+
+@fast
+def _move(rise: Block, fall: Block, row_i: Block, row_j: Block, step: Any) -> tuple[Any, Any]:
+    """Subtract step (K_i - K_j) from both copies of the gradient; return the new largest rise and smallest fall."""
+    change = step * (row_i[0] - row_j[0])
+    up, low = rise[0] - change, fall[0] - change
+    for k in range(len(rise)):
+        change = step * (row_i[k] - row_j[k])
+        r, f = rise[k] - change, fall[k] - change
+        rise[k] = r
+        fall[k] = f
+        up, low = larger(up, r), smaller(low, f)
+    return up, low
+
+
+@compiled
+def _segments(n: int, cut: int) -> tuple[Index, int]:
+    """Return the edges of segments of [0, n), none across ``cut``, and how many of them are before it."""
+    first = (cut + _SEGMENT - 1) // _SEGMENT
+    count = first + (n - cut + _SEGMENT - 1) // _SEGMENT
+    edges = np.empty(count + 1, np.intp)
+    for b in range(count):
+        edges[b] = b * _SEGMENT if b < first else cut + (b - first) * _SEGMENT
+    edges[count] = n
+    return edges, first
+
+
+@compiled
+def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
+    """Second-order SMO on a working set; the sums over [0, cut) and [cut, w) are kept.
+
+    Parameters
+    ----------
+    cut : start of the second group; w if there is only one
+    tau : violation that no pair may exceed at the end
+
+    Returns
+    -------
+    Steps taken, at most ``limit``.
+    """
+    a, lower, upper, diagonal, dtype = work.a, work.lower, work.upper, work.diagonal, work.kernel.dtype
+    w = len(a)
+    edges, first = _segments(w, cut)
+    segments = len(edges) - 1
+    rise, fall, gains = np.empty(w, dtype), np.empty(w, dtype), np.empty(w, dtype)
+    ups, lows = np.empty(segments, dtype), np.empty(segments, dtype)  # extremes of each segment
+    number = np.empty(2, dtype)  # converts a float64 to the block's dtype
+    number[0], number[1] = _TINY, 0.0
+    tiny = number[0]
+    for k in range(w):
+        rise[k] = work.gradient[k] if a[k] < upper[k] else -np.inf
+        fall[k] = work.gradient[k] if a[k] > lower[k] else np.inf
+    i = j = 0
+    for steps in range(limit + 1):
+        row_i, row_j = work.kernel[i], work.kernel[j]
+        for b in range(segments):  # the first time a move by 0
+            s, e = edges[b], edges[b + 1]
+            ups[b], lows[b] = _move(rise[s:e], fall[s:e], row_i[s:e], row_j[s:e], number[1])
+        # the segment with the largest rise of the group that violates most
+        top, begin, stop, worst = -1, 0, 0, tau
+        for group in range(2):
+            left, right = (0, first) if group == 0 else (first, segments)
+            if left == right:
+                continue
+            high, low = left, lows[left]
+            for b in range(left + 1, right):
+                if ups[b] > ups[high]:
+                    high = b
+                low = min(low, lows[b])
+            if np.float64(ups[high]) - np.float64(low) > worst:
+                top, begin, stop, worst = high, left, right, np.float64(ups[high]) - np.float64(low)
+        if top < 0 or steps == limit:
+            return steps
+        s, e = edges[top], edges[top + 1]
+        i = s + seek(rise[s:e], ups[top])
+        # its partner with the largest gain
+        row_i, g_i, k_ii = work.kernel[i], rise[i], diagonal[i]
+        best, where = tiny - tiny, -1
+        for b in range(begin, stop):
+            if lows[b] < g_i:
+                s, e = edges[b], edges[b + 1]
+                gain = _gains(fall[s:e], diagonal[s:e], row_i[s:e], gains[s:e], g_i, k_ii, tiny)
+                if gain > best:
+                    best, where = gain, b
+        if where < 0:
+            return steps
+        s, e = edges[where], edges[where + 1]
+        j = s + seek(gains[s:e], best)
+        curvature = max(np.float64(k_ii) + np.float64(diagonal[j]) - 2.0 * np.float64(row_i[j]), _TINY)
+        room_i, room_j = upper[i] - a[i], a[j] - lower[j]
+        step = min((np.float64(g_i) - np.float64(fall[j])) / curvature, room_i, room_j)
+        # a clipped variable is set to its bound: one rounding error away it would count as free
+        a_i = upper[i] if step == room_i else a[i] + step
+        a_j = lower[j] if step == room_j else a[j] - step
+        if a_i == a[i] and a_j == a[j]:
+            return steps
+        a[i], a[j] = a_i, a_j
+        # i may fall now and j may rise: their gradients are filled in before the pass that moves them
+        if fall[i] == np.inf:
+            fall[i] = rise[i]
+        if rise[j] == -np.inf:
+            rise[j] = fall[j]
+        if a_i >= upper[i]:
+            rise[i] = -np.inf
+        if a_j <= lower[j]:
+            fall[j] = np.inf
+        number[1] = step
+    return limit
+
+
+@fast
+def _joint_gains(g: Block, rise: Block, fall: Block, diagonal: Block, row: Block, gains: Block, number: Block) -> Any:
+    """Write the gain of each k after a step of i to its own optimum, r_k^2 / (K_kk - K_ik^2 / K_ii); return the largest.
+
+    r_k = g_k - share K_ik is k's gradient then; number : share = g_i / K_ii, slope = 1 / K_ii, floor = the least curvature.
+    """
+    share, slope, floor = number[0], number[1], number[2]
+    zero = share - share
+    best = zero
+    for k in range(len(g)):
+        left = g[k] - share * row[k]
+        drive = larger(larger(left + rise[k], -(left + fall[k])), zero)
+        gain = drive * drive / larger(diagonal[k] - slope * row[k] * row[k], floor)
+        gains[k] = gain
+        best = larger(best, gain)
+    return best
+
+
+@fast
+def _shift(g: Block, rise: Block, fall: Block, row_i: Block, row_j: Block, step_i: Any, step_j: Any) -> tuple[Any, Any]:
+    """Subtract step_i K_i + step_j K_j from the gradient; return its largest that may rise and smallest that may fall."""
+    value = g[0] - (step_i * row_i[0] + step_j * row_j[0])
+    up, low = value + rise[0], value + fall[0]
+    for k in range(len(g)):
+        value = g[k] - (step_i * row_i[k] + step_j * row_j[k])
+        g[k] = value
+        up, low = larger(up, value + rise[k]), smaller(low, value + fall[k])
+    return up, low
+
+
+@compiled
+def joint_step(
+    g: tuple[float, float],
+    curvature: tuple[float, float, float],
+    room_i: tuple[float, float],
+    room_j: tuple[float, float],
+) -> tuple[float, float]:
+    """Return the steps d of two variables that maximise g d - 1/2 d K d, each within its room, (least, most).
+
+    curvature : K_ii, K_jj, K_ij
+    """
+    g_i, g_j = g
+    k_ii, k_jj, k_ij = curvature
+    determinant = k_ii * k_jj - k_ij * k_ij
+    if determinant > _TINY * k_ii * k_jj:
+        d_i, d_j = (k_jj * g_i - k_ij * g_j) / determinant, (k_ii * g_j - k_ij * g_i) / determinant
+        if room_i[0] <= d_i <= room_i[1] and room_j[0] <= d_j <= room_j[1]:
+            return d_i, d_j
+    # a concave function has its maximum over a box that its own maximum lies outside of on an edge
+    best, best_i, best_j = 0.0, 0.0, 0.0
+    for edge in range(5):
+        if edge < 2:
+            d_i = room_i[edge]
+            d_j = _within((g_j - k_ij * d_i) / k_jj, room_j)
+        elif edge < 4:
+            d_j = room_j[edge - 2]
+            d_i = _within((g_i - k_ij * d_j) / k_ii, room_i)
+        else:  # i alone, as no edge is finite and the two points are equal
+            d_i, d_j = _within(g_i / k_ii, room_i), 0.0
+        if np.isfinite(d_i) and np.isfinite(d_j):
+            value = d_i * (g_i - 0.5 * k_ii * d_i) + d_j * (g_j - 0.5 * k_jj * d_j) - k_ij * d_i * d_j
+            if value > best:
+                best, best_i, best_j = value, d_i, d_j
+    return best_i, best_j
+
+
+@inlined
+def _within(step: float, room: tuple[float, float]) -> float:
+    return min(max(step, room[0]), room[1])
+
+
+@inlined
+def _stepped(a: float, step: float, lower: float, upper: float) -> float:
+    """Return a + step, the bound itself if the step ends there: one rounding error away it would count as free."""
+    if step == upper - a:
+        return upper
+    return lower if step == lower - a else min(max(a + step, lower), upper)
+
+
+@compiled
+def joint_descent(work: WorkingSet, tau: float, limit: int) -> int:
+    """SMO on a working set without a fixed sum: two variables a step, to their common optimum. See :func:`pair_descent`.
+
+    The one that violates most, and the one that gains most after its step (Steinwart, Hush, Scovel, Training SVMs
+    without offset, JMLR 12, 2011). One at a time, a wide kernel takes tens of times as many steps: all gradients
+    move alike there, so that each step undoes a part of the others.
+    """
+    a, lower, upper, diagonal, dtype = work.a, work.lower, work.upper, work.diagonal, work.kernel.dtype
+    w = len(a)
+    edges, segments = _segments(w, w)
+    g, gains = np.empty(w, dtype), np.empty(w, dtype)
+    rise, fall = np.empty(w, dtype), np.empty(w, dtype)  # 0 where a variable may rise (fall), else -inf (inf)
+    ups, lows = np.empty(segments, dtype), np.empty(segments, dtype)
+    number = np.zeros(5, dtype)  # converts float64 to the block's dtype
+    for k in range(w):
+        g[k] = work.gradient[k]
+        rise[k] = 0.0 if a[k] < upper[k] else -np.inf
+        fall[k] = 0.0 if a[k] > lower[k] else np.inf
+    i = j = 0
+    for steps in range(limit + 1):
+        row_i, row_j = work.kernel[i], work.kernel[j]
+        for b in range(segments):  # the first time a move by 0
+            s, e = edges[b], edges[b + 1]
+            ups[b], lows[b] = _shift(g[s:e], rise[s:e], fall[s:e], row_i[s:e], row_j[s:e], number[0], number[1])
+        high, low = ups.argmax(), lows.argmin()
+        if steps == limit or max(np.float64(ups[high]), -np.float64(lows[low])) <= tau:
+            return steps
+        if ups[high] >= -lows[low]:
+            s, e = edges[high], edges[high + 1]
+            i = s + (g[s:e] + rise[s:e]).argmax()
+        else:
+            s, e = edges[low], edges[low + 1]
+            i = s + (g[s:e] + fall[s:e]).argmin()
+        row_i, g_i, k_ii = work.kernel[i], np.float64(g[i]), max(np.float64(diagonal[i]), _TINY)
+        number[2], number[3], number[4] = g_i / k_ii, 1.0 / k_ii, _FLAT * k_ii
+        gain, where = number[0] - number[0], -1
+        for b in range(segments):
+            s, e = edges[b], edges[b + 1]
+            best = _joint_gains(g[s:e], rise[s:e], fall[s:e], diagonal[s:e], row_i[s:e], gains[s:e], number[2:])
+            if best > gain:
+                gain, where = best, b
+        room_i = (lower[i] - a[i], upper[i] - a[i])
+        step_i, step_j, j = _within(g_i / k_ii, room_i), 0.0, i
+        if where >= 0:
+            s, e = edges[where], edges[where + 1]
+            j = s + seek(gains[s:e], gain)
+        if j != i:
+            curvature = (k_ii, max(np.float64(diagonal[j]), _TINY), np.float64(row_i[j]))
+            step_i, step_j = joint_step((g_i, np.float64(g[j])), curvature, room_i, (lower[j] - a[j], upper[j] - a[j]))
+        a_i, a_j = _stepped(a[i], step_i, lower[i], upper[i]), _stepped(a[j], step_j, lower[j], upper[j])
+        if a_i == a[i] and a_j == a[j]:
+            return steps
+        a[j] = a_j
+        a[i] = a_i  # last: if i moves alone, j is i
+        for k in (i, j):
+            rise[k] = 0.0 if a[k] < upper[k] else -np.inf
+            fall[k] = 0.0 if a[k] > lower[k] else np.inf
+        number[0], number[1] = step_i, step_j
+    return limit
