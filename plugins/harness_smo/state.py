@@ -30,6 +30,8 @@ class State:
     a : (V,) variables
     scores : (n,) stored K coef; at parked points it may be off by ``drift``
     drift : (n,) bound of that error, in units of f(x); 0 where there is none but rounding
+    snapshots : (k, n) coefficients at former times, the latest first
+    snapshot : (n,) which of them the stored scores of a parked point belong to; -1 if it is not stored any more
     active : the active points; their variables and scores are newer than those above until :meth:`store`
     outcome, target, tau : how the last round ended, the violation that it was to reach, and that of the run
     """
@@ -47,6 +49,7 @@ class State:
         if warm and not any(form.start[form.group == k].sum() for k in range(form.groups)):
             coef = self._stretch(coef)
         self.drift = np.zeros(self.n)
+        self.snapshot, self.snapshots = np.full(self.n, -1), np.empty((0, self.n))
         self.diagonal = problem.kernel.diagonal()
         self.root_diagonal = np.sqrt(np.maximum(self.diagonal, 0.0))
         words = min(max(int(settings.cache_mb * 2**20) // 8, 2 * self.n), max(2, self.n) * self.n)
@@ -162,7 +165,7 @@ class State:
         a, scores = self.a[variables_of(self.form, points)], self.scores[selection]
         make = DenseActiveSet if self._is_dense(points, cache) else ActiveSet
         active = make(self.form, points, a, scores, self.diagonal[selection], self.kernel, cache, self.settings)
-        self._mark = self.form.coef(self.a)[points], active.scores.copy()
+        self._mark = self.form.coef(self.a), active.scores.copy()
         return active
 
     def _account(self) -> None:
@@ -215,13 +218,13 @@ class State:
 
     def set_mark(self) -> None:
         """Measure from now on how far w moves."""
-        self._mark = self.form.coef(self.a)[self.active.points], self.active.scores.copy()
+        self._mark = self.form.coef(self.a), self.active.scores.copy()
 
     def moved(self) -> float:
         """Return |w - w_mark|, how far w moved since the last call; the active set must be stored."""
         coef, scores = self._mark
         self.set_mark()
-        change = self._mark[0] - coef
+        change = (self._mark[0] - coef)[self.active.points]
         square = max(0.0, float(change @ (self.active.scores - scores)))
         # where coefficients of nearly equal points move apart, rounding may exceed how far w moves
         unit = TUNING.value_rounding * float(np.finfo(self.kernel.dtype).eps)
@@ -229,20 +232,31 @@ class State:
         return float(np.sqrt(square + rounding))
 
     def scale(self, factor: float) -> None:
-        """Multiply w by ``factor``: the scores, and all that is known of them."""
+        """Multiply w by ``factor``: the scores, and all that is stored about them."""
         self.scores *= factor
         self.drift *= factor
+        self.snapshots *= factor
         self._mark = factor * self._mark[0], factor * self._mark[1]
 
     def add_drift(self) -> None:
         """Add to the drift of the parked points how far w moved."""
         parked = np.ones(self.n, dtype=bool)
         parked[self.active.points] = False
+        current, coef = parked & (self.drift == 0.0), self._mark[0]
+        if current.any():  # their scores are those of the coefficients at the mark
+            self.snapshots = np.vstack([coef, self.snapshots[: TUNING.snapshots - 1]])
+            self.snapshot += self.snapshot >= 0
+            self.snapshot[self.snapshot >= TUNING.snapshots] = -1
+            self.snapshot[current] = 0
         self.drift[parked] += self.moved() * self.root_diagonal[parked]
 
     def evaluate(self, points: Index) -> None:
-        """Compute the scores of parked points anew."""
-        self.scores[points] = self.kernel.expand(self.form.coef(self.a), points)
+        """Bring the scores of parked points up to date: by what changed since their snapshot, if it is stored."""
+        coef, of = self.form.coef(self.a), self.snapshot[points]
+        for k in np.unique(of).tolist():
+            part = points[of == k]
+            before = self.scores[part] if k >= 0 else 0.0
+            self.scores[part] = before + self.kernel.expand(coef - self.snapshots[k] if k >= 0 else coef, part)
         self.drift[points] = 0.0
 
     def slack(self, ends: Any = None) -> Vector:

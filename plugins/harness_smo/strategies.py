@@ -132,6 +132,7 @@ class Precision:
             near[_nearest(slack, count)] = True
         state.add_drift()
         state.drift += noise
+        state.snapshot[:] = -1  # what changed since does not remove rounding
         state.drift[near] = 0.0  # computed below
         state.kernel = state.problem.kernel
         state.activate(np.flatnonzero(near))
