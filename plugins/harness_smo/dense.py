@@ -271,5 +271,6 @@ def descend(
         slots, change = _moved(own, chosen, points, a)
         add_rows(scores, x.matrix, slots, change, np.int64(0), m)
         progress.spent[1] += len(slots)
-        if len(slots) == 0:
+        if len(slots) == 0 and not (at_hand and variables > m):
             return STUCK, steps, rounds
+        at_hand &= len(slots) > 0  # what violates may be both variables of a point

@@ -77,6 +77,63 @@ def _segments(n: int, cut: int) -> tuple[Index, int]:
     return edges, first
 
 
+@inlined
+def _move_all(
+    edges: Index, rise: Block, fall: Block, ups: Block, lows: Block, row_i: Block, row_j: Block, step: Any
+) -> None:
+    """Call :func:`_move` segment by segment; write the extremes of each."""
+    for b in range(len(ups)):
+        s, e = edges[b], edges[b + 1]
+        ups[b], lows[b] = _move(rise[s:e], fall[s:e], row_i[s:e], row_j[s:e], step)
+
+
+@inlined
+def _worst_group(first: int, ups: Block, lows: Block, tau: float) -> tuple[int, int, int]:
+    """Return the segment with the largest rise of the group that violates most, -1 if none does by tau, and its segments."""
+    best, begin, stop, worst = -1, 0, 0, tau
+    for group in range(2):
+        left, right = (0, first) if group == 0 else (first, len(ups))
+        if left == right:
+            continue
+        high, low = left, lows[left]
+        for b in range(left + 1, right):
+            if ups[b] > ups[high]:
+                high = b
+            low = min(low, lows[b])
+        violation = np.float64(ups[high]) - np.float64(low)
+        if violation > worst:
+            best, begin, stop, worst = high, left, right, violation
+    return best, begin, stop
+
+
+@inlined
+def _partner(
+    edges: Index,
+    begin: int,
+    stop: int,
+    fall: Block,
+    lows: Block,
+    diagonal: Block,
+    row: Block,
+    gains: Block,
+    i: int,
+    number: Block,
+) -> int:
+    """Return the variable of the segments [begin, stop) that gains most with i, -1 if none does; number : g_i, least curvature."""
+    g_i, tiny = number[0], number[1]
+    best, where = tiny - tiny, -1
+    for b in range(begin, stop):
+        if lows[b] < g_i:
+            s, e = edges[b], edges[b + 1]
+            gain = _gains(fall[s:e], diagonal[s:e], row[s:e], gains[s:e], g_i, diagonal[i], tiny)
+            if gain > best:
+                best, where = gain, b
+    if where < 0:
+        return -1
+    place: int = edges[where] + seek(gains[edges[where] : edges[where + 1]], best)
+    return place
+
+
 @compiled
 def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
     """Second-order SMO on a working set; the sums over [0, cut) and [cut, w) are kept.
@@ -93,54 +150,26 @@ def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
     a, lower, upper, diagonal, dtype = work.a, work.lower, work.upper, work.diagonal, work.kernel.dtype
     w = len(a)
     edges, first = _segments(w, cut)
-    segments = len(edges) - 1
     rise, fall, gains = np.empty(w, dtype), np.empty(w, dtype), np.empty(w, dtype)
-    ups, lows = np.empty(segments, dtype), np.empty(segments, dtype)  # extremes of each segment
-    number = np.empty(2, dtype)  # converts a float64 to the block's dtype
-    number[0], number[1] = _TINY, 0.0
-    tiny = number[0]
+    ups, lows = np.empty(len(edges) - 1, dtype), np.empty(len(edges) - 1, dtype)  # extremes of each segment
+    number = np.zeros(3, dtype)  # converts float64 to the block's dtype
     for k in range(w):
         rise[k] = work.gradient[k] if a[k] < upper[k] else -np.inf
         fall[k] = work.gradient[k] if a[k] > lower[k] else np.inf
-    i = j = 0
-    for steps in range(limit + 1):
-        row_i, row_j = work.kernel[i], work.kernel[j]
-        for b in range(segments):  # the first time a move by 0
-            s, e = edges[b], edges[b + 1]
-            ups[b], lows[b] = _move(rise[s:e], fall[s:e], row_i[s:e], row_j[s:e], number[1])
-        # the segment with the largest rise of the group that violates most
-        top, begin, stop, worst = -1, 0, 0, tau
-        for group in range(2):
-            left, right = (0, first) if group == 0 else (first, segments)
-            if left == right:
-                continue
-            high, low = left, lows[left]
-            for b in range(left + 1, right):
-                if ups[b] > ups[high]:
-                    high = b
-                low = min(low, lows[b])
-            if np.float64(ups[high]) - np.float64(low) > worst:
-                top, begin, stop, worst = high, left, right, np.float64(ups[high]) - np.float64(low)
-        if top < 0 or steps == limit:
+    _move_all(edges, rise, fall, ups, lows, work.kernel[0], work.kernel[0], number[2])
+    for steps in range(limit):
+        segment, begin, stop = _worst_group(first, ups, lows, tau)
+        if segment < 0:
             return steps
-        s, e = edges[top], edges[top + 1]
-        i = s + seek(rise[s:e], ups[top])
-        # its partner with the largest gain
-        row_i, g_i, k_ii = work.kernel[i], rise[i], diagonal[i]
-        best, where = tiny - tiny, -1
-        for b in range(begin, stop):
-            if lows[b] < g_i:
-                s, e = edges[b], edges[b + 1]
-                gain = _gains(fall[s:e], diagonal[s:e], row_i[s:e], gains[s:e], g_i, k_ii, tiny)
-                if gain > best:
-                    best, where = gain, b
-        if where < 0:
+        i = edges[segment] + seek(rise[edges[segment] : edges[segment + 1]], ups[segment])
+        row_i = work.kernel[i]
+        number[0], number[1] = rise[i], _TINY
+        j = _partner(edges, begin, stop, fall, lows, diagonal, row_i, gains, i, number)
+        if j < 0:
             return steps
-        s, e = edges[where], edges[where + 1]
-        j = s + seek(gains[s:e], best)
-        curvature = max(np.float64(k_ii) + np.float64(diagonal[j]) - 2.0 * np.float64(row_i[j]), _TINY)
+        curvature = max(np.float64(diagonal[i]) + np.float64(diagonal[j]) - 2.0 * np.float64(row_i[j]), _TINY)
         room_i, room_j = upper[i] - a[i], a[j] - lower[j]
-        step = min((np.float64(g_i) - np.float64(fall[j])) / curvature, room_i, room_j)
+        step = min((np.float64(rise[i]) - np.float64(fall[j])) / curvature, room_i, room_j)
         # a clipped variable is set to its bound: one rounding error away it would count as free
         a_i = upper[i] if step == room_i else a[i] + step
         a_j = lower[j] if step == room_j else a[j] - step
@@ -156,7 +185,8 @@ def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
             rise[i] = -np.inf
         if a_j <= lower[j]:
             fall[j] = np.inf
-        number[1] = step
+        number[2] = step
+        _move_all(edges, rise, fall, ups, lows, row_i, work.kernel[j], number[2])
     return limit
 
 
@@ -239,6 +269,33 @@ def _stepped(a: float, step: float, lower: float, upper: float) -> float:
     return lower if step == lower - a else min(max(a + step, lower), upper)
 
 
+@inlined
+def _shift_all(
+    edges: Index, g: Block, rise: Block, fall: Block, ups: Block, lows: Block, row_i: Block, row_j: Block, number: Block
+) -> None:
+    """Call :func:`_shift` segment by segment; write the extremes of each. number : step_i, step_j."""
+    for b in range(len(ups)):
+        s, e = edges[b], edges[b + 1]
+        ups[b], lows[b] = _shift(g[s:e], rise[s:e], fall[s:e], row_i[s:e], row_j[s:e], number[0], number[1])
+
+
+@inlined
+def _second(
+    edges: Index, g: Block, rise: Block, fall: Block, diagonal: Block, row: Block, gains: Block, number: Block
+) -> int:
+    """Return the variable that gains most once the first has moved, -1 if none does; number : see :func:`_joint_gains`."""
+    best, where = number[0] - number[0], -1
+    for b in range(len(edges) - 1):
+        s, e = edges[b], edges[b + 1]
+        gain = _joint_gains(g[s:e], rise[s:e], fall[s:e], diagonal[s:e], row[s:e], gains[s:e], number)
+        if gain > best:
+            best, where = gain, b
+    if where < 0:
+        return -1
+    place: int = edges[where] + seek(gains[edges[where] : edges[where + 1]], best)
+    return place
+
+
 @compiled
 def joint_descent(work: WorkingSet, tau: float, limit: int) -> int:
     """SMO on a working set without a fixed sum: two variables a step, to their common optimum. See :func:`pair_descent`.
@@ -252,20 +309,16 @@ def joint_descent(work: WorkingSet, tau: float, limit: int) -> int:
     edges, segments = _segments(w, w)
     g, gains = np.empty(w, dtype), np.empty(w, dtype)
     rise, fall = np.empty(w, dtype), np.empty(w, dtype)  # 0 where a variable may rise (fall), else -inf (inf)
-    ups, lows = np.empty(segments, dtype), np.empty(segments, dtype)
+    ups, lows = np.empty(segments, dtype), np.empty(segments, dtype)  # extremes of each segment
     number = np.zeros(5, dtype)  # converts float64 to the block's dtype
     for k in range(w):
         g[k] = work.gradient[k]
         rise[k] = 0.0 if a[k] < upper[k] else -np.inf
         fall[k] = 0.0 if a[k] > lower[k] else np.inf
-    i = j = 0
-    for steps in range(limit + 1):
-        row_i, row_j = work.kernel[i], work.kernel[j]
-        for b in range(segments):  # the first time a move by 0
-            s, e = edges[b], edges[b + 1]
-            ups[b], lows[b] = _shift(g[s:e], rise[s:e], fall[s:e], row_i[s:e], row_j[s:e], number[0], number[1])
+    _shift_all(edges, g, rise, fall, ups, lows, work.kernel[0], work.kernel[0], number)
+    for steps in range(limit):
         high, low = ups.argmax(), lows.argmin()
-        if steps == limit or max(np.float64(ups[high]), -np.float64(lows[low])) <= tau:
+        if max(np.float64(ups[high]), -np.float64(lows[low])) <= tau:
             return steps
         if ups[high] >= -lows[low]:
             s, e = edges[high], edges[high + 1]
@@ -275,18 +328,12 @@ def joint_descent(work: WorkingSet, tau: float, limit: int) -> int:
             i = s + (g[s:e] + fall[s:e]).argmin()
         row_i, g_i, k_ii = work.kernel[i], np.float64(g[i]), max(np.float64(diagonal[i]), _TINY)
         number[2], number[3], number[4] = g_i / k_ii, 1.0 / k_ii, _FLAT * k_ii
-        gain, where = number[0] - number[0], -1
-        for b in range(segments):
-            s, e = edges[b], edges[b + 1]
-            best = _joint_gains(g[s:e], rise[s:e], fall[s:e], diagonal[s:e], row_i[s:e], gains[s:e], number[2:])
-            if best > gain:
-                gain, where = best, b
+        j = _second(edges, g, rise, fall, diagonal, row_i, gains, number[2:])
         room_i = (lower[i] - a[i], upper[i] - a[i])
-        step_i, step_j, j = _within(g_i / k_ii, room_i), 0.0, i
-        if where >= 0:
-            s, e = edges[where], edges[where + 1]
-            j = s + seek(gains[s:e], gain)
-        if j != i:
+        step_i, step_j = _within(g_i / k_ii, room_i), 0.0
+        if j < 0:
+            j = i
+        elif j != i:
             curvature = (k_ii, max(np.float64(diagonal[j]), _TINY), np.float64(row_i[j]))
             step_i, step_j = joint_step((g_i, np.float64(g[j])), curvature, room_i, (lower[j] - a[j], upper[j] - a[j]))
         a_i, a_j = _stepped(a[i], step_i, lower[i], upper[i]), _stepped(a[j], step_j, lower[j], upper[j])
@@ -298,4 +345,5 @@ def joint_descent(work: WorkingSet, tau: float, limit: int) -> int:
             rise[k] = 0.0 if a[k] < upper[k] else -np.inf
             fall[k] = 0.0 if a[k] > lower[k] else np.inf
         number[0], number[1] = step_i, step_j
+        _shift_all(edges, g, rise, fall, ups, lows, row_i, work.kernel[j], number)
     return limit

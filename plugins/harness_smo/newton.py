@@ -23,10 +23,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from harness.support.arrays import Block, Index, Matrix, Vector
-from harness.support.jit import compiled
+from harness.support.jit import compiled, inlined
 
 _RIDGE = {
     4: 3e-6,
@@ -39,10 +39,14 @@ _CG_VARIABLES = (
 )
 _CG_RESIDUAL = 0.01  # residual over the gradient that conjugate gradients must reach
 _CG_STEPS = 30  # steps of conjugate gradients at most
+_AHEAD = 64  # columns of the inverse computed at a time, of the variables nearest to their bounds
 _FLAT = 1e-10  # pivot over its entry of the inverse, below which it is rounding
 _ROUNDED = 1e-12  # error of a sum over the sum of its absolute terms, below which it is rounding
 _OVERSHOT = 0.9  # slope over curvature of a step, below which it went past its optimum, by rounding
 _FACTORS = 3  # factorisations of a minimisation at most
+
+# how a walk ended
+OPTIMUM, FLAT, UNKNOWN = 0, 1, 2
 
 
 class Face(NamedTuple):
@@ -167,9 +171,7 @@ def _newton(face: Face, inside: Index) -> bool:
     if not ((new >= upper) | (new <= lower)).any():
         a, complete = new, True
     else:
-        shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
-        inverse = dpotri(factor, lower=1, overwrite_c=1)[0].T
-        complete = bool(walk(inverse, *shared, np.empty_like(inverse), step, a, lower, upper))
+        complete = _walk(factor, across, shares, step, a, lower, upper)
     before = face.a[inside]
     if not _mend(a, before, lower, upper, sums):
         return True
@@ -178,6 +180,25 @@ def _newton(face: Face, inside: Index) -> bool:
         return True
     face.a[inside] = a if slope > _OVERSHOT * bent else np.clip(before + slope / bent * (a - before), lower, upper)
     return complete
+
+
+def _walk(
+    factor: Matrix, across: Matrix, shares: Matrix, step: Vector, a: Vector, lower: Vector, upper: Vector
+) -> bool:
+    """Call :func:`walk` with the columns of the inverse that it needs; ``a`` and ``step`` change."""
+    f = len(a)
+    columns, place, taken, out = np.empty((0, f)), np.full(f, -1), np.empty((f, f)), np.zeros(f, np.bool_)
+    shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
+    while (outcome := walk(columns, place, *shared, taken, out, step, a, lower, upper)) == UNKNOWN:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(step > 0.0, (upper - a) / step, np.where(step < 0.0, (lower - a) / step, np.inf))
+        room[place >= 0] = np.inf
+        near = np.argsort(room)[: min(_AHEAD, int(np.isfinite(room).sum()))]
+        units = np.zeros((f, len(near)), order="F")
+        units[near, np.arange(len(near))] = 1.0
+        place[near] = np.arange(len(columns), len(columns) + len(near))
+        columns = np.concatenate([columns, dpotrs(factor, units, lower=1, overwrite_b=1)[0].T])
+    return bool(outcome == OPTIMUM)
 
 
 def _along(face: Face, inside: Index, change: Vector) -> tuple[float, float]:
@@ -219,62 +240,77 @@ def _factor(face: Face, inside: Index) -> Any:
 
 @compiled
 def walk(
-    inverse: Matrix,
+    columns: Matrix,
+    place: Index,
     shares: Matrix,
     across: Matrix,
     taken: Matrix,
+    out: Any,
     step: Vector,
     a: Vector,
     lower: Vector,
     upper: Vector,
-) -> bool:
+) -> int:
     """Take ``step``, (f,), leave each variable where it meets its bound, and turn to the optimum of the others.
 
-    inverse : (f, f) K^-1, of which row p holds the entries from column p on
+    Parameters
+    ----------
+    columns : (k, f) column p of K^-1 is columns[place[p]]; it is missing where place[p] < 0
     shares, across : (q, f), P = K^-1 - shares' across
-    taken : (f, f) memory for the columns taken from P, each divided by the root of its pivot
+    taken : (f, f) the columns taken from P so far, each divided by the root of its pivot; changes
+    out : (f,) whether a variable has met its bound; changes
     a, step : (f,); change
 
     Returns
     -------
-    Whether the optimum was reached; False if rounding ended the walk before.
+    OPTIMUM, FLAT if rounding ends the walk before, or UNKNOWN if a column is missing: call again with it.
     """
-    f, met = len(a), 0
-    column, out = np.empty(f), np.zeros(f, np.bool_)
+    f, met = len(a), out.sum()
+    column = np.empty(f)
     while True:
-        length, first = 1.0, -1
-        for i in range(f):
-            room = 1.0
-            if step[i] > 0.0:
-                room = (upper[i] - a[i]) / step[i]
-            elif step[i] < 0.0:
-                room = (lower[i] - a[i]) / step[i]
-            if room < length:
-                length, first = room, i
-        length = max(length, 0.0)
+        length, first = _room(step, a, lower, upper)
+        if first >= 0 and place[first] < 0:
+            return UNKNOWN
         for i in range(f):
             if not out[i]:
                 a[i] = min(max(a[i] + length * step[i], lower[i]), upper[i])
         if first < 0:
-            return True
+            return OPTIMUM
         a[first] = upper[first] if step[first] > 0.0 else lower[first]
         out[first] = True
         # the column of P that belongs to ``first``, minus what those before it took
         for i in range(f):
-            column[i] = inverse[i, first] if i < first else inverse[first, i]
+            column[i] = columns[place[first], i]
         for k in range(len(shares)):
-            weight, row = shares[k, first], across[k]
-            for i in range(f):
-                column[i] -= weight * row[i]
+            _subtract(column, shares[k, first], across[k])
         for k in range(met):
-            weight, row = taken[k, first], taken[k]
-            for i in range(f):
-                column[i] -= weight * row[i]
+            _subtract(column, taken[k, first], taken[k])
         pivot = column[first]
-        if not pivot > _FLAT * inverse[first, first]:
-            return False
+        if not pivot > _FLAT * columns[place[first], first]:
+            return FLAT
         share, root = (1.0 - length) * step[first] / pivot, 1.0 / np.sqrt(pivot)
         for i in range(f):
             step[i] = 0.0 if out[i] else (1.0 - length) * step[i] - share * column[i]
             taken[met, i] = root * column[i]
         met += 1
+
+
+@inlined
+def _room(step: Vector, a: Vector, lower: Vector, upper: Vector) -> tuple[float, int]:
+    """Return how far the step can be taken, at most 1, and which variable meets its bound there, -1 if none does."""
+    length, first = 1.0, -1
+    for i in range(len(a)):
+        room = 1.0
+        if step[i] > 0.0:
+            room = (upper[i] - a[i]) / step[i]
+        elif step[i] < 0.0:
+            room = (lower[i] - a[i]) / step[i]
+        if room < length:
+            length, first = room, i
+    return max(length, 0.0), first
+
+
+@inlined
+def _subtract(column: Vector, weight: float, row: Vector) -> None:
+    for i in range(len(column)):
+        column[i] -= weight * row[i]

@@ -63,7 +63,7 @@ class State:
         sample = None if warm or settings.dense_points != TUNING.dense_points else self._sample()
         if not warm and self.n <= self.settings.dense_points:
             self.form = self.bounds.begin() or form
-        self.active = self._make_active(self.everything, RowCache(kernel, self.memory))
+        self.active = self._make_all_active()
         if sample is not None:
             self._begin_at(sample)
 
@@ -93,7 +93,7 @@ class State:
         """Continue from the solution of a sample, with the points that it leaves nearest to a violation."""
         if sample.support * self.n <= TUNING.sparse_exact:
             self.kernel = self.problem.kernel
-            self.active = self._make_active(self.everything, RowCache(self.kernel, self.memory))
+            self.active = self._make_all_active()
         self.a[variables_of(self.form, sample.points)] = sample.active.a
         self.active.compute_scores(self.form.coef(self.a))
         self.active.directions()
@@ -151,19 +151,19 @@ class State:
         cache = self.active.cache
         self._account()
         cache.fetched = 0
-        self.active = self._make_active(self.everything, cache)
+        self.active = self._make_active(self.everything, cache, dense=False)
 
     # -- the active points ---------------------------------------------------------------------------
 
-    def _is_dense(self, points: Index, cache: RowCache) -> bool:
-        """Whether the whole kernel matrix of ``points`` is used: it fits, and is of a part, or of few points."""
-        few = len(points) < self.n or self.n <= self.settings.dense_points
-        return self.settings.dense and cache.capacity >= len(points) and few
+    def _make_all_active(self) -> ActiveSet:
+        cache = RowCache(self.kernel, self.memory)
+        dense = self.settings.dense and cache.capacity == self.n <= self.settings.dense_points
+        return self._make_active(self.everything, cache, dense=dense)
 
-    def _make_active(self, points: Index, cache: RowCache) -> ActiveSet:
+    def _make_active(self, points: Index, cache: RowCache, *, dense: bool) -> ActiveSet:
         selection: Any = slice(None) if len(points) == self.n else points
         a, scores = self.a[variables_of(self.form, points)], self.scores[selection]
-        make = DenseActiveSet if self._is_dense(points, cache) else ActiveSet
+        make = DenseActiveSet if dense else ActiveSet
         active = make(self.form, points, a, scores, self.diagonal[selection], self.kernel, cache, self.settings)
         self._mark = self.form.coef(self.a), active.scores.copy()
         return active
@@ -181,8 +181,11 @@ class State:
         self.a[active.variables] = active.a
         self.scores[active.points] = active.scores
 
-    def activate(self, points: Index) -> None:
-        """Continue with ``points`` active; the others are parked. The active set must be stored."""
+    def activate(self, points: Index, *, dense: bool = False) -> None:
+        """Continue with ``points`` active; the others are parked. The active set must be stored.
+
+        dense : whether their whole kernel matrix is worth its cost, which is not known of more than some thousand
+        """
         self.add_drift()
         drifted = points[self.drift[points] > 0.0]
         if len(drifted):
@@ -192,25 +195,20 @@ class State:
         old, whole = self.active, len(points) == self.n
         position = np.full(self.n, -1, dtype=np.intp)
         position[old.points] = np.arange(old.m)
-        same_rows = old.kernel.dtype == self.kernel.dtype
-        exchange = (
-            same_rows and isinstance(old, DenseActiveSet) and old.has_matrix and len(points) == old.m and not whole
-        )
         leaving = ~np.isin(old.points, points)
+        same_rows, had_matrix = old.kernel.dtype == self.kernel.dtype, isinstance(old, DenseActiveSet)
+        exchange = same_rows and old.has_matrix and len(points) == old.m and not whole
         if exchange:  # the new points take the places of those that leave
             new, points = points[position[points] < 0], old.points.copy()
             points[leaving] = new
         elif not whole and self.form.copies == 1:  # descents want the groups apart
             points = points[np.argsort(self.form.group[points], kind="stable")]
         cache = RowCache(self.kernel if whole else self.kernel.restrict(points), self.memory)
-        if (
-            same_rows
-            and len(points) <= old.m
-            and not isinstance(old, DenseActiveSet)
-            and not self._is_dense(points, cache)
-        ):
+        worth = dense or (had_matrix and same_rows) or len(points) <= TUNING.dense_points
+        dense = self.settings.dense and cache.capacity == len(points) and worth
+        if same_rows and len(points) <= old.m and not had_matrix and not dense:
             cache = old.cache.moved(cache.kernel, position[points], np.flatnonzero(~leaving & old.free_points))
-        self.active = self._make_active(points, cache)
+        self.active = self._make_active(points, cache, dense=dense)
         if exchange and isinstance(old, DenseActiveSet) and isinstance(self.active, DenseActiveSet):
             self.active.exchange(old, leaving)
 

@@ -179,9 +179,7 @@ class Focus:
         count = min(side, active.m, max(TUNING.active_least, int(TUNING.active_factor * near)))
         if count < min(active.m, TUNING.active_slack * near) or spent < TUNING.dense_payoff * count**2:
             return None
-        if count == state.n:
-            state.settings = settings._replace(dense_points=max(settings.dense_points, state.n))
-        return partial(state.activate, active.points[_nearest(slack, count)])
+        return partial(state.activate, active.points[_nearest(slack, count)], dense=True)
 
 
 class Parking:
@@ -211,7 +209,7 @@ class Parking:
         if len(points) > (1.0 - TUNING.parked_least) * active.m:
             self.wait = active.rounds + TUNING.parking_interval
             return None
-        return partial(state.activate, points)
+        return partial(state.activate, points, dense=True)
 
     def _next(self, state: State, violating: Index) -> Index:
         """Return the points to activate when ``violating`` are parked."""

@@ -37,7 +37,9 @@ class Tuning:
     # -- parking, where the rows of the free variables do not fit
     crowded: float = 0.8  # free variables over rows that fit, above which points are parked: 1.01 / 2.1
     parked_least: float = 0.4  # smallest fraction of the active points that is worth parking
-    snapshots: int = 6  # stored coefficients, by whose changes scores of parked points are brought up to date: 1.03 / 1.9 for one
+    snapshots: int = (
+        6  # stored coefficients, by whose changes scores of parked points are brought up to date: 1.03 / 1.9 for one
+    )
     parking_interval: int = 4  # rounds until parking is tried again after it was not worth it
 
     # -- working sets
