@@ -155,10 +155,8 @@ class ActiveSet:
         from harness_smo.passes import choose, kept
 
         groups, size, ends = self.form.groups, self.settings.working_set, np.array(self.ends)
-        # sorted, as rows are read in their order
-        stay = np.sort(kept(self.previous, rise, fall, ends, self.group, int(TUNING.kept_share * size)))
-        chosen: tuple[Index, int] = choose(rise, fall, ends, self.group, groups, stay, size)
-        return chosen
+        stay = kept(self.previous, rise, fall, ends, self.group, int(TUNING.kept_share * size))
+        return choose(rise, fall, ends, self.group, groups, stay, size)
 
     def compute_scores(self, coef: Vector) -> None:
         """Compute the scores from the coefficients of all points, (n,), and cache the rows of the free points."""

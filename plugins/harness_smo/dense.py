@@ -9,14 +9,13 @@ import numpy as np
 from harness.support.arrays import Block, Index, Matrix, Vector
 from harness.support.jit import add_rows, compiled, inlined, inner
 from harness_smo.descent import RESOLUTION, WorkingSet, joint_descent, pair_descent
-from harness_smo.passes import Variables, grouped, largest
+from harness_smo.passes import Variables
 
 # why the loop returned
 DONE, STUCK, NEWTON_PAYS, PAUSED = 0, 1, 2, 3
 
-_LEAST = 256  # variables of a part at least: fewer save nothing
-_WIDTH = 1.5  # variables of a part over those that are free or violate: 1.02 / 1.3, .97 / 1.6 for parts as a whole
-_FLOOR = 1.001  # floor of a histogram over the furthest variable's distance
+_LEAST = 2  # variables of a part at least
+_REACH = 1.0  # distance from a violation, over the largest violation, of the variables of a part
 _PART = 0.7  # fraction of all variables from which no part is formed
 _COPY_COST = 4.0  # cost of a value of a part's block over that of a variable of a step: it is read far from the cache
 _INNER = 0.1  # violation that a descent in a part leaves to the next round
@@ -110,44 +109,49 @@ def _survey(
 
 @inner
 def _part(
-    x: Variables, m: int, gradient: Vector, middle: Vector, beyond: Vector, expected: float, one_each: bool
+    x: Variables, m: int, gradient: Vector, middle: Vector, violation: float, expected: float, one_each: bool
 ) -> Index:
-    """Return the variables that are free, violate, or come nearest to that; all where that is most of them.
+    """Return the variables that are free, violate, or come near to that; all where that is most of them.
 
-    expected : steps: where a few are, all variables in each take less time than to put a block together; infinite where all
-        need a block too
-    one_each : all are those that come nearest, one at each point
+    expected : expected number of steps: with few, all variables in each take less time than copying a block; infinite if a
+        block is copied anyway
+    one_each : all are the nearest one at each point
     """
     variables = len(x.a)
-    most = m if one_each else variables
-    count, furthest, near = 0, 0.0, np.empty(variables, np.int8)
+    most, size, far = m if one_each else variables, 0, np.empty(variables)
     for v in range(variables):
         off = gradient[v] - middle[x.group[v]]
-        far = -np.inf
+        far[v] = -np.inf
         if x.a[v] < x.upper[v]:
-            far = off
+            far[v] = off
         if x.a[v] > x.lower[v]:
-            far = max(far, -off)
-        beyond[v] = far
-        near[v] = far >= 0.0
-        count += near[v]
-        if far > -np.inf:
-            furthest = min(furthest, far)
-    size = max(_LEAST, int((_WIDTH if variables == m else 1.0) * count))
-    every = size >= _PART * most or float(size) * size >= _COPY_COST * expected * (most - size)
-    if not every:
-        # of those that are free or violate none may be missing, and the histogram cannot tell a small violation from none
-        for v in largest(beyond, 1.0, near, np.int64(0), _FLOOR * furthest, size - count):
-            near[v] = 1
-    chosen, found = np.empty(variables, np.intp), 0
+            far[v] = max(far[v], -off)
+        size += far[v] >= -_REACH * violation
+    every = size < _LEAST or size >= _PART * most or float(size) * size >= _COPY_COST * expected * (most - size)
+    chosen, count = np.empty(variables, np.intp), 0
     if every and one_each:
         for v in range(m):
-            chosen[v] = v + m if variables > m and beyond[v + m] > beyond[v] else v
+            chosen[v] = v + m if variables > m and far[v + m] > far[v] else v
         return chosen[:m]
     for v in range(variables):
-        chosen[found] = v
-        found += every | (near[v] > 0)
-    return chosen[:found]
+        chosen[count] = v
+        count += every | (far[v] >= -_REACH * violation)
+    return chosen[:count]
+
+
+@inner
+def _grouped(chosen: Index, group: Any, groups: int) -> tuple[Index, int]:
+    """Return the variables, those of the first group first, and where the second one starts."""
+    if groups < 2:
+        return chosen, len(chosen)
+    ordered, place, cut = np.empty_like(chosen), 0, 0
+    for k in range(2):
+        for v in chosen:
+            if group[v] == k:
+                ordered[place] = v
+                place += 1
+        cut = place if k == 0 else cut
+    return ordered, cut
 
 
 @inner
@@ -226,7 +230,7 @@ def descend(
     groups = 0
     if len(sums) > 0:
         groups = sums[0]
-    gradient, beyond = np.empty(variables), np.empty(variables)
+    gradient = np.empty(variables)
     ends, middle = progress.ends, np.empty(2)
     rounding = np.float64(np.finfo(x.matrix.dtype).eps)
     steps = rounds = 0
@@ -248,7 +252,7 @@ def descend(
             return PAUSED, steps, rounds
         # of two variables at a point one rests: all of them would make a block of four times the matrix
         expected = progress.spent[2] if at_hand or not (progress.begun[0] or variables > m) else np.inf
-        chosen, cut = grouped(_part(own, m, gradient, middle, beyond, expected, at_hand), group, groups)
+        chosen, cut = _grouped(_part(own, m, gradient, middle, violation, expected, at_hand), group, groups)
         w = len(chosen)
         a, lower, upper, g, points, every = _taken(own, m, gradient, chosen)
         block, diagonal = x.matrix, x.diagonal

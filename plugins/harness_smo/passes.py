@@ -7,10 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.support.arrays import Index, Vector
-from harness.support.jit import compiled, copied, fast, inlined, inner, larger, smaller
-
-_BINS = 1024  # bins of the histogram that finds the largest values
-_TINY = 1e-300  # a number below every violation
+from harness.support.jit import compiled, fast, larger, smaller
 
 
 class Variables(NamedTuple):
@@ -84,92 +81,25 @@ def distances(x: Variables, scores: Vector, ends: Vector) -> Vector:
     return least
 
 
-# -- which variables a round of block SMO works on: compiled, as a round over some thousand points takes less than 1 ms
+# -- which variables a round works on
 
 
-@compiled
-def largest(values: Vector, sign: float, group: Any, k: int, floor: float, count: int) -> Index:
-    """Return where the ``count`` largest of group k's ``sign * values`` above ``floor`` are, or all, in no special order.
-
-    By a histogram of those above: the values in the bin where the count is reached are taken as they come. Whether one is
-    above is as good as random, so that nothing branches on it.
-    """
-    above, found = np.empty(len(values) + 1, np.int32), 0
-    for v in range(len(values)):
-        above[found] = v
-        found += (sign * values[v] > floor) & (group[v] == k)
-    if found <= count:
-        return above[:found].astype(np.intp)
-    top = floor
-    for p in range(found):
-        top = larger(top, sign * values[above[p]])
-    bins, scale = np.zeros(_BINS, np.int64), (_BINS / (top - floor) if top - floor < np.inf else 0.0)
-    for p in range(found):
-        bins[_bin(sign * values[above[p]] - floor, scale)] += 1
-    last, more = _BINS, 0
-    while last > 0 and more + bins[last - 1] <= count:
-        last -= 1
-        more += bins[last]
-    # bins from `last` on are taken whole; of the bin below, what is left of the count
-    rest, taken, chosen = count - more, 0, np.empty(count + 1, np.intp)
-    for p in range(found):
-        place = _bin(sign * values[above[p]] - floor, scale)
-        filling = (place == last - 1) & (rest > 0)
-        rest -= filling
-        chosen[taken] = above[p]
-        taken += (place >= last) | filling
-    return chosen[:taken]
+def _worst(values: Vector, floor: float, count: int) -> Index:
+    """Return where the ``count`` largest values above ``floor`` are, or all of them."""
+    above = np.flatnonzero(values > floor)
+    return above if len(above) <= count else above[np.argpartition(-values[above], count)[:count]]
 
 
-@inlined
-def _bin(height: float, scale: float) -> Any:
-    place: Any = np.uint64(smaller(height * scale, _BINS - 1.0))
-    return place
-
-
-@compiled
 def kept(previous: Index, rise: Vector, fall: Vector, ends: Vector, group: Any, count: int) -> Index:
-    """Return up to ``count`` of the variables ``previous``, in their order: free ones first, then by violation."""
+    """Return up to ``count`` of the variables ``previous``, in order: free ones first, then by violation."""
     if len(previous) <= count:
-        return previous
-    worth, bound, reach = np.empty(len(previous)), np.zeros(len(previous), np.int8), 0.0
-    for p in range(len(previous)):
-        v, k = previous[p], group[previous[p]]
-        worth[p] = max(rise[v] - ends[k, 1], ends[k, 0] - fall[v])
-        bound[p] = (rise[v] == -np.inf) | (fall[v] == np.inf)
-        reach = max(reach, worth[p])
-    for p in range(len(previous)):  # what is farther from violation than any other violates may be told apart no more
-        worth[p] = max(worth[p], -reach)
-    left = count
-    for k in range(2):
-        best = largest(worth, 1.0, bound, k, -1.1 * reach - _TINY, left)
-        left -= len(best)
-        for p in best:
-            bound[p] = 2
-    stays, found = np.empty(count, np.intp), 0
-    for p in range(len(previous)):
-        if bound[p] == 2:
-            stays[found] = previous[p]
-            found += 1
-    return stays[:found]
+        return np.sort(previous)
+    up, low, k = rise[previous], fall[previous], group[previous]
+    at_bound = (up == -np.inf) | (low == np.inf)
+    violation = np.maximum(up - ends[k, 1], ends[k, 0] - low)
+    return np.sort(previous[np.lexsort((-violation, at_bound))[:count]])
 
 
-@inner
-def grouped(chosen: Index, group: Any, groups: int) -> tuple[Index, int]:
-    """Return the variables, those of the first group first, and where the second one starts."""
-    if groups < 2:
-        return chosen, len(chosen)
-    ordered, place, cut = np.empty_like(chosen), 0, 0
-    for k in range(2):
-        for v in chosen:
-            if group[v] == k:
-                ordered[place] = v
-                place += 1
-        cut = place if k == 0 else cut
-    return ordered, cut
-
-
-@compiled
 def choose(
     rise: Vector, fall: Vector, ends: Vector, group: Any, groups: int, stay: Index, size: int
 ) -> tuple[Index, int]:
@@ -184,25 +114,23 @@ def choose(
     ends : (groups, 2), of each group, the largest entry of ``rise`` and the smallest of ``fall``
     group : (V,) of each variable; 0 where ``groups`` is 0, and no sum is kept
     """
-    for v in stay:
-        rise[v], fall[v] = -np.inf, np.inf
-    chosen, found = np.empty(size + 2 * groups, np.intp), len(stay)
-    copied(stay, 0, chosen, 0, found)
+    rise[stay], fall[stay] = -np.inf, np.inf
     if groups == 0:
-        for v in range(len(rise)):
-            rise[v] = larger(rise[v], -fall[v])
-        top = largest(rise, 1.0, group, groups, 0.0, size - found)
-        copied(top, 0, chosen, found, len(top))
-        found += len(top)
-    share = max(1, (size - len(stay)) // (2 * groups)) if groups else 0
+        chosen = np.concatenate([stay, _worst(np.maximum(rise, -fall), 0.0, size - len(stay))])
+        return chosen, len(chosen)
+    share, parts = max(1, (size - len(stay)) // (2 * groups)), [stay]
     for k in range(groups):
-        top = largest(rise, 1.0, group, k, ends[k, 1], share)
-        for v in top:
-            fall[v] = np.inf
-        bottom = largest(fall, -1.0, group, k, -ends[k, 0], share)
-        copied(top, 0, chosen, found, len(top))
-        found += len(top)
-        copied(bottom, 0, chosen, found, len(bottom))
-        found += len(bottom)
-    ordered: tuple[Index, int] = grouped(chosen[:found], group, groups)
-    return ordered
+        others = group != k if groups == 2 else slice(0)
+        top = _worst(_without(rise, others), ends[k, 1], share)
+        fall[top] = np.inf
+        parts += [top, _worst(_without(-fall, others), -ends[k, 0], share)]
+    chosen = np.concatenate(parts)
+    if groups == 2:
+        chosen = chosen[np.argsort(group[chosen], kind="stable")]
+    return chosen, int(np.count_nonzero(group[chosen] == 0)) if groups == 2 else len(chosen)
+
+
+def _without(values: Vector, others: Any) -> Vector:
+    values = values.copy()
+    values[others] = -np.inf
+    return values
