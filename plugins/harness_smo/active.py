@@ -122,33 +122,42 @@ class ActiveSet:
 
     def round(self, tau: float) -> int:
         """Descend in one working set; return CONVERGED, MOVED or STALLED."""
-        from harness_smo.descent import RESOLUTION, WorkingSet, joint_descent, pair_descent
-
         rise, fall = self.directions()
         if self.violation <= tau:
             return CONVERGED
         chosen, cut = self._choose(rise, fall)
-        points, w = chosen % self.m, len(chosen)
-        block = np.empty((w, w), self.kernel.dtype)
-        self.kernel.fill(points, block, None, points)
-        before, gradient = self.a[chosen], self.linear[chosen] - self.scores[points]
-        a = before.copy()
-        work = WorkingSet(block, self.diagonal[points], a, self.lower[chosen], self.upper[chosen], gradient)
-        noise = RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(gradient).max())
         # a working set of all variables need not be solved twice
-        share = TUNING.inner_violation * self.violation if w < len(self.a) else 0.0
-        inner, limit = max(0.5 * tau, share, noise), TUNING.inner_steps * w
-        steps = pair_descent(work, cut, inner, limit) if self.form.groups else joint_descent(work, inner, limit)
+        share = TUNING.inner_violation * self.violation if len(chosen) < len(self.a) else 0.0
+        limit = TUNING.inner_steps * len(chosen)
+        _, moved = self._descend(chosen, cut, max(0.5 * tau, share), limit)
+        self.previous = chosen
+        return MOVED if moved else STALLED
+
+    def _descend(self, chosen: Index, cut: int, tau: float, limit: int) -> tuple[int, int]:
+        """Take at most ``limit`` steps on the variables ``chosen``; return how many, and how many variables moved."""
+        from harness_smo.descent import RESOLUTION, WorkingSet, joint_descent, pair_descent
+
+        points = chosen % self.m if self.form.copies > 1 else chosen
+        block, before = self._block(points), self.a[chosen]
+        a, gradient = before.copy(), self.linear[chosen] - self.scores[points]
+        work = WorkingSet(block, self.diagonal[points], a, self.lower[chosen], self.upper[chosen], gradient)
+        # below this a violation may be rounding
+        tau = max(tau, RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(gradient).max()))
+        steps = pair_descent(work, cut, tau, limit) if self.form.groups else joint_descent(work, tau, limit)
         changed = np.flatnonzero(a != before)
         self.steps += steps
-        self.work += steps * w + 0.5 * len(changed) * self.m
+        self.work += steps * len(chosen) + 0.5 * len(changed) * self.m
         self.rounds += 1
-        self.previous = chosen
-        if len(changed) == 0:
-            return STALLED
-        self.a[chosen] = a
-        self._update(chosen[changed], (a - before)[changed])
-        return MOVED
+        if len(changed):
+            self.a[chosen] = a
+            self._update(chosen[changed], (a - before)[changed])
+        return steps, len(changed)
+
+    def _block(self, points: Index) -> Block:
+        """Return the kernel block of ``points``, (w, w)."""
+        block = np.empty((len(points), len(points)), self.kernel.dtype)
+        self.kernel.fill(points, block, None, points)
+        return block
 
     def _choose(self, rise: Vector, fall: Vector) -> tuple[Index, int]:
         """Return the working set, the first group first, and where the second group starts; ``rise`` and ``fall`` change."""
@@ -182,11 +191,7 @@ class ActiveSet:
 
     def _update(self, variables: Index, change: Vector) -> None:
         """Add the change of the variables to the scores of all active points."""
-        points: Index = variables
-        cache = self.cache
-        if self.form.copies > 1:
-            points, inverse = np.unique(variables % self.m, return_inverse=True)
-            change = np.bincount(inverse, weights=change).astype(np.float64)
+        points, change, cache = *self._changed_points(variables, change), self.cache
         resting = ~self.free_points[points]
         cached = cache.slot_of[points] >= 0
         cache.used(points[cached])
@@ -207,6 +212,13 @@ class ActiveSet:
             self.scores += self.kernel.expand(coef)
             cache.pass_by(points[passing])
 
+    def _changed_points(self, variables: Index, change: Vector) -> tuple[Index, Vector]:
+        """Return the points of ``variables``, each once, and the change of their coefficients."""
+        if self.form.copies == 1:
+            return variables, change
+        points, inverse = np.unique(variables % self.m, return_inverse=True)
+        return points, np.bincount(inverse, weights=change).astype(np.float64)
+
 
 class DenseActiveSet(ActiveSet):
     """Active points whose whole kernel matrix fits in memory; SMO and Newton steps take turns over it.
@@ -226,84 +238,161 @@ class DenseActiveSet(ActiveSet):
 
     def compute_matrix(self) -> None:
         """Compute the kernel matrix: from now on a round makes full use of it."""
-        from harness_smo import dense
-
         everything = np.arange(self.m)
         self.cache.compute(everything, self.cache.reserve(everything))
-        self.matrix, self.has_matrix = self.cache.rows, True
-        self.progress = dense.Progress.begin(np.empty(len(self.a) ** 2 // 2, self.matrix.dtype))
+        self._begin(np.empty(len(self.a) ** 2 // 2, self.kernel.dtype))
 
     def exchange(self, before: DenseActiveSet, new: Any) -> None:
         """Take over the matrix of as many points, except for the rows and columns of the points ``new``, (m,) of bool."""
-        from harness_smo import dense
-
         self.cache.reserve(np.arange(self.m))
         rows = np.flatnonzero(new)
         self.cache.compute(rows, rows)
-        self.matrix, self.has_matrix = self.cache.rows, True
-        self.matrix[:, rows] = self.matrix[rows].T
-        self.progress = dense.Progress.begin(before.progress.parts)
+        self.cache.rows[:, rows] = self.cache.rows[rows].T
+        self._begin(before.scratch)
+
+    def _begin(self, scratch: Block) -> None:
+        """Note that the matrix is computed; ``scratch`` has room for blocks of half of the variables squared."""
+        self.matrix, self.has_matrix, self.scratch = self.cache.rows, True, scratch
+        self.everything = np.arange(len(self.a))
+        self.expected = 0  # steps of the last round
+        self.unpaid = 0.0  # steps times variables since the last Newton step
+        group = self.group[: self.m]
+        # the matrix itself is the block of one variable at each point, if the groups lie apart
+        self.aligned = self.form.groups < 2 or (self.form.copies == 1 and bool((np.diff(group) >= 0).all()))
 
     def round(self, tau: float) -> int:
         """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""
-        from harness_smo import dense, newton  # noqa: F401  a warm-up compiles both, though few rounds need the second
-
-        if not self.has_matrix:
-            self.directions()
+        pause, rounds = self.steps + max(len(self.a), TUNING.pause // len(self.a)), self.rounds
+        while True:
+            rise, fall = self.directions()
             if self.violation <= tau:
                 return CONVERGED
-            self.compute_matrix()
-        problem = dense.Dense(self.matrix, self.diagonal, self.scores, self._arrays())
-        limit, groups = max(len(self.a), TUNING.pause // len(self.a)), self.form.groups
-        goal = (groups,) if groups else (), tau, self.settings.newton_price, limit
-        outcome, steps, rounds = dense.descend(problem, self.progress, *goal)
-        self.ends = [(float(up), float(low)) for up, low in self.progress.ends[: max(1, groups)]]
-        self.steps += steps
-        self.rounds += rounds
-        self.cache.hit(int(self.progress.spent[1]))
-        self.progress.spent[1] = 0.0
-        if outcome == dense.DONE:
-            return CONVERGED
-        if outcome == dense.NEWTON_PAYS:
-            self._newton(tau)
-        elif outcome == dense.STUCK and rounds <= 1:
-            before = self.violation
-            if not np.isfinite(self.settings.newton_price) or not self._newton(tau):
-                return STALLED
-            self.directions()
-            return MOVED if self.violation < before else STALLED
-        return MOVED
+            if not self.has_matrix:
+                self.compute_matrix()
+            price = self._newton_price(rise, fall) if self.unpaid else np.inf
+            if self.unpaid >= price:
+                self._newton(tau)
+                return MOVED
+            if self.steps >= pause:
+                return MOVED
+            chosen, cut = self._part(rise, fall)
+            w = len(chosen)
+            share = TUNING.part_violation * self.violation if w < len(self.a) else 0.0
+            affordable = max(w // 2, (price - self.unpaid) / w + 1.0)
+            limit = int(min(TUNING.part_steps * w, affordable)) if self.expected else w
+            steps, moved = self._descend(chosen, cut, max(0.5 * tau, share), min(limit, pause - self.steps))
+            self.expected = max(steps, 1)
+            self.unpaid += steps * w
+            if moved:
+                continue
+            if self.aligned and self.form.copies > 1:
+                self.aligned = False  # what violates may be both variables of a point
+                continue
+            return MOVED if self.rounds > rounds + 1 else self._try_newton(tau)
+
+    def _newton_price(self, rise: Vector, fall: Vector) -> float:
+        """Return what SMO may cost before a Newton step, in steps times variables."""
+        free = float(np.count_nonzero((rise > -np.inf) & (fall < np.inf)))
+        cost = TUNING.newton_fixed + min(TUNING.newton_factor * free**3, TUNING.newton_conjugate * free**2)
+        return self.settings.newton_price * cost
+
+    def _try_newton(self, tau: float) -> int:
+        """Take a Newton step where no step of SMO moves anything; return MOVED if it helps, else STALLED."""
+        before = self.violation
+        if not np.isfinite(self.settings.newton_price) or not self._newton(tau):
+            return STALLED
+        self.directions()
+        return MOVED if self.violation < before else STALLED
+
+    def _part(self, rise: Vector, fall: Vector) -> tuple[Index, int]:
+        """Return the variables that are free, violate, or are near to that, and where the second group starts.
+
+        All, or with two at each point the nearer one, if that is most of them, or few steps are expected: then each step
+        over all takes less time than copying a block.
+        """
+        groups, copies, m, size = self.form.groups, self.form.copies, self.m, len(self.a)
+        if not self.expected and copies == 1 and groups < 2:
+            return self.everything, size
+        middle: Any = _middle(rise, fall, self.ends[0]) if groups == 1 else 0.0
+        if groups == 2:
+            members = (self.group == 0, self.group == 1)
+            middles = [_middle(rise[k], fall[k], ends) for k, ends in zip(members, self.ends, strict=True)]
+            middle = np.array(middles)[self.group]
+        distance = np.minimum(middle - rise, fall - middle)  # from the wrong side of the middle
+        count = max(TUNING.part_least, int(np.count_nonzero(distance <= TUNING.part_reach * self.violation)))
+        most = m if self.aligned else size
+        copied = not self.aligned and (copies > 1 or self.expected > 0)
+        cheap = not copied and count * count >= TUNING.part_copy * self.expected * (most - count)
+        if count < TUNING.part_share * most and not cheap:
+            chosen = nearest(distance, count)
+        elif self.aligned and copies > 1:
+            chosen = np.arange(m) + m * (distance[m:] < distance[:m])
+        else:
+            chosen = self.everything
+        if groups < 2:
+            return chosen, len(chosen)
+        group = self.group[chosen]
+        return chosen[np.argsort(group, kind="stable")], int(np.count_nonzero(group == 0))
+
+    def _block(self, points: Index) -> Block:
+        from harness_smo.passes import pick
+
+        w = len(points)
+        if points is self.everything or (w == self.m and (points[1:] > points[:-1]).all()):
+            return self.matrix
+        memory = self.scratch if w * w <= len(self.scratch) else np.empty(w * w, self.matrix.dtype)
+        block = memory[: w * w].reshape(w, w)
+        pick(self.matrix, points, block)
+        return block
+
+    def _update(self, variables: Index, change: Vector) -> None:
+        from harness.support.jit import add_rows
+
+        points, change = self._changed_points(variables, change)
+        add_rows(self.scores, self.matrix, points, change, 0, self.m)
+        self.cache.hit(len(points))
 
     def compute_scores(self, coef: Vector) -> None:
         """Compute the scores from the coefficients of all points, (n,); the matrix too if most active points support."""
-        from harness.support.jit import add_rows
-
         own = coef[self.points]
         support = np.flatnonzero(own)
+        self.scores[:] = 0.0
         if 2 * len(support) > self.m:
             self.compute_matrix()
-            self.scores[:] = 0.0
-            add_rows(self.scores, self.matrix, support, own[support], 0, self.m)
+            self._update(support, own[support])
         else:  # few rounds may follow, and none may need the matrix
             self.scores[:] = self.kernel.expand(own)
         self._add_others(coef, self.points)
 
     def _newton(self, tau: float) -> bool:
         """Move the free variables to their common optimum, as far as the bounds allow; return whether anything moved."""
-        from harness.support.jit import add_rows
-        from harness_smo import dense, newton
+        from harness_smo import newton
 
-        self.progress.spent[0] = 0.0
+        self.unpaid = 0.0
         self.newton_steps += 1
         free = np.flatnonzero(self.free)
         points = free % self.m
         before: Any = self.a[free]
         bounds, gradient = (self.lower[free], self.upper[free]), self.linear[free] - self.scores[points]
         sums = (self.group[free][:, None] == np.arange(self.form.groups)).astype(np.float64)
-        face = newton.Face(dense.picked(self.matrix, points), before.copy(), *bounds, gradient, sums)
+        face = newton.Face(self._block(points), before.copy(), *bounds, gradient, sums)
         newton.minimise(face, tau)
         changed = np.flatnonzero(face.a != before)
         self.a[free] = face.a
-        add_rows(self.scores, self.matrix, points[changed], (face.a - before)[changed], 0, self.m)
-        self.cache.hit(len(changed))
+        self._update(free[changed], (face.a - before)[changed])
         return len(changed) > 0
+
+
+def nearest(distance: Vector, count: int) -> Index:
+    """Return where the ``count`` smallest values are, in order of place."""
+    if count >= len(distance):
+        return np.arange(len(distance))
+    return np.sort(np.argpartition(distance, count)[:count])
+
+
+def _middle(rise: Vector, fall: Vector, ends: tuple[float, float]) -> float:
+    """Return the mean gradient of the free variables of a group; without any, the middle of its ends."""
+    free = (rise > -np.inf) & (fall < np.inf)
+    if free.any():
+        return float(rise[free].mean())
+    return 0.5 * (ends[0] + ends[1]) if np.isfinite(ends[0] - ends[1]) else 0.0

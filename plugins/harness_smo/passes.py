@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.support.arrays import Index, Vector
+from harness.support.arrays import Block, Index, Vector
 from harness.support.jit import compiled, fast, larger, smaller
 
 
@@ -79,6 +79,15 @@ def distances(x: Variables, scores: Vector, ends: Vector) -> Vector:
         if x.a[v] > x.lower[v]:
             least[p] = min(least[p], g - ends[k, 1])
     return least
+
+
+@compiled
+def pick(matrix: Block, points: Index, block: Block) -> None:
+    """Write matrix[points][:, points] to ``block``; several times as fast as numpy."""
+    for p in range(len(points)):
+        source, target = matrix[points[p]], block[p]
+        for q in range(len(points)):
+            target[q] = source[points[q]]
 
 
 # -- which variables a round works on

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness import DualForm, KernelOracle, Problem, RowCache
 from harness.support.arrays import Index, Vector
-from harness_smo.active import MOVED, DenseActiveSet, Settings
+from harness_smo.active import MOVED, DenseActiveSet, Settings, nearest
 from harness_smo.tuning import TUNING
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Precision:
             slack = state.middle_slack()
             count = max(TUNING.active_least, int(TUNING.exact_factor * np.count_nonzero(slack <= 0.0)))
             near = np.zeros(state.n, dtype=bool)
-            near[_nearest(slack, count)] = True
+            near[nearest(slack, count)] = True
         state.add_drift()
         state.drift += noise
         state.snapshot[:] = -1  # what changed since does not remove rounding
@@ -179,7 +179,7 @@ class Focus:
         count = min(side, active.m, max(TUNING.active_least, int(TUNING.active_factor * near)))
         if count < min(active.m, TUNING.active_slack * near) or spent < TUNING.dense_payoff * count**2:
             return None
-        return partial(state.activate, active.points[_nearest(slack, count)], dense=True)
+        return partial(state.activate, active.points[nearest(slack, count)], dense=True)
 
 
 class Parking:
@@ -215,9 +215,9 @@ class Parking:
         """Return the points to activate when ``violating`` are parked."""
         active, slack = state.active, state.middle_slack()
         if active.has_matrix:  # as many as now where that will do: those farthest from a violation make way
-            violating = violating[_nearest(slack[violating], max(TUNING.active_least, active.m) // 2)]
+            violating = violating[nearest(slack[violating], max(TUNING.active_least, active.m) // 2)]
             leaving = np.ones(active.m, dtype=bool)
-            leaving[_nearest(slack[active.points], max(0, active.m - len(violating)))] = False
+            leaving[nearest(slack[active.points], max(0, active.m - len(violating)))] = False
             if (slack[active.points[leaving]] > 0.0).all():
                 return np.union1d(active.points[~leaving], violating)
         if active.has_matrix or state.exact:
@@ -240,14 +240,7 @@ class Parking:
             count = min(count, side)
         else:  # no more than now unless need be, so that cached rows can be carried over
             count = max(count, min(state.active.m, words // (2 * near)))
-        return _nearest(slack, count)
-
-
-def _nearest(slack: Vector, count: int) -> Index:
-    """Return the places of the ``count`` smallest values, in order of place."""
-    if count >= len(slack):
-        return np.arange(len(slack))
-    return np.sort(np.argpartition(slack, count)[:count])
+        return nearest(slack, count)
 
 
 class Bounds:

@@ -53,7 +53,8 @@ class Tuning:
     widening: float = 4.0  # factor from one width to the next
     narrow_violation: float = 0.3  # tolerance between narrowed bounds, over the mean |linear|
     last_widening: float = 0.9  # fraction of the problem's bounds from which they come next
-    lost_violation: float = 20.0  # violation, in that tolerance, after a round over all points that starts narrow bounds: 1.00 / 1.3, 1.04 / 3.6
+    # bounds narrowed where SMO is lost after a round over all points: 1.00 / 1.3, 1.04 / 3.6
+    lost_violation: float = 20.0  # violation, in that tolerance, that counts as lost
     lost_points: float = 0.1  # fraction of the points that must violate then
     sample_from: int = 1000  # points from which a sample is solved first: 1.00 / 1.7, 1.05 / 3.4
     sample_points: int = 256  # points of the sample
@@ -76,6 +77,21 @@ class Tuning:
     exact_factor: float = 3.0  # active points in float64 over points that are free or violate, before the end is near
     stall_rounds: int = 60  # rounds without halving a small violation, after which float64 is used: 1.03 / 4.4
     stall_violation: float = 0.1  # a small violation, in the tolerance of narrowed bounds
+
+    # -- parts of a whole kernel matrix: 1.02 / 1.3, .97 / 1.6
+    part_reach: float = 1.0  # distance from a violation, over the largest violation, of the variables of a part
+    part_least: int = 256  # smallest number of variables of a part: fewer take more rounds, and save nothing
+    part_share: float = 0.7  # fraction of all variables from which no part is formed
+    part_copy: float = (
+        4.0  # cost of a value of a part's block over that of a variable of a step: it is read far from the cache
+    )
+    part_violation: float = 0.1  # violation that a descent in a part leaves, over that before it
+    part_steps: int = 3  # steps of such a descent at most, over its variables
+
+    # -- Newton steps over the free variables: 1.07 / 3.5
+    newton_fixed: float = 3e5  # fixed cost of a step, in steps times variables
+    newton_factor: float = 0.03  # cost of a factor of f variables over f^3, in the same unit
+    newton_conjugate: float = 18.0  # cost of conjugate gradients over f^2, in the same unit
 
     # -- where a run pauses and ends
     pause: int = 20_000_000  # steps times variables between two iterates: some milliseconds
