@@ -79,6 +79,7 @@ class ActiveSet:
         self.a, self.scores = a, scores
         self.diagonal = diagonal.astype(self.kernel.dtype)
         self.previous: Index = np.empty(0, dtype=np.intp)  # the last working set
+        self.everything = np.arange(len(a))
         self.ends: list[tuple[float, float]] = []
         self.rounds = self.steps = 0
         self.work = 0.0
@@ -138,19 +139,22 @@ class ActiveSet:
         from harness_smo.descent import RESOLUTION, WorkingSet, joint_descent, pair_descent
 
         points = chosen % self.m if self.form.copies > 1 else chosen
-        block, before = self._block(points), self.a[chosen]
-        a, gradient = before.copy(), self.linear[chosen] - self.scores[points]
-        work = WorkingSet(block, self.diagonal[points], a, self.lower[chosen], self.upper[chosen], gradient)
+        at: Any = slice(None) if points is self.everything else chosen  # views instead of copies
+        of: Any = slice(None) if points is self.everything else points
+        block, before = self._block(points), self.a[at]
+        a, gradient = before.copy(), self.linear[at] - self.scores[of]
+        work = WorkingSet(block, self.diagonal[of], a, self.lower[at], self.upper[at], gradient)
         # below this a violation may be rounding
         tau = max(tau, RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(gradient).max()))
         steps = pair_descent(work, cut, tau, limit) if self.form.groups else joint_descent(work, tau, limit)
         changed = np.flatnonzero(a != before)
+        change = (a - before)[changed]
         self.steps += steps
         self.work += steps * len(chosen) + 0.5 * len(changed) * self.m
         self.rounds += 1
         if len(changed):
-            self.a[chosen] = a
-            self._update(chosen[changed], (a - before)[changed])
+            self.a[at] = a
+            self._update(chosen[changed], change)
         return steps, len(changed)
 
     def _block(self, points: Index) -> Block:
@@ -253,7 +257,6 @@ class DenseActiveSet(ActiveSet):
     def _begin(self, scratch: Block) -> None:
         """Note that the matrix is computed; ``scratch`` has room for blocks of half of the variables squared."""
         self.matrix, self.has_matrix, self.scratch = self.cache.rows, True, scratch
-        self.everything = np.arange(len(self.a))
         self.expected = 0  # steps of the last round
         self.unpaid = 0.0  # steps times variables since the last Newton step
         group = self.group[: self.m]

@@ -49,7 +49,7 @@ class SMOBlock(Solver):
     gap: float | None = parameter(None, GAP, gt=0)
     working_set: int | None = parameter(
         None,
-        "variables of a working set, and no more at once; none: 832, or all of some thousand points",
+        "variables of a working set, and no more at once; none: n / 12 from 256 to 832, or all of some thousand",
         ge=4,
     )
     newton: Literal["auto", "always", "never"] = parameter(
@@ -118,7 +118,7 @@ class SMOBlock(Solver):
             rows = rows.replace(shared=None)  # the next C continues with the matrix itself
         settings = Settings(
             cache_mb=self.cache_mb or problem.kernel.cache_mb,
-            working_set=self.working_set or TUNING.working_set,
+            working_set=self.working_set or min(TUNING.working_set, max(TUNING.working_set_least, form.n // 12)),
             dense=self.working_set is None,
             parking=self.shrinking,
             newton_price=_NEWTON_PRICE[self.newton],
