@@ -7,6 +7,7 @@ is made from these lines. A message with a value that its field cannot have is r
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 import re
@@ -156,6 +157,7 @@ class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
         return cls(**_valid(figures, hints(cls)))
 
 
+@functools.cache
 def hints(*structs: type) -> dict[str, Any]:
     """Return the annotations of the fields of structures, by name."""
     return {name: hint for struct in structs for name, hint in get_type_hints(struct, include_extras=True).items()}
