@@ -63,21 +63,22 @@ def _sources(package: Path) -> Iterable[Path]:
     return package.rglob("*.py") if package.is_dir() else with_imports([package], sibling_files)
 
 
-def warm_up_mark(file: Path, kind: str) -> Path | None:
+def warm_up_mark(file: Path, kind: str) -> Path:
     """Return the path of the file that marks a finished warm-up of this ``kind`` for the current state of a package.
 
-    Return None if the package uses no compiler. The mark only decides when code is compiled.
+    The mark only decides when code is compiled, and what is imported early.
 
     file : a file of the package, or the file of a single-file plugin
     """
-    package = package_of(file)
     name = hashlib.sha256(f"{numba.__version__} {kind}".encode()).hexdigest()[:16]
-    return _folder(package) / f"{name}.warm" if _compiles(package) else None
+    return _folder(package_of(file)) / f"{name}.warm"
 
 
 @functools.cache
-def _compiles(package: Path) -> bool:
-    return any(word in file.read_bytes() for file in _sources(package) for word in (b"numba", b"harness.support.jit"))
+def uses_compiler(file: Path) -> bool:
+    """Return whether the package of a file, or a single-file plugin, uses a compiler."""
+    sources = _sources(package_of(file))
+    return any(word in source.read_bytes() for source in sources for word in (b"numba", b"harness.support.jit"))
 
 
 @functools.cache

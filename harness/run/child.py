@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 import resource
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -30,7 +31,7 @@ from harness.run.messages import Emit, Model
 from harness.run.problem_factory import ProblemFactory
 from harness.run.record import MEASURED_AGAIN, Claims
 from harness.run.target_server import TargetClient, TargetServer
-from harness.run.warm_up import State, WarmUp, warm_up
+from harness.run.warm_up import State, WarmUp, modules_beyond, warm_up
 from harness.solver.path import SolutionPath
 from harness.support.errors import DataChanged, InvalidKernel, InvalidModel
 from harness.support.faults import format_error, is_environment, is_out_of_memory, output_of, text
@@ -78,6 +79,7 @@ class ChildRun:
     def body(self, emit: Emit, receive: messages.Receive) -> None:
         """Measure the run in the process of its solver."""
         spec, factory, compilation, seconds = self.spec, self.factory, self.compilation, 0.0
+        imported = set(sys.modules)
         clocks, limit = (compilation.clock, compilation.cpu_clock), spec.limits.time_limit
         factory.client.connect(emit, receive)
         limit_memory(spec.limits.memory_limit)
@@ -85,7 +87,7 @@ class ChildRun:
         if self.warm_up.state is not State.FAILED:
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
             seconds = warm_up(self.solver, factory.small(spec, clocks), limit, compilation.clock)
-        emit(messages.Warm(seconds, factory.registry.sources()))
+        emit(messages.Warm(seconds, factory.registry.sources(), modules_beyond(imported)))
         if self.only_compile:
             emit(messages.FitResult(Claims()))
             return

@@ -14,6 +14,8 @@ WARM      the worker ran it: its children have the machine code in memory
 FAILED    it ended a child, or was not over in time: runs are measured without it
 
 Machine code on the disk outlives the worker, and so do COMPILED and SAFE: a mark beside the machine code names them.
+A black box is never SAFE, but the worker imports the modules that its warm-up imported in a run that went well: a library
+may take a second. The mark names them too.
 While the code of a solver runs here, no frame of the stack has more of the data than the few points.
 """
 
@@ -21,9 +23,13 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Callable
+import importlib
+import json
+import sys
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from time import perf_counter
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +41,7 @@ from harness.problems.problem import Problem
 from harness.solver.path import SolutionPath
 from harness.support.errors import UsageError
 from harness.support.files import write_whole
+from harness.support.processes import count_threads
 
 if TYPE_CHECKING:
     from harness.solver.protocol import Solver
@@ -57,38 +64,61 @@ class State(enum.Enum):
 class WarmUp:
     """What a worker knows of one warm-up.
 
+    mark : file that names its state to later comparisons
+    uses_compiler : whether there may be machine code to compile
     state : one of those above
     seconds : that it took, in the worker or in a child
     """
 
-    def __init__(self, mark: Path | None) -> None:
-        """Begin in the state that ``mark`` names; None: the plugin compiles nothing."""
-        self.state, self.seconds, self._mark, self._unreported = State.NEW, 0.0, mark, 0.0
-        with contextlib.suppress(OSError, ValueError):  # there is none
-            if mark is not None and (seconds := mark.read_text()):
-                self.state, self.seconds = State.SAFE, float(seconds)
-            elif mark is not None:
-                self.state = State.COMPILED
+    def __init__(self, mark: Path, *, uses_compiler: bool = True) -> None:
+        self.state, self.seconds, self._mark, self._uses_compiler = State.NEW, 0.0, mark, uses_compiler
+        self._modules: dict[str, str] | None = {}  # name -> file; None: they are not to be imported
+        self._unreported = 0.0
+        with contextlib.suppress(OSError, ValueError, TypeError):  # there is none, or it is an older one
+            seconds, self._modules = json.loads(mark.read_text())
+            self.state, self.seconds = (State.SAFE, seconds) if seconds else (State.COMPILED, 0.0)
 
     @property
     def must_compile(self) -> bool:
         """Whether a child has to compile it before the first run."""
-        return self.state is State.NEW and self._mark is not None
+        return self.state is State.NEW and self._uses_compiler
+
+    @property
+    def must_import(self) -> bool:
+        """Whether it imports modules that this process has not imported."""
+        return self._modules is not None and not self._modules.keys() <= sys.modules.keys()
+
+    def import_modules(self) -> bool:
+        """Import its modules; return False if they are other ones here, or start threads, which a forked child would lack."""
+        began, threads, modules = perf_counter(), count_threads(), self._modules or {}
+        for name in modules:
+            with contextlib.suppress(BaseException):  # a module may raise anything
+                importlib.import_module(name)
+        self._unreported += perf_counter() - began
+        files = {name: getattr(sys.modules.get(name), "__file__", None) for name in modules}
+        if files == modules and count_threads() == threads:
+            return True
+        self._modules = None
+        self._write_mark()
+        return False
 
     def compiled(self, seconds: float) -> None:
         """A child compiled it; the first run reports the seconds."""
         self.state, self._unreported = State.COMPILED, seconds
-        self._write_mark("")
+        self._write_mark()
 
-    def run_ended(self, seconds: float | None, *, well: bool) -> float | None:
+    def run_ended(self, seconds: float | None, *, well: bool, modules: Mapping[str, str]) -> float | None:
         """A run ended; return the warm-up seconds to report, including compilation that was not reported yet.
 
         seconds : of the run's own warm-up; None if it did not get through it
         well : whether its result shows that the warm-up did no harm
+        modules : that its warm-up imported and that the worker may import: name -> file
         """
-        if well and seconds is not None and self.state in (State.NEW, State.COMPILED):
-            self.state, self.seconds = State.SAFE, seconds
-            self._write_mark(str(seconds))
+        becomes_safe = well and self.state in (State.NEW, State.COMPILED)
+        if seconds is not None and (becomes_safe or modules):
+            self.state, self.seconds = (State.SAFE, seconds) if becomes_safe else (self.state, self.seconds)
+            self._modules = None if self._modules is None else {**self._modules, **modules}
+            self._write_mark()
         reported = self.seconds if self.state is State.WARM else seconds
         if reported is None:
             return None
@@ -103,10 +133,19 @@ class WarmUp:
         """It ended a child, or was not over in time."""
         self.state = State.FAILED
 
-    def _write_mark(self, seconds: str) -> None:
-        if self._mark is not None:
-            with contextlib.suppress(OSError):
-                write_whole(self._mark, seconds.encode())
+    def _write_mark(self) -> None:
+        with contextlib.suppress(OSError):
+            write_whole(self._mark, json.dumps([self.seconds, self._modules]).encode())
+
+
+def modules_beyond(names: Container[str]) -> dict[str, str]:
+    """Return the imported modules without those of these names, in the order of their imports: name -> file."""
+    files = {
+        name: vars(module).get("__file__")
+        for name, module in [*sys.modules.items()]
+        if name not in names and isinstance(module, ModuleType) and module.__name__ == name
+    }
+    return {name: file for name, file in files.items() if isinstance(file, str)}
 
 
 def layout(problem: Problem) -> str:

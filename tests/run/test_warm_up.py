@@ -22,11 +22,11 @@ def test_a_warm_up_is_compiled_then_safe_then_warm(mark):
     assert progress.must_compile
     progress.compiled(3.0)
     assert (progress.state, progress.must_compile) == (State.COMPILED, False)
-    assert progress.run_ended(0.5, well=True) == 3.5, "the first run reports the compilation before it"
+    assert progress.run_ended(0.5, well=True, modules={}) == 3.5, "the first run reports the compilation before it"
     assert progress.state is State.SAFE
     progress.worker_ran(0.25)
     assert progress.state is State.WARM
-    assert progress.run_ended(0.01, well=True) == 0.25
+    assert progress.run_ended(0.01, well=True, modules={}) == 0.25
 
 
 @pytest.mark.parametrize(("well", "known"), [(False, (State.COMPILED, 0.0)), (True, (State.SAFE, 0.5))])
@@ -34,21 +34,21 @@ def test_a_later_comparison_knows_what_was_compiled_and_whether_the_worker_may_r
     first = WarmUp(mark)
     assert first.state is State.NEW
     first.compiled(1.0)
-    first.run_ended(0.5, well=well)
+    first.run_ended(0.5, well=well, modules={})
     later = WarmUp(mark)
     assert (later.state, later.seconds) == known
 
 
 def test_only_a_run_that_got_through_its_warm_up_makes_it_safe(mark):
     progress = WarmUp(mark)
-    assert progress.run_ended(None, well=True) is None
+    assert progress.run_ended(None, well=True, modules={"json": "json.py"}) is None
     assert progress.state is State.NEW
     progress.failed()
-    progress.run_ended(0.0, well=True)
+    progress.run_ended(0.0, well=True, modules={})
     assert (progress.state, progress.must_compile, mark.exists()) == (State.FAILED, False, False)
-    nothing = WarmUp(None)  # to compile
+    nothing = WarmUp(mark, uses_compiler=False)
     assert not nothing.must_compile
-    nothing.run_ended(0.5, well=True)
+    nothing.run_ended(0.5, well=True, modules={})
     assert nothing.state is State.SAFE
 
 
