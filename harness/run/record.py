@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -221,7 +220,7 @@ class Record(dict[str, Any]):
 
     def text(self) -> str:
         """Return the record as one line of strict JSON, every column there."""
-        return json.dumps({name: clean(self.get(name)) for name in COLUMNS}, allow_nan=False)
+        return msgspec.json.encode({name: clean(self.get(name)) for name in COLUMNS}).decode()
 
 
 _STATUSES = frozenset(Status)

@@ -140,6 +140,9 @@ class Worker:
             observed = self._run_child(run, f"{spec.solver}: warm-up failed ({why}); measured without warm-up.")
         if not observed.is_sent:
             self._send_result(observed, run)
+        elif spec.path is not None and spec.path.folds and warm_worker:
+            with contextlib.suppress(Exception):  # the run itself will say what is wrong
+                self._plan(spec.first, warm_worker=True)  # of the chosen cell, while those of the path are certified
 
     def _run_child(self, run: ChildRun, *faults: str) -> Observed:
         """Measure a run in a child; return what was observed of it."""
