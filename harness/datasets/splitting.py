@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from harness.datasets.dataset import Dataset, is_csr
+from harness.datasets.dataset import Dataset
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Points
@@ -69,7 +69,7 @@ def rescaled(x_train: Points, x_test: Points, how: Scale) -> tuple[Points, Point
     """
     if how == "none":
         return x_train, x_test
-    if is_csr(x_train):
+    if not isinstance(x_train, np.ndarray):
         import scipy.sparse
 
         largest = np.maximum(abs(x_train).max(axis=0).toarray().ravel(), 0.0)
