@@ -37,7 +37,14 @@ from harness.support.errors import DataChanged, InvalidKernel, InvalidModel
 from harness.support.faults import format_error, is_environment, is_out_of_memory, output_of, text
 from harness.support.machine import load_average, now
 from harness.support.printable import clean, clipped
-from harness.support.processes import below, delay_seconds, memory_figures, private_bytes, reset_peak_memory
+from harness.support.processes import (
+    below,
+    count_threads,
+    delay_seconds,
+    memory_figures,
+    private_bytes,
+    reset_peak_memory,
+)
 
 if TYPE_CHECKING:
     from harness.run.messages import RunSpec
@@ -79,7 +86,7 @@ class ChildRun:
     def body(self, emit: Emit, receive: messages.Receive) -> None:
         """Measure the run in the process of its solver."""
         spec, factory, compilation, seconds = self.spec, self.factory, self.compilation, 0.0
-        imported = set(sys.modules)
+        imported, threads = set(sys.modules), count_threads()
         clocks, limit = (compilation.clock, compilation.cpu_clock), spec.limits.time_limit
         factory.client.connect(emit, receive)
         limit_memory(spec.limits.memory_limit)
@@ -87,7 +94,8 @@ class ChildRun:
         if self.warm_up.state is not State.FAILED:
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
             seconds = warm_up(self.solver, factory.small(spec, clocks), limit, compilation.clock)
-        emit(messages.Warm(seconds, factory.registry.sources(), modules_beyond(imported)))
+        modules = modules_beyond(imported) if count_threads() == threads else {}  # a forked child lacks threads
+        emit(messages.Warm(seconds, factory.registry.sources(), modules))
         if self.only_compile:
             emit(messages.FitResult(Claims()))
             return

@@ -41,7 +41,6 @@ from harness.problems.problem import Problem
 from harness.solver.path import SolutionPath
 from harness.support.errors import UsageError
 from harness.support.files import write_whole
-from harness.support.processes import count_threads
 
 if TYPE_CHECKING:
     from harness.solver.protocol import Solver
@@ -72,8 +71,7 @@ class WarmUp:
 
     def __init__(self, mark: Path, *, uses_compiler: bool = True) -> None:
         self.state, self.seconds, self._mark, self._uses_compiler = State.NEW, 0.0, mark, uses_compiler
-        self._modules: dict[str, str] | None = {}  # name -> file; None: they are not to be imported
-        self._unreported = 0.0
+        self._modules, self._unreported = dict[str, str](), 0.0  # name -> file
         with contextlib.suppress(OSError, ValueError, TypeError):  # there is none, or it is an older one
             seconds, self._modules = json.loads(mark.read_text())
             self.state, self.seconds = (State.SAFE, seconds) if seconds else (State.COMPILED, 0.0)
@@ -86,19 +84,18 @@ class WarmUp:
     @property
     def must_import(self) -> bool:
         """Whether it imports modules that this process has not imported."""
-        return self._modules is not None and not self._modules.keys() <= sys.modules.keys()
+        return not self._modules.keys() <= sys.modules.keys()
 
     def import_modules(self) -> bool:
-        """Import its modules; return False if they are other ones here, or start threads, which a forked child would lack."""
-        began, threads, modules = perf_counter(), count_threads(), self._modules or {}
-        for name in modules:
+        """Import its modules; return whether they are those that a child imported, else they are forgotten."""
+        began = perf_counter()
+        for name in self._modules:
             with contextlib.suppress(BaseException):  # a module may raise anything
                 importlib.import_module(name)
         self._unreported += perf_counter() - began
-        files = {name: getattr(sys.modules.get(name), "__file__", None) for name in modules}
-        if files == modules and count_threads() == threads:
+        if all(getattr(sys.modules.get(name), "__file__", None) == file for name, file in self._modules.items()):
             return True
-        self._modules = None
+        self._modules = {}
         self._write_mark()
         return False
 
@@ -117,7 +114,7 @@ class WarmUp:
         becomes_safe = well and self.state in (State.NEW, State.COMPILED)
         if seconds is not None and (becomes_safe or modules):
             self.state, self.seconds = (State.SAFE, seconds) if becomes_safe else (self.state, self.seconds)
-            self._modules = None if self._modules is None else {**self._modules, **modules}
+            self._modules |= modules
             self._write_mark()
         reported = self.seconds if self.state is State.WARM else seconds
         if reported is None:

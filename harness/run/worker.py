@@ -218,11 +218,10 @@ class Worker:
         limit, threads = spec.limits.time_limit, count_threads()
         self.channel.send(Busy(allowed.preparation(limit) + progress.seconds + _END_SECONDS, running=False))
         with self.folder.entered():
-            if not progress.import_modules():
-                sys.exit(0)
+            are_same = progress.import_modules()
             if progress.state is State.SAFE and spec.path is None:
                 progress.worker_ran(warm_up(solver, self.factory.small(spec), limit, self.compilation.clock))
-        if count_threads() > threads:
+        if not are_same or count_threads() > threads:
             sys.exit(0)  # the driver starts a new worker
 
 
