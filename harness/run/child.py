@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 import re
 import resource
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import monotonic, process_time, thread_time
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from harness.kernels.counter import Counter
@@ -31,20 +31,13 @@ from harness.run.messages import Emit, Model
 from harness.run.problem_factory import ProblemFactory
 from harness.run.record import MEASURED_AGAIN, Claims
 from harness.run.target_server import TargetClient, TargetServer
-from harness.run.warm_up import State, WarmUp, modules_beyond, warm_up
+from harness.run.warm_up import State, WarmUp, warm_up
 from harness.solver.path import SolutionPath
 from harness.support.errors import DataChanged, InvalidKernel, InvalidModel
 from harness.support.faults import format_error, is_environment, is_out_of_memory, output_of, text
 from harness.support.machine import load_average, now
 from harness.support.printable import clean, clipped
-from harness.support.processes import (
-    below,
-    count_threads,
-    delay_seconds,
-    memory_figures,
-    private_bytes,
-    reset_peak_memory,
-)
+from harness.support.processes import below, delay_seconds, memory_figures, private_bytes, reset_peak_memory
 
 if TYPE_CHECKING:
     from harness.run.messages import RunSpec
@@ -85,17 +78,15 @@ class ChildRun:
 
     def body(self, emit: Emit, receive: messages.Receive) -> None:
         """Measure the run in the process of its solver."""
-        spec, factory, compilation, seconds = self.spec, self.factory, self.compilation, 0.0
-        imported, threads = set(sys.modules), count_threads()
+        spec, factory, compilation, warm = self.spec, self.factory, self.compilation, messages.Warm()
         clocks, limit = (compilation.clock, compilation.cpu_clock), spec.limits.time_limit
         factory.client.connect(emit, receive)
         limit_memory(spec.limits.memory_limit)
         compilation.on_change = lambda on: emit(messages.Compiling(on))  # a time limit counts no compilation
         if self.warm_up.state is not State.FAILED:
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
-            seconds = warm_up(self.solver, factory.small(spec, clocks), limit, compilation.clock)
-        modules = modules_beyond(imported) if count_threads() == threads else {}  # a forked child lacks threads
-        emit(messages.Warm(seconds, factory.registry.sources(), modules))
+            warm = warm_up(self.solver, factory.small(spec, clocks), limit, compilation.clock)
+        emit(msgspec.structs.replace(warm, sources=factory.registry.sources()))
         if self.only_compile:
             emit(messages.FitResult(Claims()))
             return

@@ -237,11 +237,11 @@ class Compiling(_Part, frozen=True):
 class Warm(_Part, frozen=True):
     """The warm-up is over.
 
-    sources : of the plugins used so far, for a run that does not end by itself
     modules : that it imported, in their order: name -> file
+    sources : of the plugins used so far, for a run that does not end by itself
     """
 
-    seconds: Seconds
+    seconds: Seconds = 0.0
     sources: dict[str, str] = {}
     modules: dict[str, str] = {}
 

@@ -26,10 +26,9 @@ import enum
 import importlib
 import json
 import sys
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import perf_counter
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,9 +37,11 @@ from harness.measure.drive import Clocks, drive
 from harness.measure.outcome import Limits
 from harness.measure.path_drive import drive_path
 from harness.problems.problem import Problem
+from harness.run.messages import Warm
 from harness.solver.path import SolutionPath
 from harness.support.errors import UsageError
 from harness.support.files import write_whole
+from harness.support.processes import count_threads
 
 if TYPE_CHECKING:
     from harness.solver.protocol import Solver
@@ -93,7 +94,7 @@ class WarmUp:
             with contextlib.suppress(BaseException):  # a module may raise anything
                 importlib.import_module(name)
         self._unreported += perf_counter() - began
-        if all(getattr(sys.modules.get(name), "__file__", None) == file for name, file in self._modules.items()):
+        if all(_file_of(name) == file for name, file in self._modules.items()):
             return True
         self._modules = {}
         self._write_mark()
@@ -133,16 +134,6 @@ class WarmUp:
     def _write_mark(self) -> None:
         with contextlib.suppress(OSError):
             write_whole(self._mark, json.dumps([self.seconds, self._modules]).encode())
-
-
-def modules_beyond(names: Container[str]) -> dict[str, str]:
-    """Return the imported modules without those of these names, in the order of their imports: name -> file."""
-    files = {
-        name: vars(module).get("__file__")
-        for name, module in [*sys.modules.items()]
-        if name not in names and isinstance(module, ModuleType) and module.__name__ == name
-    }
-    return {name: file for name, file in files.items() if isinstance(file, str)}
 
 
 def layout(problem: Problem) -> str:
@@ -187,16 +178,16 @@ def warm_up(
     small: Problem | SolutionPath | None,
     limit: float | None = None,
     clock: Callable[[], float] = perf_counter,
-) -> float:
-    """Run the solver's warm-ups on a small problem or path; return the seconds.
+) -> Warm:
+    """Run the solver's warm-ups on a small problem or path; return the seconds, and the modules that they imported.
 
     A fault of the solver shows in the measured run, not here. No warm-up begins, and none that yields goes on, when
-    ``limit`` seconds are over by the ``clock``.
+    ``limit`` seconds are over by the ``clock``. No module is named where threads were started: a forked child lacks them.
     """
-    began, clock_began = perf_counter(), clock()
+    began, clock_began, imported, threads = perf_counter(), clock(), set(sys.modules), count_threads()
     most = min(_SECONDS, limit or _SECONDS)
     if small is None:
-        return 0.0
+        return Warm()
     with contextlib.suppress(BaseException):  # sys.exit() included
         for each in solver.warm_ups():
             left = most - (clock() - clock_began)
@@ -208,4 +199,11 @@ def warm_up(
             elif each.refusal(small) is None:
                 limits = Limits(time_limit=left, iteration_limit=_YIELDS)
                 drive(each, small, np.random.default_rng(0), limits, clocks=Clocks(clock))
-    return perf_counter() - began
+    modules = {name: file for name in [*sys.modules] if name not in imported and (file := _file_of(name))}
+    return Warm(perf_counter() - began, modules=modules if count_threads() == threads else {})
+
+
+def _file_of(module: str) -> str:
+    """Return the file of a module by its name; empty if it has not been imported under this name, or has none."""
+    spec: Any = getattr(sys.modules.get(module), "__spec__", None)
+    return str(spec.origin or "") if getattr(spec, "name", None) == module else ""

@@ -220,7 +220,7 @@ class Worker:
         with self.folder.entered():
             are_same = progress.import_modules()
             if progress.state is State.SAFE and spec.path is None:
-                progress.worker_ran(warm_up(solver, self.factory.small(spec), limit, self.compilation.clock))
+                progress.worker_ran(warm_up(solver, self.factory.small(spec), limit, self.compilation.clock).seconds)
         if not are_same or count_threads() > threads:
             sys.exit(0)  # the driver starts a new worker
 
