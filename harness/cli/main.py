@@ -41,8 +41,6 @@ VARIABLES = {
 }
 """The environment variables of the command: name -> meaning."""
 
-_COLLECTION_OBJECTS = 100_000  # new objects before a search for garbage: imports make many, and no garbage
-
 EXIT_USAGE, EXIT_NOT_KEPT, EXIT_FAULT, EXIT_INTERRUPTED = 2, 3, 70, 130
 EXIT_CODES = {
     0: "all well",
@@ -197,7 +195,7 @@ def _begin(words: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the command."""
-    gc.set_threshold(_COLLECTION_OBJECTS)
+    gc.set_threshold(100_000)  # new objects before a search for garbage: imports make many, and no garbage
     warnings.formatwarning = lambda message, *_args, **_keywords: f"{PROGRAM}: warning: {plain_line(str(message))}\n"
     _open_streams()
     _heed_interrupts()

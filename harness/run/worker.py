@@ -94,7 +94,11 @@ class Worker:
         kind = (f"{spec.solver} {spec.parameters} {spec.limits.target_gap}", layout(problem))
         del problem
         if kind not in self.warm_ups:
-            self.warm_ups[kind] = self._new_warm_up(spec, kind)
+            from harness.measure.machine_code import uses_compiler, warm_up_mark
+
+            file = Path(self.factory.registry.plugins[spec.plugin].module.__file__)
+            mark = warm_up_mark(file, f"{kind} {spec.threads}")
+            self.warm_ups[kind] = WarmUp(mark, uses_compiler=uses_compiler(file))
         progress = self.warm_ups[kind]
         if warm_worker and (progress.must_import or (progress.state is State.SAFE and spec.path is None)):
             self._warm_worker(spec, solver, progress)
@@ -114,13 +118,6 @@ class Worker:
             for name, before in self._constraints.items()
             if after[name] != before
         )
-
-    def _new_warm_up(self, spec: RunSpec, kind: tuple[str, str]) -> WarmUp:
-        """Return a warm-up in the state that earlier comparisons left."""
-        from harness.measure.machine_code import uses_compiler, warm_up_mark
-
-        file = Path(self.factory.registry.plugins[spec.plugin].module.__file__)
-        return WarmUp(warm_up_mark(file, f"{kind} {spec.threads}"), uses_compiler=uses_compiler(file))
 
     def _answer(self, spec: RunSpec, warm_worker: bool) -> None:
         """Measure a run and send its result."""
