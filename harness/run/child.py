@@ -78,7 +78,7 @@ class ChildRun:
 
     def body(self, emit: Emit, receive: messages.Receive) -> None:
         """Measure the run in the process of its solver."""
-        spec, factory, compilation, warm = self.spec, self.factory, self.compilation, messages.Warm()
+        spec, factory, compilation, warm = self.spec, self.factory, self.compilation, messages.Warm(0.0)
         clocks, limit = (compilation.clock, compilation.cpu_clock), spec.limits.time_limit
         factory.client.connect(emit, receive)
         limit_memory(spec.limits.memory_limit)

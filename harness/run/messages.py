@@ -241,7 +241,7 @@ class Warm(_Part, frozen=True):
     sources : of the plugins used so far, for a run that does not end by itself
     """
 
-    seconds: Seconds = 0.0
+    seconds: Seconds
     sources: dict[str, str] = {}
     modules: dict[str, str] = {}
 

@@ -187,7 +187,7 @@ def warm_up(
     began, clock_began, imported, threads = perf_counter(), clock(), set(sys.modules), count_threads()
     most = min(_SECONDS, limit or _SECONDS)
     if small is None:
-        return Warm()
+        return Warm(0.0)
     with contextlib.suppress(BaseException):  # sys.exit() included
         for each in solver.warm_ups():
             left = most - (clock() - clock_began)
