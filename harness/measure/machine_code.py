@@ -4,27 +4,47 @@ numba keys its disk cache by the file that defines a function only; after a chan
 would be measured. The machine code of a plugin depends on the plugin's files and on the host's kernels, whose hash names
 the folder; a change in one plugin recompiles no other. numba imports this module by the name in the environment of the
 harness's processes (:mod:`harness.run.host_process`).
+
+Processes that compile a function at the same time save one after another: numba itself would give two signatures the same
+file, and code for float64 would be run on float32 from then on.
 """
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba import config
-from numba.core.caching import UserProvidedCacheLocator
+from numba.core.caching import IndexDataCacheFile, UserProvidedCacheLocator
 
 import harness
 from harness.registry.plugin_files import digest, sibling_files, with_imports
 
 _MAX_STATES = 8  # largest number of stored states of one package; the least recently used are removed
 _HOST = Path(harness.__file__).resolve().parent
+
+
+def _locked(save: Callable[[Any, Any, Any], None]) -> Callable[[Any, Any, Any], None]:
+    """Return numba's ``save`` of machine code under a lock of its folder."""
+
+    @functools.wraps(save)
+    def locked(file: Any, key: Any, data: Any) -> None:
+        with (Path(file._cache_path) / ".lock").open("w") as lock:  # noqa: SLF001 - numba has no other name for it
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            save(file, key, data)
+
+    return locked
+
+
+_numba: Any = IndexDataCacheFile
+_numba.save = _locked(_numba.save)
 
 
 class SourceKeyedLocator(UserProvidedCacheLocator):
