@@ -1,8 +1,8 @@
 """The host's processes: how they are started, sent requests, and ended for sure.
 
 A process is forked from a template, a process that has imported what worker and certifier need, which takes a second, and no
-plugin. The template is started while the driver is still reading its options, and serves all comparisons of the driver's
-process whose environment is the same. It runs the host's code alone: a certifier that is forked from it never ran a solver.
+plugin. The template is started while the driver is still reading its options, and serves the comparisons of the driver's
+process until the environment of one differs. It runs the host's code alone: a certifier that is forked from it never ran a solver.
 Its children are those of no other process, so the driver asks it how they ended. Where it fails, they are started one by one.
 
 This module is light: the command imports it before anything else.
@@ -36,7 +36,6 @@ from harness.run.descendants import at_parents_end, sweep
 from harness.support.files import user_cache, writable_folder
 from harness.support.processes import account, continue_if_stopped, is_alive, living, signal_to
 
-_IDLE_TEMPLATES = 2  # most templates of other environments that no living process was forked from
 _ANSWER_SECONDS = 300.0  # seconds until a template answers; the first time when all is imported, and once compiled
 _ROUND_SECONDS = 0.002  # seconds between two looks at a process that is to end
 _CLOSE_SECONDS = 1.5  # seconds that a process may take to end when its socket is closed
@@ -70,6 +69,7 @@ def variables(threads: int, numba_cache: Path, path: Sequence[str]) -> dict[str,
         "NUMBA_CACHE_LOCATOR_CLASSES": _NUMBA_LOCATORS,
         "PYTHONPATH": os.pathsep.join(folder for folder in path if folder),
         "PYTHONUNBUFFERED": "1",
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pandas imports Arrow, whose thread a forked worker would lack
     }
 
 
@@ -285,7 +285,6 @@ class Template:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._lock = threading.Lock()
-        self._forked: list[Forked] = []
         ours, theirs = socket.socketpair()
         self.channel = Channel(ours, Answer)
         with theirs:
@@ -319,13 +318,7 @@ class Template:
         """Fork a process that serves the first descriptor and writes to the second; OSError if that cannot be."""
         variables = [(os.fsencode(name), os.fsencode(value)) for name, value in environment.items()]
         request = Fork(module, os.fsencode(Path.cwd()), sorted(os.sched_getaffinity(0)), variables)
-        forked = Forked(self, self.ask(request, descriptors, stop))
-        self._forked = [*(process for process in self._forked if process.returncode is None), forked]
-        return forked
-
-    def is_needed(self) -> bool:
-        """Return whether a process that was forked from it lives: nobody else can say how that ends."""
-        return any(process.poll() is None for process in self._forked)
+        return Forked(self, self.ask(request, descriptors, stop))
 
     def close(self) -> None:
         """End it; what was forked from it goes on."""
@@ -334,27 +327,18 @@ class Template:
         self.process.wait()
 
 
-_TEMPLATES: dict[tuple[object, ...], Template] = {}  # the last one is the latest
+_TEMPLATES: dict[tuple[object, ...], Template] = {}  # one of each process: a forked process has that of its parent too
 _TEMPLATES_LOCK = threading.Lock()
 
 
 def template(environment: Mapping[str, str]) -> Template:
-    """Return the template of this process for an environment, started if there is none."""
+    """Return the template of this process, started if there is none for this environment; one of another ends."""
     key = (os.getpid(), *sorted(item for item in environment.items() if not item[0].startswith(_READ_LATER)))
     with _TEMPLATES_LOCK:  # the threads of a driver need one at the same time
-        latest = _TEMPLATES.pop(key, None)
-        if latest is not None and latest.process.poll() is not None:
-            latest.close()
-            latest = None
-        _TEMPLATES[key] = latest = latest or Template(environment)
-        idle = list(_TEMPLATES.items())[:-_IDLE_TEMPLATES]
-    for old, idle_template in idle:
-        if not idle_template.is_needed():
-            with _TEMPLATES_LOCK:
-                if _TEMPLATES.get(old) is idle_template:
-                    del _TEMPLATES[old]
-            idle_template.close()
-    return latest
+        if key not in _TEMPLATES or _TEMPLATES[key].process.poll() is not None:
+            _end()
+            _TEMPLATES[key] = Template(environment)
+        return _TEMPLATES[key]
 
 
 def begin(threads: int) -> None:
@@ -365,9 +349,8 @@ def begin(threads: int) -> None:
 
 @atexit.register
 def _end() -> None:
-    for key, old in _TEMPLATES.items():
-        if key[0] == os.getpid():
-            old.close()
+    for key in [key for key in _TEMPLATES if key[0] == os.getpid()]:
+        _TEMPLATES.pop(key).close()
 
 
 # -- in the template itself --------------------------------------------------------------------------------
@@ -391,11 +374,11 @@ def _prepare() -> None:
 
     rbf: Any = load_registry(only=()).kernel_class("rbf")
     mark = warm_up_mark(Path(harness.__file__), "float32")
-    other = 0 if mark is None or mark.exists() else os.fork() or -1
+    other = 0 if mark.exists() else os.fork() or -1
     for features in (8, 64):  # of few and of many the values are computed in two ways
         points = np.random.default_rng(0).random((64, features))
         check_finite(KernelOracle(rbf(gamma=1.0), points, dtype=np.float32 if other < 0 else np.float64))
-    if mark is not None and other < 0:
+    if other < 0:
         mark.touch()
         os._exit(0)
     gc.freeze()  # keeps the collector from touching, and so copying, its pages in what is forked
