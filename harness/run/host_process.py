@@ -1,8 +1,8 @@
 """The host's processes: how they are started, sent requests, and ended for sure.
 
 A process is forked from a template, a process that has imported what worker and certifier need, which takes a second, and no
-plugin. The template is started while the driver is still reading its options, and serves the comparisons of the driver's
-process until the environment of one differs. It runs the host's code alone: a certifier that is forked from it never ran a solver.
+plugin. The template is started while the driver is still reading its options, and serves all comparisons of the driver's
+process whose environment is the same. It runs the host's code alone: a certifier that is forked from it never ran a solver.
 Its children are those of no other process, so the driver asks it how they ended. Where it fails, they are started one by one.
 
 This module is light: the command imports it before anything else.
@@ -36,6 +36,7 @@ from harness.run.descendants import at_parents_end, sweep
 from harness.support.files import user_cache, writable_folder
 from harness.support.processes import account, continue_if_stopped, is_alive, living, signal_to
 
+_IDLE_TEMPLATES = 2  # most templates of other environments that no living process was forked from
 _ANSWER_SECONDS = 300.0  # seconds until a template answers; the first time when all is imported, and once compiled
 _ROUND_SECONDS = 0.002  # seconds between two looks at a process that is to end
 _CLOSE_SECONDS = 1.5  # seconds that a process may take to end when its socket is closed
@@ -285,6 +286,7 @@ class Template:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._lock = threading.Lock()
+        self._forked: list[Forked] = []
         ours, theirs = socket.socketpair()
         self.channel = Channel(ours, Answer)
         with theirs:
@@ -318,7 +320,13 @@ class Template:
         """Fork a process that serves the first descriptor and writes to the second; OSError if that cannot be."""
         variables = [(os.fsencode(name), os.fsencode(value)) for name, value in environment.items()]
         request = Fork(module, os.fsencode(Path.cwd()), sorted(os.sched_getaffinity(0)), variables)
-        return Forked(self, self.ask(request, descriptors, stop))
+        forked = Forked(self, self.ask(request, descriptors, stop))
+        self._forked = [*(process for process in self._forked if process.returncode is None), forked]
+        return forked
+
+    def is_needed(self) -> bool:
+        """Return whether a process that was forked from it lives: nobody else can say how that ends."""
+        return any(process.poll() is None for process in self._forked)
 
     def close(self) -> None:
         """End it; what was forked from it goes on."""
@@ -327,18 +335,27 @@ class Template:
         self.process.wait()
 
 
-_TEMPLATES: dict[tuple[object, ...], Template] = {}  # one of each process: a forked process has that of its parent too
+_TEMPLATES: dict[tuple[object, ...], Template] = {}  # the last one is the latest
 _TEMPLATES_LOCK = threading.Lock()
 
 
 def template(environment: Mapping[str, str]) -> Template:
-    """Return the template of this process, started if there is none for this environment; one of another ends."""
+    """Return the template of this process for an environment, started if there is none."""
     key = (os.getpid(), *sorted(item for item in environment.items() if not item[0].startswith(_READ_LATER)))
     with _TEMPLATES_LOCK:  # the threads of a driver need one at the same time
-        if key not in _TEMPLATES or _TEMPLATES[key].process.poll() is not None:
-            _end()
-            _TEMPLATES[key] = Template(environment)
-        return _TEMPLATES[key]
+        latest = _TEMPLATES.pop(key, None)
+        if latest is not None and latest.process.poll() is not None:
+            latest.close()
+            latest = None
+        _TEMPLATES[key] = latest = latest or Template(environment)
+        idle = list(_TEMPLATES.items())[:-_IDLE_TEMPLATES]
+    for old, idle_template in idle:
+        if not idle_template.is_needed():
+            with _TEMPLATES_LOCK:
+                if _TEMPLATES.get(old) is idle_template:
+                    del _TEMPLATES[old]
+            idle_template.close()
+    return latest
 
 
 def begin(threads: int) -> None:
@@ -349,8 +366,9 @@ def begin(threads: int) -> None:
 
 @atexit.register
 def _end() -> None:
-    for key in [key for key in _TEMPLATES if key[0] == os.getpid()]:
-        _TEMPLATES.pop(key).close()
+    for key, old in _TEMPLATES.items():
+        if key[0] == os.getpid():
+            old.close()
 
 
 # -- in the template itself --------------------------------------------------------------------------------
