@@ -79,7 +79,6 @@ def _figures(row: Row, measure: Measure, by: str, target: float | None, clock: s
         return measure.ranked(row) if row.complete else []
     if row.differing:
         return []
-    found = [spent(reached(record, [target]), record, _UNTIL[by], clock)[0] for record in row.measured]
-    return (
-        [value for value in found if value is not None] if len(found) == len(row.records) and None not in found else []
-    )
+    values = (spent(reached(record, [target]), record, _UNTIL[by], clock)[0] for record in row.measured)
+    known = [value for value in values if value is not None]
+    return known if len(known) == len(row.records) else []

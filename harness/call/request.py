@@ -235,14 +235,10 @@ def notes(study: Study, specs: Iterable[RunSpec], registry: Registry) -> list[st
 
 def _unused(study: Study, runs: Sequence[RunSpec], registry: Registry) -> Iterable[str]:
     """Yield a sentence for each setting that no run uses."""
-    used = {
-        name
-        for run in runs
-        for parameters_used in (
-            registry.formulations[run.formulation].counting(run.problem_parameters), run.kernel_parameters, run.metrics
-        )
-        for name in parameters_used
-    }  # fmt: skip
+    used = set[str]()
+    for run in runs:
+        of_problem = registry.formulations[run.formulation].counting(run.problem_parameters)
+        used.update(of_problem, run.kernel_parameters, run.metrics)
     solved = ", ".join(dict.fromkeys(f"{run.formulation} with the kernel {run.kernel}" for run in runs))
     for name in (*study.problem_values, *study.kernel_values):
         if name not in used:

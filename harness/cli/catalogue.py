@@ -60,13 +60,9 @@ def entries(registry: Registry, listed: str) -> list[Entry]:
             for name, command in added.commands.items()
         ]
     if kind == "observer":
-        observers = [
-            observer for hook in OBSERVERS for observer in getattr(registry.manager.hook, hook).get_hookimpls()
-        ]
-        return [
-            Entry(kind, each.function.__name__, each.plugin_name, summary(each.function), each.function)
-            for each in observers
-        ]
+        hooks = [getattr(registry.manager.hook, hook).get_hookimpls() for hook in OBSERVERS]
+        found = [(observer.function, observer.plugin_name) for observers in hooks for observer in observers]
+        return [Entry(kind, function.__name__, plugin, summary(function), function) for function, plugin in found]
     things = {name: SimpleNamespace(__doc__=line) for name, line in FORMATS.items()} if kind == "report format" else {}
     entries = [
         Entry(kind, name, registry.owner(kind, name), _line(thing), thing)

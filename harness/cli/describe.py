@@ -150,13 +150,11 @@ def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
     from harness.solver.protocol import formulation_names, why_target_ignored
 
     cls = entry.subject
+    counted = "counted by the harness" if cls.observable else "not observable (it computes kernel values by itself)"
     return [
         ("solves", ", ".join(formulation_names(registry.solved_by(cls)))),
         ("not installed", ", ".join(registry.not_installed(cls))),
-        (
-            "kernel evaluations",
-            "counted by the harness" if cls.observable else "not observable (it computes kernel values by itself)",
-        ),
+        ("kernel evaluations", counted),
         ("converges to the optimum", "yes" if cls.exact else "no"),
         ("target gap", why_target_ignored(cls)),
         ("requires", ", ".join(cls.requires)),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import re
 import signal
@@ -194,6 +195,7 @@ def _begin(words: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the command."""
+    gc.set_threshold(100_000)  # new objects before a search for garbage: imports make many, and no garbage
     warnings.formatwarning = lambda message, *_args, **_keywords: f"{PROGRAM}: warning: {plain_line(str(message))}\n"
     _open_streams()
     _heed_interrupts()
@@ -201,6 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         cli.main(args=arguments)
     finally:
+        gc.freeze()  # the interpreter looks for garbage as it ends
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # nothing is written any more
             signal.signal(signal.SIGINT, lambda *_: os._exit(EXIT_INTERRUPTED))
     raise AssertionError("unreachable: main exits")

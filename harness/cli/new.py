@@ -120,10 +120,10 @@ def _reasons(name: str, module: str, title: str) -> Iterator[str]:
     if name in COMMANDS:
         yield "it is a command of the harness"
     registry = load_registry()
-    kinds = [
-        entry.kind for listed in catalogue.LISTED for entry in catalogue.entries(registry, listed) if entry.name == name
-    ]
-    yield from (f"there is a {kind} of that name already, see `harness list`" for kind in kinds)
+    entries = (entry for listed in catalogue.LISTED for entry in catalogue.entries(registry, listed))
+    yield from (
+        f"there is a {each.kind} of that name already, see `harness list`" for each in entries if each.name == name
+    )
     try:
         yield f"the distribution {name} is installed, version {metadata.version(name)}"
     except metadata.PackageNotFoundError:

@@ -90,11 +90,8 @@ def condition(text: str) -> Condition:
         near = did_you_mean(field, COLUMNS) or "; write problem_parameters.C for an entry of a field"
         raise UsageError(f"--where: {text!r}: a run has no field '{field}'{near}; --format json has all fields.")
     if (TYPES[field] is dict) is not bool(entry):
-        raise UsageError(
-            f"--where: {text!r}: expected {field}.NAME, an entry."
-            if entry == ""
-            else f"--where: {text!r}: {field} has no entries."
-        )
+        why = f"{field} has no entries" if entry else f"expected {field}.NAME, an entry"
+        raise UsageError(f"--where: {text!r}: {why}.")
     for part in selection.split(value) if sign in ("=", "!=") else [value]:
         if part.strip() != "none":
             _check(text, field, entry, sign, part.strip())

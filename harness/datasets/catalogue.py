@@ -143,11 +143,12 @@ class RawSource(DataSource):
 
     def parse(self, *paths: Path) -> Dataset:
         """Return the training and the test part of the verified files, scaled by the training part."""
-        import scipy.sparse
-
         points, labels = zip(*map(self.read, paths), strict=True)
-        x = scipy.sparse.vstack(points, "csr") if is_csr(points[0]) else np.vstack(points)
-        y = np.concatenate(labels)
+        x, y = points[0], np.concatenate(labels)
+        if len(points) > 1:
+            import scipy.sparse
+
+            x = scipy.sparse.vstack(points, "csr") if is_csr(x) else np.vstack(points)
         return divided(x, y, self.rows(y, len(labels[0])), self.facts.get("scale", "none"))
 
     def parsed(self, *paths: Path) -> Dataset:

@@ -67,11 +67,11 @@ def rescaled(x_train: Points, x_test: Points, how: Scale) -> tuple[Points, Point
     -------
     (n, d) and (m, d), of the same storage
     """
-    import scipy.sparse
-
     if how == "none":
         return x_train, x_test
-    if isinstance(x_train, scipy.sparse.csr_array):
+    if not isinstance(x_train, np.ndarray):
+        import scipy.sparse
+
         largest = np.maximum(abs(x_train).max(axis=0).toarray().ravel(), 0.0)
         divisor = scipy.sparse.diags_array(1.0 / np.where(largest > 0, largest, 1.0)).tocsr()
         return scipy.sparse.csr_array(x_train @ divisor), scipy.sparse.csr_array(x_test @ divisor)

@@ -4,27 +4,47 @@ numba keys its disk cache by the file that defines a function only; after a chan
 would be measured. The machine code of a plugin depends on the plugin's files and on the host's kernels, whose hash names
 the folder; a change in one plugin recompiles no other. numba imports this module by the name in the environment of the
 harness's processes (:mod:`harness.run.host_process`).
+
+Processes that compile a function at the same time save one after another: numba itself would give two signatures the same
+file, and code for float64 would be run on float32 from then on.
 """
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba import config
-from numba.core.caching import UserProvidedCacheLocator
+from numba.core.caching import IndexDataCacheFile, UserProvidedCacheLocator
 
 import harness
 from harness.registry.plugin_files import digest, sibling_files, with_imports
 
 _MAX_STATES = 8  # largest number of stored states of one package; the least recently used are removed
 _HOST = Path(harness.__file__).resolve().parent
+
+
+def _locked(save: Callable[[Any, Any, Any], None]) -> Callable[[Any, Any, Any], None]:
+    """Return numba's ``save`` of machine code under a lock of its folder."""
+
+    @functools.wraps(save)
+    def locked(file: Any, key: Any, data: Any) -> None:
+        with (Path(file._cache_path) / ".lock").open("w") as lock:  # noqa: SLF001 - numba has no other name for it
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            save(file, key, data)
+
+    return locked
+
+
+_numba: Any = IndexDataCacheFile
+_numba.save = _locked(_numba.save)
 
 
 class SourceKeyedLocator(UserProvidedCacheLocator):
@@ -63,21 +83,22 @@ def _sources(package: Path) -> Iterable[Path]:
     return package.rglob("*.py") if package.is_dir() else with_imports([package], sibling_files)
 
 
-def warm_up_mark(file: Path, kind: str) -> Path | None:
+def warm_up_mark(file: Path, kind: str) -> Path:
     """Return the path of the file that marks a finished warm-up of this ``kind`` for the current state of a package.
 
-    Return None if the package uses no compiler. The mark only decides when code is compiled.
+    The mark only decides when code is compiled, and what is imported early.
 
     file : a file of the package, or the file of a single-file plugin
     """
-    package = package_of(file)
     name = hashlib.sha256(f"{numba.__version__} {kind}".encode()).hexdigest()[:16]
-    return _folder(package) / f"{name}.warm" if _compiles(package) else None
+    return _folder(package_of(file)) / f"{name}.warm"
 
 
 @functools.cache
-def _compiles(package: Path) -> bool:
-    return any(word in file.read_bytes() for file in _sources(package) for word in (b"numba", b"harness.support.jit"))
+def uses_compiler(file: Path) -> bool:
+    """Return whether the package of a file, or a single-file plugin, uses a compiler."""
+    sources = _sources(package_of(file))
+    return any(word in source.read_bytes() for source in sources for word in (b"numba", b"harness.support.jit"))
 
 
 @functools.cache

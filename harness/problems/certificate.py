@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -219,7 +219,7 @@ class Certificate:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures by name."""
-        return asdict(self)
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,9 @@ class _Dual:
     intercept: float
 
 
+_Model = _Dual | Scored
+
+
 @dataclass(frozen=True)
 class _Fit:
     """A model that is certified.
@@ -90,7 +93,7 @@ class RunCertifier:
 
     # -- one model -----------------------------------------------------------------------------------
 
-    def model(self, problem: Problem, packed: bytes) -> _Dual | Scored:
+    def model(self, problem: Problem, packed: bytes) -> _Model:
         """Return a model of the problem.
 
         Raises
@@ -103,7 +106,7 @@ class RunCertifier:
         return _Dual(*problem.checked(model.coefficients(problem.n), model.intercept))
 
     def certify(
-        self, problem: Problem, model: _Dual | Scored, points: Any, targets: Vector, product: Vector | None = None,
+        self, problem: Problem, model: _Model, points: Any, targets: Vector, product: Vector | None = None,
         tolerated_rounding: float = 0.0,
     ) -> _Fit:  # fmt: skip
         """Return the certified model, with its accuracy on the training points.
@@ -335,11 +338,12 @@ class RunCertifier:
         for reason in reasons_against(whole.kernel, self.dataset.x_train):
             return [{"status": Status.INVALID, "reason": f"{reason}."} for _ in cells]
         certified: list[dict[str, Any]] = [{"n_train": len(path.members(point))} for point in points]
-        models, coefs = dict[int, _Dual | Scored](), np.zeros((len(cells), path.n))
+        models, coefs = dict[int, tuple[Problem, _Model]](), np.zeros((len(cells), path.n))
         for row, (cell, point) in enumerate(zip(cells, points, strict=True)):
             try:
                 if cell.model:
-                    models[row] = model = self.model(path.problem(point), cell.model)
+                    problem = path.problem(point)
+                    models[row] = problem, (model := self.model(problem, cell.model))
                     if isinstance(model, _Dual):
                         coefs[row, path.members(point)] = model.coef
                 elif cell.claims.status is not Status.INVALID:  # which says why
@@ -348,16 +352,18 @@ class RunCertifier:
                 certified[row] |= self._invalid(error)
         support = np.flatnonzero(coefs.any(axis=0))
         sums = whole.expand_models(support, coefs[:, support].T)
-        for row, model in models.items():
-            certified[row] |= self._cell(path, points[row], model, sums[row])
+        for row, (problem, model) in models.items():
+            certified[row] |= self._cell(path, points[row], problem, model, sums[row])
         return certified
 
-    def _cell(self, path: SolutionPath, cell: GridPoint, model: _Dual | Scored, sums: Vector) -> dict[str, Any]:
+    def _cell(
+        self, path: SolutionPath, cell: GridPoint, problem: Problem, model: _Model, sums: Vector
+    ) -> dict[str, Any]:
         """Return the fields of a cell.
 
         sums : of a dual solution sum_j coef_j k(x_j, x_i), for all points of the path
         """
-        problem, dataset, product, points = path.problem(cell), self.dataset, None, None
+        dataset, product, points = self.dataset, None, None
         members, left_out = path.members(cell), path.left_out(cell)
         if not isinstance(model, _Dual):
             points = path.rows(members, members)

@@ -14,6 +14,7 @@ from statistics import median
 from time import monotonic, process_time, thread_time
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from harness.kernels.counter import Counter
@@ -77,15 +78,15 @@ class ChildRun:
 
     def body(self, emit: Emit, receive: messages.Receive) -> None:
         """Measure the run in the process of its solver."""
-        spec, factory, compilation, seconds = self.spec, self.factory, self.compilation, 0.0
+        spec, factory, compilation, warm = self.spec, self.factory, self.compilation, messages.Warm(0.0)
         clocks, limit = (compilation.clock, compilation.cpu_clock), spec.limits.time_limit
         factory.client.connect(emit, receive)
         limit_memory(spec.limits.memory_limit)
         compilation.on_change = lambda on: emit(messages.Compiling(on))  # a time limit counts no compilation
         if self.warm_up.state is not State.FAILED:
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
-            seconds = warm_up(self.solver, factory.small(spec, clocks), limit, compilation.clock)
-        emit(messages.Warm(seconds, factory.registry.sources()))
+            warm = warm_up(self.solver, factory.small(spec, clocks), limit, compilation.clock)
+        emit(msgspec.structs.replace(warm, sources=factory.registry.sources()))
         if self.only_compile:
             emit(messages.FitResult(Claims()))
             return

@@ -70,6 +70,7 @@ def variables(threads: int, numba_cache: Path, path: Sequence[str]) -> dict[str,
         "NUMBA_CACHE_LOCATOR_CLASSES": _NUMBA_LOCATORS,
         "PYTHONPATH": os.pathsep.join(folder for folder in path if folder),
         "PYTHONUNBUFFERED": "1",
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pandas imports Arrow, whose thread a forked worker would lack
     }
 
 
@@ -391,11 +392,11 @@ def _prepare() -> None:
 
     rbf: Any = load_registry(only=()).kernel_class("rbf")
     mark = warm_up_mark(Path(harness.__file__), "float32")
-    other = 0 if mark is None or mark.exists() else os.fork() or -1
+    other = 0 if mark.exists() else os.fork() or -1
     for features in (8, 64):  # of few and of many the values are computed in two ways
         points = np.random.default_rng(0).random((64, features))
         check_finite(KernelOracle(rbf(gamma=1.0), points, dtype=np.float32 if other < 0 else np.float64))
-    if mark is not None and other < 0:
+    if other < 0:
         mark.touch()
         os._exit(0)
     gc.freeze()  # keeps the collector from touching, and so copying, its pages in what is forked

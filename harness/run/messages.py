@@ -235,10 +235,15 @@ class Compiling(_Part, frozen=True):
 
 
 class Warm(_Part, frozen=True):
-    """The warm-up is over; ``sources`` : of the plugins used so far, for a run that does not end by itself."""
+    """The warm-up is over.
+
+    modules : that it imported, in their order: name -> file
+    sources : of the plugins used so far, for a run that does not end by itself
+    """
 
     seconds: Seconds
     sources: dict[str, str] = {}
+    modules: dict[str, str] = {}
 
 
 class ClockStarted(_Part, frozen=True):

@@ -33,9 +33,7 @@ from harness.support.errors import UsageError
 from harness.support.machine import machine
 
 _MOST_RUNS = 1_000_000  # runs of a study without --yes
-_RUN_BYTES = (
-    8_000  # bytes of the driver's memory for a run: its plan and key (0.6 kB) and its record (6.3 kB, no trace)
-)
+_RUN_BYTES = 8_000  # bytes of the driver's memory for a run: its plan and key, 600, its record without a trace, 6,300
 _MOST_CELLS = 1_000_000  # cells of a path, whose figures are all in memory at once
 
 

@@ -7,7 +7,7 @@ is made from these lines. A message with a value that its field cannot have is r
 from __future__ import annotations
 
 import contextlib
-import json
+import functools
 import math
 import re
 from collections.abc import Mapping
@@ -156,6 +156,7 @@ class CertifiedFigures(Ending, kw_only=True, omit_defaults=True):
         return cls(**_valid(figures, hints(cls)))
 
 
+@functools.cache
 def hints(*structs: type) -> dict[str, Any]:
     """Return the annotations of the fields of structures, by name."""
     return {name: hint for struct in structs for name, hint in get_type_hints(struct, include_extras=True).items()}
@@ -219,7 +220,7 @@ class Record(dict[str, Any]):
 
     def text(self) -> str:
         """Return the record as one line of strict JSON, every column there."""
-        return json.dumps({name: clean(self.get(name)) for name in COLUMNS}, allow_nan=False)
+        return msgspec.json.encode({name: clean(self.get(name)) for name in COLUMNS}).decode()
 
 
 _STATUSES = frozenset(Status)

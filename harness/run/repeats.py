@@ -57,12 +57,8 @@ class Repeats:
             return []
         open_ = undecided(found, self._comparisons)
         last = {rival: self.specs[rivals[rival][-1]].repetition for rival in open_}
-        again = [
-            index
-            for rival in open_
-            for index in rivals[rival]
-            if self.specs[index].repetition == last[rival] < MOST - 1
-        ]
+        candidates = ((rival, index) for rival in open_ for index in rivals[rival])
+        again = [index for rival, index in candidates if self.specs[index].repetition == last[rival] < MOST - 1]
         spent = sum(float(run.get("fit_seconds") or 0.0) for of in runs.values() for run in of)
         spent += sum(float(records[index].get("fit_seconds") or 0.0) for index in again)
         # who is measured first in one repetition is the last one in the next

@@ -16,7 +16,6 @@ store named last.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sqlite3
 import stat
@@ -36,11 +35,10 @@ from harness.support.printable import clipped
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = 2  # 2: with checksums
-APPLICATION_ID = 0x53564D48  # "SVMH"; a store of an older harness has none, and is known by the shape of its table
+SCHEMA_VERSION = 2
+APPLICATION_ID = 0x53564D48  # "SVMH"
 DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)  # the latter two of texts and sizes in a damaged file
 _SHAPE = ("id INTEGER", "key TEXT", "status TEXT", "measured_at TEXT", "record TEXT", "checksum INTEGER")
-_SHAPES = {1: _SHAPE[:-1], 2: _SHAPE}  # schema -> columns of the table
 _INSERT = "INSERT INTO records (key, status, measured_at, record, checksum) VALUES (?, ?, ?, ?, ?)"
 _UNKNOWN = dict.fromkeys(COLUMNS)
 _READER_SECONDS = 5.0  # seconds a reader waits for the moment in which the last writer takes the log away
@@ -58,11 +56,11 @@ def default_store() -> Path:
 
 
 class Row(NamedTuple):
-    """A row of a store: number, texts as they were written, their checksum (None: of an older harness), and record."""
+    """A row of a store: number, texts as they were written, their checksum, and record."""
 
     number: int
     content: tuple[str, ...]
-    check: int | None
+    check: int
     record: Record
 
 
@@ -127,7 +125,7 @@ class StoreReader:
 
     def _rows(self, numbers: Iterable[int]) -> Iterator[Row]:
         """Yield rows one by one: another process may write between two, and a damaged page costs its own rows alone."""
-        columns = f"key, status, measured_at, record, {'checksum' if self.schema > 1 else 'NULL'}"
+        columns = "key, status, measured_at, record, checksum"
         for number in numbers:
             why = "there is none of that number"
             for *content, check in self._select(f"SELECT {columns} FROM records WHERE id = ?", number):
@@ -201,10 +199,9 @@ class Store(StoreReader):
         with self._connection:
             run("BEGIN IMMEDIATE")
             if _schema(self._connection, self.path) < SCHEMA_VERSION:
-                run("CREATE TABLE IF NOT EXISTS records (id INTEGER PRIMARY KEY, key TEXT NOT NULL, "
-                    "status TEXT NOT NULL, measured_at TEXT NOT NULL, record TEXT NOT NULL)")  # fmt: skip
-                run("ALTER TABLE records ADD COLUMN checksum INTEGER")  # NULL: a row of an older harness
-                run("CREATE INDEX IF NOT EXISTS records_key ON records (key)")
+                run("CREATE TABLE records (id INTEGER PRIMARY KEY, key TEXT NOT NULL, status TEXT NOT NULL, "
+                    "measured_at TEXT NOT NULL, record TEXT NOT NULL, checksum INTEGER NOT NULL)")  # fmt: skip
+                run("CREATE INDEX records_key ON records (key)")
                 run(f"PRAGMA user_version={SCHEMA_VERSION}")
             run(f"PRAGMA application_id={APPLICATION_ID}")
             columns = ", ".join(f"json_extract(record, '$.{name}') AS \"{name}\"" for name in COLUMNS)
@@ -343,11 +340,8 @@ def _values(record: Record) -> tuple[str | int, ...]:
     return *texts, _checksum(*texts)
 
 
-def _record(content: Sequence[Any], check: int | None) -> Record:
+def _record(content: Sequence[Any], check: int) -> Record:
     """Return the record of a row's texts; ValueError or TypeError if it is not what was written."""
-    if check is None:
-        values = msgspec.convert(json.loads(content[-1]), dict[str, Any])
-        return Record(_UNKNOWN | validate_record(values))
     if check != _checksum(*map(str, content)):
         raise ValueError("its checksum is wrong: it is not what was written")
     values = msgspec.json.decode(content[-1], type=dict[str, Any])
@@ -368,12 +362,11 @@ def _schema(connection: sqlite3.Connection, path: Path) -> int:
     if application == 0 and not run("SELECT 1 FROM sqlite_master").fetchone():
         return 0
     shape = tuple(f"{name} {kind}" for _, name, kind, *_ in run("PRAGMA table_info(records)"))
-    is_store = application == APPLICATION_ID or (application == 0 and shape in _SHAPES.values())
-    if is_store and version > SCHEMA_VERSION:
+    if application == APPLICATION_ID and version > SCHEMA_VERSION:
         raise UsageError(
             f"the result store {path} has schema {version}, this harness knows {SCHEMA_VERSION}; update svm-harness."
         )
-    if not is_store or shape != _SHAPES.get(version):
+    if (application, version, shape) != (APPLICATION_ID, SCHEMA_VERSION, _SHAPE):
         raise UsageError(
             f"{path} is a database of something else, not a result store; it was left as it is. Name another file."
         )

@@ -14,6 +14,8 @@ WARM      the worker ran it: its children have the machine code in memory
 FAILED    it ended a child, or was not over in time: runs are measured without it
 
 Machine code on the disk outlives the worker, and so do COMPILED and SAFE: a mark beside the machine code names them.
+A black box is never SAFE, but the worker imports the modules that its warm-up imported in a run that went well: a library
+may take a second. The mark names them too.
 While the code of a solver runs here, no frame of the stack has more of the data than the few points.
 """
 
@@ -21,7 +23,10 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Callable
+import importlib
+import json
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -32,9 +37,11 @@ from harness.measure.drive import Clocks, drive
 from harness.measure.outcome import Limits
 from harness.measure.path_drive import drive_path
 from harness.problems.problem import Problem
+from harness.run.messages import Warm
 from harness.solver.path import SolutionPath
 from harness.support.errors import UsageError
 from harness.support.files import write_whole
+from harness.support.processes import count_threads
 
 if TYPE_CHECKING:
     from harness.solver.protocol import Solver
@@ -57,38 +64,59 @@ class State(enum.Enum):
 class WarmUp:
     """What a worker knows of one warm-up.
 
+    mark : file that names its state to later comparisons
+    uses_compiler : whether there may be machine code to compile
     state : one of those above
     seconds : that it took, in the worker or in a child
     """
 
-    def __init__(self, mark: Path | None) -> None:
-        """Begin in the state that ``mark`` names; None: the plugin compiles nothing."""
-        self.state, self.seconds, self._mark, self._unreported = State.NEW, 0.0, mark, 0.0
-        with contextlib.suppress(OSError, ValueError):  # there is none
-            if mark is not None and (seconds := mark.read_text()):
-                self.state, self.seconds = State.SAFE, float(seconds)
-            elif mark is not None:
-                self.state = State.COMPILED
+    def __init__(self, mark: Path, *, uses_compiler: bool = True) -> None:
+        self.state, self.seconds, self._mark, self._uses_compiler = State.NEW, 0.0, mark, uses_compiler
+        self._modules, self._unreported = dict[str, str](), 0.0  # name -> file
+        with contextlib.suppress(OSError, ValueError, TypeError):  # there is none, or it is an older one
+            seconds, self._modules = json.loads(mark.read_text())
+            self.state, self.seconds = (State.SAFE, seconds) if seconds else (State.COMPILED, 0.0)
 
     @property
     def must_compile(self) -> bool:
         """Whether a child has to compile it before the first run."""
-        return self.state is State.NEW and self._mark is not None
+        return self.state is State.NEW and self._uses_compiler
+
+    @property
+    def must_import(self) -> bool:
+        """Whether it imports modules that this process has not imported."""
+        return not self._modules.keys() <= sys.modules.keys()
+
+    def import_modules(self) -> bool:
+        """Import its modules; return whether they are those that a child imported, else they are forgotten."""
+        began = perf_counter()
+        for name in self._modules:
+            with contextlib.suppress(BaseException):  # a module may raise anything
+                importlib.import_module(name)
+        self._unreported += perf_counter() - began
+        if all(_file_of(name) == file for name, file in self._modules.items()):
+            return True
+        self._modules = {}
+        self._write_mark()
+        return False
 
     def compiled(self, seconds: float) -> None:
         """A child compiled it; the first run reports the seconds."""
         self.state, self._unreported = State.COMPILED, seconds
-        self._write_mark("")
+        self._write_mark()
 
-    def run_ended(self, seconds: float | None, *, well: bool) -> float | None:
+    def run_ended(self, seconds: float | None, *, well: bool, modules: Mapping[str, str]) -> float | None:
         """A run ended; return the warm-up seconds to report, including compilation that was not reported yet.
 
         seconds : of the run's own warm-up; None if it did not get through it
         well : whether its result shows that the warm-up did no harm
+        modules : that its warm-up imported and that the worker may import: name -> file
         """
-        if well and seconds is not None and self.state in (State.NEW, State.COMPILED):
-            self.state, self.seconds = State.SAFE, seconds
-            self._write_mark(str(seconds))
+        becomes_safe = well and self.state in (State.NEW, State.COMPILED)
+        if seconds is not None and (becomes_safe or modules):
+            self.state, self.seconds = (State.SAFE, seconds) if becomes_safe else (self.state, self.seconds)
+            self._modules |= modules
+            self._write_mark()
         reported = self.seconds if self.state is State.WARM else seconds
         if reported is None:
             return None
@@ -103,10 +131,9 @@ class WarmUp:
         """It ended a child, or was not over in time."""
         self.state = State.FAILED
 
-    def _write_mark(self, seconds: str) -> None:
-        if self._mark is not None:
-            with contextlib.suppress(OSError):
-                write_whole(self._mark, seconds.encode())
+    def _write_mark(self) -> None:
+        with contextlib.suppress(OSError):
+            write_whole(self._mark, json.dumps([self.seconds, self._modules]).encode())
 
 
 def layout(problem: Problem) -> str:
@@ -151,16 +178,16 @@ def warm_up(
     small: Problem | SolutionPath | None,
     limit: float | None = None,
     clock: Callable[[], float] = perf_counter,
-) -> float:
-    """Run the solver's warm-ups on a small problem or path; return the seconds.
+) -> Warm:
+    """Run the solver's warm-ups on a small problem or path; return the seconds, and the modules that they imported.
 
     A fault of the solver shows in the measured run, not here. No warm-up begins, and none that yields goes on, when
-    ``limit`` seconds are over by the ``clock``.
+    ``limit`` seconds are over by the ``clock``. No module is named where threads were started: a forked child lacks them.
     """
-    began, clock_began = perf_counter(), clock()
+    began, clock_began, imported, threads = perf_counter(), clock(), set(sys.modules), count_threads()
     most = min(_SECONDS, limit or _SECONDS)
     if small is None:
-        return 0.0
+        return Warm(0.0)
     with contextlib.suppress(BaseException):  # sys.exit() included
         for each in solver.warm_ups():
             left = most - (clock() - clock_began)
@@ -172,4 +199,11 @@ def warm_up(
             elif each.refusal(small) is None:
                 limits = Limits(time_limit=left, iteration_limit=_YIELDS)
                 drive(each, small, np.random.default_rng(0), limits, clocks=Clocks(clock))
-    return perf_counter() - began
+    modules = {name: file for name in [*sys.modules] if name not in imported and (file := _file_of(name))}
+    return Warm(perf_counter() - began, modules=modules if count_threads() == threads else {})
+
+
+def _file_of(module: str) -> str:
+    """Return the file of a module by its name; empty if it has not been imported under this name, or has none."""
+    spec: Any = getattr(sys.modules.get(module), "__spec__", None)
+    return str(spec.origin or "") if getattr(spec, "name", None) == module else ""

@@ -29,6 +29,7 @@ from harness.run.target_server import TargetServer
 from harness.run.warm_up import State, WarmUp, layout, warm_up
 from harness.run.watch import DriverGone, Observed, exit_words, finish, fork, outcome_claims, watch
 from harness.support.machine import constraints, now
+from harness.support.processes import count_threads
 
 if TYPE_CHECKING:
     from harness.registry.discovery import Registry
@@ -93,9 +94,13 @@ class Worker:
         kind = (f"{spec.solver} {spec.parameters} {spec.limits.target_gap}", layout(problem))
         del problem
         if kind not in self.warm_ups:
-            self.warm_ups[kind] = WarmUp(self._mark(spec, kind))
+            from harness.measure.machine_code import uses_compiler, warm_up_mark
+
+            file = Path(self.factory.registry.plugins[spec.plugin].module.__file__)
+            mark = warm_up_mark(file, f"{kind} {spec.threads}")
+            self.warm_ups[kind] = WarmUp(mark, uses_compiler=uses_compiler(file))
         progress = self.warm_ups[kind]
-        if warm_worker and progress.state is State.SAFE and spec.path is None:
+        if warm_worker and (progress.must_import or (progress.state is State.SAFE and spec.path is None)):
             self._warm_worker(spec, solver, progress)
         server = TargetServer()
         if spec.queries_targets:
@@ -113,13 +118,6 @@ class Worker:
             for name, before in self._constraints.items()
             if after[name] != before
         )
-
-    def _mark(self, spec: RunSpec, kind: tuple[str, str]) -> Path | None:
-        """Return the file that names the state of a warm-up to later comparisons; None: the plugin compiles nothing."""
-        from harness.measure.machine_code import warm_up_mark
-
-        file = self.factory.registry.plugins[spec.plugin].module.__file__
-        return None if file is None else warm_up_mark(Path(file), f"{kind} {spec.threads}")
 
     def _answer(self, spec: RunSpec, warm_worker: bool) -> None:
         """Measure a run and send its result."""
@@ -139,6 +137,9 @@ class Worker:
             observed = self._run_child(run, f"{spec.solver}: warm-up failed ({why}); measured without warm-up.")
         if not observed.is_sent:
             self._send_result(observed, run)
+        elif spec.path is not None and spec.path.folds and warm_worker:
+            with contextlib.suppress(Exception):  # the run itself will say what is wrong
+                self._plan(spec.first, warm_worker=True)  # of the chosen cell, while those of the path are certified
 
     def _run_child(self, run: ChildRun, *faults: str) -> Observed:
         """Measure a run in a child; return what was observed of it."""
@@ -161,9 +162,12 @@ class Worker:
         """Send the outcome of a run."""
         observed.disturbance = observed.disturbance or self._changes()
         claims = outcome_claims(observed)
-        is_alone = run.spec.threads == 1 and bool(run.solver.observable) and run.spec.path is None
-        seconds = observed.warm.seconds if observed.warm else None
-        seconds = run.warm_up.run_ended(seconds, well=is_alone and claims.status in _WENT_WELL)
+        warm, well = observed.warm, run.spec.threads == 1 and claims.status in _WENT_WELL
+        seconds = run.warm_up.run_ended(
+            warm.seconds if warm else None,
+            well=well and bool(run.solver.observable) and run.spec.path is None,
+            modules=warm.modules if warm and well else {},
+        )
         if seconds is not None:
             claims.compile_seconds = seconds + (claims.compile_seconds or 0.0)
         self.channel.send(messages.RunResult(claims, observed.to_certify))
@@ -204,12 +208,17 @@ class Worker:
         registry.used.clear()
 
     def _warm_worker(self, spec: RunSpec, solver: Any, progress: WarmUp) -> None:
-        """Warm this process up as a child of it did; it ends if that leaves threads, which a forked child would lack."""
-        limit, threads = spec.limits.time_limit, len(os.listdir("/proc/self/task"))
+        """Warm this process up as a child of it did; it ends if that leaves threads, which a forked child would lack.
+
+        Of a path, and of a black box, the modules are imported and no more.
+        """
+        limit, threads = spec.limits.time_limit, count_threads()
         self.channel.send(Busy(allowed.preparation(limit) + progress.seconds + _END_SECONDS, running=False))
         with self.folder.entered():
-            progress.worker_ran(warm_up(solver, self.factory.small(spec), limit, self.compilation.clock))
-        if len(os.listdir("/proc/self/task")) > threads:
+            are_same = progress.import_modules()
+            if progress.state is State.SAFE and spec.path is None:
+                progress.worker_ran(warm_up(solver, self.factory.small(spec), limit, self.compilation.clock).seconds)
+        if not are_same or count_threads() > threads:
             sys.exit(0)  # the driver starts a new worker
 
 

@@ -1,10 +1,8 @@
 """Nothing of a plugin, a file's name or a store reaches a terminal raw: no title, no clipboard, no colour, no bidi override."""
 
-import contextlib
 import io
 import json
 import re
-import sqlite3
 
 import pytest
 
@@ -12,6 +10,7 @@ from harness import Record
 from harness.report import progress
 from harness.run.store import Store
 from harness.support.printable import plain, plain_line
+from tests.run.rows import rewrite
 
 ESCAPES = "\x1b]0;title\x07\x1b]52;c;Y29weQ==\x07\x9b31m\u202eturned\x00\x08\x7f"
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -60,21 +59,18 @@ def test_the_commands_output_has_no_control_characters(invoke, tmp_path, monkeyp
 
 @pytest.fixture
 def store(tmp_path):
-    """A store of an older harness, which kept text as it came."""
+    """A store whose rows have text as it came, with the right checksum."""
     path = tmp_path / "old.sqlite"
     names = ("label", "reason", "dataset", "plugin", "solver", "output")
     with Store(path) as opened:
         opened.append(Record({"key": "k", "status": "error", "measured_at": "2026-01-01T00:00:00+00:00",
                               "info": {"RAW": "RAW"}, "faults": ["RAW"], **dict.fromkeys(names, "say RAW")}))  # fmt: skip
-    with contextlib.closing(sqlite3.connect(path)) as raw, raw:
-        raw.execute(
-            "update records set record = replace(record, 'RAW', ?), checksum = NULL", [json.dumps(ESCAPES)[1:-1]]
-        )
+    rewrite(path, 1, lambda text: text.replace("RAW", json.dumps(ESCAPES)[1:-1]))
     return path
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "markdown"])
-def test_what_an_old_store_holds_is_shown_clean_in_every_format(invoke, store, tmp_path, form):
+def test_what_a_store_has_is_shown_clean_in_every_format(invoke, store, tmp_path, form):
     shown = invoke("results", "--store", str(store), "--format", form)
     assert shown.exit_code == 0
     assert "title" in shown.stdout

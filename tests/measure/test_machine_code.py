@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
+from numba.core.caching import IndexDataCacheFile
 
 import harness
 from harness.measure import machine_code
@@ -64,3 +67,23 @@ def test_numba_compiles_anew_exactly_what_changed(tmp_path: Path, changed: str) 
     (tmp_path / changed / "numbers_of.py").write_text("FACTOR = 30\n")
     expected = ["150", "10", "0", "1"] if changed == "first" else ["10", "150", "1", "0"]
     assert values_and_hits() == expected
+
+
+def test_two_signatures_that_are_saved_at_the_same_time_have_a_file_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_index = IndexDataCacheFile._save_index
+
+    def slowly(file: IndexDataCacheFile, overloads: dict[str, str]) -> None:
+        time.sleep(0.05)
+        save_index(file, overloads)
+
+    monkeypatch.setattr(IndexDataCacheFile, "_save_index", slowly)
+    code = {"float32": "code of float32", "float64": "code of float64"}
+    files = {name: IndexDataCacheFile(str(tmp_path), "function", "stamp") for name in code}
+    threads = [threading.Thread(target=files[name].save, args=(name, code[name])) for name in code]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {name: files[name].load(name) for name in code} == code

@@ -1,12 +1,11 @@
 """Rows for the tests of stores."""
 
-from pathlib import Path
+import contextlib
+import sqlite3
+import zlib
 
 from harness import Record
 from harness.run.store import Store
-
-OLD = Path(__file__).with_name("store_929e25f.sql")
-"""What is in a store that an older harness made."""
 
 
 def record(key="k", **values):
@@ -20,3 +19,12 @@ def filled(path, rows=3):
         for number in range(rows):
             store.append(record(str(number), fit_seconds=float(number)))
     return path
+
+
+def rewrite(path, number, change):
+    """Change the text of a row's record, and its checksum with it."""
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        select = "SELECT key, status, measured_at, record FROM records WHERE id = ?"
+        *others, text = connection.execute(select, [number]).fetchone()
+        checksum = zlib.crc32("\n".join([*others, text := change(text)]).encode())
+        connection.execute("UPDATE records SET record = ?, checksum = ? WHERE id = ?", [text, checksum, number])

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from harness import StoreReader
-from harness.run.store import read_results
-from tests.run.rows import OLD, filled
+from harness.run.store import APPLICATION_ID, read_results
+from tests.run.rows import filled
 
 READ = (
     "import os, sys; from harness.run.store import StoreReader as R\n"
@@ -43,7 +43,7 @@ def writer(path):
         process.kill()
 
 
-@pytest.fixture(params=["closed", "written", "locked", "killed", "copied without its index", "old", "empty"])
+@pytest.fixture(params=["closed", "written", "locked", "killed", "copied without its index", "empty"])
 def store(request, tmp_path):
     """A store in each state in which a reader may find one, and the rows that it has."""
     path, rows = tmp_path / "a store?of#100%.sqlite", 3
@@ -51,9 +51,6 @@ def store(request, tmp_path):
         if request.param == "empty":
             path.touch()
             rows = 0
-        elif request.param == "old":
-            _another_database(path, OLD.read_text())
-            rows = 2
         else:
             filled(path)
         if request.param in ("written", "killed", "copied without its index"):
@@ -108,7 +105,7 @@ FOREIGN = {
     "with a log": lambda path: _another_database(path, "PRAGMA journal_mode=WAL; CREATE TABLE notes (a)"),
     "records of another kind": lambda path: _another_database(path, "CREATE TABLE records (id INTEGER PRIMARY KEY, key TEXT)"),
     "of another program": lambda path: _another_database(path, "PRAGMA application_id=7; PRAGMA user_version=2"),
-    "of another schema": lambda path: _another_database(path, f"{OLD.read_text()}; PRAGMA user_version=7"),
+    "of another schema": lambda path: _another_database(path, f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version=7"),
     "text": lambda path: path.write_text("no database " * 100),
     "a few bytes": lambda path: path.write_bytes(b"SQLite format 3\0"),
     "a folder": lambda path: path.mkdir(),

@@ -15,7 +15,7 @@ import pytest
 from harness.run.record import COLUMNS
 from harness.run.store import Store, read_results
 from harness.support.errors import NotKept
-from tests.run.rows import filled, record
+from tests.run.rows import filled, record, rewrite
 from tests.run.test_interruption import command, run_again
 
 
@@ -40,8 +40,8 @@ def test_a_store_of_an_older_harness_gets_the_columns_it_lacks(tmp_path):
     connection.executescript(
         "DROP VIEW results; CREATE VIEW results AS SELECT id, json_extract(record, '$.fit_seconds') AS fit_seconds "
         "FROM records ORDER BY id;"
-        """UPDATE records SET record = '{"key": "k", "status": "ok", "fit_seconds": 1.0, "of_another_version": 7}', checksum = NULL"""
     )
+    rewrite(path, 1, lambda _: '{"key": "k", "status": "ok", "fit_seconds": 1.0, "of_another_version": 7}')
     with Store(path) as store:
         store.append(record("new", core_set={"ratio": 0.5}, fit_seconds=2.0))
         assert next(store.of("k"))["fit_seconds"] == 1.0

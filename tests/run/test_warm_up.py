@@ -1,5 +1,7 @@
 """The warm-up: its states, what later comparisons know of it, what the solver's code can see meanwhile, and its faults."""
 
+import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -22,11 +24,11 @@ def test_a_warm_up_is_compiled_then_safe_then_warm(mark):
     assert progress.must_compile
     progress.compiled(3.0)
     assert (progress.state, progress.must_compile) == (State.COMPILED, False)
-    assert progress.run_ended(0.5, well=True) == 3.5, "the first run reports the compilation before it"
+    assert progress.run_ended(0.5, well=True, modules={}) == 3.5, "the first run reports the compilation before it"
     assert progress.state is State.SAFE
     progress.worker_ran(0.25)
     assert progress.state is State.WARM
-    assert progress.run_ended(0.01, well=True) == 0.25
+    assert progress.run_ended(0.01, well=True, modules={}) == 0.25
 
 
 @pytest.mark.parametrize(("well", "known"), [(False, (State.COMPILED, 0.0)), (True, (State.SAFE, 0.5))])
@@ -34,22 +36,58 @@ def test_a_later_comparison_knows_what_was_compiled_and_whether_the_worker_may_r
     first = WarmUp(mark)
     assert first.state is State.NEW
     first.compiled(1.0)
-    first.run_ended(0.5, well=well)
+    first.run_ended(0.5, well=well, modules={})
     later = WarmUp(mark)
     assert (later.state, later.seconds) == known
 
 
 def test_only_a_run_that_got_through_its_warm_up_makes_it_safe(mark):
     progress = WarmUp(mark)
-    assert progress.run_ended(None, well=True) is None
+    assert progress.run_ended(None, well=True, modules={"json": "json.py"}) is None
     assert progress.state is State.NEW
     progress.failed()
-    progress.run_ended(0.0, well=True)
+    progress.run_ended(0.0, well=True, modules={})
     assert (progress.state, progress.must_compile, mark.exists()) == (State.FAILED, False, False)
-    nothing = WarmUp(None)  # to compile
+    nothing = WarmUp(mark, uses_compiler=False)
     assert not nothing.must_compile
-    nothing.run_ended(0.5, well=True)
+    nothing.run_ended(0.5, well=True, modules={})
     assert nothing.state is State.SAFE
+
+
+def test_a_later_comparison_imports_what_the_warm_up_of_a_black_box_imported(tmp_path, mark, monkeypatch):
+    for name in ("first_library", "second_library"):
+        (tmp_path / f"{name}.py").write_text("")
+    files = {name: str(tmp_path / f"{name}.py") for name in ("first_library", "second_library")}
+    WarmUp(mark, uses_compiler=False).run_ended(0.5, well=False, modules=files)
+    monkeypatch.syspath_prepend(tmp_path)
+    later = WarmUp(mark, uses_compiler=False)
+    assert (later.state, later.must_import, later.import_modules()) == (State.COMPILED, True, True)
+    assert files.keys() <= sys.modules.keys()
+    assert not later.must_import
+    assert later.run_ended(0.25, well=False, modules={}) > 0.25, "the first run reports the imports before it"
+    later.run_ended(0.5, well=False, modules={"json": "elsewhere.py"})
+    assert not WarmUp(mark).import_modules(), "its json is another module"
+    assert not WarmUp(mark).must_import
+
+
+def test_a_worker_imports_what_its_child_imported_and_what_children_of_earlier_comparisons_did(tmp_path):
+    log, library = tmp_path / "log", tmp_path / "slow_library.py"
+    library.write_text(
+        "import os\nwith open(os.environ['IMPORTS_LOG'], 'a') as log:\n    print(os.getpid(), file=log)\n"
+    )
+    environment = {**ALONE, "IMPORTS_LOG": str(log), "PYTHONPATH": f"{os.environ.get('PYTHONPATH', '')}:{tmp_path}"}
+    plugin = tmp_path / "imports.py"
+    plugin.write_text(f"{(PLUGINS / 'warm_ups.py').read_text()}# {tmp_path}: nothing is known of it\n")
+    processes = []
+    for _ in range(2):
+        arguments = (tmp_path / "store", plugin, "black-box", "--fresh", "--repeat", "2")
+        _, records, _ = compared(*arguments, environment=environment)
+        assert [record["status"] for record in records] == ["ok", "ok"]
+        processes += [(record["info"]["worker"], record["info"]["process"]) for record in records]
+    (worker, child), (same, _), (later, _), _ = processes
+    assert same == worker
+    _rehearsal, *imports = map(int, log.read_text().splitlines())
+    assert imports == [child, worker, later]
 
 
 def test_faults_of_a_start_or_a_warm_up_and_what_it_sees(tmp_path):

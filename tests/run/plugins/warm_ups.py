@@ -1,4 +1,4 @@
-"""Solvers about the warm-up: one that compiles, one that names two ways, one that looks at its callers."""
+"""Solvers about the warm-up: one that compiles, one that names two ways, one that looks at its callers, a black box."""
 
 import os
 import sys
@@ -70,6 +70,20 @@ class LooksUp(Solver):
         yield Iterate(dual_coef=np.zeros(problem.n), done=True, info={"most points": MOST_POINTS[0]})
 
 
+class BlackBox(Solver):
+    """The zero model, by a library that is imported where it is first used; ``info`` has the process and its parent."""
+
+    name = "black-box"
+    solves = (CSVC,)
+    observable = False
+
+    def iterates(self, problem, rng):
+        import slow_library  # noqa: F401
+
+        info = {"process": os.getpid(), "worker": os.getppid()}
+        yield Iterate(dual_coef=np.zeros(problem.n), done=True, info=info)
+
+
 @hookimpl
 def harness_solvers():
-    return [Compiles, TwoWays, LooksUp]
+    return [Compiles, TwoWays, LooksUp, BlackBox]
