@@ -85,7 +85,7 @@ def minimise(face: Face, tau: float) -> int:
 
 
 def _conjugate(face: Face, inside: Index, tau: float) -> bool:
-    """Go toward the optimum over ``inside`` by conjugate gradients, and stay inside the bounds; False if it is far still.
+    """Go to the optimum over ``inside`` by conjugate gradients; return False if that takes long, or leads out of the bounds.
 
     For many variables: what makes their equations badly conditioned is mostly what the fixed sums take out.
     """
@@ -113,33 +113,11 @@ def _conjugate(face: Face, inside: Index, tau: float) -> bool:
         way = left + (size / before) * way
     else:
         return False
-    a, lower, upper = face.a[inside], face.lower[inside], face.upper[inside]
-    new = a + step
-    if ((new >= upper) | (new <= lower)).any():
-        new = _inside(a, step, lower, upper, sums)
-        slope, bent = _along(face, inside, new - a)
-        if slope <= 0.0 or bent <= 0.0:
-            return True
-        if slope < bent:  # else what was cut off stays at its bound to the last bit
-            new = np.clip(a + slope / bent * (new - a), lower, upper)
+    new = face.a[inside] + step
+    if ((new >= face.upper[inside]) | (new <= face.lower[inside])).any():
+        return False
     face.a[inside] = new
     return True
-
-
-def _inside(a: Vector, step: Vector, lower: Vector, upper: Vector, sums: Matrix) -> Vector:
-    """Return a + step inside the bounds, with the sums of ``a``: what is cut off is taken from the others by their room."""
-    new = np.clip(a + step, lower, upper)
-    for _ in range(8):
-        off = sums.T @ (new - a)
-        if not (np.abs(off) > _ROUNDED * (sums.T @ np.abs(new))).any():
-            break
-        for k, own in enumerate(sums.T > 0.0):
-            room = np.where(own, new - lower if off[k] > 0.0 else upper - new, 0.0)
-            total = float(room.sum())
-            if total > 0.0:
-                new = np.clip(new - off[k] * (room / total), lower, upper)
-    _mend(new, a, lower, upper, sums)
-    return new
 
 
 def _block(face: Face, inside: Index) -> Block:

@@ -248,7 +248,7 @@ def test_conjugate_gradients_lead_where_a_factor_does(monkeypatch, dtype, q):
 
 @given(st.integers(0, 10_000), st.integers(3, 80), st.sampled_from([0, 1, 2]), st.sampled_from([0.03, 0.3, 3.0]))
 @settings(max_examples=40)
-def test_conjugate_gradients_that_meet_bounds_keep_the_sums_and_gain(seed, f, q, reach):
+def test_after_conjugate_gradients_that_meet_bounds_the_sums_are_those_before_and_the_dual_gains(seed, f, q, reach):
     own = well_conditioned(seed, f, q, reach)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(newton, "_CG_VARIABLES", 0)
