@@ -1,12 +1,14 @@
 """Block SMO: the reference solver's optimum, parked points, narrowed bounds, precisions, warm starts, storage, memory."""
 
+import dataclasses
 import itertools
 import tracemalloc
 
 import numpy as np
 import pytest
-from harness_smo import SMOBlock
-from harness_smo.block_state import BlockState, Few, Narrowed
+from harness_smo import SMOBlock, block, state
+from harness_smo.state import State
+from harness_smo.strategies import Bounds, Sample
 
 from harness import CSVC, RBF, CSVCNoBias, Grid, SolutionPath
 from harness.problems import EpsSVR
@@ -49,27 +51,27 @@ def test_a_wide_kernel_at_a_large_cost_does_not_chase_rounding(n, cost, seed):
 # -- parked points ---------------------------------------------------------------------------------------------------
 
 
-def check_look(state, tau, found, kernel):
-    """Compare what the state knows after a look with the kernel itself."""
-    coef = state.form.coef(state.a)
-    exact, active = kernel @ coef, state.level.where
-    rounding = 1e-12 + np.abs(coef).sum() * (1e-13 if state.exact else 1e-5)
-    assert (np.abs(state.level.scores - exact[active]) <= rounding).all(), "scores of active points"
-    bound = state.doubt.copy()
-    for generation in state.parked:
-        bound[generation.points] += generation.path * state.root_diagonal[generation.points]
-    assert (np.abs(state.scores - exact) <= bound + rounding).all(), "scores of the others are within their bound"
-    everyone = np.concatenate([active, state.known, *(generation.points for generation in state.parked)])
-    assert sorted(everyone.tolist()) == list(range(state.n)), "every point is active, known or parked, once"
-    quiet = np.setdiff1d(np.arange(state.n), np.concatenate([active, found]))
-    for v in range(len(state.a)):
-        up, low = state.level.ends[state.form.group[v]]
-        g, slack = state.form.linear[v] - exact[v % state.n], np.inf
-        if state.a[v] < state.form.upper[v]:
+def check_parked(of, tau, violating, kernel):
+    """Compare what the state knows of parked points with the kernel itself."""
+    coef = of.form.coef(of.a)
+    exact, active = kernel @ coef, of.active.points
+    rounding = 1e-12 + np.abs(coef).sum() * (1e-13 if of.exact else 1e-5)
+    assert (np.abs(of.active.scores - exact[active]) <= rounding).all(), "scores of active points"
+    assert (of.drift[active] == 0.0).all()
+    assert (np.abs(of.scores - exact) <= of.drift + rounding).all(), "scores of the others are within their drift"
+    quiet = np.setdiff1d(np.arange(of.n), np.concatenate([active, violating]))
+    for v in range(len(of.a)):
+        up, low = of.active.ends[of.form.group[v]]
+        g, slack = of.form.linear[v] - exact[v % of.n], np.inf
+        if of.a[v] < of.form.upper[v]:
             slack = up - g
-        if state.a[v] > state.form.lower[v]:
+        if of.a[v] > of.form.lower[v]:
             slack = min(slack, g - low)
-        assert v % state.n not in quiet or slack >= -tau - rounding, "what is left parked does not violate"
+        assert v % of.n not in quiet or slack >= -tau - rounding, "what is left parked does not violate"
+
+
+def tuned(monkeypatch, module, **constants):
+    monkeypatch.setattr(module, "TUNING", dataclasses.replace(module.TUNING, **constants))
 
 
 @pytest.mark.parametrize(
@@ -77,23 +79,23 @@ def check_look(state, tau, found, kernel):
     [(CSVC, {"C": 100.0}), (CSVCNoBias, {"C": 100.0}), (EpsSVR, {"C": 30.0, "epsilon": 0.1})],
     ids=["c-svc", "c-svc-nobias", "eps-svr"],
 )
-@pytest.mark.parametrize(("dtype", "generations"), [("float64", 1), ("float32", 6)])
-def test_parked_points_do_not_violate(monkeypatch, formulation, values, dtype, generations):
+@pytest.mark.parametrize(("dtype", "snapshots"), [("float64", 1), ("float32", 6)])
+def test_parked_points_do_not_violate(monkeypatch, formulation, values, dtype, snapshots):
     x, y = overlapping(1, 1200, d=3)
     y = np.sin(2.0 * x[:, 0]) + 0.3 * y if formulation is EpsSVR else y
     problem = build(formulation, x, y, **values)
     kernel = RBF(0.5).block(x, x)
-    look, looked = BlockState.look, []
+    violating_parked, results = State.violating_parked, []
 
-    def watched(state, tau):
-        looked.append(look(state, tau))
-        check_look(state, tau, looked[-1], kernel)
-        return looked[-1]
+    def watched(of, tau):
+        results.append(violating_parked(of, tau))
+        check_parked(of, tau, results[-1], kernel)
+        return results[-1]
 
-    monkeypatch.setattr(BlockState, "look", watched)
-    monkeypatch.setattr("harness_smo.block_state._GENERATIONS", generations)
+    monkeypatch.setattr(State, "violating_parked", watched)
+    tuned(monkeypatch, state, snapshots=snapshots)
     last, active = solved(problem, SMOBlock(dtype=dtype, cache_mb=0.1, working_set=64))
-    assert looked
+    assert results
     assert active < 900
     assert certified(problem, last).kkt_violation <= 1.001e-3 * problem.dual_form().unit
 
@@ -109,13 +111,13 @@ def test_the_whole_matrix_is_computed_where_many_points_matter(seed, n, noise, c
     problem = build(CSVC, x, y, RBF(0.3), C=cost)
     last, _ = solved(problem)
     assert certified(problem, last).kkt_violation <= 1.01e-3
-    assert n > 2000 or Few(problem).few_matter != whole
+    assert n > 2000 or Sample(problem).sparse != whole
     assert (last.info["rows_computed"] >= (800 if n < 2000 else n)) == whole
 
 
 def test_scores_of_float32_are_not_gone_on_with_in_float64(monkeypatch):
     # parked points were taken up with the rounding of their float32 scores: a certified gap of 0.06 counted as 1e-3
-    monkeypatch.setattr("harness_smo.block.WHOLE", 600)
+    tuned(monkeypatch, block, dense_points=600)
     rng = np.random.default_rng(1)
     x = rng.normal(size=(1500, 3))
     y = np.where(np.sin(2.0 * x[:, 0]) + x[:, 1] * x[:, 2] + rng.normal(size=1500) > 0.0, 1.0, -1.0)
@@ -152,22 +154,22 @@ def dual(form, a, scores):
 def test_on_the_way_to_a_large_cost_every_widening_keeps_the_sums_and_gains(monkeypatch, formulation, values, cost):
     problem = stated(formulation, {"C": cost, **values}, 3, n=150)
     truth = matrix_of(problem)
-    widen, caps = Narrowed.widen, []
+    stretch, caps = Bounds.stretch, []
 
-    def watched(narrowed, form, a, scores, at_once):
+    def watched(bounds, form, a, scores, *, at_once):
         size = np.abs(a).sum()
         assert scores == pytest.approx(truth @ form.coef(a), abs=1e-6 * (1.0 + size))
         assert all(abs(a[form.group == k].sum()) <= 1e-11 * size for k in range(form.groups))
         before, at_top = dual(form, a, truth @ form.coef(a)), (a >= form.upper) & (a > 0)
-        wider, factor = widen(narrowed, form, a, scores, at_once)
+        wider, factor = stretch(bounds, form, a, scores, at_once=at_once)
         assert ((a >= wider.lower) & (a <= wider.upper)).all()
         assert dual(wider, a, truth @ form.coef(a)) >= before - 1e-9 * abs(before)
         if factor >= wider.upper.max() / form.upper.max():
             assert (a[at_top] == wider.upper[at_top]).all(), "at its bound to the last bit"
-        caps.append(narrowed.cap)
+        caps.append(bounds.cap)
         return wider, factor
 
-    monkeypatch.setattr(Narrowed, "widen", watched)
+    monkeypatch.setattr(Bounds, "stretch", watched)
     last, _ = solved(problem, SMOBlock(tau=1e-3))
     assert (caps, caps[-1]) == (sorted(caps), 1.0)
     assert len(caps) >= 2
@@ -246,10 +248,10 @@ def test_along_a_path_the_matrix_is_computed_once_into_memory_that_the_folds_sha
     cells = [cell for cell, found in SMOBlock().solve_path(path, np.random.default_rng(0)) if found.done]
     assert cells == list(path.cells)
     sizes = [len(path.members(cell)) for cell in cells if cell.before is None]
-    assert ([state.n for state in states], len({*sizes})) == (sizes, 2)
+    assert ([each.n for each in states], len({*sizes})) == (sizes, 2)
     computed = sum(size**2 + size for size in sizes)  # and the diagonal
     assert path.counter.evaluations == computed
-    assert len({state.memory.ctypes.data for state in states}) <= 2  # a fold of one point more has more
+    assert len({each.memory.ctypes.data for each in states}) <= 2  # a fold of one point more has more
     path.problem(cells[-1]).kernel.row(0)
     assert path.counter.evaluations == computed + sizes[-1]  # no row was left for others
 

@@ -4,16 +4,13 @@ import copy
 
 import numpy as np
 import pytest
-from harness_smo import block_loops, block_passes, face, whole_loops
-from harness_smo.block_cache import BlockRowCache
-from harness_smo.block_level import Settings, WholeLevel
-from harness_smo.block_passes import Variables
-from harness_smo.block_state import BlockState
+from harness_smo import descent, newton, passes
+from harness_smo.active import CONVERGED, MOVED, STALLED, DenseActiveSet, Settings
+from harness_smo.state import State
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import CSVC
-from tests.kernels.oracles import oracle, whole
+from harness import CSVC, DualForm, KernelOracle, Precomputed, RowCache
 from tests.plugins.common import build, matrix_of, overlapping
 from tests.plugins.naive_block import naive_directions, naive_joint, naive_pairs
 from tests.plugins.naive_face import naive_walk
@@ -48,12 +45,12 @@ def test_every_step_of_the_pair_and_of_the_joint_descent_is_the_twins(w, cut, ki
     kernel, diagonal, a, lower, upper, gradient, _ = block_problem(1 if cut is not None else 4, w, w, kind)
     for limit in (1, 2, 3, 5, 8, 13):
         moved = a.copy()
-        work = block_loops.WorkingSet(kernel, diagonal, moved, lower, upper, gradient)
+        work = descent.WorkingSet(kernel, diagonal, moved, lower, upper, gradient)
         if cut is None:
-            taken = block_loops.joint_descent(work, 1e-6, limit)
+            taken = descent.joint_descent(work, 1e-6, limit)
             wanted, _, steps = naive_joint(kernel, diagonal, a, lower, upper, gradient, 1e-6, limit)
         else:
-            taken = block_loops.pair_descent(work, cut, 1e-3, limit)
+            taken = descent.pair_descent(work, cut, 1e-3, limit)
             wanted, _, steps = naive_pairs(kernel, diagonal, a, lower, upper, gradient, cut, 1e-3, limit)
             assert (wanted != a).any()
         assert taken == steps
@@ -66,40 +63,13 @@ def test_a_wide_kernel_takes_few_joint_steps():
     x, y = rng.normal(size=(200, 5)), np.where(rng.random(200) < 0.5, 1.0, -1.0)
     kernel = np.exp(-1e-3 * ((x[:, None] - x[None]) ** 2).sum(-1))
     lower, upper, a = np.minimum(0.0, 100.0 * y), np.maximum(0.0, 100.0 * y), np.zeros(200)
-    work = block_loops.WorkingSet(kernel, np.ones(200), a, lower, upper, y)
-    assert block_loops.joint_descent(work, 1e-3, 100_000) < 1000
+    work = descent.WorkingSet(kernel, np.ones(200), a, lower, upper, y)
+    assert descent.joint_descent(work, 1e-3, 100_000) < 1000
     left = y - kernel @ a
     assert max(left[a < upper].max(), -left[a > lower].min()) <= 1.01e-3
 
 
-# -- kernel rows -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@given(st.integers(0, 10_000))
-@settings(max_examples=40)
-def test_a_block_computed_anew_is_the_kernel_and_is_counted(dtype, seed):
-    rng = np.random.default_rng(seed)
-    kernel = oracle(40, dtype).replace(threads=1 + seed % 3)
-    cache, truth = BlockRowCache(kernel, np.empty(40 * 12)), whole(kernel)
-    asked = []
-    cache.cheaper_anew = lambda values, reads: asked.append(bool(rng.random() < 0.7)) or asked[-1]
-    last = set()
-    for _ in range(5):
-        cache.used(np.empty(0, dtype=np.intp))
-        fetched = np.setdiff1d(rng.permutation(40)[:5], np.flatnonzero(cache.slot_of >= 0))
-        cache.kernel.fill(fetched, cache.rows, cache.reserve(fetched))
-        points = rng.integers(0, 40, rng.integers(1, 45))
-        asked.clear()
-        before = kernel.counter.evaluations
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("harness.kernels.crew.WORTH", 100)
-            block = cache.block(points)
-        assert block == pytest.approx(truth[np.ix_(points, points)], abs=1e-6)
-        out, new = [p for p in points if cache.slot_of[p] < 0], [p for p in points if p not in last]
-        missing = len([p for p in new if cache.slot_of[p] < 0]) * len(out)
-        assert kernel.counter.evaluations - before == (len(new) * len(points) if asked[0] else missing)
-        last = set(points.tolist())
+# -- the working set -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("groups", [0, 1, 2])
@@ -112,14 +82,11 @@ def test_how_far_points_are_from_a_violation_is_the_twins(groups, copies):
     a = np.choose(rng.integers(3, size=v), [lower, 0.0, upper])
     group, linear, scores = rng.integers(0, max(1, groups), v), rng.normal(size=v), rng.normal(size=m)
     ends = np.sort(rng.normal(size=(max(1, groups), 2)))
-    found = block_passes.distances(block_passes.Variables(a, lower, upper, linear, group), scores, ends)
+    found = passes.distances(passes.Variables(a, lower, upper, linear, group), scores, ends)
     g = linear - np.tile(scores, copies)
     rise = np.where(a < upper, ends[group, 0] - g, np.inf)
     fall = np.where(a > lower, g - ends[group, 1], np.inf)
     assert found.tolist() == np.minimum(rise, fall).reshape(copies, m).min(axis=0).tolist()
-
-
-# -- the working set -------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0, 1, 2]), st.sampled_from([8, 16, 64]))
@@ -134,8 +101,8 @@ def test_a_working_set_has_the_violating_and_half_of_the_last_one(seed, groups, 
     free = (a > lower) & (a < upper)
     previous = rng.permutation(w)[: rng.integers(0, size + 1)]
     given_ = rise.copy(), fall.copy(), np.array(ends), group
-    stay = block_passes.kept(previous, *given_, size // 2)
-    chosen, cut = block_passes.choose(*given_, groups, stay, size)
+    stay = passes.kept(previous, *given_, size // 2)
+    chosen, cut = passes.choose(*given_, groups, stay, size)
     assert len(set(chosen.tolist())) == len(chosen) <= size
     assert cut == (int((group[chosen] == 0).sum()) if groups == 2 else len(chosen))
     assert (np.diff(group[chosen]) >= 0).all() or groups < 2
@@ -176,7 +143,7 @@ def drawn_face(seed, f, q, kind="rbf", dtype=np.float64, reach=1.0):
     a = lower + rng.uniform(0.1, 0.9, f) * (upper - lower)
     group = rng.integers(0, max(1, q), f)
     sums = (group[:, None] == np.arange(q)).astype(np.float64)
-    return face.Face(kernel, a, lower, upper, rng.normal(size=f), sums)
+    return newton.Face(kernel, a, lower, upper, rng.normal(size=f), sums)
 
 
 def gained(before, after):
@@ -204,11 +171,11 @@ def walked(own, ridge):
     shares = np.linalg.inv(sums.T @ across) if sums.shape[1] else np.empty((0, 0))
     step = inverse @ own.gradient
     step -= across @ (shares @ (sums.T @ step))
-    # of the whole inverse one triangle is there
-    columns, a = np.where(np.tri(f, k=-1) > 0, np.nan, inverse), own.a.copy()
-    way = face.Way(np.arange(f), np.empty((f, f)), np.zeros(f, bool))
+    a = own.a.copy()
     shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
-    return a, face.walk(columns, way, *shared, step, a, own.lower, own.upper) == face.OPTIMUM, kernel
+    memory = np.empty((f, f)), np.zeros(f, bool)
+    outcome = newton.walk(inverse, np.arange(f), *shared, *memory, step, a, own.lower, own.upper)
+    return a, outcome == newton.OPTIMUM, kernel
 
 
 # -- the walk against its twin ---------------------------------------------------------------------------------------
@@ -231,7 +198,7 @@ def test_the_walk_is_the_twins(seed, f, q, reach):
 
 def descended_face(own):
     before = copy.deepcopy(own)
-    solved = face.descend(own, TAU)
+    solved = newton.minimise(own, TAU)
     gain, gradient = gained(before, own)
     scale = np.abs(own.sums.T @ np.abs(before.a)).max(initial=1.0)
     assert own.sums.T @ own.a == pytest.approx(own.sums.T @ before.a, abs=1e-9 * scale), "sums are kept"
@@ -252,21 +219,10 @@ def test_after_a_descent_the_gradient_is_level(seed, f, q, kind, reach):
     level = unevenness(gradient, own)
     singular = kind == "duplicates" or (kind == "wide" and q == 2)  # there rounding decides, and SMO goes on
     # what is added to the diagonal, and the rounding of the scores, in units of the gradient
-    assert level <= 0.2 * TAU + 1e-8 * size or f <= q or singular
+    assert level <= (1.0 if kind == "wide" else 0.2) * TAU + 1e-8 * size or f <= q or singular
 
 
-# -- columns of the inverse one by one, and conjugate gradients ------------------------------------------------------
-
-
-@pytest.mark.parametrize("q", [0, 1, 2])
-@pytest.mark.parametrize("reach", [0.3, 30.0])
-def test_columns_as_they_are_needed_lead_where_the_whole_inverse_does(monkeypatch, q, reach):
-    one, other = drawn_face(4, 200, q, reach=reach), drawn_face(4, 200, q, reach=reach)
-    descended_face(one)
-    monkeypatch.setattr(face, "_INVERTED", 0)
-    monkeypatch.setattr(face, "_AHEAD", 3)  # a few at a time, and little room for those taken
-    assert descended_face(other)[1] > 0.0
-    assert other.a == pytest.approx(one.a, abs=1e-6)
+# -- conjugate gradients ----------------------------------------------------------------------------------------------
 
 
 def well_conditioned(seed, f, q, reach):
@@ -282,8 +238,8 @@ def test_conjugate_gradients_lead_where_a_factor_does(monkeypatch, dtype, q):
     one = one._replace(kernel=one.kernel.astype(dtype))
     other = copy.deepcopy(one)
     _, best, _ = descended_face(one)
-    monkeypatch.setattr(face, "_DIRECT", 0)
-    monkeypatch.setattr(face, "_newton", None)
+    monkeypatch.setattr(newton, "_CG_VARIABLES", 0)
+    monkeypatch.setattr(newton, "_newton", None)
     solved, near, _ = descended_face(other)
     assert solved == 1
     assert ((other.a > other.lower) & (other.a < other.upper)).all(), "no bound is met"
@@ -292,10 +248,10 @@ def test_conjugate_gradients_lead_where_a_factor_does(monkeypatch, dtype, q):
 
 @given(st.integers(0, 10_000), st.integers(3, 80), st.sampled_from([0, 1, 2]), st.sampled_from([0.03, 0.3, 3.0]))
 @settings(max_examples=40)
-def test_conjugate_gradients_that_meet_bounds_keep_the_sums_and_gain(seed, f, q, reach):
+def test_after_conjugate_gradients_that_meet_bounds_the_sums_are_those_before_and_the_dual_gains(seed, f, q, reach):
     own = well_conditioned(seed, f, q, reach)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(face, "_DIRECT", 0)
+        patched.setattr(newton, "_CG_VARIABLES", 0)
         _, gain, _ = descended_face(own)
     assert gain >= 0.0
     width = own.upper - own.lower
@@ -310,49 +266,33 @@ def test_conjugate_gradients_that_meet_bounds_keep_the_sums_and_gain(seed, f, q,
 MATRICES = ("rbf", "narrow", "duplicates")
 
 
-def drawn_whole(seed, m, copies, groups, kind="rbf", dtype=np.float64, cost=3.0):
-    """Points with their whole kernel matrix, some variables at their bounds, and scores to match."""
+def drawn_dense(seed, m, copies, groups, kind="rbf", dtype=np.float64, cost=3.0, **settings):
+    """Active points with their whole kernel matrix, some variables at their bounds, and scores to match."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(m, 3))
     if kind == "duplicates":
         x = x[rng.integers(0, max(1, m // 3), m)]
-    kernel = np.exp(-(5.0 if kind == "narrow" else 0.3) * ((x[:, None] - x[None]) ** 2).sum(-1)).astype(dtype)
+    kernel = np.exp(-(5.0 if kind == "narrow" else 0.3) * ((x[:, None] - x[None]) ** 2).sum(-1))
     y = np.where(rng.random(copies * m) < 0.5, 1.0, -1.0)
     lower, upper = np.minimum(0.0, cost * y), np.maximum(0.0, cost * y)
     a = lower + rng.choice([0.0, 0.4, 1.0], copies * m) * (upper - lower)
     group = rng.integers(0, 2, copies * m).astype(np.int8) if groups == 2 else np.zeros(copies * m, np.int8)
-    scores = kernel.astype(np.float64) @ a.reshape(copies, m).sum(axis=0)
-    return whole_loops.Whole(kernel, np.diagonal(kernel).copy(), scores, Variables(a, lower, upper, y, group))
+    form = DualForm(y, lower, upper, np.zeros(copies * m), copies, groups, group)
+    rows = KernelOracle(Precomputed(), kernel).replace(dtype=dtype)
+    scores = kernel.astype(dtype).astype(np.float64) @ form.coef(a)
+    cache = RowCache(rows, np.empty(m * m))
+    settings = Settings(1.0, **{"newton_price": np.inf, **settings})
+    return DenseActiveSet(form, np.arange(m), a, scores, np.ones(m), rows, cache, settings)
 
 
-def turn(x):
-    room = np.empty(len(x.variables.a) ** 2 // 2, x.matrix.dtype)
-    return whole_loops.Turn(np.zeros(1, np.bool_), np.zeros(3), room, np.zeros((2, 2)))
+def true_scores(active):
+    return active.matrix.astype(np.float64) @ active.form.coef(active.a)
 
 
-def gradient_of(x):
-    m, copies = len(x.scores), len(x.variables.a) // len(x.scores)
-    scores = x.matrix.astype(np.float64) @ x.variables.a.reshape(copies, m).sum(axis=0)
-    return x.variables.linear - np.tile(scores, copies)
-
-
-def violation(x, groups):
-    a, lower, upper, linear, group = x.variables
-    scores = (linear - gradient_of(x))[: len(x.scores)]
-    ends = naive_directions(a, lower, upper, linear, scores, group, groups)[2]
-    return max(ends[0][0], -ends[0][1]) if groups == 0 else max(up - low for up, low in ends)
-
-
-def descended(x, groups, tau):
-    """Descend to the end, and check what must hold of any descent."""
-    a, lower, upper, linear, group = x.variables
-    before, own = a.copy(), group[None] == np.arange(groups)[:, None]
-    outcome, steps, rounds = whole_loops.descend_whole(x, turn(x), (groups,) if groups else (), tau, np.inf, 100_000)
-    assert ((a >= lower) & (a <= upper)).all()
-    assert own @ a == pytest.approx(own @ before, abs=1e-12 * len(a) * np.abs(a).max())
-    scores = (linear - gradient_of(x))[: len(x.scores)]
-    assert x.scores == pytest.approx(scores, abs=1e-10 * (1.0 + np.abs(a).sum()))
-    return outcome, steps, rounds
+def violation(active):
+    form, scores = active.form, true_scores(active)
+    ends = naive_directions(active.a, form.lower, form.upper, form.linear, scores, form.group, form.groups)[2]
+    return max(ends[0][0], -ends[0][1]) if form.groups == 0 else max(up - low for up, low in ends)
 
 
 DRAWN = given(
@@ -367,26 +307,32 @@ def test_a_descent_ends_where_no_variable_violates(seed, m, copies, groups, kind
     many = m == 700  # descended in parts, from 0
     if many:
         seed, m, cost = 1, 700 // copies, 3.0
-    x = drawn_whole(seed, m, copies, groups, kind, dtype, cost)
+    active = drawn_dense(seed, m, copies, groups, kind, dtype, cost)
     if many:
-        x.variables.a[:], x.scores[:] = 0.0, 0.0
-    outcome, _, rounds = descended(x, groups, 1e-3 if many else 1e-2)
+        active.a[:], active.scores[:] = 0.0, 0.0
+    before, members = active.a.copy(), active.group[None] == np.arange(groups)[:, None]
+    active.compute_matrix()
+    tau = 1e-3 if many else 1e-2
+    while (outcome := active.round(tau)) == MOVED:
+        pass
+    a = active.a
+    assert ((a >= active.lower) & (a <= active.upper)).all()
+    assert members @ a == pytest.approx(members @ before, abs=1e-12 * len(a) * np.abs(a).max())
+    assert active.scores == pytest.approx(true_scores(active), abs=1e-10 * (1.0 + np.abs(a).sum()))
     # rounding of float32 values may decide earlier
-    assert outcome == whole_loops.DONE or (dtype is np.float32 and outcome == whole_loops.STUCK)
-    assert rounds > 1 or not many
-    noise = 1e-6 * np.abs(x.variables.a).sum() if dtype is np.float32 else 1e-9
-    assert violation(x, groups) <= 1.001 * (1e-3 if many else 1e-2) + noise
+    assert outcome == CONVERGED or (dtype is np.float32 and outcome == STALLED)
+    assert active.rounds > 1 or not many
+    noise = 1e-6 * np.abs(a).sum() if dtype is np.float32 else 1e-9
+    assert violation(active) <= 1.001 * tau + noise
 
 
-def test_a_descent_comes_back_when_a_face_costs_less():
-    x = drawn_whole(3, 300, 1, 1, "rbf", cost=1e6)
-    kept = turn(x)
-    outcome, steps, rounds = whole_loops.descend_whole(x, kept, (1,), 1e-6, 0.0, 100_000)
-    assert (outcome, rounds) == (whole_loops.DEAR, 1)
-    assert kept.spent[0] == 300.0 * steps > 0.0
-    assert whole_loops.descend_whole(x, kept, (1,), 1e-6, 0.0, 100_000) == (whole_loops.DEAR, 0, 0), "a face is due"
-    kept.spent[0] = 0.0
-    assert whole_loops.descend_whole(x, kept, (1,), 1e-6, np.inf, 1)[1] == 1, "it goes on"
+@pytest.mark.parametrize(("price", "newton_steps"), [(0.0, 1), (np.inf, 0)])
+def test_a_newton_step_is_taken_once_smo_has_cost_as_much(price, newton_steps):
+    active = drawn_dense(3, 300, 1, 1, "rbf", cost=1e6, newton_price=price)
+    assert (active.round(1e-6) == MOVED) == (newton_steps == 1), "it comes back after a step"
+    assert active.newton_steps == newton_steps
+    assert (active.rounds == 1) == (newton_steps == 1)
+    assert (active.unpaid == 0.0) == (newton_steps == 1)
 
 
 # -- matrices that are carried over ----------------------------------------------------------------------------------
@@ -394,26 +340,26 @@ def test_a_descent_comes_back_when_a_face_costs_less():
 
 def state_over(problem, cache_mb, dtype=np.float64):
     form = problem.dual_form()
-    return BlockState(problem, form, form.start.copy(), problem.kernel.replace(dtype=dtype), Settings(cache_mb))
+    return State(problem, form, form.start.copy(), problem.kernel.replace(dtype=dtype), Settings(cache_mb))
 
 
 def test_the_matrix_goes_along_when_as_many_points_come_as_leave():
     problem = build(CSVC, *overlapping(0, 500, d=3), C=10.0)
     state, truth = state_over(problem, 500 * 500 * 4 / 2**20, np.float32), matrix_of(problem)
-    state.level._prepare()
+    state.active.compute_matrix()
     rng, counter = np.random.default_rng(1), problem.kernel.counter
     for size in (300, 299, 40, 180, 470, 469, 469, 2, 260, 260):  # shrinks, grows, both at once, and neither
-        before, counted = state.level.where, counter.evaluations
-        where = np.sort(rng.choice(500, size, replace=False))
-        state.replace(where)
-        assert state.level.has_matrix == (size == len(before))
-        if not state.level.has_matrix:
-            state.level._prepare()
-        assert isinstance(state.level, WholeLevel)
-        assert (state.level.matrix.dtype, sorted(state.level.where.tolist())) == (np.float32, where.tolist())
-        matrix = truth[np.ix_(state.level.where, state.level.where)]
-        np.testing.assert_allclose(state.level.matrix, matrix, rtol=0, atol=1e-5)
-        stay = len(np.intersect1d(before, where)) if size == len(before) else 0
+        before, counted = state.active.points, counter.evaluations
+        points = np.sort(rng.choice(500, size, replace=False))
+        state.activate(points)
+        assert isinstance(state.active, DenseActiveSet)
+        assert state.active.has_matrix == (size == len(before))
+        if not state.active.has_matrix:
+            state.active.compute_matrix()
+        assert (state.active.matrix.dtype, sorted(state.active.points.tolist())) == (np.float32, points.tolist())
+        matrix = truth[np.ix_(state.active.points, state.active.points)]
+        np.testing.assert_allclose(state.active.matrix, matrix, rtol=0, atol=1e-5)
+        stay = len(np.intersect1d(before, points)) if size == len(before) else 0
         assert counter.evaluations - counted <= size**2 - stay**2, "what was there is not computed again"
 
 
@@ -425,18 +371,18 @@ def test_how_far_w_moves_is_no_less_than_it_does_where_float32_rows_are_the_same
     state, coef = state_over(problem, 10.0, np.float32), np.zeros(600)
     coef[:300:2], coef[1:300:2] = 100.0, -100.0
     state.a[:] = coef
-    state.level.scores[:] = problem.kernel.replace(dtype=np.float32).expand(coef)
+    state.active.scores[:] = problem.kernel.replace(dtype=np.float32).expand(coef)
     truth = np.sqrt(coef @ problem.kernel.expand(coef))
     assert truth <= state.moved() <= 100.0 * truth
 
 
 @pytest.mark.parametrize("support", [3, 30])
-def test_scores_computed_afresh_are_those_of_the_coefficients_and_keep_the_rows_of_many_only(support):
+def test_scores_computed_afresh_are_those_of_the_coefficients_and_the_matrix_is_computed_for_many_only(support):
     problem = build(CSVC, *overlapping(0, 40), C=1.0)
-    level = state_over(problem, 1.0).level
+    active = state_over(problem, 1.0).active
     coef = np.where(np.arange(40) < support, np.linspace(-1.0, 1.0, 40), 0.0)
     before = problem.kernel.counter.evaluations
-    level.compute_scores(coef)
-    np.testing.assert_allclose(level.scores, matrix_of(problem) @ coef, rtol=1e-12, atol=1e-12)
-    assert np.array_equal(level.missing, (coef == 0.0) | (support == 3))
-    assert (level.cache.fetched, problem.kernel.counter.evaluations - before) == (support, 40 * support)
+    active.compute_scores(coef)
+    np.testing.assert_allclose(active.scores, matrix_of(problem) @ coef, rtol=1e-12, atol=1e-12)
+    assert active.has_matrix == (support == 30)
+    assert problem.kernel.counter.evaluations - before == (40 * 40 if support == 30 else 40 * support)

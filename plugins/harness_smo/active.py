@@ -1,0 +1,401 @@
+"""The active points of block SMO: choose a working set, descend in it, update the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harness import DualForm, KernelOracle, RowCache
+from harness.support.arrays import Block, Index, Vector
+from harness_smo.tuning import TUNING
+
+# how a round ended
+CONVERGED, MOVED, STALLED = 0, 1, 2
+
+
+def variables_of(form: DualForm, points: Index) -> Any:
+    """Return the index of the variables of ``points``; a slice, which copies nothing, if they are all."""
+    if len(points) == form.n:
+        return slice(None)
+    return np.concatenate([points + copy * form.n for copy in range(form.copies)])
+
+
+class Settings(NamedTuple):
+    """How a descent is carried out.
+
+    cache_mb : memory for kernel rows, in MB
+    working_set : variables of a working set
+    dense : whether whole kernel matrices may be computed
+    parking : whether points may be parked while SMO moves
+    newton_price : cost of SMO steps before a Newton step, over the cost of that
+    dense_points : number of points up to which the whole kernel matrix is computed at once
+    memory : memory for kernel rows of a state that is over, to be used again; None if there is none
+    """
+
+    cache_mb: float
+    working_set: int = TUNING.working_set
+    dense: bool = True
+    parking: bool = True
+    newton_price: float = 1.0
+    dense_points: int = TUNING.dense_points
+    memory: Vector | None = None
+
+
+class ActiveSet:
+    """The active points with their variables and scores; kernel rows are cached as far as they fit.
+
+    Attributes
+    ----------
+    points : (m,) indices of the active points
+    variables : index of their variables; variable v of the active set belongs to active point v mod m
+    a, lower, upper, linear, group : (copies * m,); ``a`` changes
+    scores : (m,) K coef at the active points; changes
+    ends : for each group the largest gradient that may rise and the smallest that may fall, at the last look
+    rounds, steps, work : rounds, steps, and steps times variables plus half of the values added to scores
+    """
+
+    has_matrix: bool = False  # whether the whole kernel matrix is in memory
+
+    def __init__(
+        self,
+        form: DualForm,
+        points: Index,
+        a: Vector,
+        scores: Vector,
+        diagonal: Vector,
+        whole: KernelOracle,
+        cache: RowCache,
+        settings: Settings,
+    ) -> None:
+        """``whole`` is the kernel over all points; that of ``cache`` is over ``points``."""
+        self.form, self.points, self.settings = form, points, settings
+        self.whole, self.kernel, self.cache = whole, cache.kernel, cache
+        self.m = len(points)
+        self.variables: Any = variables_of(form, points)
+        self.group, self.linear = form.group[self.variables], form.linear[self.variables]
+        self.a, self.scores = a, scores
+        self.diagonal = diagonal.astype(self.kernel.dtype)
+        self.previous: Index = np.empty(0, dtype=np.intp)  # the last working set
+        self.everything = np.arange(len(a))
+        self.ends: list[tuple[float, float]] = []
+        self.rounds = self.steps = 0
+        self.work = 0.0
+        self.set_bounds(form)
+
+    def set_bounds(self, form: DualForm) -> None:
+        """Continue between the bounds of ``form``, with the variables and scores as they are."""
+        self.form = form
+        self.lower, self.upper = form.lower[self.variables], form.upper[self.variables]
+
+    @property
+    def free(self) -> Any:
+        """Whether each variable is strictly between its bounds, (copies * m,)."""
+        return (self.a > self.lower) & (self.a < self.upper)
+
+    @property
+    def free_points(self) -> Any:
+        """Whether each point has a free variable, (m,)."""
+        return self.free.reshape(self.form.copies, self.m).any(axis=0)
+
+    @property
+    def violation(self) -> float:
+        """Largest violation of the optimality conditions among the active variables."""
+        return self.form.violation(self.ends)
+
+    def directions(self) -> tuple[Vector, Vector]:
+        """Return the gradient where a variable may rise, else -inf, and where it may fall, else inf; set the ends."""
+        from harness_smo import passes
+
+        groups = self.form.groups
+        rise, fall = np.empty_like(self.a), np.empty_like(self.a)
+        ends = np.full((max(1, groups), 2), [-np.inf, np.inf] if groups else [0.0, 0.0])
+        passes.directions(self._arrays(), self.scores, ends, rise, fall)
+        self.ends = [(float(up), float(low)) for up, low in ends]
+        return rise, fall
+
+    def _arrays(self) -> Any:
+        from harness_smo.passes import Variables
+
+        return Variables(self.a, self.lower, self.upper, self.linear, self.group)
+
+    def round(self, tau: float) -> int:
+        """Descend in one working set; return CONVERGED, MOVED or STALLED."""
+        rise, fall = self.directions()
+        if self.violation <= tau:
+            return CONVERGED
+        chosen, cut = self._choose(rise, fall)
+        # a working set of all variables need not be solved twice
+        share = TUNING.inner_violation * self.violation if len(chosen) < len(self.a) else 0.0
+        limit = TUNING.inner_steps * len(chosen)
+        _, moved = self._descend(chosen, cut, max(0.5 * tau, share), limit)
+        self.previous = chosen
+        return MOVED if moved else STALLED
+
+    def _descend(self, chosen: Index, cut: int, tau: float, limit: int) -> tuple[int, int]:
+        """Take at most ``limit`` steps on the variables ``chosen``; return how many, and how many variables moved."""
+        from harness_smo.descent import RESOLUTION, WorkingSet, joint_descent, pair_descent
+
+        points = chosen % self.m if self.form.copies > 1 else chosen
+        at: Any = slice(None) if points is self.everything else chosen  # views instead of copies
+        of: Any = slice(None) if points is self.everything else points
+        block, before = self._block(points), self.a[at]
+        a, gradient = before.copy(), self.linear[at] - self.scores[of]
+        work = WorkingSet(block, self.diagonal[of], a, self.lower[at], self.upper[at], gradient)
+        # below this a violation may be rounding
+        tau = max(tau, RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(gradient).max()))
+        steps = pair_descent(work, cut, tau, limit) if self.form.groups else joint_descent(work, tau, limit)
+        changed = np.flatnonzero(a != before)
+        change = (a - before)[changed]
+        self.steps += steps
+        self.work += steps * len(chosen) + 0.5 * len(changed) * self.m
+        self.rounds += 1
+        if len(changed):
+            self.a[at] = a
+            self._update(chosen[changed], change)
+        return steps, len(changed)
+
+    def _block(self, points: Index) -> Block:
+        """Return the kernel block of ``points``, (w, w)."""
+        block = np.empty((len(points), len(points)), self.kernel.dtype)
+        self.kernel.fill(points, block, None, points)
+        return block
+
+    def _choose(self, rise: Vector, fall: Vector) -> tuple[Index, int]:
+        """Return the working set, the first group first, and where the second group starts; ``rise`` and ``fall`` change."""
+        from harness_smo.passes import choose, kept
+
+        groups, size, ends = self.form.groups, self.settings.working_set, np.array(self.ends)
+        stay = kept(self.previous, rise, fall, ends, self.group, int(TUNING.kept_share * size))
+        return choose(rise, fall, ends, self.group, groups, stay, size)
+
+    def compute_scores(self, coef: Vector) -> None:
+        """Compute the scores from the coefficients of all points, (n,), and cache the rows of the free points."""
+        points = np.flatnonzero(self.free_points)[: self.cache.capacity]
+        slots = self.cache.reserve(points)
+        self.scores[:] = 0.0
+        self.cache.compute(points, slots, self._adding(slots, coef[self.points[points]]))
+        self._add_others(coef, self.points[points])
+
+    def _add_others(self, coef: Vector, done: Index) -> None:
+        """Add what points other than ``done`` contribute to the scores."""
+        rest = coef.copy()
+        rest[done] = 0.0
+        others = np.flatnonzero(rest)
+        if len(others):
+            # over the points concerned alone: the whole need not be laid out in float64
+            both = np.union1d(self.points, others)
+            self.scores += self.whole.restrict(both).expand(rest[both], np.searchsorted(both, self.points))
+
+    def _adding(self, slots: Index, change: Vector) -> Callable[[int, int], None]:
+        """Return a function that adds a range of the rows in ``slots``, times ``change``, to the scores."""
+        return partial(self.cache.add_part, self.scores, slots, change)
+
+    def _update(self, variables: Index, change: Vector) -> None:
+        """Add the change of the variables to the scores of all active points."""
+        points, change, cache = *self._changed_points(variables, change), self.cache
+        resting = ~self.free_points[points]
+        cached = cache.slot_of[points] >= 0
+        cache.used(points[cached])
+        cache.hit(int(np.count_nonzero(cached)))
+        # a point at a bound seldom moves again: its row is stored last, and only where slots abound
+        missing = np.flatnonzero(~cached)
+        moving, arrived = missing[~resting[missing]], missing[resting[missing]]
+        wanted = np.concatenate([moving, arrived[: cache.roomy]])[: cache.capacity - int(np.count_nonzero(cached))]
+        passing = np.setdiff1d(missing, wanted)
+        slots, in_cache = cache.reserve(points[wanted]), cache.slot_of[points[cached]]
+        # along whole rows, which lie far apart
+        self.kernel.share_range(self._adding(in_cache, change[cached]), self.m, len(in_cache))
+        cache.compute(points[wanted], slots, self._adding(slots, change[wanted]))
+        cache.at_rest(points[resting])
+        if len(passing):
+            coef = np.zeros(self.m)
+            coef[points[passing]] = change[passing]
+            self.scores += self.kernel.expand(coef)
+            cache.pass_by(points[passing])
+
+    def _changed_points(self, variables: Index, change: Vector) -> tuple[Index, Vector]:
+        """Return the points of ``variables``, each once, and the change of their coefficients."""
+        if self.form.copies == 1:
+            return variables, change
+        points, inverse = np.unique(variables % self.m, return_inverse=True)
+        return points, np.bincount(inverse, weights=change).astype(np.float64)
+
+
+class DenseActiveSet(ActiveSet):
+    """Active points whose whole kernel matrix fits in memory; SMO and Newton steps take turns over it.
+
+    Attributes
+    ----------
+    matrix : (m, m), in the cache's memory; exists if ``has_matrix``
+    newton_steps : how often the free variables moved to their common optimum between the present bounds
+    """
+
+    matrix: Block
+    newton_steps = 0
+
+    def set_bounds(self, form: DualForm) -> None:
+        super().set_bounds(form)
+        self.newton_steps = 0
+
+    def compute_matrix(self) -> None:
+        """Compute the kernel matrix: from now on a round makes full use of it."""
+        everything = np.arange(self.m)
+        self.cache.compute(everything, self.cache.reserve(everything))
+        self._begin(np.empty(len(self.a) ** 2 // 2, self.kernel.dtype))
+
+    def exchange(self, before: DenseActiveSet, new: Any) -> None:
+        """Take over the matrix of as many points, except for the rows and columns of the points ``new``, (m,) of bool."""
+        self.cache.reserve(np.arange(self.m))
+        rows = np.flatnonzero(new)
+        self.cache.compute(rows, rows)
+        self.cache.rows[:, rows] = self.cache.rows[rows].T
+        self._begin(before.scratch)
+
+    def _begin(self, scratch: Block) -> None:
+        """Note that the matrix is computed; ``scratch`` has room for blocks of half of the variables squared."""
+        self.matrix, self.has_matrix, self.scratch = self.cache.rows, True, scratch
+        self.expected = 0  # steps of the last round
+        self.unpaid = 0.0  # steps times variables since the last Newton step
+        group = self.group[: self.m]
+        # the matrix itself is the block of one variable at each point, if the groups lie apart
+        self.aligned = self.form.groups < 2 or (self.form.copies == 1 and bool((np.diff(group) >= 0).all()))
+
+    def round(self, tau: float) -> int:
+        """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""
+        pause, rounds = self.steps + max(len(self.a), TUNING.pause // len(self.a)), self.rounds
+        while True:
+            rise, fall = self.directions()
+            if self.violation <= tau:
+                return CONVERGED
+            if not self.has_matrix:
+                self.compute_matrix()
+            price = self._newton_price(rise, fall) if self.unpaid else np.inf
+            if self.unpaid >= price:
+                self._newton(tau)
+                return MOVED
+            if self.steps >= pause:
+                return MOVED
+            chosen, cut = self._part(rise, fall)
+            w = len(chosen)
+            share = TUNING.part_violation * self.violation if w < len(self.a) else 0.0
+            affordable = max(w // 2, (price - self.unpaid) / w + 1.0)
+            limit = int(min(TUNING.part_steps * w, affordable)) if self.expected else w
+            steps, moved = self._descend(chosen, cut, max(0.5 * tau, share), min(limit, pause - self.steps))
+            self.expected = max(steps, 1)
+            self.unpaid += steps * w
+            if moved:
+                continue
+            if self.aligned and self.form.copies > 1:
+                self.aligned = False  # what violates may be both variables of a point
+                continue
+            return MOVED if self.rounds > rounds + 1 else self._try_newton(tau)
+
+    def _newton_price(self, rise: Vector, fall: Vector) -> float:
+        """Return what SMO may cost before a Newton step, in steps times variables."""
+        free = float(np.count_nonzero((rise > -np.inf) & (fall < np.inf)))
+        cost = TUNING.newton_fixed + min(TUNING.newton_factor * free**3, TUNING.newton_conjugate * free**2)
+        return self.settings.newton_price * cost
+
+    def _try_newton(self, tau: float) -> int:
+        """Take a Newton step where no step of SMO moves anything; return MOVED if it helps, else STALLED."""
+        before = self.violation
+        if not np.isfinite(self.settings.newton_price) or not self._newton(tau):
+            return STALLED
+        self.directions()
+        return MOVED if self.violation < before else STALLED
+
+    def _part(self, rise: Vector, fall: Vector) -> tuple[Index, int]:
+        """Return the variables that are free, violate, or are near to that, and where the second group starts.
+
+        All, or with two at each point the nearer one, if that is most of them, or few steps are expected: then each step
+        over all takes less time than copying a block.
+        """
+        groups, copies, m, size = self.form.groups, self.form.copies, self.m, len(self.a)
+        if not self.expected and copies == 1 and groups < 2:
+            return self.everything, size
+        middle: Any = _middle(rise, fall, self.ends[0]) if groups == 1 else 0.0
+        if groups == 2:
+            members = (self.group == 0, self.group == 1)
+            middles = [_middle(rise[k], fall[k], ends) for k, ends in zip(members, self.ends, strict=True)]
+            middle = np.array(middles)[self.group]
+        distance = np.minimum(middle - rise, fall - middle)  # from the wrong side of the middle
+        count = max(TUNING.part_least, int(np.count_nonzero(distance <= TUNING.part_reach * self.violation)))
+        most = m if self.aligned else size
+        copied = not self.aligned and (copies > 1 or self.expected > 0)
+        cheap = not copied and count * count >= TUNING.part_copy * self.expected * (most - count)
+        if count < TUNING.part_share * most and not cheap:
+            chosen = nearest(distance, count)
+        elif self.aligned and copies > 1:
+            chosen = np.arange(m) + m * (distance[m:] < distance[:m])
+        else:
+            chosen = self.everything
+        if groups < 2:
+            return chosen, len(chosen)
+        group = self.group[chosen]
+        return chosen[np.argsort(group, kind="stable")], int(np.count_nonzero(group == 0))
+
+    def _block(self, points: Index) -> Block:
+        from harness_smo.passes import pick
+
+        w = len(points)
+        if points is self.everything or (w == self.m and (points[1:] > points[:-1]).all()):
+            return self.matrix
+        memory = self.scratch if w * w <= len(self.scratch) else np.empty(w * w, self.matrix.dtype)
+        block = memory[: w * w].reshape(w, w)
+        pick(self.matrix, points, block)
+        return block
+
+    def _update(self, variables: Index, change: Vector) -> None:
+        from harness.support.jit import add_rows
+
+        points, change = self._changed_points(variables, change)
+        add_rows(self.scores, self.matrix, points, change, 0, self.m)
+        self.cache.hit(len(points))
+
+    def compute_scores(self, coef: Vector) -> None:
+        """Compute the scores from the coefficients of all points, (n,); the matrix too if most active points support."""
+        own = coef[self.points]
+        support = np.flatnonzero(own)
+        self.scores[:] = 0.0
+        if 2 * len(support) > self.m:
+            self.compute_matrix()
+            self._update(support, own[support])
+        else:  # few rounds may follow, and none may need the matrix
+            self.scores[:] = self.kernel.expand(own)
+        self._add_others(coef, self.points)
+
+    def _newton(self, tau: float) -> bool:
+        """Move the free variables to their common optimum, as far as the bounds allow; return whether anything moved."""
+        from harness_smo import newton
+
+        self.unpaid = 0.0
+        self.newton_steps += 1
+        free = np.flatnonzero(self.free)
+        points = free % self.m
+        before: Any = self.a[free]
+        bounds, gradient = (self.lower[free], self.upper[free]), self.linear[free] - self.scores[points]
+        sums = (self.group[free][:, None] == np.arange(self.form.groups)).astype(np.float64)
+        face = newton.Face(self._block(points), before.copy(), *bounds, gradient, sums)
+        newton.minimise(face, tau)
+        changed = np.flatnonzero(face.a != before)
+        self.a[free] = face.a
+        self._update(free[changed], (face.a - before)[changed])
+        return len(changed) > 0
+
+
+def nearest(distance: Vector, count: int) -> Index:
+    """Return where the ``count`` smallest values are, in order of place."""
+    if count >= len(distance):
+        return np.arange(len(distance))
+    return np.sort(np.argpartition(distance, count)[:count])
+
+
+def _middle(rise: Vector, fall: Vector, ends: tuple[float, float]) -> float:
+    """Return the mean gradient of the free variables of a group; without any, the middle of its ends."""
+    free = (rise > -np.inf) & (fall < np.inf)
+    if free.any():
+        return float(rise[free].mean())
+    return 0.5 * (ends[0] + ends[1]) if np.isfinite(ends[0] - ends[1]) else 0.0

@@ -1,0 +1,145 @@
+"""Compiled passes of block SMO around a descent: which variables may move, and which a round works on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harness.support.arrays import Block, Index, Vector
+from harness.support.jit import compiled, fast, larger, smaller
+
+
+class Variables(NamedTuple):
+    """The active variables, (copies * m,) each; variable v stands at point v mod m."""
+
+    a: Vector
+    lower: Vector
+    upper: Vector
+    linear: Vector
+    group: Any
+
+
+@fast
+def _directed(
+    a: Vector, lower: Vector, upper: Vector, linear: Vector, scores: Vector, rise: Vector, fall: Vector
+) -> None:
+    """Do what :func:`directions` does for one copy of the points, but for the ends."""
+    for v in range(len(a)):
+        g = linear[v] - scores[v]
+        rise[v] = g if a[v] < upper[v] else -np.inf
+        fall[v] = g if a[v] > lower[v] else np.inf
+
+
+@fast
+def _ends(rise: Vector, fall: Vector, up: float, low: float) -> tuple[float, float]:
+    for v in range(len(rise)):
+        up, low = larger(up, rise[v]), smaller(low, fall[v])
+    return up, low
+
+
+@compiled
+def directions(x: Variables, scores: Vector, ends: Vector, rise: Vector, fall: Vector) -> None:
+    """Write the gradient where a variable may rise, else -inf, and where it may fall, else inf; widen ``ends``.
+
+    Parameters
+    ----------
+    scores : (m,) of the points
+    ends : (groups, 2) with the ends before any variable is seen: of each group the largest rise, the smallest fall
+    rise, fall : (copies * m,); filled
+    """
+    m = len(scores)
+    for s in range(0, len(x.a), m):
+        e = s + m
+        _directed(x.a[s:e], x.lower[s:e], x.upper[s:e], x.linear[s:e], scores, rise[s:e], fall[s:e])
+    if len(ends) == 1:
+        ends[0, 0], ends[0, 1] = _ends(rise, fall, ends[0, 0], ends[0, 1])
+    else:
+        for v in range(len(x.a)):
+            k = x.group[v]
+            ends[k, 0], ends[k, 1] = max(ends[k, 0], rise[v]), min(ends[k, 1], fall[v])
+
+
+@compiled
+def distances(x: Variables, scores: Vector, ends: Vector) -> Vector:
+    """Return how far below the first end what may rise and above the second what may fall is, the least at each point, (m,).
+
+    Parameters
+    ----------
+    scores : (m,) of the points
+    ends : (groups, 2) of each group
+    """
+    m = len(scores)
+    least = np.full(m, np.inf)
+    for v in range(len(x.a)):
+        p, k = v if v < m else v - m, x.group[v]
+        g = x.linear[v] - scores[p]
+        if x.a[v] < x.upper[v]:
+            least[p] = min(least[p], ends[k, 0] - g)
+        if x.a[v] > x.lower[v]:
+            least[p] = min(least[p], g - ends[k, 1])
+    return least
+
+
+@compiled
+def pick(matrix: Block, points: Index, block: Block) -> None:
+    """Write matrix[points][:, points] to ``block``; several times as fast as numpy."""
+    for p in range(len(points)):
+        source, target = matrix[points[p]], block[p]
+        for q in range(len(points)):
+            target[q] = source[points[q]]
+
+
+# -- which variables a round works on
+
+
+def _worst(values: Vector, floor: float, count: int) -> Index:
+    """Return where the ``count`` largest values above ``floor`` are, or all of them."""
+    above = np.flatnonzero(values > floor)
+    return above if len(above) <= count else above[np.argpartition(-values[above], count)[:count]]
+
+
+def kept(previous: Index, rise: Vector, fall: Vector, ends: Vector, group: Any, count: int) -> Index:
+    """Return up to ``count`` of the variables ``previous``, in order: free ones first, then by violation."""
+    if len(previous) <= count:
+        return np.sort(previous)
+    up, low, k = rise[previous], fall[previous], group[previous]
+    at_bound = (up == -np.inf) | (low == np.inf)
+    violation = np.maximum(up - ends[k, 1], ends[k, 0] - low)
+    return np.sort(previous[np.lexsort((-violation, at_bound))[:count]])
+
+
+def choose(
+    rise: Vector, fall: Vector, ends: Vector, group: Any, groups: int, stay: Index, size: int
+) -> tuple[Index, int]:
+    """Return up to ``size`` variables (at least two more of a group), first group first, and where the second one starts.
+
+    Those that stay from the last one, and others that violate most: in each group half from the top of those that may
+    rise, half from the bottom of those that may fall.
+
+    Parameters
+    ----------
+    rise, fall : (V,) the gradient where a variable may rise (fall), else -inf (inf); changed in place
+    ends : (groups, 2), of each group, the largest entry of ``rise`` and the smallest of ``fall``
+    group : (V,) of each variable; 0 where ``groups`` is 0, and no sum is kept
+    """
+    rise[stay], fall[stay] = -np.inf, np.inf
+    if groups == 0:
+        chosen = np.concatenate([stay, _worst(np.maximum(rise, -fall), 0.0, size - len(stay))])
+        return chosen, len(chosen)
+    share, parts = max(1, (size - len(stay)) // (2 * groups)), [stay]
+    for k in range(groups):
+        others = group != k if groups == 2 else slice(0)
+        top = _worst(_without(rise, others), ends[k, 1], share)
+        fall[top] = np.inf
+        parts += [top, _worst(_without(-fall, others), -ends[k, 0], share)]
+    chosen = np.concatenate(parts)
+    if groups == 2:
+        chosen = chosen[np.argsort(group[chosen], kind="stable")]
+    return chosen, int(np.count_nonzero(group[chosen] == 0)) if groups == 2 else len(chosen)
+
+
+def _without(values: Vector, others: Any) -> Vector:
+    values = values.copy()
+    values[others] = -np.inf
+    return values

@@ -1,0 +1,310 @@
+"""The state of block SMO over all points: the active ones, and bounds of how far the scores of the others may have drifted.
+
+Points that rest at a bound far from any violating pair are parked. Their stored scores stand still while w moves; by Cauchy
+and Schwarz |f_p(w') - f_p(w)| <= |w' - w| sqrt(K_pp), and |w' - w|^2 = change' K change follows from the scores of the
+active points without a kernel evaluation. So when the active points are done, only those parked points are evaluated again
+whose distance from a violation is within that bound.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness import DualForm, KernelOracle, Problem, RowCache
+from harness.support.arrays import Index, Vector
+from harness_smo.active import CONVERGED, ActiveSet, DenseActiveSet, Settings, variables_of
+from harness_smo.strategies import Bounds, Focus, Parking, Precision, Sample
+from harness_smo.tuning import TUNING
+
+_STRETCH = 1.01  # factor along the ray through a start, below which a good start is not disturbed
+_TOUCHING = 1e-12  # relative distance from a bound up to which a variable is at it
+
+
+class State:
+    """Variables, scores, the active points, and the strategies that change them.
+
+    Attributes
+    ----------
+    a : (V,) variables
+    scores : (n,) stored K coef; at parked points it may be off by ``drift``
+    drift : (n,) bound of that error, in units of f(x); 0 where there is none but rounding
+    snapshots : (k, n) coefficients at former times, the latest first
+    snapshot : (n,) which of them the stored scores of a parked point belong to; -1 if it is not stored any more
+    active : the active points; their variables and scores are newer than those above until :meth:`store`
+    outcome, target, tau : how the last round ended, the violation that it was to reach, and that of the run
+    """
+
+    def __init__(
+        self, problem: Problem, form: DualForm, start: Vector, kernel: KernelOracle, settings: Settings
+    ) -> None:
+        self.problem, self.form, self.settings = problem, form, settings._replace(memory=None)
+        self.kernel, self.n, self.a = kernel, form.n, start
+        self.outcome, self.target, self.tau = CONVERGED, np.inf, np.inf
+        self.rounds = self.steps = self.fetched = 0  # those of active sets before this one
+        coef = form.coef(start)
+        warm = bool(coef.any())
+        self.scores = kernel.expand(coef) if warm else np.zeros(self.n)
+        if warm and not any(form.start[form.group == k].sum() for k in range(form.groups)):
+            coef = self._stretch(coef)
+        self.drift = np.zeros(self.n)
+        self.snapshot, self.snapshots = np.full(self.n, -1), np.empty((0, self.n))
+        self.diagonal = problem.kernel.diagonal()
+        self.root_diagonal = np.sqrt(np.maximum(self.diagonal, 0.0))
+        words = min(max(int(settings.cache_mb * 2**20) // 8, 2 * self.n), max(2, self.n) * self.n)
+        # memory that was written before has no page faults
+        self.memory: Any = settings.memory
+        if self.memory is None or len(self.memory) < words:
+            self.memory = np.empty(words)
+        self.everything = np.arange(self.n)
+        self.precision, self.focus, self.parking = Precision(self, coef), Focus(), Parking()
+        self.bounds = Bounds(form, float(self.diagonal.max()))
+        sample = None if warm or settings.dense_points != TUNING.dense_points else self._sample()
+        if not warm and self.n <= self.settings.dense_points:
+            self.form = self.bounds.begin() or form
+        self.active = self._make_all_active()
+        if sample is not None:
+            self._begin_at(sample)
+
+    @property
+    def exact(self) -> bool:
+        """Whether kernel values are in float64."""
+        return bool(self.kernel.dtype == np.float64)
+
+    # -- the start -----------------------------------------------------------------------------------
+
+    def _sample(self) -> Sample | None:
+        """Set the number of points whose whole matrix pays, by a sample of them; return the sample to start at, if any."""
+        width, large, settings = self.bounds.width, self.n > TUNING.dense_points, self.settings
+        few_steps = large and self.n <= TUNING.dense_easy_points and width <= TUNING.easy_width
+        easy = few_steps and self.form.copies == 1 and settings.dense
+        if self.n <= TUNING.sample_from or not (self.bounds.wide or easy):
+            return None
+        sample = Sample(self.problem)
+        if self.bounds.wide and sample.sparse:
+            self.settings = settings._replace(dense_points=0)
+            return sample
+        if easy and sample.support >= TUNING.easy_support:
+            self.settings = settings._replace(dense_points=TUNING.dense_easy_points)
+        return None
+
+    def _begin_at(self, sample: Sample) -> None:
+        """Continue from the solution of a sample, with the points that it leaves nearest to a violation."""
+        if sample.support * self.n <= TUNING.sparse_exact:
+            self.kernel = self.problem.kernel
+            self.active = self._make_all_active()
+        self.a[variables_of(self.form, sample.points)] = sample.active.a
+        self.active.compute_scores(self.form.coef(self.a))
+        self.active.directions()
+        self.set_mark()
+        if self.settings.dense:
+            slack = self.middle_slack()
+            slack[self.active.free_points] = -np.inf
+            self.activate(np.sort(np.argpartition(slack, TUNING.active_least)[: TUNING.active_least]))
+
+    def _stretch(self, coef: Vector) -> Vector:
+        """Go to the best point on the ray from 0 through the start, without a kernel value; return its coefficients.
+
+        From the solution at a smaller C, the variables that were at their bounds are at the new ones at once.
+        """
+        a, form = self.a, self.form
+        curvature, slope = float(coef @ self.scores), float(form.linear @ a)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(a > 0.0, form.upper / a, np.where(a < 0.0, form.lower / a, np.inf))
+        factor = min(max(slope, 0.0) / curvature if curvature > 0.0 else np.inf, float(room.min()))
+        if not _STRETCH <= factor < np.inf:
+            return coef
+        at_bound = room <= factor * (1.0 + _TOUCHING)
+        a *= factor
+        a[at_bound & (a > 0.0)] = form.upper[at_bound & (a > 0.0)]
+        a[at_bound & (a < 0.0)] = form.lower[at_bound & (a < 0.0)]
+        self.scores *= factor
+        return form.coef(a)
+
+    def restate(self, problem: Problem, form: DualForm) -> bool:
+        """Continue with a problem of the same points and kernel values whose bounds are wider; return False if it is none.
+
+        Only with the whole matrix: the drift of parked points would have to be bounded anew.
+        """
+        old, active = self.form, self.active
+        if active.m < self.n or not active.has_matrix or form.relative or form.start.any() or self.bounds.narrowed:
+            return False
+        widest = float(old.upper.max())
+        ratio = float(form.upper.max()) / widest if widest > 0.0 else np.inf
+        if not (1.0 <= ratio < np.inf and (form.linear == old.linear).all()):
+            return False
+        for new, before in ((form.upper, old.upper), (form.lower, old.lower)):
+            if (np.abs(new - ratio * before) > _TOUCHING * np.abs(new)).any():
+                return False
+        self.problem, self.precision.noise = problem, 0.0
+        active.cache.hit(self.n)  # the rows that another start would have computed
+        self.rounds, self.steps, self.fetched = -active.rounds, -active.steps, -active.cache.fetched
+        self.bounds.restate(form, 1.0 / ratio)
+        self.bounds.widen(self)
+        return True
+
+    def restart(self, form: DualForm) -> None:
+        """Begin again at 0 between the bounds of ``form``; the cached rows stay."""
+        self.form = form
+        self.a[:], self.scores[:], self.drift[:] = 0.0, 0.0, 0.0
+        cache = self.active.cache
+        self._account()
+        cache.fetched = 0
+        self.active = self._make_active(self.everything, cache, dense=False)
+
+    # -- the active points ---------------------------------------------------------------------------
+
+    def _make_all_active(self) -> ActiveSet:
+        cache = RowCache(self.kernel, self.memory)
+        dense = self.settings.dense and cache.capacity == self.n <= self.settings.dense_points
+        return self._make_active(self.everything, cache, dense=dense)
+
+    def _make_active(self, points: Index, cache: RowCache, *, dense: bool) -> ActiveSet:
+        selection: Any = slice(None) if len(points) == self.n else points
+        a, scores = self.a[variables_of(self.form, points)], self.scores[selection]
+        make = DenseActiveSet if dense else ActiveSet
+        active = make(self.form, points, a, scores, self.diagonal[selection], self.kernel, cache, self.settings)
+        self._mark = self.form.coef(self.a), active.scores.copy()
+        return active
+
+    def _account(self) -> None:
+        """Add the counts of the active set, which is over, to those before it."""
+        active = self.active
+        self.rounds += active.rounds
+        self.fetched += active.cache.fetched
+        self.steps += active.steps
+
+    def store(self) -> None:
+        """Copy the variables and scores of the active points to those of all."""
+        active = self.active
+        self.a[active.variables] = active.a
+        self.scores[active.points] = active.scores
+
+    def activate(self, points: Index, *, dense: bool = False) -> None:
+        """Continue with ``points`` active; the others are parked. The active set must be stored.
+
+        dense : whether their whole kernel matrix is worth its cost, which is not known of more than some thousand
+        """
+        self.add_drift()
+        drifted = points[self.drift[points] > 0.0]
+        if len(drifted):
+            self.evaluate(drifted)
+        self._account()
+        self.parking.wait = 0
+        old, whole = self.active, len(points) == self.n
+        position = np.full(self.n, -1, dtype=np.intp)
+        position[old.points] = np.arange(old.m)
+        leaving = ~np.isin(old.points, points)
+        same_rows, had_matrix = old.kernel.dtype == self.kernel.dtype, isinstance(old, DenseActiveSet)
+        exchange = same_rows and old.has_matrix and len(points) == old.m and not whole
+        if exchange:  # the new points take the places of those that leave
+            new, points = points[position[points] < 0], old.points.copy()
+            points[leaving] = new
+        elif not whole and self.form.copies == 1:  # descents want the groups apart
+            points = points[np.argsort(self.form.group[points], kind="stable")]
+        cache = RowCache(self.kernel if whole else self.kernel.restrict(points), self.memory)
+        worth = dense or (had_matrix and same_rows) or len(points) <= TUNING.dense_points
+        dense = self.settings.dense and cache.capacity == len(points) and worth
+        if same_rows and len(points) <= old.m and not had_matrix and not dense:
+            cache = old.cache.moved(cache.kernel, position[points], np.flatnonzero(~leaving & old.free_points))
+        self.active = self._make_active(points, cache, dense=dense)
+        if exchange and isinstance(old, DenseActiveSet) and isinstance(self.active, DenseActiveSet):
+            self.active.exchange(old, leaving)
+
+    # -- parked points -------------------------------------------------------------------------------
+
+    def set_mark(self) -> None:
+        """Measure from now on how far w moves."""
+        self._mark = self.form.coef(self.a), self.active.scores.copy()
+
+    def moved(self) -> float:
+        """Return |w - w_mark|, how far w moved since the last call; the active set must be stored."""
+        coef, scores = self._mark
+        self.set_mark()
+        change = (self._mark[0] - coef)[self.active.points]
+        square = max(0.0, float(change @ (self.active.scores - scores)))
+        # where coefficients of nearly equal points move apart, rounding may exceed how far w moves
+        unit = TUNING.value_rounding * float(np.finfo(self.kernel.dtype).eps)
+        rounding = TUNING.rounding_bound**2 * unit * float(change @ change) * float(self.diagonal.max())
+        return float(np.sqrt(square + rounding))
+
+    def scale(self, factor: float) -> None:
+        """Multiply w by ``factor``: the scores, and all that is stored about them."""
+        self.scores *= factor
+        self.drift *= factor
+        self.snapshots *= factor
+        self._mark = factor * self._mark[0], factor * self._mark[1]
+
+    def add_drift(self) -> None:
+        """Add to the drift of the parked points how far w moved."""
+        parked = np.ones(self.n, dtype=bool)
+        parked[self.active.points] = False
+        current, coef = parked & (self.drift == 0.0), self._mark[0]
+        if current.any():  # their scores are those of the coefficients at the mark
+            self.snapshots = np.vstack([coef, self.snapshots[: TUNING.snapshots - 1]])
+            self.snapshot += self.snapshot >= 0
+            self.snapshot[self.snapshot >= TUNING.snapshots] = -1
+            self.snapshot[current] = 0
+        self.drift[parked] += self.moved() * self.root_diagonal[parked]
+
+    def evaluate(self, points: Index) -> None:
+        """Bring the scores of parked points up to date: by what changed since their snapshot, if it is stored."""
+        coef, of = self.form.coef(self.a), self.snapshot[points]
+        for k in np.unique(of).tolist():
+            part = points[of == k]
+            before = self.scores[part] if k >= 0 else 0.0
+            self.scores[part] = before + self.kernel.expand(coef - self.snapshots[k] if k >= 0 else coef, part)
+        self.drift[points] = 0.0
+
+    def slack(self, ends: Any = None) -> Vector:
+        """Return how far each point is from violating, with the present ends or others, (n,); at most 0 for free points."""
+        from harness_smo.passes import Variables, distances
+
+        form, ends = self.form, np.array(self.active.ends) if ends is None else ends
+        variables = Variables(self.a, form.lower, form.upper, form.linear, form.group)
+        distance: Vector = distances(variables, self.scores, ends)
+        return distance
+
+    def middle_slack(self) -> Vector:
+        """Return the slack from the middle between the ends, (n,): at most 0 for points on its wrong side and free ones."""
+        form, active = self.form, self.active
+        free, middles = active.free, np.zeros(max(1, form.groups))
+        gradient = form.gradient(self.scores)[active.variables]
+        for k in range(form.groups):
+            members = free & (active.group == k) if form.groups > 1 else free
+            up, low = active.ends[k]
+            middle = 0.5 * (up + low) if np.isfinite(up - low) else 0.0
+            middles[k] = np.median(gradient[members]) if members.any() else middle
+        return self.slack(np.column_stack([middles, middles]))
+
+    def violating_parked(self, tau: float) -> Index:
+        """Return the parked points that violate by more than ``tau``; evaluate those whose drift leaves that open."""
+        self.store()
+        if self.active.m == self.n:
+            return self.everything[:0]
+        self.add_drift()
+        open_ = self.slack() < self.drift
+        if self.bounds.narrowed:  # how far to stretch w follows from the scores of all support vectors
+            open_ |= self.form.coef(self.a) != 0.0
+        self.evaluate(np.flatnonzero(open_ & (self.drift > 0.0)))
+        parked = self.drift == 0.0
+        parked[self.active.points] = False
+        outside = np.flatnonzero(parked & (self.slack() < 0.0))
+        return outside[:0] if len(outside) == 0 or self._extends_ends(outside, tau) else outside
+
+    def _extends_ends(self, points: Index, tau: float) -> bool:
+        """Extend the ends of the active set by those of ``points``, unless the violation exceeds tau then."""
+        active, form, before = self.active, self.form, self.active.ends
+        variables = variables_of(form, points)
+        gradient, group = form.gradient(self.scores)[variables], form.group[variables]
+        rise = np.where(self.a[variables] < form.upper[variables], gradient, -np.inf)
+        fall = np.where(self.a[variables] > form.lower[variables], gradient, np.inf)
+        active.ends = [
+            (max(up, float(rise[group == k].max(initial=up))), min(low, float(fall[group == k].min(initial=low))))
+            for k, (up, low) in enumerate(before)
+        ]
+        if active.violation <= tau:
+            return True
+        active.ends = before
+        return False
