@@ -135,3 +135,23 @@ class Hulls:
             # a cap of 1 is implied by the sum: kept out of reach, no weight stays there
             total += farthest_on_face(scores[used], weights[used], cap if cap < 1.0 else 2.0)
         return total
+
+    def epsilons(self, scores: Vector, weights: Vector) -> tuple[float, float]:
+        """Return epsilon_+ and epsilon_- of Kumar & Yildirim, (10) and (11); infinite where w counts as zero.
+
+        scores, weights : (n,) y_i <w, phi(x_i)> and the weight of each point
+        """
+        norm = float(weights @ scores)
+        if norm <= self.floor:
+            return np.inf, np.inf
+        return 1.0 - self.near(scores) / norm, self.far(scores, weights) / norm - 1.0
+
+    def beyond(self, scores: Vector, weights: Vector, most: int) -> Index:
+        """Return the points without weight whose score is below the mean of their hull, the ``most`` lowest at most."""
+        below = np.concatenate([weights[side] @ scores[side] - scores[side] for side in self.sides])
+        points = np.concatenate(self.sides)
+        below[weights[points] > 0.0] = 0.0
+        if most < len(below):
+            lowest = np.argpartition(-below, most)[:most]
+            points, below = points[lowest], below[lowest]
+        return points[below > 0.0]

@@ -90,13 +90,15 @@ class HullDescent(HullSolver):
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
         from harness_fw.composed import ComposedDescent
         from harness_fw.descent import LinearDescent, RowDescent, keeps_w
+        from harness_fw.parts import PART, PartDescent
 
         coef = None if start is None else problem.checked(start, 0.0)[0]
         linear = keeps_w(problem.kernel, self.explicit_w)
-        plain = LinearDescent if linear else RowDescent
-        composed = self.composes and isinstance(problem, ReducedHull) and min(problem.caps) < 1.0
+        capped = isinstance(problem, HardMargin) and min(problem.caps) < 1.0
+        many = problem.n > max(2 * PART, (problem.kernel.cache_mb * 2**17) ** 0.5) and not capped
+        plain = LinearDescent if linear else PartDescent if many else RowDescent
+        composed = self.composes and capped
         descent = (ComposedDescent if composed else plain)(problem, self.rule, self.epsilon, linear, coef)
-        longest = max(64, min(4096, _CHUNK_VALUES // problem.n)) if self.stride is None else self.stride
         until = 0
         while True:
             status, taken, info = descent.advance(until), descent.taken, descent.info
@@ -115,6 +117,7 @@ class HullDescent(HullSolver):
             )
             if status:
                 return
+            longest = max(64, min(4096, _CHUNK_VALUES // len(descent.order))) if self.stride is None else self.stride
             until = taken + min(max(1, taken), longest)
 
 

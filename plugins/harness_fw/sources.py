@@ -36,13 +36,13 @@ class Rows:
 
     def __init__(self, buffer: RowCache, order: Index, signs: Vector, state: rules.State) -> None:
         self.buffer, self.order, self.signs, self.state = buffer, order, signs, state
-        self._passing = 0  # rows computed for a sum, and not kept
+        self.passing = 0  # rows computed for a sum and not stored
         self.at_a_time = max(1, min(self.buffer.capacity, _FETCH_VALUES // len(order)))
 
     @property
     def computed(self) -> int:
         """Rows computed, kept or not."""
-        return self.buffer.fetched + self._passing
+        return self.buffer.fetched + self.passing
 
     def count(self) -> None:
         """Have the rows counted that the compiled loop has read."""
@@ -75,7 +75,7 @@ class Rows:
         yield total + passing
 
     def _computed(self, points: Index, weights: Vector) -> Vector:
-        self._passing += len(points)
+        self.passing += len(points)
         signed, coef = np.empty(len(self.order)), np.zeros(len(self.order))
         coef[self.order[points]] = weights * self.signs[points]
         hot.put_row(signed, self.buffer.kernel.expand(coef), self.order, self.signs, 1.0)
